@@ -1,0 +1,115 @@
+//! The drain of one node: plan, evict, watch, until it is empty or the time is up.
+//!
+//! * `plan`: which pods leave, which stay, and why (pure)
+//! * `deadline`: how long there is, and what that means for a pod's grace (pure)
+//! * `progress`: what is to be asked next, and what became of each pod (pure)
+//! * `evict`: one eviction and the meaning of its answer
+//! * `watch`: the node's pods, without a gap
+//!
+//! This file ties them together and decides nothing itself.
+
+pub(crate) mod deadline;
+mod evict;
+pub(crate) mod plan;
+pub(crate) mod progress;
+mod watch;
+
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use kube::Client;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use crate::kubernetes::{ApiError, Backoff};
+use deadline::Window;
+use plan::PodUid;
+use progress::{News, Progress, Tracked};
+use watch::{Change, Listed, Watch};
+
+/// How a drain ended.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Every pod that was on the node.
+    pub(crate) pods: BTreeMap<PodUid, Tracked>,
+    /// Whether every pod that had to leave has gone.
+    pub(crate) empty: bool,
+}
+
+/// Drains the node until it is empty or the window ends, or until `stop` is there, which says
+/// that the instance need not wait any more. Fails only if its pods cannot be listed.
+pub(crate) async fn drain(
+    client: &Client,
+    node: &str,
+    window: Window,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, ApiError> {
+    let listed = list(client, node, window).await?;
+    let mut progress = Progress::new(&listed.pods, window, Instant::now());
+    let mut watch = Watch::start(client.clone(), node, listed.resource_version);
+    let mut evictions = FuturesUnordered::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let now = Instant::now();
+        for request in progress.requests(now) {
+            let client = client.clone();
+            evictions.push(async move {
+                let answer = evict::evict(client, request.name, request.uid.clone(), request.grace).await;
+                (request.uid, answer)
+            });
+        }
+        progress.take_news().into_iter().for_each(tell);
+        if progress.is_empty() {
+            break;
+        }
+        let next_due = progress.next_due(now).unwrap_or(window.end).min(window.end);
+        tokio::select! {
+            Some((uid, answer)) = evictions.next() => progress.answered(&uid, answer, Instant::now()),
+            change = watch.next() => {
+                if let Change::Interrupted(error) = &change {
+                    tracing::warn!(node.name = node, error = %error, "the watch of the node's pods broke; watching again");
+                }
+                progress.changed(change, Instant::now());
+            }
+            () = sleep_until(next_due) => {
+                if next_due == window.end {
+                    break;
+                }
+            }
+            () = &mut stop => break,
+        }
+    }
+    Ok(Report { empty: progress.is_empty(), pods: progress.into_pods() })
+}
+
+/// The list has to succeed: it is tried until the window ends.
+async fn list(client: &Client, node: &str, window: Window) -> Result<Listed, ApiError> {
+    let mut backoff = Backoff::new();
+    loop {
+        match watch::list(client, node).await {
+            Err(error) if error.is_transient() => {
+                let pause = sleep(backoff.next_pause());
+                if timeout_at(window.end, pause).await.is_err() {
+                    return Err(error);
+                }
+                tracing::warn!(node.name = node, error = %error, "cannot list the node's pods; trying again");
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn tell(news: News) {
+    match news {
+        News::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
+        News::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
+        News::Held(pod, budget) => tracing::info!(
+            pod.name = %pod, budget,
+            "PodDisruptionBudget {budget} holds pod {pod}; asking again until it has room"
+        ),
+        News::Failed(pod, why) => tracing::warn!(
+            pod.name = %pod, error = why,
+            "cannot evict pod {pod}; trying again"
+        ),
+    }
+}

@@ -1,0 +1,218 @@
+//! Which pods leave a node, which stay, and why. Pure; kubectl's rules are the reference.
+//!
+//! Unlike kubectl, one odd pod never stops the others: every pod gets a place of its own.
+
+use std::fmt;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+
+/// A pod is its UID, not its name: a `StatefulSet` gives the same name to the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PodUid(pub(crate) String);
+
+/// Where a pod is found, for requests and for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl fmt::Display for PodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A pod and its place in the drain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Planned {
+    pub(crate) uid: PodUid,
+    pub(crate) name: PodName,
+    /// What it asked for to shut down cleanly.
+    pub(crate) grace: Duration,
+    pub(crate) place: Place,
+}
+
+/// What becomes of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is left alone.
+    Stays(Stays),
+    /// It is evicted with its tier.
+    Leaves(Tier),
+    /// It is being deleted already, and waited for.
+    Leaving,
+}
+
+/// Why a pod is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stays {
+    /// The kubelet runs it from a file; the API server only mirrors it.
+    Mirror,
+    /// Its `DaemonSet` would put it back at once.
+    DaemonSet,
+}
+
+impl Stays {
+    /// The reason in plain words.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Mirror => "a static pod of the node",
+            Self::DaemonSet => "a DaemonSet's pod",
+        }
+    }
+}
+
+/// Pods leave tier by tier: what others depend on goes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tier {
+    /// Ordinary pods.
+    Ordinary,
+    /// `system-cluster-critical` and `system-node-critical`.
+    Critical,
+}
+
+/// Kubernetes' default `terminationGracePeriodSeconds`.
+const DEFAULT_GRACE: Duration = Duration::from_secs(30);
+const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// Gives a pod its place. `None` for an object without a name or UID, which no API server sends.
+pub(crate) fn plan(pod: &Pod) -> Option<Planned> {
+    let metadata = &pod.metadata;
+    Some(Planned {
+        uid: PodUid(metadata.uid.clone()?),
+        name: PodName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? },
+        grace: grace(pod),
+        place: place(pod),
+    })
+}
+
+fn place(pod: &Pod) -> Place {
+    if has_mirror_annotation(pod) {
+        Place::Stays(Stays::Mirror)
+    } else if is_of_daemon_set(pod) && !is_finished(pod) {
+        Place::Stays(Stays::DaemonSet)
+    } else if pod.metadata.deletion_timestamp.is_some() {
+        Place::Leaving
+    } else {
+        Place::Leaves(tier(pod))
+    }
+}
+
+fn has_mirror_annotation(pod: &Pod) -> bool {
+    pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(MIRROR_ANNOTATION))
+}
+
+/// By kind and group: other groups have kinds called `DaemonSet` whose pods do leave.
+fn is_of_daemon_set(pod: &Pod) -> bool {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    owners.any(|owner| {
+        owner.controller == Some(true) && owner.kind == "DaemonSet" && owner.api_version.starts_with("apps/")
+    })
+}
+
+fn is_finished(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+fn tier(pod: &Pod) -> Tier {
+    let class = pod.spec.as_ref().and_then(|spec| spec.priority_class_name.as_deref());
+    if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) { Tier::Critical } else { Tier::Ordinary }
+}
+
+/// A negative grace period, which old API servers let through, means one second there.
+fn grace(pod: &Pod) -> Duration {
+    let asked = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
+    asked.map_or(DEFAULT_GRACE, |seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn place_of(changes: Value) -> Place {
+        planned(changes).place
+    }
+
+    fn planned(changes: Value) -> Planned {
+        let mut pod = json!({"metadata": {"name": "web-0", "namespace": "shop", "uid": "u-1"}});
+        merge(&mut pod, changes);
+        plan(&serde_json::from_value(pod).unwrap()).unwrap()
+    }
+
+    fn merge(into: &mut Value, from: Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                for (key, value) in from {
+                    merge(into.entry(key).or_insert(Value::Null), value);
+                }
+            }
+            (into, from) => *into = from,
+        }
+    }
+
+    fn owned_by(kind: &str, api_version: &str) -> Value {
+        json!({"metadata": {"ownerReferences":
+            [{"kind": kind, "apiVersion": api_version, "name": "o", "uid": "o-1", "controller": true}]}})
+    }
+
+    #[test]
+    fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
+        assert_eq!(place_of(json!({})), Place::Leaves(Tier::Ordinary));
+        assert_eq!(place_of(json!({"spec": {"containers": [], "priorityClassName": "high"}})), Place::Leaves(Tier::Ordinary));
+        for class in CRITICAL_CLASSES {
+            let pod = json!({"spec": {"containers": [], "priorityClassName": class}});
+            assert_eq!(place_of(pod), Place::Leaves(Tier::Critical));
+        }
+        assert!(Tier::Ordinary < Tier::Critical);
+    }
+
+    #[test]
+    fn a_daemon_sets_pod_stays() {
+        assert_eq!(place_of(owned_by("DaemonSet", "apps/v1")), Place::Stays(Stays::DaemonSet));
+    }
+
+    #[test]
+    fn a_pod_of_another_groups_daemon_set_leaves() {
+        assert_eq!(place_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Place::Leaves(Tier::Ordinary));
+        assert_eq!(place_of(owned_by("ReplicaSet", "apps/v1")), Place::Leaves(Tier::Ordinary));
+    }
+
+    #[test]
+    fn a_finished_pod_leaves_even_a_daemon_sets() {
+        for phase in ["Succeeded", "Failed"] {
+            let mut pod = owned_by("DaemonSet", "apps/v1");
+            merge(&mut pod, json!({"status": {"phase": phase}}));
+            assert_eq!(place_of(pod), Place::Leaves(Tier::Ordinary));
+        }
+    }
+
+    #[test]
+    fn a_static_pod_stays() {
+        let pod = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "hash"}}});
+        assert_eq!(place_of(pod), Place::Stays(Stays::Mirror));
+    }
+
+    #[test]
+    fn a_pod_that_is_being_deleted_is_only_waited_for() {
+        let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z"}});
+        assert_eq!(place_of(pod), Place::Leaving);
+    }
+
+    #[test]
+    fn absurd_grace_periods_are_read_without_a_panic() {
+        let grace = |seconds: Value| planned(json!({"spec": {"containers": [], "terminationGracePeriodSeconds": seconds}})).grace;
+        assert_eq!(grace(json!(null)), DEFAULT_GRACE);
+        assert_eq!(grace(json!(0)), Duration::ZERO);
+        assert_eq!(grace(json!(-1)), Duration::from_secs(1));
+        assert_eq!(grace(json!(2_147_483_648_i64)), Duration::from_secs(2_147_483_648));
+        assert_eq!(grace(json!(i64::MAX)), Duration::from_secs(i64::MAX.unsigned_abs()));
+    }
+}

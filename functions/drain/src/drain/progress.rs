@@ -1,0 +1,387 @@
+//! Where a drain stands: which pods still have to leave, what is to be asked next, and what
+//! became of each. Pure: answers and changes in, requests out; the clock is handed in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use tokio::time::Instant;
+
+use super::deadline::{Grace, Window};
+use super::evict::Answer;
+use super::plan::{Place, Planned, PodName, PodUid, Stays, Tier, plan};
+use super::watch::Change;
+
+/// How many evictions are under way at once. The API server's default is 100 streams for each
+/// HTTP/2 connection; this leaves room for the watch, and it needs about 4 ms for an eviction,
+/// so that 64 keep it busy at any distance up to a quarter of a second.
+pub(crate) const EVICTIONS_AT_ONCE: usize = 64;
+/// When a pod that its budget holds is asked for again.
+const HELD_RETRY: Duration = Duration::from_secs(1);
+/// When an eviction that failed is tried again.
+const FAILED_RETRY: Duration = Duration::from_millis(500);
+/// A missing right may be granted meanwhile, but not at once.
+const FORBIDDEN_RETRY: Duration = Duration::from_secs(5);
+
+/// An eviction to be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) uid: PodUid,
+    pub(crate) name: PodName,
+    pub(crate) grace: Grace,
+}
+
+/// A change of state that a person would want to see in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The pod has been told to leave.
+    Evicted(PodName),
+    /// The pod has gone.
+    Gone(PodName),
+    /// A budget holds the pod; told the first time only.
+    Held(PodName, String),
+    /// The eviction failed; told the first time only.
+    Failed(PodName, String),
+}
+
+/// One pod in the drain.
+#[derive(Debug, Clone)]
+pub(crate) struct Tracked {
+    pub(crate) name: PodName,
+    pub(crate) grace: Duration,
+    /// What the last eviction asked for.
+    pub(crate) given: Option<Grace>,
+    pub(crate) evictions: u32,
+    pub(crate) refusals: u32,
+    /// The budget that refused it last.
+    pub(crate) budget: Option<String>,
+    /// What was wrong with the last answer.
+    pub(crate) trouble: Option<String>,
+    pub(crate) state: State,
+    pub(crate) gone_at: Option<Instant>,
+}
+
+/// What is to happen to a pod next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is left alone.
+    Stays(Stays),
+    /// It is to be evicted, not before that time, once its tier has begun.
+    Due(Tier, Instant),
+    /// An eviction is under way.
+    Asked(Tier),
+    /// It is shutting down.
+    Leaving,
+    /// It has gone.
+    Gone,
+}
+
+/// All pods of the node.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    window: Window,
+    pods: BTreeMap<PodUid, Tracked>,
+    in_flight: usize,
+    /// News since they were last taken.
+    news: Vec<News>,
+}
+
+impl Progress {
+    /// A drain that begins with these pods.
+    pub(crate) fn new(pods: &[Pod], window: Window, now: Instant) -> Self {
+        let mut progress = Self { window, pods: BTreeMap::new(), in_flight: 0, news: Vec::new() };
+        for pod in pods {
+            progress.see(pod, now);
+        }
+        progress
+    }
+
+    /// Whether nothing is left that has to leave.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pods.values().all(|pod| matches!(pod.state, State::Stays(_) | State::Gone))
+    }
+
+    /// The pods, by UID.
+    pub(crate) fn into_pods(self) -> BTreeMap<PodUid, Tracked> {
+        self.pods
+    }
+
+    /// What has happened since the last call.
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// The evictions to ask for now; each has to be [`answered`](Self::answered).
+    pub(crate) fn requests(&mut self, now: Instant) -> Vec<Request> {
+        let tier = self.tier(now);
+        let window = self.window;
+        let mut requests = Vec::new();
+        for (uid, pod) in &mut self.pods {
+            if self.in_flight == EVICTIONS_AT_ONCE {
+                break;
+            }
+            if let State::Due(of, at) = pod.state
+                && of <= tier
+                && at <= now
+            {
+                let grace = window.grace(pod.grace, now);
+                pod.state = State::Asked(of);
+                pod.given = Some(grace);
+                pod.evictions += 1;
+                self.in_flight += 1;
+                requests.push(Request { uid: uid.clone(), name: pod.name.clone(), grace });
+            }
+        }
+        requests
+    }
+
+    /// When [`requests`](Self::requests) may have something new by the mere passing of time.
+    pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
+        let tier = self.tier(now);
+        let due = self.pods.values().filter_map(|pod| match pod.state {
+            State::Due(of, at) if of <= tier => Some(at),
+            State::Due(..) => self.critical_tier_at(),
+            _ => None,
+        });
+        due.min()
+    }
+
+    /// Critical pods begin when the others have gone, or when they must to be in time.
+    fn tier(&self, now: Instant) -> Tier {
+        let ordinary = self.pods.values().any(|pod| match pod.state {
+            State::Due(tier, _) | State::Asked(tier) => tier == Tier::Ordinary,
+            State::Leaving => true,
+            State::Stays(_) | State::Gone => false,
+        });
+        let must = self.critical_tier_at().is_some_and(|at| at <= now);
+        if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
+    }
+
+    fn critical_tier_at(&self) -> Option<Instant> {
+        let critical = self.pods.values().filter(|pod| matches!(pod.state, State::Due(Tier::Critical, _)));
+        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.critical_tier_at(grace))
+    }
+
+    /// Takes the answer to a request.
+    pub(crate) fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
+        self.in_flight -= 1;
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        // The watch may have told of the pod's end before its eviction was answered.
+        let State::Asked(tier) = pod.state else { return };
+        let mut trouble = |message: String, retry: Duration, pod: &mut Tracked| {
+            if pod.trouble.as_ref() != Some(&message) {
+                self.news.push(News::Failed(pod.name.clone(), message.clone()));
+            }
+            pod.trouble = Some(message);
+            pod.state = State::Due(tier, now + retry);
+        };
+        match answer {
+            Answer::Evicted => {
+                pod.state = State::Leaving;
+                self.news.push(News::Evicted(pod.name.clone()));
+            }
+            Answer::Gone => self.gone(uid, now),
+            Answer::HeldBy { budget } => {
+                pod.refusals += 1;
+                if pod.budget.as_ref() != Some(&budget) {
+                    self.news.push(News::Held(pod.name.clone(), budget.clone()));
+                }
+                pod.budget = Some(budget);
+                pod.state = State::Due(tier, now + HELD_RETRY);
+            }
+            Answer::HeldBySeveral => {
+                pod.refusals += 1;
+                trouble("more than one PodDisruptionBudget covers it".to_owned(), FORBIDDEN_RETRY, pod);
+            }
+            Answer::NamespaceTerminating => trouble("its namespace is being deleted".to_owned(), HELD_RETRY, pod),
+            Answer::Throttled { retry_after } => {
+                trouble("the API server is busy".to_owned(), retry_after.unwrap_or(FAILED_RETRY), pod);
+            }
+            Answer::Forbidden { message } => trouble(message, FORBIDDEN_RETRY, pod),
+            Answer::Failed { message } => trouble(message, FAILED_RETRY, pod),
+        }
+    }
+
+    /// Takes what the watch saw.
+    pub(crate) fn changed(&mut self, change: Change, now: Instant) {
+        match change {
+            Change::Seen(pod) => self.see(&pod, now),
+            Change::Gone(uid) => self.gone(&uid, now),
+            Change::OnlyThese(pods) => {
+                let there: Vec<PodUid> = pods.iter().filter_map(plan).map(|planned| planned.uid).collect();
+                let absent: Vec<PodUid> = self.pods.keys().filter(|uid| !there.contains(uid)).cloned().collect();
+                for uid in absent {
+                    self.gone(&uid, now);
+                }
+                for pod in &pods {
+                    self.see(pod, now);
+                }
+            }
+            Change::Interrupted(_) => {}
+        }
+    }
+
+    /// A pod that is new gets its place; one that is known may have begun to leave by itself.
+    fn see(&mut self, pod: &Pod, now: Instant) {
+        let Some(Planned { uid, name, grace, place }) = plan(pod) else { return };
+        let state = match place {
+            Place::Stays(why) => State::Stays(why),
+            Place::Leaves(tier) => State::Due(tier, now),
+            Place::Leaving => State::Leaving,
+        };
+        match self.pods.get_mut(&uid) {
+            Some(known) if place == Place::Leaving && matches!(known.state, State::Due(..)) => known.state = state,
+            Some(_) => {}
+            None => {
+                let pod = Tracked {
+                    name,
+                    grace,
+                    given: None,
+                    evictions: 0,
+                    refusals: 0,
+                    budget: None,
+                    trouble: None,
+                    state,
+                    gone_at: None,
+                };
+                self.pods.insert(uid, pod);
+            }
+        }
+    }
+
+    fn gone(&mut self, uid: &PodUid, now: Instant) {
+        if let Some(pod) = self.pods.get_mut(uid)
+            && !matches!(pod.state, State::Gone | State::Stays(_))
+        {
+            pod.state = State::Gone;
+            pod.gone_at = Some(now);
+            self.news.push(News::Gone(pod.name.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(name: &str, class: Option<&str>) -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-of-{name}"), "resourceVersion": "1"},
+            "spec": {"containers": [], "priorityClassName": class},
+        }))
+        .unwrap()
+    }
+
+    fn uid(name: &str) -> PodUid {
+        PodUid(format!("uid-of-{name}"))
+    }
+
+    fn held(now: Instant) -> Window {
+        Window { end: now + Duration::from_secs(600), instance_goes: None }
+    }
+
+    fn names(requests: &[Request]) -> Vec<&str> {
+        requests.iter().map(|request| request.name.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_drain_is_over_when_the_watch_says_so_not_when_the_eviction_was_granted() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+        assert_eq!(names(&progress.requests(now)), ["web-0"]);
+        progress.answered(&uid("web-0"), Answer::Evicted, now);
+        assert!(!progress.is_empty());
+        progress.changed(Change::Gone(uid("web-0")), now);
+        assert!(progress.is_empty());
+        assert_eq!(progress.take_news().len(), 2);
+    }
+
+    #[test]
+    fn a_pod_by_the_same_name_is_not_the_one_that_was_waited_for() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("db-0", None)], held(now), now);
+        progress.requests(now);
+        progress.answered(&uid("db-0"), Answer::Evicted, now);
+        progress.changed(Change::Gone(PodUid("uid-of-another-db-0".to_owned())), now);
+        assert!(!progress.is_empty());
+    }
+
+    #[test]
+    fn critical_pods_wait_until_the_others_have_gone() {
+        let now = Instant::now();
+        let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
+        let mut progress = Progress::new(&pods, held(now), now);
+        assert_eq!(names(&progress.requests(now)), ["web-0"]);
+        progress.answered(&uid("web-0"), Answer::Evicted, now);
+        assert!(progress.requests(now).is_empty());
+        progress.changed(Change::Gone(uid("web-0")), now);
+        assert_eq!(names(&progress.requests(now)), ["dns"]);
+    }
+
+    #[test]
+    fn critical_pods_start_in_time_even_if_others_are_still_there() {
+        let now = Instant::now();
+        let goes = now + Duration::from_secs(120);
+        let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
+        let mut progress = Progress::new(&pods, Window { end: goes, instance_goes: Some(goes) }, now);
+        progress.requests(now);
+        let must = progress.next_due(now).unwrap();
+        assert_eq!(must, goes - Duration::from_secs(32));
+        assert!(progress.requests(must - Duration::from_millis(1)).is_empty());
+        assert_eq!(names(&progress.requests(must)), ["dns"]);
+    }
+
+    #[test]
+    fn a_held_pod_is_asked_for_again_and_its_budget_is_told_once() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+        progress.requests(now);
+        progress.answered(&uid("web-0"), Answer::HeldBy { budget: "web".to_owned() }, now);
+        assert!(progress.requests(now).is_empty());
+        let again = progress.next_due(now).unwrap();
+        assert_eq!(names(&progress.requests(again)), ["web-0"]);
+        progress.answered(&uid("web-0"), Answer::HeldBy { budget: "web".to_owned() }, again);
+        assert_eq!(progress.take_news().len(), 1);
+        assert_eq!(progress.into_pods()[&uid("web-0")].refusals, 2);
+    }
+
+    #[test]
+    fn a_pod_that_comes_after_the_list_is_evicted_too() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[], held(now), now);
+        assert!(progress.is_empty());
+        progress.changed(Change::Seen(Box::new(pod("late", None))), now);
+        assert_eq!(names(&progress.requests(now)), ["late"]);
+    }
+
+    #[test]
+    fn a_new_list_tells_which_pods_went_while_nobody_watched() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("a", None), pod("b", None)], held(now), now);
+        progress.changed(Change::OnlyThese(vec![pod("b", None), pod("c", None)]), now);
+        assert_eq!(names(&progress.requests(now)), ["b", "c"]);
+    }
+
+    #[test]
+    fn the_number_of_evictions_under_way_is_bounded() {
+        let now = Instant::now();
+        let pods: Vec<Pod> = (0..EVICTIONS_AT_ONCE + 10).map(|n| pod(&format!("p-{n:03}"), None)).collect();
+        let mut progress = Progress::new(&pods, held(now), now);
+        assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE);
+        progress.answered(&uid("p-000"), Answer::Evicted, now);
+        assert_eq!(progress.requests(now).len(), 1);
+    }
+
+    #[test]
+    fn a_busy_api_server_is_given_the_time_it_asks_for() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+        progress.requests(now);
+        progress.answered(&uid("web-0"), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) }, now);
+        assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(3)));
+    }
+}

@@ -1,0 +1,72 @@
+//! What makes an invocation fail, so that its event is kept: one variant for each thing that
+//! somebody can do about it.
+
+use jiff::Timestamp;
+use lambda_runtime::Diagnostic;
+use spillway_eks::ClusterName;
+
+use crate::aws::{CallError, CallErrorKind};
+use crate::decision::Refusal;
+use crate::interruption::NoticeError;
+use crate::kubernetes::ApiError;
+
+/// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Notice(#[from] NoticeError),
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("{0}")]
+    Aws(#[from] CallError),
+    /// EKS told us of a cluster that cannot be connected to.
+    #[error("cannot use cluster {cluster}: {why}")]
+    Cluster { cluster: ClusterName, why: String },
+    /// The API server refused or could not be reached.
+    #[error("cannot {doing} in cluster {cluster}: {error}{}", advice(error))]
+    Kubernetes { doing: String, cluster: ClusterName, error: ApiError },
+    /// The notice came when the instance had gone.
+    #[error("the notice came too late: instance {instance} was to go at {deadline}, and its node has left the cluster")]
+    TooLate { instance: String, deadline: Timestamp },
+    /// The node is not empty.
+    #[error("{left} of {all} pods were still on node {node} when the time was up")]
+    PodsLeft { node: String, left: usize, all: usize },
+}
+
+fn advice(error: &ApiError) -> &'static str {
+    match error.code() {
+        Some(401) => "; the cluster does not know the function's role: give it an access entry (see docs/install.md)",
+        Some(403) => "; the function's group lacks a right: apply deploy/rbac.yaml",
+        _ => "",
+    }
+}
+
+impl Failure {
+    /// A stable name, for alarms and for those who read the failure queue.
+    pub(crate) fn error_type(&self) -> &'static str {
+        match self {
+            Self::Notice(_) => "UnreadableNotice",
+            Self::Refused(_) => "AmbiguousInstance",
+            Self::Aws(error) => match error.kind {
+                CallErrorKind::Denied => "AwsDenied",
+                CallErrorKind::Throttled => "AwsThrottled",
+                CallErrorKind::Unreachable => "AwsUnreachable",
+                CallErrorKind::Refused => "AwsRefused",
+            },
+            Self::Cluster { .. } => "UnusableCluster",
+            Self::Kubernetes { error, .. } => match error.code() {
+                Some(401 | 403) => "KubernetesDenied",
+                Some(_) => "KubernetesRefused",
+                None => "KubernetesUnreachable",
+            },
+            Self::TooLate { .. } => "TooLate",
+            Self::PodsLeft { .. } => "PodsLeft",
+        }
+    }
+}
+
+impl From<Failure> for Diagnostic {
+    fn from(failure: Failure) -> Self {
+        Self { error_type: failure.error_type().to_owned(), error_message: failure.to_string() }
+    }
+}

@@ -1,0 +1,163 @@
+//! EC2: who is this instance, which cluster is it in, whose node is it.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_ec2::types::Instance as Ec2Instance;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
+use spillway_eks::ClusterName;
+
+use crate::aws::CallError;
+use crate::interruption::InstanceId;
+
+/// What we need to know of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instance {
+    /// Its id.
+    pub(crate) id: InstanceId,
+    /// The availability zone, which stands in the node's provider id.
+    pub(crate) zone: String,
+    /// The private DNS name: the first guess at the node's name. EC2 takes it away from an
+    /// instance that has ended.
+    pub(crate) private_dns_name: Option<String>,
+    /// Its tags.
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
+impl Instance {
+    /// What the node has as `spec.providerID`.
+    pub(crate) fn provider_id(&self) -> String {
+        format!("aws:///{}/{}", self.zone, self.id)
+    }
+}
+
+/// Asks EC2 for an instance. `None`: there is none by that id.
+pub(crate) async fn describe(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
+    let answer = match ec2.describe_instances().instance_ids(id.as_str()).send().await {
+        Ok(answer) => answer,
+        Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
+            return Ok(None);
+        }
+        Err(error) => return Err(CallError::new("ec2:DescribeInstances", &error)),
+    };
+    let found = answer.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default()).next();
+    Ok(found.map(|instance| from_ec2(id.clone(), instance)))
+}
+
+fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
+    let tags = instance.tags.into_iter().flatten();
+    Instance {
+        id,
+        zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
+        private_dns_name: instance.private_dns_name.filter(|name| !name.is_empty()),
+        tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
+    }
+}
+
+/// Which cluster the tags name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Membership {
+    /// Exactly one.
+    In(ClusterName),
+    /// None: not a node of EKS.
+    NoCluster,
+    /// More than one: draining either could be wrong.
+    Several(Vec<String>),
+}
+
+/// Tags whose value is the cluster's name: EKS' own; managed node groups'; Karpenter's and Auto Mode's.
+const NAME_TAGS: [&str; 3] = ["aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name"];
+/// The older convention: the name is part of the key, and the value says `owned` or `shared`.
+const KEY_PREFIX: &str = "kubernetes.io/cluster/";
+
+/// Reads the cluster from an instance's tags.
+pub(crate) fn membership(tags: &BTreeMap<String, String>) -> Membership {
+    let by_value = NAME_TAGS.iter().filter_map(|key| tags.get(*key));
+    let by_key = tags.iter().filter(|(_, value)| matches!(value.as_str(), "owned" | "shared"));
+    let mut names: Vec<String> =
+        by_value.cloned().chain(by_key.filter_map(|(key, _)| key.strip_prefix(KEY_PREFIX)).map(str::to_owned)).collect();
+    names.retain(|name| !name.is_empty());
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => Membership::NoCluster,
+        [name] => Membership::In(ClusterName::new(name)),
+        _ => Membership::Several(names),
+    }
+}
+
+/// Who manages the node's life, and so who drains it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// An Auto Scaling group of the user's own, or none.
+    SelfManaged,
+    /// An EKS managed node group.
+    ManagedNodeGroup,
+    /// Karpenter, in the cluster.
+    Karpenter,
+    /// EKS Auto Mode.
+    AutoMode,
+}
+
+/// Reads the owner from an instance's tags.
+pub(crate) fn owner(tags: &BTreeMap<String, String>) -> Owner {
+    let tagged = |key: &str| tags.contains_key(key);
+    if tagged("eks:nodegroup-name") {
+        Owner::ManagedNodeGroup
+    } else if tagged("karpenter.k8s.aws/ec2nodeclass") || tagged("karpenter.sh/nodeclaim") {
+        Owner::Karpenter
+    } else if tagged("eks:eks-cluster-name") {
+        // Karpenter sets this one too; on its own it is Auto Mode's.
+        Owner::AutoMode
+    } else if tagged("karpenter.sh/nodepool") {
+        Owner::Karpenter
+    } else {
+        Owner::SelfManaged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn each_way_of_tagging_names_the_cluster() {
+        for key in NAME_TAGS {
+            assert_eq!(membership(&tags(&[(key, "prod")])), Membership::In(ClusterName::new("prod")), "{key}");
+        }
+        for value in ["owned", "shared"] {
+            let tagged = tags(&[("kubernetes.io/cluster/prod", value)]);
+            assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")), "{value}");
+        }
+    }
+
+    #[test]
+    fn tags_that_agree_name_one_cluster() {
+        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/prod", "owned")]);
+        assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")));
+    }
+
+    #[test]
+    fn an_instance_without_such_a_tag_is_in_no_cluster() {
+        let tagged = tags(&[("Name", "prod"), ("kubernetes.io/cluster/prod", "no"), ("eks:cluster-name", "")]);
+        assert_eq!(membership(&tagged), Membership::NoCluster);
+    }
+
+    #[test]
+    fn tags_that_name_two_clusters_are_not_guessed_from() {
+        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/stage", "owned")]);
+        assert_eq!(membership(&tagged), Membership::Several(vec!["prod".to_owned(), "stage".to_owned()]));
+    }
+
+    #[test]
+    fn the_owner_is_read_from_the_tags() {
+        assert_eq!(owner(&tags(&[("aws:autoscaling:groupName", "workers")])), Owner::SelfManaged);
+        assert_eq!(owner(&tags(&[("eks:nodegroup-name", "blue")])), Owner::ManagedNodeGroup);
+        let karpenter = [("karpenter.sh/nodepool", "default"), ("eks:eks-cluster-name", "prod"), ("karpenter.k8s.aws/ec2nodeclass", "default")];
+        assert_eq!(owner(&tags(&karpenter)), Owner::Karpenter);
+        assert_eq!(owner(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])), Owner::AutoMode);
+    }
+}

@@ -1,0 +1,56 @@
+//! `EC2 Spot Instance Interruption Warning`: the instance goes two minutes after the notice.
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+use super::envelope::{self, Envelope};
+use super::{Deadline, Interruption, Kind, Notice, NoticeError};
+
+pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
+
+/// EC2's promise (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at
+/// once, but its pods are frozen then, not ended, so the same window does no harm.
+const NOTICE: SignedDuration = SignedDuration::from_secs(120);
+
+#[derive(Deserialize)]
+struct Detail {
+    #[serde(rename = "instance-id")]
+    instance: String,
+}
+
+pub(super) fn read(envelope: Envelope) -> Result<Notice, NoticeError> {
+    let detail: Detail = envelope.detail()?;
+    Ok(Notice::Interruption(Interruption {
+        kind: Kind::Spot,
+        instance: envelope::instance_id("detail.instance-id", &detail.instance)?,
+        time: envelope.time,
+        deadline: Deadline::Hard(envelope.time + NOTICE),
+        hook: None,
+        event_id: envelope.id,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::super::tests::sample;
+    use super::super::{InstanceId, read};
+    use super::*;
+
+    #[test]
+    fn the_instance_goes_two_minutes_after_the_notice_not_after_its_arrival() {
+        let Notice::Interruption(interruption) = read(sample("spot-interruption")).unwrap() else { panic!("not read") };
+        assert_eq!(
+            interruption,
+            Interruption {
+                event_id: "12345678-1234-1234-1234-123456789012".to_owned(),
+                kind: Kind::Spot,
+                instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
+                time: "2026-11-21T03:12:00Z".parse().unwrap(),
+                deadline: Deadline::Hard("2026-11-21T03:14:00Z".parse().unwrap()),
+                hook: None,
+            }
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! The drain function: a notice in, a drained node out.
+//!
+//! # Layout
+//! Read `handler` first: it tells what happens to a notice, in order. Each step is a file:
+//! * `interruption`: each notice's JSON → what it means for one instance (pure)
+//! * `instance`: EC2: who is this instance, which cluster, whose node
+//! * `decision`: act, or the reason why not (pure)
+//! * `cluster`: EKS: a Kubernetes client
+//! * `node`: find the node, check it, claim it
+//! * `drain`: plan, evict, watch
+//! * `lifecycle`: Auto Scaling: heartbeat, complete
+//! * `receipt` and `announce`: what happened, and its views
+//!
+//! This file wires them and nothing else.
+
+mod announce;
+mod aws;
+mod clock;
+mod cluster;
+mod decision;
+mod drain;
+mod failure;
+mod handler;
+mod instance;
+mod interruption;
+mod kubernetes;
+mod lifecycle;
+mod logs;
+mod node;
+mod receipt;
+mod settings;
+
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_smithy_http_client::tls;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+
+use crate::cluster::Access;
+use crate::handler::Spillway;
+use crate::settings::Settings;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    logs::start();
+    let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
+        tracing::error!(error = %error, "the function does not start: mend its settings");
+    })?;
+    let aws = aws().await;
+    let spillway = Spillway {
+        settings,
+        ec2: aws_sdk_ec2::Client::new(&aws),
+        autoscaling: aws_sdk_autoscaling::Client::new(&aws),
+        access: Access {
+            clusters: spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws)),
+            credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
+            region: aws.region().ok_or("AWS_REGION is not set")?.to_string(),
+        },
+    };
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| spillway.handle(event))).await
+}
+
+async fn aws() -> SdkConfig {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+        .build_https();
+    let config = aws_config::defaults(BehaviorVersion::v2026_01_12());
+    config.http_client(http).timeout_config(crate::aws::timeouts()).load().await
+}

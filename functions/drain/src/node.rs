@@ -1,0 +1,283 @@
+//! The node of an instance: found, checked and claimed.
+//!
+//! The claim is one JSON patch that tests the provider id, tests that nobody has cordoned the
+//! node or claimed it, then cordons it and writes our annotation. It cannot hit the wrong
+//! node, and of two notices at once exactly one wins. The private DNS name is only a first
+//! guess at the node's name; when it is right, the patch is all that is needed.
+
+use json_patch::{AddOperation, Patch, PatchOperation, TestOperation, jsonptr::PointerBuf};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{ListParams, PatchParams};
+use kube::{Api, Resource as _, ResourceExt as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::instance::Instance;
+use crate::kubernetes::{ApiError, call};
+
+/// The annotation that says who claimed the node, for what and until when.
+pub(crate) const ANNOTATION: &str = "spillway/claim";
+/// Names us in `managedFields`.
+const FIELD_MANAGER: &str = "spillway";
+/// As many nodes as fit an answer of a few megabytes.
+const PAGE: u32 = 500;
+/// How often a claim is tried anew when the node changes between looking and patching.
+const CLAIM_ATTEMPTS: u32 = 3;
+
+/// What the annotation holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// The id of the event that made the claim.
+    pub(crate) event: String,
+    /// The kind of notice.
+    pub(crate) notice: String,
+    /// The deadline, RFC 3339; absent while a hook holds the instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<String>,
+    /// Whether it was we who cordoned the node: only then may we uncordon it.
+    pub(crate) cordoned: bool,
+}
+
+/// How the claim went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum How {
+    /// The node is ours: we cordoned it.
+    First,
+    /// Somebody had cordoned it before; we drain it, and leave the cordon to them.
+    CordonedByOthers,
+    /// This very event had claimed it: an earlier delivery or attempt.
+    Again,
+    /// Another notice has claimed it, and tells people about it.
+    Joined {
+        /// That notice's kind.
+        notice: String,
+        /// That event's id.
+        event: String,
+    },
+}
+
+/// A node that may be drained.
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
+    /// The node's name.
+    pub(crate) node: String,
+    /// How the claim went.
+    pub(crate) how: How,
+}
+
+/// Finds the instance's node and claims it. `None`: the cluster has no such node.
+pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, mark: &Mark) -> Result<Option<Claim>, ApiError> {
+    for name in guesses(instance) {
+        if let Some(how) = claim_by_name(nodes, &name, instance, mark).await? {
+            return Ok(Some(Claim { node: name, how }));
+        }
+    }
+    let Some(name) = find_by_provider_id(nodes, &instance.provider_id()).await? else { return Ok(None) };
+    let how = claim_by_name(nodes, &name, instance, mark).await?;
+    Ok(how.map(|how| Claim { node: name, how }))
+}
+
+/// The names that EKS gives nodes, most common first: the private DNS name; the bare instance
+/// id; the instance id with the DNS name's domain (resource-based naming).
+fn guesses(instance: &Instance) -> Vec<String> {
+    let id = instance.id.as_str();
+    let dns_name = instance.private_dns_name.as_deref();
+    let domain = dns_name.and_then(|name| name.split_once('.')).map(|(_, domain)| domain);
+    let mut names: Vec<String> = dns_name.map(str::to_owned).into_iter().collect();
+    names.push(id.to_owned());
+    names.extend(domain.map(|domain| format!("{id}.{domain}")).filter(|name| Some(name.as_str()) != dns_name));
+    names
+}
+
+/// Claims the node by that name, if it is the instance's.
+async fn claim_by_name(
+    nodes: &Api<Node>,
+    name: &str,
+    instance: &Instance,
+    mark: &Mark,
+) -> Result<Option<How>, ApiError> {
+    let mut expected = Seen::untouched();
+    for _ in 0..CLAIM_ATTEMPTS {
+        match patch(nodes, name, &claim_patch(&instance.provider_id(), &expected, mark)).await {
+            Ok(()) => return Ok(Some(if expected.cordoned { How::CordonedByOthers } else { How::First })),
+            Err(ApiError::Refused(status)) if status.code == 404 => return Ok(None),
+            Err(ApiError::Refused(status)) if status.code == 422 => {}
+            Err(error) => return Err(error),
+        }
+        let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(None) };
+        if node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) != Some(&instance.provider_id()) {
+            return Ok(None);
+        }
+        match standing(Seen::of(&node), &mark.event) {
+            Standing::Taken(how) => return Ok(Some(how)),
+            Standing::Free(seen) => expected = seen,
+        }
+    }
+    Err(ApiError::NoAnswer(format!("node {name} changed each time it was to be cordoned")))
+}
+
+/// What matters about a node as it was last seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    cordoned: bool,
+    annotation: Option<String>,
+}
+
+impl Seen {
+    /// The common case, which needs no look.
+    fn untouched() -> Self {
+        Self { cordoned: false, annotation: None }
+    }
+
+    fn of(node: &Node) -> Self {
+        Self {
+            cordoned: node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false),
+            annotation: node.annotations().get(ANNOTATION).cloned(),
+        }
+    }
+}
+
+/// What a claim finds.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    /// Claimed and cordoned already.
+    Taken(How),
+    /// To be claimed as it stands.
+    Free(Seen),
+}
+
+/// A claim counts while the node is cordoned. One that somebody has uncordoned since, or that
+/// we cannot read, is claimed anew.
+fn standing(seen: Seen, event: &str) -> Standing {
+    let mark = seen.annotation.as_deref().and_then(|text| serde_json::from_str::<Mark>(text).ok());
+    match mark {
+        Some(mark) if seen.cordoned && mark.event == event => Standing::Taken(How::Again),
+        Some(mark) if seen.cordoned => Standing::Taken(How::Joined { notice: mark.notice, event: mark.event }),
+        _ => Standing::Free(seen),
+    }
+}
+
+/// A test with the value null passes only where nothing stands.
+fn claim_patch(provider_id: &str, expected: &Seen, mark: &Mark) -> Patch {
+    let annotation = PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION]);
+    let unschedulable = PointerBuf::from_tokens(["spec", "unschedulable"]);
+    let mark = Mark { cordoned: !expected.cordoned, ..mark.clone() };
+    let text = serde_json::to_string(&mark).expect("a mark is plain text and a flag");
+    let mut operations = vec![
+        test(PointerBuf::from_tokens(["spec", "providerID"]), json!(provider_id)),
+        test(annotation.clone(), json!(expected.annotation)),
+        test(unschedulable.clone(), if expected.cordoned { json!(true) } else { Value::Null }),
+    ];
+    if !expected.cordoned {
+        operations.push(add(unschedulable, json!(true)));
+    }
+    operations.push(add(annotation, json!(text)));
+    Patch(operations)
+}
+
+fn test(path: PointerBuf, value: Value) -> PatchOperation {
+    PatchOperation::Test(TestOperation { path, value })
+}
+
+fn add(path: PointerBuf, value: Value) -> PatchOperation {
+    PatchOperation::Add(AddOperation { path, value })
+}
+
+async fn patch(nodes: &Api<Node>, name: &str, patch: &Patch) -> Result<(), ApiError> {
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    call(nodes.patch_metadata(name, &params, &kube::api::Patch::Json::<()>(patch.clone()))).await.map(|_| ())
+}
+
+/// The last resort, when no guess was right: page through all nodes. Provider ids have no
+/// field selector.
+async fn find_by_provider_id(nodes: &Api<Node>, provider_id: &str) -> Result<Option<String>, ApiError> {
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let answer = call(nodes.list(&page)).await?;
+        let found = answer
+            .items
+            .iter()
+            .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id));
+        if let Some(name) = found.and_then(|node| node.meta().name.clone()) {
+            return Ok(Some(name));
+        }
+        match answer.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::interruption::InstanceId;
+
+    fn instance(dns_name: Option<&str>) -> Instance {
+        Instance {
+            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            zone: "us-east-1a".to_owned(),
+            private_dns_name: dns_name.map(str::to_owned),
+            tags: BTreeMap::new(),
+        }
+    }
+
+    fn mark(event: &str) -> Mark {
+        Mark { event: event.to_owned(), notice: "spot interruption".to_owned(), until: None, cordoned: true }
+    }
+
+    fn annotated(cordoned: bool, mark: &Mark) -> Seen {
+        Seen { cordoned, annotation: Some(serde_json::to_string(mark).unwrap()) }
+    }
+
+    #[test]
+    fn the_private_dns_name_is_the_first_guess() {
+        assert_eq!(
+            guesses(&instance(Some("ip-10-0-0-1.ec2.internal"))),
+            ["ip-10-0-0-1.ec2.internal", "i-0123456789abcdef0", "i-0123456789abcdef0.ec2.internal"]
+        );
+        assert_eq!(
+            guesses(&instance(Some("i-0123456789abcdef0.ec2.internal"))),
+            ["i-0123456789abcdef0.ec2.internal", "i-0123456789abcdef0"]
+        );
+        assert_eq!(guesses(&instance(None)), ["i-0123456789abcdef0"]);
+    }
+
+    #[test]
+    fn the_claim_tests_all_it_relies_on_before_it_changes_anything() {
+        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &Seen::untouched(), &mark("e-1"));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
+    }
+
+    #[test]
+    fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
+        let seen = Seen { cordoned: true, annotation: None };
+        assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen.clone()));
+        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &seen, &mark("e-1"));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
+    }
+
+    #[test]
+    fn a_second_notice_joins_and_a_second_delivery_goes_on() {
+        let seen = annotated(true, &mark("e-1"));
+        assert_eq!(standing(seen.clone(), "e-1"), Standing::Taken(How::Again));
+        let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
+        assert_eq!(standing(seen, "e-2"), Standing::Taken(joined));
+    }
+
+    #[test]
+    fn a_node_that_was_uncordoned_since_is_claimed_anew() {
+        let seen = annotated(false, &mark("e-1"));
+        assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen));
+    }
+
+    #[test]
+    fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
+        let seen = Seen { cordoned: true, annotation: Some("{".to_owned()) };
+        assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen));
+    }
+}

@@ -1,0 +1,309 @@
+//! The receipt: the one record of what became of a notice, from which everything people see
+//! is made.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Serialize, Serializer};
+
+use crate::drain::Report;
+use crate::drain::deadline::Grace;
+use crate::drain::progress::{State, Tracked};
+use crate::failure::Failure;
+use crate::interruption::Interruption;
+use crate::lifecycle::Completion;
+use crate::settings::LifecycleResult;
+
+/// The version of this document. It changes when a field is renamed or changes its meaning.
+const VERSION: u32 = 1;
+
+/// How a notice ended. There is no other way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Ending {
+    /// Every pod that had to leave has gone.
+    Drained,
+    /// Another notice holds the claim; the node is empty all the same.
+    Joined,
+    /// Nothing was to be done, for the reason stated.
+    Ignored,
+    /// It did not work; the event is kept.
+    Failed,
+}
+
+/// The record of one notice for one instance.
+#[derive(Debug, Serialize)]
+pub(crate) struct Receipt {
+    #[serde(rename = "receipt")]
+    version: u32,
+    /// Lambda's id of the invocation.
+    request_id: String,
+    pub(crate) notice: Notice,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cluster: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+    /// Milliseconds from the notice to each step.
+    pub(crate) steps: Vec<Step>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pods: Vec<PodRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hook: Option<HookRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ending: Option<Ending>,
+    /// The ending in a sentence.
+    pub(crate) reason: String,
+}
+
+/// The notice, as far as it could be read.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Notice {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<Timestamp>,
+    /// When the instance goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+/// A step and when it was done.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Step {
+    pub(crate) step: StepName,
+    /// Milliseconds from the notice.
+    pub(crate) at_ms: i64,
+}
+
+/// The steps of a drain, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StepName {
+    /// The function began to work on the notice.
+    Begun,
+    /// EC2 said who the instance is.
+    Described,
+    /// The node is cordoned.
+    Claimed,
+    /// The drain is over.
+    Drained,
+    /// The lifecycle action is completed.
+    Completed,
+}
+
+/// What became of a pod.
+#[derive(Debug, Serialize)]
+pub(crate) struct PodRecord {
+    pub(crate) pod: String,
+    uid: String,
+    pub(crate) fate: Fate,
+    /// The grace period it asked for.
+    grace_s: u64,
+    /// What it got, if that was less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_s: Option<u64>,
+    /// How often an eviction was asked for.
+    evictions: u32,
+    /// How often a budget refused it.
+    #[serde(skip_serializing_if = "is_zero")]
+    refusals: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<String>,
+    /// Why it stayed, or what was last wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// Milliseconds from the notice to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone_ms: Option<i64>,
+}
+
+/// A pod's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Fate {
+    /// It shut down with all the grace it asked for.
+    Clean,
+    /// It shut down with less grace than it asked for.
+    Clamped,
+    /// It was left alone.
+    Stayed,
+    /// It was still there when the time was up.
+    Left,
+}
+
+/// The lifecycle hook.
+#[derive(Debug, Serialize)]
+pub(crate) struct HookRecord {
+    pub(crate) group: String,
+    pub(crate) name: String,
+    pub(crate) state: HookState,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "result_text")]
+    pub(crate) result: Option<LifecycleResult>,
+}
+
+/// What became of the hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HookState {
+    /// Not touched: it is left to its owner, or to its own timeout.
+    Left,
+    /// Completed by us.
+    Completed,
+    /// Nobody waited any more when we came to complete it.
+    AlreadyOver,
+    /// Completing it failed; Auto Scaling ends it by its timeout.
+    Failed,
+}
+
+impl Receipt {
+    /// A receipt for an interruption that is about to be handled.
+    pub(crate) fn begin(request_id: &str, interruption: &Interruption, deadline: Option<Timestamp>) -> Self {
+        let hook = interruption.hook.as_ref().map(|hook| HookRecord {
+            group: hook.group.clone(),
+            name: hook.name.clone(),
+            state: HookState::Left,
+            result: None,
+        });
+        let notice = Notice {
+            event_id: Some(interruption.event_id.clone()),
+            kind: Some(interruption.kind.as_str()),
+            time: Some(interruption.time),
+            deadline,
+        };
+        Self { instance: Some(interruption.instance.to_string()), hook, ..Self::blank(request_id, notice) }
+    }
+
+    /// A receipt for an event that is no interruption, or none that can be read.
+    pub(crate) fn without_interruption(request_id: &str, event_id: Option<String>) -> Self {
+        Self::blank(request_id, Notice { event_id, ..Notice::default() })
+    }
+
+    fn blank(request_id: &str, notice: Notice) -> Self {
+        Self {
+            version: VERSION,
+            request_id: request_id.to_owned(),
+            notice,
+            instance: None,
+            cluster: None,
+            node: None,
+            steps: Vec::new(),
+            pods: Vec::new(),
+            hook: None,
+            ending: None,
+            reason: String::new(),
+        }
+    }
+
+    /// Milliseconds from the notice to `at`.
+    pub(crate) fn since_notice(&self, at: Timestamp) -> i64 {
+        let since = self.notice.time.map_or(SignedDuration::ZERO, |time| at.duration_since(time));
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Notes that a step is done.
+    pub(crate) fn step(&mut self, step: StepName, at: Timestamp) {
+        let at_ms = self.since_notice(at);
+        self.steps.push(Step { step, at_ms });
+    }
+
+    /// When a step was done, in milliseconds from the notice.
+    pub(crate) fn step_ms(&self, step: StepName) -> Option<i64> {
+        self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
+    }
+
+    /// Notes what became of the pods. `now` is both clocks at once.
+    pub(crate) fn pods(&mut self, report: &Report, now: (Timestamp, tokio::time::Instant)) {
+        let (wall, instant) = now;
+        let mut records = Vec::with_capacity(report.pods.len());
+        for (uid, pod) in &report.pods {
+            let gone_ms = pod.gone_at.map(|at| {
+                let ago = SignedDuration::try_from(instant.saturating_duration_since(at)).unwrap_or_default();
+                self.since_notice(wall) - i64::try_from(ago.as_millis()).unwrap_or_default()
+            });
+            records.push(PodRecord::new(uid.0.clone(), pod, gone_ms));
+        }
+        self.pods = records;
+    }
+
+    /// Notes what became of the hook.
+    pub(crate) fn hook(&mut self, completion: Result<Completion, ()>, result: LifecycleResult) {
+        if let Some(hook) = &mut self.hook {
+            hook.result = Some(result);
+            hook.state = match completion {
+                Ok(Completion::Completed) => HookState::Completed,
+                Ok(Completion::AlreadyOver) => HookState::AlreadyOver,
+                Err(()) => HookState::Failed,
+            };
+        }
+    }
+
+    /// Closes the receipt.
+    pub(crate) fn end(&mut self, ending: Ending, reason: String) {
+        self.ending = Some(ending);
+        self.reason = reason;
+    }
+
+    /// Closes the receipt with what went wrong.
+    pub(crate) fn fail(&mut self, failure: &Failure) {
+        let hook = match &self.hook {
+            Some(hook) if matches!(hook.state, HookState::Left | HookState::Failed) => format!(
+                "; lifecycle hook {} of group {} is left to its own timeout unless a retry completes it",
+                hook.name, hook.group
+            ),
+            _ => String::new(),
+        };
+        self.end(Ending::Failed, format!("{failure}{hook}"));
+    }
+
+    /// How many pods came to such an end.
+    pub(crate) fn count(&self, fate: Fate) -> usize {
+        self.pods.iter().filter(|pod| pod.fate == fate).count()
+    }
+}
+
+impl PodRecord {
+    fn new(uid: String, pod: &Tracked, gone_ms: Option<i64>) -> Self {
+        let given_s = match pod.given {
+            Some(Grace::Clamped(given)) => Some(given.as_secs()),
+            Some(Grace::Own) | None => None,
+        };
+        let (fate, why) = match pod.state {
+            State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            State::Gone if given_s.is_some() => (Fate::Clamped, None),
+            State::Gone => (Fate::Clean, None),
+            State::Due(..) | State::Asked(_) | State::Leaving => (Fate::Left, Some(why_left(pod))),
+        };
+        Self {
+            pod: pod.name.to_string(),
+            uid,
+            fate,
+            grace_s: pod.grace.as_secs(),
+            given_s,
+            evictions: pod.evictions,
+            refusals: pod.refusals,
+            budget: pod.budget.clone(),
+            why,
+            gone_ms,
+        }
+    }
+}
+
+/// Why a pod is still there.
+fn why_left(pod: &Tracked) -> String {
+    match (&pod.state, &pod.trouble, &pod.budget) {
+        (State::Leaving, ..) => "it was still shutting down".to_owned(),
+        (_, Some(trouble), _) => trouble.clone(),
+        (_, None, Some(budget)) => format!("PodDisruptionBudget {budget} held it"),
+        (_, None, None) => "its turn had not come".to_owned(),
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn result_text<S: Serializer>(result: &Option<LifecycleResult>, serializer: S) -> Result<S::Ok, S::Error> {
+    result.map(LifecycleResult::as_str).serialize(serializer)
+}

@@ -1,0 +1,17 @@
+//! Getting into an EKS cluster from outside it: who the cluster is ([`Clusters`]), the token
+//! that says who we are ([`token`]) and a Kubernetes client over one HTTP/2 connection
+//! ([`connect`]).
+//!
+//! # Layout
+//! * `cluster`: `DescribeCluster`, remembered while the function is warm
+//! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
+//! * `bearer`: puts a fresh token on every request
+//! * `client`: the connection, and which errors mean that it was never made
+
+mod bearer;
+mod client;
+mod cluster;
+pub mod token;
+
+pub use client::{ConnectError, connect, is_connection_failure, is_transport_failure};
+pub use cluster::{Cluster, ClusterName, Clusters, DescribeError};

@@ -1,0 +1,132 @@
+//! The bearer token of EKS: a `GetCallerIdentity` request for STS, presigned and never sent.
+//!
+//! The API server hands the token to EKS' authenticator, which replays the request to STS and
+//! so learns who signed it. Nothing here touches the network. What the authenticator accepts
+//! is fixed: these query parameters and no others, the cluster's name as a signed header, a
+//! host that is STS', base64url without padding
+//! (`aws-iam-authenticator`, `pkg/token/token.go`).
+
+use std::time::{Duration, SystemTime};
+
+use aws_credential_types::Credentials;
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SignatureLocation, SigningSettings, sign};
+use aws_sigv4::sign::v4;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::SecretString;
+
+/// How long a token is accepted, counted from its signature, whatever its `X-Amz-Expires` says.
+pub const LIFETIME: Duration = Duration::from_mins(15);
+
+const PREFIX: &str = "k8s-aws-v1.";
+/// Old authenticators refuse other values; new ones ignore it.
+const EXPIRES: Duration = Duration::from_mins(1);
+const CLUSTER_HEADER: &str = "x-k8s-aws-id";
+
+/// The token could not be signed: the credentials or the Region are unusable.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot sign an EKS token for cluster {cluster}")]
+pub struct TokenError {
+    cluster: String,
+    #[source]
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// Signs a token for `cluster` as of `now`, which lets a test fix it.
+pub fn sign_token(cluster: &str, region: &str, credentials: &Credentials, now: SystemTime) -> Result<SecretString, TokenError> {
+    presign(cluster, region, credentials, now)
+        .map(|url| SecretString::from(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(url))))
+        .map_err(|source| TokenError { cluster: cluster.to_owned(), source })
+}
+
+fn presign(
+    cluster: &str,
+    region: &str,
+    credentials: &Credentials,
+    now: SystemTime,
+) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    let url = format!("https://{}/?Action=GetCallerIdentity&Version=2011-06-15", sts_host(region));
+    let mut settings = SigningSettings::default();
+    settings.signature_location = SignatureLocation::QueryParams;
+    settings.expires_in = Some(EXPIRES);
+    let identity = credentials.clone().into();
+    let params = v4::SigningParams::builder()
+        .identity(&identity)
+        .region(region)
+        .name("sts")
+        .time(now)
+        .settings(settings)
+        .build()?
+        .into();
+    let request = SignableRequest::new("GET", &url, std::iter::once((CLUSTER_HEADER, cluster)), SignableBody::Bytes(&[]))?;
+    let (instructions, _) = sign(request, &params)?.into_parts();
+    let mut signed = http::Request::get(&url).header(CLUSTER_HEADER, cluster).body(())?;
+    instructions.apply_to_request_http1x(&mut signed);
+    Ok(signed.uri().to_string())
+}
+
+/// The Region's own STS endpoint; the global one is refused outside the `aws` partition and
+/// fails in newer Regions.
+fn sts_host(region: &str) -> String {
+    let suffix = match region.split_once('-').map(|(area, _)| area) {
+        Some("cn") => "amazonaws.com.cn",
+        Some("eusc") => "amazonaws.eu",
+        _ => "amazonaws.com",
+    };
+    format!("sts.{region}.{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn url_of(region: &str) -> String {
+        let credentials = Credentials::new("AKIDEXAMPLE", "secret", Some("session/+=".to_owned()), None, "test");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
+        let token = sign_token("prod", region, &credentials, now).unwrap();
+        let encoded = token.expose_secret().strip_prefix(PREFIX).unwrap();
+        String::from_utf8(URL_SAFE_NO_PAD.decode(encoded).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_token_carries_exactly_the_parameters_that_the_authenticator_accepts() {
+        let url = url_of("eu-west-1");
+        let query = url.strip_prefix("https://sts.eu-west-1.amazonaws.com/?").unwrap();
+        let mut names: Vec<&str> = query.split('&').map(|p| p.split('=').next().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "Action",
+                "Version",
+                "X-Amz-Algorithm",
+                "X-Amz-Credential",
+                "X-Amz-Date",
+                "X-Amz-Expires",
+                "X-Amz-Security-Token",
+                "X-Amz-Signature",
+                "X-Amz-SignedHeaders",
+            ]
+        );
+        assert!(query.contains("X-Amz-SignedHeaders=host%3Bx-k8s-aws-id"), "{query}");
+    }
+
+    /// Computed once with botocore's `SigV4QueryAuth` for the same instant and credentials.
+    #[test]
+    fn the_signature_is_the_one_that_botocore_makes() {
+        let url = url_of("us-east-1");
+        let signature = url.split("X-Amz-Signature=").nth(1).unwrap().split('&').next().unwrap();
+        assert_eq!(signature, "a8e0a74aa92db0922ff9fe763ec487cd7912b94dfa55ddbe92bc82592720af19");
+    }
+
+    #[test]
+    fn each_partition_has_its_own_sts_host() {
+        assert_eq!(sts_host("us-gov-west-1"), "sts.us-gov-west-1.amazonaws.com");
+        assert_eq!(sts_host("cn-north-1"), "sts.cn-north-1.amazonaws.com.cn");
+        assert_eq!(sts_host("eusc-de-east-1"), "sts.eusc-de-east-1.amazonaws.eu");
+    }
+}
