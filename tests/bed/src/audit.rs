@@ -1,0 +1,259 @@
+//! The API server's audit log: which requests one user made, in order, with their answers.
+//!
+//! It is the counter of requests that nobody can talk out of anything: the API server wrote it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::error::BedError;
+
+/// Nothing portable says that a file has grown, so it is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// One request to the API server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub user: String,
+    pub user_agent: String,
+    pub verb: String,
+    pub uri: String,
+    /// Empty where the request is not for an object, as with `/version`.
+    pub resource: String,
+    pub subresource: String,
+    pub namespace: String,
+    pub name: String,
+    /// Not known before the answer begins.
+    pub code: Option<u16>,
+    /// To the microsecond, by the API server's clock.
+    pub received: Timestamp,
+    /// A watch is done when it ends.
+    pub done: Option<Timestamp>,
+}
+
+/// Whose requests.
+#[derive(Debug, Clone)]
+enum Filter {
+    User(String),
+    UserAgent(String),
+}
+
+/// The requests of one user, read as they come. It starts at the log's beginning.
+#[derive(Debug)]
+pub struct AuditLog {
+    path: PathBuf,
+    filter: Filter,
+    /// How far each file is read, by what it is and not by its name: rotation renames.
+    read: HashMap<(u64, u64), u64>,
+    requests: BTreeMap<String, Request>,
+}
+
+impl AuditLog {
+    /// Those whose user name contains this, such as `assumed-role/spillway-drain/<session>`.
+    #[must_use]
+    pub fn of_user(path: &Path, user: &str) -> Self {
+        Self::new(path, Filter::User(user.to_owned()))
+    }
+
+    /// Those whose user agent contains this.
+    #[must_use]
+    pub fn of_user_agent(path: &Path, user_agent: &str) -> Self {
+        Self::new(path, Filter::UserAgent(user_agent.to_owned()))
+    }
+
+    fn new(path: &Path, filter: Filter) -> Self {
+        Self { path: path.to_owned(), filter, read: HashMap::new(), requests: BTreeMap::new() }
+    }
+
+    /// All requests so far, in the order in which the API server received them.
+    pub fn requests(&mut self) -> Result<Vec<Request>, BedError> {
+        self.read_on().map_err(BedError::io(format!("read {}", self.path.display())))?;
+        let mut requests: Vec<_> = self.requests.values().cloned().collect();
+        requests.sort_by_key(|request| request.received);
+        Ok(requests)
+    }
+
+    /// Waits until the requests are as wanted, and returns them.
+    pub async fn wait_until(
+        &mut self,
+        what: &str,
+        timeout: Duration,
+        wanted: impl Fn(&[Request]) -> bool,
+    ) -> Result<Vec<Request>, BedError> {
+        let begin = Instant::now();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            look.tick().await;
+            let requests = self.requests()?;
+            if wanted(&requests) {
+                return Ok(requests);
+            }
+            if begin.elapsed() >= timeout {
+                let seen = requests.iter().map(|request| format!("\n  {}", request.summary()));
+                return Err(BedError::Waited {
+                    what: what.to_owned(),
+                    waited_s: timeout.as_secs(),
+                    last: format!("{} requests{}", requests.len(), seen.collect::<String>()),
+                });
+            }
+        }
+    }
+
+    fn read_on(&mut self) -> io::Result<()> {
+        let mut files = rotated(&self.path)?;
+        files.push(self.path.clone());
+        for file in files {
+            match File::open(&file) {
+                Ok(file) => self.read_file(file)?,
+                // Rotated since, and found under its new name next time; or nothing is logged yet.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what one file holds beyond what was read of it, up to the last whole line.
+    fn read_file(&mut self, mut file: File) -> io::Result<()> {
+        let metadata = file.metadata()?;
+        let offset = self.read.entry((metadata.dev(), metadata.ino())).or_default();
+        if metadata.len() <= *offset {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(*offset))?;
+        let mut unread = Vec::new();
+        file.read_to_end(&mut unread)?;
+        let whole = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        *offset += whole as u64;
+        for line in String::from_utf8_lossy(&unread[..whole]).lines() {
+            self.take(line)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, line: &str) -> io::Result<()> {
+        // Most lines are other users': looking for the text spares parsing them.
+        let (Filter::User(text) | Filter::UserAgent(text)) = &self.filter;
+        if !line.contains(text.as_str()) {
+            return Ok(());
+        }
+        let event: Event = serde_json::from_str(line)?;
+        let field = match &self.filter {
+            Filter::User(_) => &event.user.username,
+            Filter::UserAgent(_) => &event.user_agent,
+        };
+        if field.contains(text.as_str()) {
+            let id = event.audit_id.clone();
+            event.note_in(self.requests.entry(id));
+        }
+        Ok(())
+    }
+}
+
+/// `audit.log` becomes `audit-2026-11-21T09-30-00.000.log`; the names sort by age.
+fn rotated(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let is_rotated =
+        |name: &str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('-')) && name.ends_with(extension);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_rotated) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Request {
+    /// One line for a person: `create pods/eviction shop/cart-0 → 201`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let Self { verb, resource, subresource, namespace, name, uri, .. } = self;
+        let code = self.code.map_or_else(|| "no answer yet".to_owned(), |code| code.to_string());
+        if resource.is_empty() {
+            return format!("{verb} {uri} → {code}");
+        }
+        let slash = |text: &str| if text.is_empty() { "" } else { "/" };
+        format!("{verb} {resource}{}{subresource} {namespace}{}{name} → {code}", slash(subresource), slash(namespace))
+    }
+
+    /// From the API server's first sight of it to the end of its answer.
+    #[must_use]
+    pub fn took(&self) -> Option<Duration> {
+        Duration::try_from(self.done?.duration_since(self.received)).ok()
+    }
+}
+
+/// A line of the log: one stage of one request.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    #[serde(rename = "requestURI")]
+    uri: String,
+    verb: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    response_status: Option<ResponseStatus>,
+    request_received_timestamp: Timestamp,
+    stage_timestamp: Timestamp,
+}
+
+#[derive(Debug, Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ObjectRef {
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ResponseStatus {
+    code: Option<u16>,
+}
+
+impl Event {
+    /// The stages of a request come in order, a watch's last one long after its first.
+    fn note_in(self, entry: std::collections::btree_map::Entry<'_, String, Request>) {
+        let ended = matches!(self.stage.as_str(), "ResponseComplete" | "Panic");
+        let request = entry.or_insert_with(|| Request {
+            user: self.user.username,
+            user_agent: self.user_agent,
+            verb: self.verb,
+            uri: self.uri,
+            resource: self.object_ref.resource,
+            subresource: self.object_ref.subresource,
+            namespace: self.object_ref.namespace,
+            name: self.object_ref.name,
+            code: None,
+            received: self.request_received_timestamp,
+            done: None,
+        });
+        // Only an answer has a code; the line of a request just received may hold a zero.
+        request.code = self.response_status.and_then(|status| status.code).filter(|code| *code > 0).or(request.code);
+        request.done = ended.then_some(self.stage_timestamp).or(request.done);
+    }
+}

@@ -1,0 +1,255 @@
+//! Lambda, as the function sees it: it drives a built binary over the Runtime API.
+//!
+//! # Layout
+//! * this file: what a test holds, and which environment an invocation gets;
+//! * `environment`: one process through its init and one invocation at a time;
+//! * `runtime_api`: the HTTP server that this process polls;
+//! * `process`: start, freeze, thaw, kill, and the lines it writes;
+//! * `variables`: what Lambda puts into its environment;
+//! * `queue`: the asynchronous invocation, with its retries and the record of a failure;
+//! * `outcome`: what came of an invocation, in Lambda's own words.
+//!
+//! Like Lambda, it starts a process when an invocation finds none idle, keeps it for the next one,
+//! and starts a second one for an invocation that comes while the first is busy.
+
+mod environment;
+mod outcome;
+mod process;
+mod queue;
+mod runtime_api;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::aws::{Aws, Credentials};
+use crate::error::BedError;
+use crate::world::World;
+
+use environment::Environment;
+pub use outcome::{Init, InvocationError, Outcome};
+use process::Roll;
+pub use queue::Delivery;
+
+/// The role whose credentials the function gets.
+const ROLE: &str = "spillway-drain";
+
+/// How a function is set up.
+#[derive(Debug, Clone)]
+pub struct LambdaOptions {
+    pub binary: PathBuf,
+    /// The function's own variables. They win over those that Lambda gives.
+    pub env: BTreeMap<String, String>,
+    pub function_name: String,
+    pub timeout: Duration,
+    /// Only told to the function: nothing holds it to it.
+    pub memory_mb: u32,
+    /// Stop the process whenever no invocation runs, as Lambda does.
+    pub freeze: bool,
+    /// How often the asynchronous queue tries again after an error.
+    pub maximum_retry_attempts: usize,
+    /// How long a process may take until it asks for its first event.
+    pub init_timeout: Duration,
+}
+
+impl Default for LambdaOptions {
+    fn default() -> Self {
+        Self {
+            binary: function_under_test(),
+            env: BTreeMap::new(),
+            function_name: "spillway-drain".to_owned(),
+            timeout: Duration::from_mins(15),
+            memory_mb: 128,
+            freeze: true,
+            maximum_retry_attempts: 2,
+            init_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// `SPILLWAY_DRAIN`, else the dev build in the target folder this program runs from.
+fn function_under_test() -> PathBuf {
+    if let Some(named) = std::env::var_os("SPILLWAY_DRAIN") {
+        return named.into();
+    }
+    // A test is target/debug/deps/name-hash, a program target/debug/name.
+    let own = std::env::current_exe().unwrap_or_default();
+    let debug = own.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    debug.unwrap_or(&own).join("spillway-drain")
+}
+
+/// The AWS account that the function is deployed in.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// Where the function finds every AWS API: `AWS_ENDPOINT_URL`.
+    pub endpoint: String,
+    pub region: String,
+    pub id: String,
+    /// Of the function's role.
+    pub credentials: Credentials,
+}
+
+/// A function that can be invoked. Its processes end with the last clone.
+#[derive(Debug, Clone)]
+pub struct Lambda {
+    function: Arc<Function>,
+}
+
+#[derive(Debug)]
+struct Function {
+    account: Account,
+    options: LambdaOptions,
+    idle: Mutex<Vec<Environment>>,
+    roll: Roll,
+}
+
+/// What an event is made from: JSON, or any text at all.
+#[derive(Debug, Clone)]
+pub struct Payload(String);
+
+impl From<&str> for Payload {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for Payload {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&Value> for Payload {
+    fn from(event: &Value) -> Self {
+        Self(event.to_string())
+    }
+}
+
+impl From<Value> for Payload {
+    fn from(event: Value) -> Self {
+        Self::from(&event)
+    }
+}
+
+impl Lambda {
+    /// The function in a world, with credentials of its own: the session is the function's name.
+    pub async fn start(world: &World, options: LambdaOptions) -> Result<Self, BedError> {
+        let credentials = Aws::new(&world.aws).credentials(ROLE, &options.function_name).await?;
+        let account = Account {
+            endpoint: world.aws.clone(),
+            region: world.region.clone(),
+            id: world.account.clone(),
+            credentials,
+        };
+        Ok(Self::in_account(account, options))
+    }
+
+    /// Starts no process yet: the first invocation does, or [`Lambda::initialize`].
+    #[must_use]
+    pub fn in_account(account: Account, options: LambdaOptions) -> Self {
+        let function = Function { account, options, idle: Mutex::default(), roll: Roll::default() };
+        Self { function: Arc::new(function) }
+    }
+
+    /// One synchronous invocation. It is over when the process has asked for the next event.
+    pub async fn invoke(&self, payload: impl Into<Payload>) -> Outcome {
+        self.attempt(&random_uuid(), &payload.into()).await
+    }
+
+    /// An event through the asynchronous queue: all attempts, without the minutes between them.
+    pub async fn invoke_async(&self, payload: impl Into<Payload>) -> Result<Delivery, BedError> {
+        queue::deliver(self, &payload.into()).await
+    }
+
+    /// Starts a process and lets it wait for an event, as provisioned concurrency would.
+    pub async fn initialize(&self) -> Result<Init, InvocationError> {
+        let mut environment =
+            Environment::start(&self.function, &random_uuid()).await.map_err(|failed| failed.error)?;
+        let init = environment.init();
+        environment.rest(self.function.options.freeze);
+        self.idle().push(environment);
+        Ok(init)
+    }
+
+    /// Ends the processes that are idle, so that the next invocation is a cold start.
+    pub fn recycle(&self) {
+        self.idle().clear();
+    }
+
+    /// Who the function is to the AWS side: its calls and faults go by this key.
+    #[must_use]
+    pub fn access_key_id(&self) -> &str {
+        &self.function.account.credentials.access_key_id
+    }
+
+    /// The processes that live, oldest first.
+    #[must_use]
+    pub fn process_ids(&self) -> Vec<u32> {
+        self.function.roll.ids()
+    }
+
+    /// The most memory that any living process has had in use at a time, in bytes.
+    pub fn peak_memory(&self) -> io::Result<u64> {
+        let peaks = self.process_ids().into_iter().map(process::peak_memory);
+        peaks.collect::<io::Result<Vec<_>>>().map(|peaks| peaks.into_iter().max().unwrap_or(0))
+    }
+
+    /// One attempt: in an idle environment if there is one, else after a cold start.
+    async fn attempt(&self, request_id: &str, payload: &Payload) -> Outcome {
+        let function = &*self.function;
+        let environment = match self.take_idle() {
+            Some(environment) => Ok(environment),
+            None => Environment::start(function, request_id).await,
+        };
+        let mut environment = match environment {
+            Ok(environment) => environment,
+            Err(failed) => return failed.outcome(request_id),
+        };
+        let outcome = environment.invoke(function, request_id, payload.0.clone()).await;
+        if environment.is_alive() {
+            environment.rest(function.options.freeze);
+            self.idle().push(environment);
+        }
+        outcome
+    }
+
+    /// The idle environment that was used last. One whose process has ended is not handed out.
+    fn take_idle(&self) -> Option<Environment> {
+        let mut idle = self.idle();
+        while let Some(mut environment) = idle.pop() {
+            if environment.is_alive() {
+                return Some(environment);
+            }
+        }
+        None
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Environment>> {
+        self.function.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Function {
+    fn arn(&self) -> String {
+        let (region, account) = (&self.account.region, &self.account.id);
+        format!("arn:aws:lambda:{region}:{account}:function:{}", self.options.function_name)
+    }
+}
+
+/// Random enough for ids: the standard library seeds its hash maps from the system.
+fn random() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+/// A version 4 UUID, as Lambda's request ids are.
+fn random_uuid() -> String {
+    let (high, low) = (random(), random());
+    let digits = format!("{:016x}{:016x}", high & !0xf000 | 0x4000, low >> 2 | 1 << 63);
+    format!("{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
+}
