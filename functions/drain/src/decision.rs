@@ -116,6 +116,9 @@ mod tests {
         else {
             panic!("not refused")
         };
-        assert_eq!(refusal.to_string(), "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one");
+        assert_eq!(
+            refusal.to_string(),
+            "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one"
+        );
     }
 }

@@ -246,19 +246,16 @@ fn mark(interruption: &Interruption) -> Mark {
         Deadline::Hard(at) => Some(at.to_string()),
         Deadline::HeldByHook => None,
     };
-    Mark {
-        event: interruption.event_id.clone(),
-        notice: interruption.kind.as_str().to_owned(),
-        until,
-        cordoned: true,
-    }
+    Mark { event: interruption.event_id.clone(), notice: interruption.kind.as_str().to_owned(), until, cordoned: true }
 }
 
 fn tell_claim(claim: &Claim, interruption: &Interruption) {
     let node = &claim.node;
     let how = match &claim.how {
         How::First => format!("cordoned node {node}"),
-        How::CordonedByOthers => format!("node {node} was cordoned by somebody else; draining it, and leaving the cordon"),
+        How::CordonedByOthers => {
+            format!("node {node} was cordoned by somebody else; draining it, and leaving the cordon")
+        }
         How::Again => format!("node {node} is ours from an earlier attempt; going on"),
         How::Joined { notice, event } => format!("node {node} is being drained for the {notice} {event}; joining"),
     };

@@ -73,8 +73,10 @@ const KEY_PREFIX: &str = "kubernetes.io/cluster/";
 pub(crate) fn membership(tags: &BTreeMap<String, String>) -> Membership {
     let by_value = NAME_TAGS.iter().filter_map(|key| tags.get(*key));
     let by_key = tags.iter().filter(|(_, value)| matches!(value.as_str(), "owned" | "shared"));
-    let mut names: Vec<String> =
-        by_value.cloned().chain(by_key.filter_map(|(key, _)| key.strip_prefix(KEY_PREFIX)).map(str::to_owned)).collect();
+    let mut names: Vec<String> = by_value
+        .cloned()
+        .chain(by_key.filter_map(|(key, _)| key.strip_prefix(KEY_PREFIX)).map(str::to_owned))
+        .collect();
     names.retain(|name| !name.is_empty());
     names.sort_unstable();
     names.dedup();
@@ -156,8 +158,15 @@ mod tests {
     fn the_owner_is_read_from_the_tags() {
         assert_eq!(owner(&tags(&[("aws:autoscaling:groupName", "workers")])), Owner::SelfManaged);
         assert_eq!(owner(&tags(&[("eks:nodegroup-name", "blue")])), Owner::ManagedNodeGroup);
-        let karpenter = [("karpenter.sh/nodepool", "default"), ("eks:eks-cluster-name", "prod"), ("karpenter.k8s.aws/ec2nodeclass", "default")];
+        let karpenter = [
+            ("karpenter.sh/nodepool", "default"),
+            ("eks:eks-cluster-name", "prod"),
+            ("karpenter.k8s.aws/ec2nodeclass", "default"),
+        ];
         assert_eq!(owner(&tags(&karpenter)), Owner::Karpenter);
-        assert_eq!(owner(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])), Owner::AutoMode);
+        assert_eq!(
+            owner(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])),
+            Owner::AutoMode
+        );
     }
 }

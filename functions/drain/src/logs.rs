@@ -13,7 +13,8 @@ const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 pub(crate) fn start() {
     let level = level(std::env::var(LEVEL).ok().as_deref());
     let targets = Targets::new().with_target("spillway_drain", level).with_default(level.min(LevelFilter::WARN));
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false).with_span_list(false);
+    let lines =
+        tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false).with_span_list(false);
     tracing_subscriber::registry().with(lines.with_filter(targets)).init();
 }
 

@@ -2,7 +2,7 @@
 //! is made.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::drain::Report;
 use crate::drain::deadline::Grace;
@@ -139,7 +139,7 @@ pub(crate) struct HookRecord {
     pub(crate) group: String,
     pub(crate) name: String,
     pub(crate) state: HookState,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "result_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<LifecycleResult>,
 }
 
@@ -300,10 +300,7 @@ fn why_left(pod: &Tracked) -> String {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-fn result_text<S: Serializer>(result: &Option<LifecycleResult>, serializer: S) -> Result<S::Ok, S::Error> {
-    result.map(LifecycleResult::as_str).serialize(serializer)
 }

@@ -15,7 +15,8 @@ pub(crate) enum Action {
 }
 
 /// What Auto Scaling is told when a lifecycle action is completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub(crate) enum LifecycleResult {
     /// Go on with the termination.
     Continue,

@@ -43,7 +43,8 @@ impl Signer {
     /// still while Lambda has the process frozen.
     fn header(&self, now: SystemTime) -> Result<HeaderValue, TokenError> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = current.as_ref().filter(|signed| now.duration_since(signed.at).is_ok_and(|age| age < REPLACE_AT_AGE));
+        let fresh =
+            current.as_ref().filter(|signed| now.duration_since(signed.at).is_ok_and(|age| age < REPLACE_AT_AGE));
         if let Some(signed) = fresh {
             return Ok(signed.header.clone());
         }

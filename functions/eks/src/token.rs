@@ -33,7 +33,12 @@ pub struct TokenError {
 }
 
 /// Signs a token for `cluster` as of `now`, which lets a test fix it.
-pub fn sign_token(cluster: &str, region: &str, credentials: &Credentials, now: SystemTime) -> Result<SecretString, TokenError> {
+pub fn sign_token(
+    cluster: &str,
+    region: &str,
+    credentials: &Credentials,
+    now: SystemTime,
+) -> Result<SecretString, TokenError> {
     presign(cluster, region, credentials, now)
         .map(|url| SecretString::from(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(url))))
         .map_err(|source| TokenError { cluster: cluster.to_owned(), source })
@@ -58,7 +63,8 @@ fn presign(
         .settings(settings)
         .build()?
         .into();
-    let request = SignableRequest::new("GET", &url, std::iter::once((CLUSTER_HEADER, cluster)), SignableBody::Bytes(&[]))?;
+    let request =
+        SignableRequest::new("GET", &url, std::iter::once((CLUSTER_HEADER, cluster)), SignableBody::Bytes(&[]))?;
     let (instructions, _) = sign(request, &params)?.into_parts();
     let mut signed = http::Request::get(&url).header(CLUSTER_HEADER, cluster).body(())?;
     instructions.apply_to_request_http1x(&mut signed);

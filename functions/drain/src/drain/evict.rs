@@ -20,7 +20,7 @@ pub(crate) enum Answer {
     Evicted,
     /// There is no such pod any more: gone, or another one by its name.
     Gone,
-    /// A `PodDisruptionBudget` has no room for it now.
+    /// A PodDisruptionBudget has no room for it now.
     HeldBy { budget: String },
     /// Two budgets cover the pod, which the eviction API cannot handle.
     HeldBySeveral,
@@ -54,7 +54,11 @@ fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
         Grace::Clamped(given) => Some(i64::try_from(given.as_secs()).unwrap_or(i64::MAX)),
     };
     Eviction {
-        metadata: ObjectMeta { name: Some(name.name.clone()), namespace: Some(name.namespace.clone()), ..Default::default() },
+        metadata: ObjectMeta {
+            name: Some(name.name.clone()),
+            namespace: Some(name.namespace.clone()),
+            ..Default::default()
+        },
         delete_options: Some(DeleteOptions {
             grace_period_seconds,
             preconditions: Some(Preconditions { uid: Some(uid.0.clone()), resource_version: None }),
@@ -67,9 +71,8 @@ fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
 /// (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
 fn refusal(error: ApiError) -> Answer {
     let ApiError::Refused(status) = error else { return Answer::Failed { message: error.to_string() } };
-    let cause = |reason: &str| {
-        status.details.iter().flat_map(|details| &details.causes).find(|cause| cause.reason == reason)
-    };
+    let cause =
+        |reason: &str| status.details.iter().flat_map(|details| &details.causes).find(|cause| cause.reason == reason);
     match status.code {
         404 => Answer::Gone,
         // Another pod has the name by now, so the one we mean has gone. Other conflicts pass.
@@ -143,7 +146,8 @@ mod tests {
 
     #[test]
     fn two_budgets_for_one_pod_are_told_from_a_server_error() {
-        let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+        let message =
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
         assert_eq!(answered(json!({"code": 500, "message": message})), Answer::HeldBySeveral);
         assert!(matches!(answered(json!({"code": 500, "message": "boom"})), Answer::Failed { .. }));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 
-/// A pod is its UID, not its name: a `StatefulSet` gives the same name to the next one.
+/// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PodUid(pub(crate) String);
 
@@ -50,7 +50,7 @@ pub(crate) enum Place {
 pub(crate) enum Stays {
     /// The kubelet runs it from a file; the API server only mirrors it.
     Mirror,
-    /// Its `DaemonSet` would put it back at once.
+    /// Its DaemonSet would put it back at once.
     DaemonSet,
 }
 
@@ -105,7 +105,7 @@ fn has_mirror_annotation(pod: &Pod) -> bool {
     pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(MIRROR_ANNOTATION))
 }
 
-/// By kind and group: other groups have kinds called `DaemonSet` whose pods do leave.
+/// By kind and group: other groups have kinds called DaemonSet whose pods do leave.
 fn is_of_daemon_set(pod: &Pod) -> bool {
     let mut owners = pod.metadata.owner_references.iter().flatten();
     owners.any(|owner| {
@@ -166,7 +166,10 @@ mod tests {
     #[test]
     fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
         assert_eq!(place_of(json!({})), Place::Leaves(Tier::Ordinary));
-        assert_eq!(place_of(json!({"spec": {"containers": [], "priorityClassName": "high"}})), Place::Leaves(Tier::Ordinary));
+        assert_eq!(
+            place_of(json!({"spec": {"containers": [], "priorityClassName": "high"}})),
+            Place::Leaves(Tier::Ordinary)
+        );
         for class in CRITICAL_CLASSES {
             let pod = json!({"spec": {"containers": [], "priorityClassName": class}});
             assert_eq!(place_of(pod), Place::Leaves(Tier::Critical));
@@ -208,7 +211,9 @@ mod tests {
 
     #[test]
     fn absurd_grace_periods_are_read_without_a_panic() {
-        let grace = |seconds: Value| planned(json!({"spec": {"containers": [], "terminationGracePeriodSeconds": seconds}})).grace;
+        let grace = |seconds: Value| {
+            planned(json!({"spec": {"containers": [], "terminationGracePeriodSeconds": seconds}})).grace
+        };
         assert_eq!(grace(json!(null)), DEFAULT_GRACE);
         assert_eq!(grace(json!(0)), Duration::ZERO);
         assert_eq!(grace(json!(-1)), Duration::from_secs(1));

@@ -100,14 +100,23 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_said_with_its_place() {
-        assert_eq!(refused(json!("spot")), "cannot read the notice: at the top level: invalid type: string \"spot\", expected struct EventBridgeEvent");
+        assert_eq!(
+            refused(json!("spot")),
+            "cannot read the notice: at the top level: invalid type: string \"spot\", expected struct EventBridgeEvent"
+        );
         let mut event = sample("spot-interruption");
         event["detail"] = json!({"instance-action": "terminate"});
         assert_eq!(refused(event.clone()), "cannot read the notice: at detail: missing field `instance-id`");
         event["detail"] = json!({"instance-id": 7});
-        assert_eq!(refused(event.clone()), "cannot read the notice: at detail.instance-id: invalid type: integer `7`, expected a string");
+        assert_eq!(
+            refused(event.clone()),
+            "cannot read the notice: at detail.instance-id: invalid type: integer `7`, expected a string"
+        );
         event["detail"] = json!({"instance-id": "i-1; rm"});
-        assert_eq!(refused(event.clone()), "cannot read the notice: at detail.instance-id: \"i-1; rm\" is no instance id");
+        assert_eq!(
+            refused(event.clone()),
+            "cannot read the notice: at detail.instance-id: \"i-1; rm\" is no instance id"
+        );
         event["time"] = json!("yesterday");
         assert!(refused(event.clone()).starts_with("cannot read the notice: at time: "));
         event.as_object_mut().unwrap().remove("time");

@@ -166,7 +166,9 @@ mod tests {
         for id in ["i-0123456789abcdef0", "i-1a2b3c4d"] {
             assert_eq!(InstanceId::parse(id).unwrap().as_str(), id);
         }
-        for text in ["", "i-", "i-123", "i-0123456789ABCDEF0", "mi-0123456789abcdef0", "i-0123456789abcdef0 ", "i-xyzxyzxy"] {
+        for text in
+            ["", "i-", "i-123", "i-0123456789ABCDEF0", "mi-0123456789abcdef0", "i-0123456789abcdef0 ", "i-xyzxyzxy"]
+        {
             assert_eq!(InstanceId::parse(text), None, "{text:?}");
         }
     }
