@@ -1,0 +1,18 @@
+"""The AWS side of the test bed: moto, and stand-ins for what moto lacks, in one process.
+
+Layout, in the way of a call:
+
+    __main__     starts everything, says where it listens
+    app          the one HTTP door: /bed/… to bed_api, everything else is an AWS call
+    call         which service, action and caller a request is
+    journal      every AWS call, for tests that count
+    faults       AWS calls that a test wants to go wrong
+    signature    SigV4, checked for every call
+    errors       an AWS error in the shape of the service's protocol
+    autoscaling  stand-in: lifecycle actions
+    eks          stand-in: DescribeCluster
+    sts          stand-in: GetCallerIdentity behind a CONNECT proxy, for aws-iam-authenticator
+    moto_side    everything else: moto, and the handles to its state
+    bed_api      what a test sets up, sends, breaks and counts
+    instances · credentials · rules · notices · failures    the rooms behind bed_api
+"""

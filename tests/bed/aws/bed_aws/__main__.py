@@ -1,0 +1,66 @@
+"""Starts the AWS side and says in the port file where it listens; runs until SIGTERM or SIGINT."""
+
+import argparse
+import json
+import os
+import signal
+from pathlib import Path
+from threading import Thread
+
+from moto.moto_server.werkzeug_app import MotoRequestHandler
+from werkzeug.serving import make_server
+
+from bed_aws import rules, sts
+from bed_aws.app import App
+from bed_aws.eks import Cluster
+from bed_aws.moto_side import Moto
+from bed_aws.rooms import Rooms
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Handler(MotoRequestHandler):
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """The journal writes the AWS calls; the bed's own are of no interest."""
+
+
+def main() -> None:
+    options = _options()
+    # Before the first thread, so that the signals wait for sigwait.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    options.dir.mkdir(parents=True, exist_ok=True)
+
+    moto = Moto(options.account, options.region)
+    rules.install(rules.read(options.template), moto)
+    rooms = Rooms(moto)
+    # Its endpoint comes with /bed/clusters, when there is an API server.
+    rooms.eks.put(Cluster(options.cluster, endpoint="", ca="", status="CREATING"))
+    tls = sts.Tls(options.region, options.dir)
+    http = make_server("127.0.0.1", 0, App(rooms), threaded=True, request_handler=Handler)
+    proxy = sts.proxy(rooms.credentials, tls)
+    for server in (http, proxy):
+        Thread(target=server.serve_forever, daemon=True).start()
+    _say(options.port_file, {"http": http.port, "proxy": proxy.server_port, "proxy_ca": str(tls.authority)})
+    signal.sigwait(SIGNALS)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bed_aws", description=__doc__)
+    parser.add_argument("--port-file", type=Path, required=True, help="written when everything listens, as JSON")
+    parser.add_argument("--dir", type=Path, required=True, help="for its own files")
+    parser.add_argument("--template", type=Path, required=True, help="the product's template, as written or transformed")
+    parser.add_argument("--cluster", required=True, help="the cluster of this bed")
+    parser.add_argument("--region", default="us-east-1")
+    parser.add_argument("--account", default="123456789012")
+    return parser.parse_args()
+
+
+def _say(port_file: Path, ports: dict[str, int | str]) -> None:
+    """In one step: whoever waits for the file never reads half of it."""
+    draft = port_file.with_suffix(".draft")
+    draft.write_text(json.dumps(ports))
+    os.replace(draft, port_file)
+
+
+if __name__ == "__main__":
+    main()

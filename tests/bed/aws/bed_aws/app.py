@@ -1,0 +1,61 @@
+"""The one HTTP door: /bed/… is the bed's own API, everything else is an AWS call."""
+
+import io
+import traceback
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from werkzeug import Request, Response
+
+from bed_aws.bed_api import BedApi
+from bed_aws.call import Call
+from bed_aws.errors import AwsError
+from bed_aws.faults import Dropped
+from bed_aws.rooms import Rooms
+from bed_aws.signature import Signed, check
+
+
+class App:
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._bed_api = BedApi(rooms)
+        self._moto = rooms.moto.application()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        # Kept: the signature, the stand-ins and moto all read it.
+        request.get_data(cache=True)
+        response = self._bed_api.answer(request) if request.path.startswith("/bed/") else self._aws(request)
+        return response(environ, start_response)
+
+    def _aws(self, request: Request) -> Response:
+        call = Call.of(request)
+        entry = self._rooms.journal.open(call)
+        try:
+            self._rooms.faults.strike(call)
+            url = f"http://{request.host}{request.environ['RAW_URI']}"
+            check(Signed(request.method, url, request.headers, request.get_data()), self._rooms.credentials, call.protocol)
+            response = self._answer(call)
+        except AwsError as refused:
+            response = refused.response(call.protocol)
+        except Dropped:
+            raise
+        except Exception as broken:
+            # A gap in moto: the caller gets an AWS error, the log the reason.
+            traceback.print_exc()
+            response = AwsError(500, "InternalFailure", f"moto: {broken!r}").response(call.protocol)
+        entry.answered(response)
+        return response
+
+    def _answer(self, call: Call) -> Response:
+        response = None
+        if call.service == "autoscaling":
+            response = self._rooms.autoscaling.answer(call)
+        elif call.service == "eks":
+            response = self._rooms.eks.answer(call)
+        if response is None:
+            environ = {**call.request.environ, "wsgi.input": io.BytesIO(call.request.get_data())}
+            response = Response.from_app(self._moto, environ, buffered=True)
+        if call.action == "TerminateInstances":
+            self._rooms.instances.collect()
+        return response

@@ -1,0 +1,46 @@
+"""moto: the AWS that is no stand-in, and typed handles to its state in this process."""
+
+import os
+from dataclasses import dataclass
+
+# The AMI catalogue costs seconds and nothing here looks at an image.
+os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
+
+from moto.autoscaling.models import AutoScalingBackend, autoscaling_backends
+from moto.ec2 import ec2_backends
+from moto.ec2.models import EC2Backend
+from moto.events.models import EventsBackend, events_backends
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.sqs.models import SQSBackend, sqs_backends
+from moto.sts.models import STSBackend, sts_backends
+
+
+@dataclass(frozen=True)
+class Moto:
+    """One account in one Region."""
+
+    account: str
+    region: str
+
+    @property
+    def autoscaling(self) -> AutoScalingBackend:
+        return autoscaling_backends[self.account][self.region]
+
+    @property
+    def ec2(self) -> EC2Backend:
+        return ec2_backends[self.account][self.region]
+
+    @property
+    def events(self) -> EventsBackend:
+        return events_backends[self.account][self.region]
+
+    @property
+    def sqs(self) -> SQSBackend:
+        return sqs_backends[self.account][self.region]
+
+    @property
+    def sts(self) -> STSBackend:
+        return sts_backends[self.account]["aws"]
+
+    def application(self) -> DomainDispatcherApplication:
+        return DomainDispatcherApplication(create_backend_app)

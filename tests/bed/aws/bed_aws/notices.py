@@ -1,0 +1,75 @@
+"""A notice's way over the bus: what the product's rules let through, and the notices that AWS itself would send."""
+
+import json
+import uuid
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+from moto.core.exceptions import JsonRESTError
+
+from bed_aws import rules
+from bed_aws.errors import BedError
+from bed_aws.moto_side import Moto
+
+Event = dict[str, Any]
+
+
+class Notices:
+    def __init__(self, moto: Moto) -> None:
+        self._moto = moto
+        self._lock = Lock()
+
+    def put(self, event: Event) -> list[dict[str, Any]]:
+        """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
+
+        moto, like PutEvents, gives every event an id of its own, and knows no account, Region or time but its own. Those
+        are AWS's to set in a real notice, so the caller's are kept: moto decides, the original is what is handed on.
+        """
+        whole = {**self.envelope(), **event}
+        entry = {
+            "Source": whole.get("source"),
+            "DetailType": whole.get("detail-type"),
+            "Detail": json.dumps(whole.get("detail")),
+            "Resources": whole.get("resources", []),
+        }
+        if not isinstance(whole.get("detail"), dict):
+            raise BedError("EventBridge carries only events whose detail is an object")
+        with self._lock:
+            try:
+                [outcome] = self._moto.events.put_events([entry])
+            except JsonRESTError as refused:
+                raise BedError(str(refused)) from refused
+            if "EventId" not in outcome:
+                raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
+            return [{"rule": rule, "event": whole} for rule in self._take(outcome["EventId"])]
+
+    def envelope(self) -> Event:
+        """What EventBridge adds to every event."""
+        return {
+            "version": "0",
+            "id": str(uuid.uuid4()),
+            "account": self._moto.account,
+            "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "region": self._moto.region,
+        }
+
+    def _take(self, event_id: str) -> list[str]:
+        """Takes the messages about one event off the queue; one that came another way stays for who sent it."""
+        queue = self._moto.sqs.get_queue(rules.QUEUE)
+        matched = []
+        for message in self._moto.sqs.receive_message(rules.QUEUE, len(queue.messages), 0, 0):
+            body = json.loads(message.body)
+            if body["id"] == event_id:
+                queue.delete_message(message.receipt_handle)
+                matched.append(body["rule"])
+        return matched
+
+
+def spot_interruption(region: str, account: str, instance_id: str) -> Event:
+    return {
+        "detail-type": "EC2 Spot Instance Interruption Warning",
+        "source": "aws.ec2",
+        "resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance_id}"],
+        "detail": {"instance-id": instance_id, "instance-action": "terminate"},
+    }

@@ -1,0 +1,24 @@
+"""Everything that has state, made once: what the AWS calls and the bed's own API both work on."""
+
+from bed_aws.autoscaling import AutoScaling
+from bed_aws.credentials import Credentials
+from bed_aws.eks import Eks
+from bed_aws.failures import Failures
+from bed_aws.faults import Faults
+from bed_aws.instances import Instances
+from bed_aws.journal import Journal
+from bed_aws.moto_side import Moto
+from bed_aws.notices import Notices
+
+
+class Rooms:
+    def __init__(self, moto: Moto) -> None:
+        self.moto = moto
+        self.credentials = Credentials(moto)
+        self.instances = Instances(moto)
+        self.autoscaling = AutoScaling(moto, self.instances)
+        self.eks = Eks(moto)
+        self.notices = Notices(moto)
+        self.failures = Failures(moto)
+        self.journal = Journal()
+        self.faults = Faults()

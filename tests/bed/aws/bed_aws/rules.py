@@ -1,0 +1,97 @@
+"""The product's EventBridge rules: read from its template, put into moto's EventBridge with a queue as target."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bed_aws.moto_side import Moto
+
+QUEUE = "spillway-notices"
+
+
+@dataclass(frozen=True)
+class Rule:
+    logical_id: str
+    pattern: dict[str, Any]
+
+
+class TemplateError(Exception):
+    """The template says something about a rule that the bed cannot carry out."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads CloudFormation's short forms: `!Ref X` as {"Ref": X}, `!Sub X` as {"Fn::Sub": X}."""
+
+
+def _short_form(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
+    long_form = name if name in ("Ref", "Condition") else f"Fn::{name}"
+    if isinstance(node, yaml.ScalarNode):
+        return {long_form: loader.construct_scalar(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return {long_form: loader.construct_sequence(node, deep=True)}
+    return {long_form: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+
+
+def read(template: Path) -> list[Rule]:
+    """The rules of a SAM template, or of what the SAM transform made of it."""
+    document = yaml.load(template.read_text(), _Loader)
+    rules = [
+        Rule(logical_id, _pattern(logical_id, properties))
+        for logical_id, properties in _sources(document.get("Resources", {}))
+        if properties.get("State", "ENABLED") != "DISABLED"
+    ]
+    if not rules:
+        raise TemplateError(f"{template} has no EventBridge rule")
+    return rules
+
+
+def _sources(resources: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for logical_id, resource in resources.items():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::Events::Rule":
+            yield logical_id, {**properties, "Pattern": properties.get("EventPattern")}
+        if resource["Type"] == "AWS::Serverless::Function":
+            for name, event in properties.get("Events", {}).items():
+                if event["Type"] == "EventBridgeRule":
+                    # The name that the transform gives the rule.
+                    yield logical_id + name, event["Properties"]
+
+
+def _pattern(logical_id: str, properties: dict[str, Any]) -> dict[str, Any]:
+    pattern = properties["Pattern"]
+    if intrinsic := _intrinsic(pattern):
+        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing")
+    targets = [properties, *properties.get("Targets", [])]
+    if any(key in target for target in targets for key in ("Input", "InputPath", "InputTransformer")):
+        raise TemplateError(f"{logical_id} changes what its target gets; the bed hands on the event as it is")
+    return pattern
+
+
+def _intrinsic(value: Any) -> str | None:
+    """The first CloudFormation function in a value."""
+    if isinstance(value, list):
+        return next(filter(None, map(_intrinsic, value)), None)
+    if not isinstance(value, dict):
+        return None
+    own = next((key for key in value if key == "Ref" or key.startswith("Fn::")), None)
+    return own or _intrinsic(list(value.values()))
+
+
+def install(rules: list[Rule], moto: Moto) -> None:
+    """Puts the rules on the default bus. Each message says which rule let which event through, and no more:
+    moto's own copy of an event lacks the account and breaks on quotes, so `notices` hands on the original.
+    """
+    queue = moto.sqs.create_queue(QUEUE)
+    for rule in rules:
+        moto.events.put_rule(name=rule.logical_id, event_pattern=json.dumps(rule.pattern))
+        message = json.dumps({"rule": rule.logical_id, "id": "<id>"})
+        transformer = {"InputPathsMap": {"id": "$.id"}, "InputTemplate": message}
+        target = {"Id": "spillway", "Arn": queue.queue_arn, "InputTransformer": transformer}
+        moto.events.put_targets(name=rule.logical_id, event_bus_arn=None, targets=[target])

@@ -1,0 +1,77 @@
+"""An AWS side for the tests: the real server in this process, boto3 clients, and its own API."""
+
+import json
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from werkzeug.serving import make_server
+
+from bed_aws import rules
+from bed_aws.__main__ import Handler
+from bed_aws.app import App
+from bed_aws.moto_side import Moto
+from bed_aws.rooms import Rooms
+
+REGION, ACCOUNT = "us-east-1", "123456789012"
+TEMPLATE = Path(__file__).parent / "fixtures" / "template.yaml"
+moto = Moto(ACCOUNT, REGION)
+rooms = Rooms(moto)
+_server = make_server("127.0.0.1", 0, App(rooms), threaded=True, request_handler=Handler)
+URL = f"http://127.0.0.1:{_server.port}"
+
+
+class OnTheSide(unittest.TestCase):
+    """Each test has credentials of its own, as each function under test has."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if not moto.events.list_rules()[0]:
+            rules.install(rules.read(TEMPLATE), moto)
+            Thread(target=_server.serve_forever, daemon=True).start()
+
+    def setUp(self) -> None:
+        self.credentials = bed("POST", "credentials", role="spillway-drain", session=self.id()[-60:])
+        self.key = self.credentials["access_key_id"]
+
+    def client(self, service: str, **changed: str) -> Any:
+        keys = {
+            "aws_access_key_id": self.key,
+            "aws_secret_access_key": self.credentials["secret_access_key"],
+            "aws_session_token": self.credentials["session_token"],
+        }
+        config = Config(retries={"total_max_attempts": 1})
+        return boto3.client(service, REGION, endpoint_url=URL, config=config, **{**keys, **changed})
+
+    def instance(self, *hooks: dict[str, Any], **fields: Any) -> str:
+        """An instance of a group of its own that has these hooks."""
+        group = self.id().rpartition(".")[2]
+        bed("POST", "groups", name=group, hooks=list(hooks))
+        return bed("POST", "instances", group=group, **fields)["instance_id"]
+
+
+class Refused(Exception):
+    def __init__(self, status: int, error: str) -> None:
+        super().__init__(f"{status}: {error}")
+
+
+def bed(method: str, path: str, **body: Any) -> Any:
+    request = urllib.request.Request(f"{URL}/bed/{path}", json.dumps(body).encode() if body else None, method=method)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            raise Refused(refused.code, json.load(refused)["error"]) from None
+
+
+def temporary_folder(test: unittest.TestCase) -> Path:
+    folder = tempfile.TemporaryDirectory()
+    test.addCleanup(folder.cleanup)
+    return Path(folder.name)

@@ -1,0 +1,77 @@
+"""A notice passes the rules of the template, or it does not; it arrives as it was sent."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from bed_aws import rules
+from tests.side import TEMPLATE, OnTheSide, Refused, bed, temporary_folder
+
+SPOT = {
+    "version": "0",
+    "id": "12345678-1234-1234-1234-123456789012",
+    "detail-type": "EC2 Spot Instance Interruption Warning",
+    "source": "aws.ec2",
+    "account": "210987654321",
+    "time": "2026-11-21T08:00:00Z",
+    "region": "eu-central-1",
+    "resources": ["arn:aws:ec2:eu-central-1a:instance/i-1234567890abcdef0"],
+    "detail": {"instance-id": "i-1234567890abcdef0", "instance-action": "terminate"},
+}
+TERMINATE = {
+    "detail-type": "EC2 Instance-terminate Lifecycle Action",
+    "source": "aws.autoscaling",
+    "detail": {"LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING", "NotificationMetadata": '"<id>"'},
+}
+
+
+def delivered(event: dict[str, Any]) -> list[dict[str, Any]]:
+    return bed("POST", "notices", event=event)["delivered"]
+
+
+class Notices(OnTheSide):
+    def test_both_notices_pass_each_by_its_own_rule(self) -> None:
+        self.assertEqual(delivered(SPOT), [{"rule": "DrainSpotInterruption", "event": SPOT}])
+        [delivery] = delivered(TERMINATE)
+        self.assertEqual(delivery["rule"], "DrainTerminate")
+        self.assertEqual(delivery["event"], delivery["event"] | TERMINATE)
+        self.assertEqual(delivery["event"]["account"], "123456789012")
+
+    def test_their_neighbours_do_not(self) -> None:
+        rebalance = {**SPOT, "detail-type": "EC2 Instance Rebalance Recommendation"}
+        launch = {**TERMINATE, "detail": {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}}
+        for neighbour in (rebalance, launch, {**SPOT, "source": "my.ec2"}):
+            self.assertEqual(delivered(neighbour), [])
+
+    def test_side_by_side_each_gets_its_own(self) -> None:
+        events = [{**SPOT, "id": str(number)} for number in range(40)]
+        with ThreadPoolExecutor(8) as pool:
+            for event, answer in zip(events, pool.map(delivered, events), strict=True):
+                self.assertEqual(answer, [{"rule": "DrainSpotInterruption", "event": event}])
+
+    def test_what_eventbridge_would_not_carry_is_refused(self) -> None:
+        for event in ({**SPOT, "detail": "text"}, {**SPOT, "source": None}, {"detail": {}}):
+            with self.assertRaisesRegex(Refused, "400"):
+                delivered(event)
+
+
+class Templates(OnTheSide):
+    def test_source_and_transformed_template_say_the_same(self) -> None:
+        source = rules.read(TEMPLATE)
+        transformed = temporary_folder(self) / "transformed.yaml"
+        resources = [
+            f"  {rule.logical_id}: {{Type: AWS::Events::Rule, Properties: {{EventPattern: {rule.pattern}}}}}"
+            for rule in source
+        ]
+        transformed.write_text("\n".join(["Resources:", *resources]))
+        self.assertEqual(rules.read(transformed), source)
+        self.assertEqual([rule.logical_id for rule in source], ["DrainSpotInterruption", "DrainTerminate"])
+
+    def test_what_the_bed_cannot_carry_out_is_refused(self) -> None:
+        template = temporary_folder(self) / "template.yaml"
+        for properties, reason in (
+            ("{EventPattern: {source: [!Ref Source]}}", "has Ref"),
+            ("{EventPattern: {source: [a]}, Targets: [{Id: x, InputPath: $.detail}]}", "changes what its target gets"),
+        ):
+            template.write_text(f"Resources:\n  R: {{Type: AWS::Events::Rule, Properties: {properties}}}")
+            with self.assertRaisesRegex(rules.TemplateError, reason):
+                rules.read(template)
