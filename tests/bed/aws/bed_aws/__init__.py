@@ -14,5 +14,6 @@ Layout, in the way of a call:
     sts          stand-in: GetCallerIdentity behind a CONNECT proxy, for aws-iam-authenticator
     moto_side    everything else: moto, and the handles to its state
     bed_api      what a test sets up, sends, breaks and counts
-    instances · credentials · rules · notices · failures    the rooms behind bed_api
+    rooms        what has state, made once: of the above, and instances, credentials, notices, failures
+    rules        the product's EventBridge rules, from its template
 """

@@ -48,7 +48,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bed_aws", description=__doc__)
     parser.add_argument("--port-file", type=Path, required=True, help="written when everything listens, as JSON")
     parser.add_argument("--dir", type=Path, required=True, help="for its own files")
-    parser.add_argument("--template", type=Path, required=True, help="the product's template, as written or transformed")
+    parser.add_argument("--template", type=Path, required=True, help="the product's: as written, or transformed")
     parser.add_argument("--cluster", required=True, help="the cluster of this bed")
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--account", default="123456789012")

@@ -34,7 +34,8 @@ class App:
         try:
             self._rooms.faults.strike(call)
             url = f"http://{request.host}{request.environ['RAW_URI']}"
-            check(Signed(request.method, url, request.headers, request.get_data()), self._rooms.credentials, call.protocol)
+            signed = Signed(request.method, url, request.headers, request.get_data())
+            check(signed, self._rooms.credentials, call.protocol)
             response = self._answer(call)
         except AwsError as refused:
             response = refused.response(call.protocol)

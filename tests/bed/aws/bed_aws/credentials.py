@@ -18,7 +18,8 @@ class Credentials:
             role_session_name=session,
             role_arn=f"arn:aws:iam::{self._moto.account}:role/{role}",
             policy="",
-            duration=3600,
+            # STS's longest, so that a bed that a person keeps up does not expire.
+            duration=12 * 3600,
             external_id="",
         )
 

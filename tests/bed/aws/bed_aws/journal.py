@@ -28,7 +28,8 @@ class Entry:
         self.status = response.status_code
         if self.status >= 400:
             self.error_code = _error_code(response)
-        print(f"{self.access_key_id} {self.service}:{self.action} {self.status} {self.error_code or ''}", file=sys.stderr)
+        what = f"{self.access_key_id} {self.service}:{self.action} {self.status} {self.error_code or ''}"
+        print(what.rstrip(), file=sys.stderr)
 
 
 class Journal:

@@ -23,8 +23,8 @@ class Notices:
     def put(self, event: Event) -> list[dict[str, Any]]:
         """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
 
-        moto, like PutEvents, gives every event an id of its own, and knows no account, Region or time but its own. Those
-        are AWS's to set in a real notice, so the caller's are kept: moto decides, the original is what is handed on.
+        moto, like PutEvents, gives every event an id of its own, and knows no account, Region or time but its own.
+        In a real notice AWS sets those, so the caller's are kept: moto decides, the original is what is handed on.
         """
         whole = {**self.envelope(), **event}
         entry = {

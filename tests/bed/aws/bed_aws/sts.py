@@ -21,6 +21,7 @@ from cryptography.x509.oid import NameOID
 from bed_aws.credentials import Credentials, user_id
 from bed_aws.errors import AwsError
 from bed_aws.signature import Signed, check
+AUTHORITY = "Spillway test bed"
 
 
 class Tls:
@@ -31,14 +32,15 @@ class Tls:
         self.hosts = ("sts.amazonaws.com", *regional)
         authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         names = x509.SubjectAlternativeName([x509.DNSName(host) for host in self.hosts])
-        authority = _certificate("Spillway test bed", authority_key, authority_key, x509.BasicConstraints(True, 0))
+        authority = _certificate(AUTHORITY, authority_key, authority_key, x509.BasicConstraints(True, 0))
         certificate = _certificate("STS", key, authority_key, names)
 
         self.authority = folder / "sts-proxy-ca.pem"
         self.authority.write_bytes(authority.public_bytes(Encoding.PEM))
         chain = folder / "sts-proxy.pem"
         chain.write_bytes(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + certificate.public_bytes(Encoding.PEM)
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            + certificate.public_bytes(Encoding.PEM)
         )
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(chain)
@@ -54,7 +56,7 @@ def _certificate(
     return (
         x509.CertificateBuilder()
         .subject_name(named(name))
-        .issuer_name(named("Spillway test bed"))
+        .issuer_name(named(AUTHORITY))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
@@ -106,7 +108,8 @@ class _Tunnel(BaseHTTPRequestHandler):
         try:
             if parse_qs(urlsplit(self.path).query).get("Action") != ["GetCallerIdentity"]:
                 raise AwsError(400, "InvalidAction", "this stand-in for STS knows GetCallerIdentity only")
-            role = check(Signed("GET", f"https://{self.host}{self.path}", self.headers, b""), self._credentials, "query")
+            signed = Signed("GET", f"https://{self.host}{self.path}", self.headers, b"")
+            role = check(signed, self._credentials, "query")
         except AwsError as refused:
             error = {"Type": "Sender", "Code": refused.code, "Message": refused.message}
             return refused.status, {"Error": error, "RequestId": request_id}

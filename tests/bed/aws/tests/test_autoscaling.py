@@ -41,7 +41,8 @@ class Lifecycle(OnTheSide):
     def assert_invalid(self, message: str, call: Any, **target: str) -> None:
         with self.assertRaises(ClientError) as caught:
             call(**target)
-        self.assertEqual(caught.exception.response["Error"], {"Type": "Sender", "Code": "ValidationError", "Message": message})
+        error = {"Type": "Sender", "Code": "ValidationError", "Message": message}
+        self.assertEqual(caught.exception.response["Error"], error)
 
     def test_a_completed_action_terminates_the_instance(self) -> None:
         instance = self.instance(hook(metadata="m"))
@@ -62,8 +63,8 @@ class Lifecycle(OnTheSide):
             gone["actions"],
             [{"hook": "drain", "token": token, "heartbeats": 1, "result": "CONTINUE", "ended_by": "call"}],
         )
-        [[ec2]] = [r["Instances"] for r in self.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]]
-        self.assertEqual(ec2["State"]["Name"], "terminated")
+        [reservation] = self.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+        self.assertEqual(reservation["Instances"][0]["State"]["Name"], "terminated")
         until_gone(instance)
 
     def test_an_action_is_found_by_its_instance_too(self) -> None:
@@ -143,7 +144,8 @@ class Lifecycle(OnTheSide):
 
 class Instances(OnTheSide):
     def test_an_instance_is_what_was_asked_for(self) -> None:
-        launched = bed("POST", "instances", cluster="shop", zone="us-east-1c", spot=True, tags={"a": "b"}, name_form="resource")
+        fields = {"cluster": "shop", "zone": "us-east-1c", "spot": True, "tags": {"a": "b"}, "name_form": "resource"}
+        launched = bed("POST", "instances", **fields)
         reservations = self.client("ec2").describe_instances(InstanceIds=[launched["instance_id"]])["Reservations"]
         [ec2] = reservations[0]["Instances"]
         self.assertEqual(ec2["PrivateDnsName"], f"{ec2['InstanceId']}.ec2.internal")
