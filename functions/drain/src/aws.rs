@@ -7,6 +7,9 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::timeout::TimeoutConfig;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::backoff::Backoff;
 
 /// No call may hang: a healthy one takes milliseconds, and the SDK makes up to three attempts.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +35,8 @@ pub(crate) enum CallErrorKind {
     Throttled,
     /// No answer: DNS, TCP, TLS or a timeout.
     Unreachable,
+    /// AWS has a fault of its own (5xx).
+    Broken,
     /// AWS understood and refused.
     Refused,
 }
@@ -43,6 +48,7 @@ impl fmt::Display for CallError {
             CallErrorKind::Denied => write!(f, "{action} is denied: the function's role lacks {action}: {detail}"),
             CallErrorKind::Throttled => write!(f, "{action} is throttled: {detail}"),
             CallErrorKind::Unreachable => write!(f, "{action} got no answer: {detail}"),
+            CallErrorKind::Broken => write!(f, "{action} fails at AWS' end: {detail}"),
             CallErrorKind::Refused => write!(f, "{action} is refused: {detail}"),
         }
     }
@@ -59,16 +65,45 @@ impl CallError {
         };
         let code = answer.code().unwrap_or("no error code");
         let message = answer.message().unwrap_or("no message");
-        Self { action, kind: kind_of(code), detail: format!("{code}: {message}") }
+        let status = error.raw_response().map_or(0, |response| response.status().as_u16());
+        Self { action, kind: kind_of(code, status), detail: format!("{code}: {message}") }
+    }
+
+    /// Whether the same call may well succeed a moment later.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self.kind {
+            CallErrorKind::Throttled | CallErrorKind::Unreachable | CallErrorKind::Broken => true,
+            CallErrorKind::Denied | CallErrorKind::Refused => false,
+        }
     }
 }
 
-fn kind_of(code: &str) -> CallErrorKind {
+/// Makes a call again and again until it is answered or `end` is here: Lambda's own retry comes
+/// after a minute, too late for a spot notice.
+pub(crate) async fn until<T, F>(end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
+where
+    F: Future<Output = Result<T, CallError>>,
+{
+    let mut backoff = Backoff::new();
+    loop {
+        let error = match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        if !error.is_transient() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
+            return Err(error);
+        }
+        tracing::warn!(error = %error, "{} failed; trying again", error.action);
+    }
+}
+
+fn kind_of(code: &str, status: u16) -> CallErrorKind {
     match code {
         "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" | "AuthFailure" => CallErrorKind::Denied,
         "Throttling" | "ThrottlingException" | "RequestLimitExceeded" | "TooManyRequestsException" => {
             CallErrorKind::Throttled
         }
+        _ if status >= 500 => CallErrorKind::Broken,
         _ => CallErrorKind::Refused,
     }
 }
@@ -90,4 +125,50 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// The timeouts of every call.
 pub(crate) fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(kind: CallErrorKind) -> CallError {
+        CallError { action: "ec2:DescribeInstances", kind, detail: "Code: why".to_owned() }
+    }
+
+    #[test]
+    fn a_denied_call_names_the_permission_that_is_missing() {
+        assert_eq!(
+            error(kind_of("UnauthorizedOperation", 403)).to_string(),
+            "ec2:DescribeInstances is denied: the function's role lacks ec2:DescribeInstances: Code: why"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_throttled_is_made_again_until_it_is_answered() {
+        let mut calls = 0;
+        let answer = until(Instant::now() + Duration::from_secs(60), || {
+            calls += 1;
+            std::future::ready(if calls < 5 { Err(error(CallErrorKind::Throttled)) } else { Ok(calls) })
+        });
+        assert_eq!(answer.await, Ok(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_denied_is_not_made_again() {
+        let mut calls = 0;
+        let answer: Result<(), _> = until(Instant::now() + Duration::from_secs(60), || {
+            calls += 1;
+            std::future::ready(Err(error(CallErrorKind::Denied)))
+        })
+        .await;
+        assert_eq!((answer, calls), (Err(error(CallErrorKind::Denied)), 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_keeps_failing_ends_with_the_window() {
+        let end = Instant::now() + Duration::from_secs(60);
+        let answer: Result<(), _> = until(end, || std::future::ready(Err(error(CallErrorKind::Broken)))).await;
+        assert_eq!(answer, Err(error(CallErrorKind::Broken)));
+        assert_eq!(Instant::now(), end);
+    }
 }

@@ -1,9 +1,10 @@
 //! From a cluster's name to a Kubernetes client: EKS' answer, our credentials, one connection.
 
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use spillway_eks::{ClusterName, Clusters, DescribeError};
+use spillway_eks::{Cluster, ClusterName, Clusters, DescribeError};
+use tokio::time::Instant;
 
-use crate::aws::{CallError, chain};
+use crate::aws::{self, CallError, chain};
 use crate::failure::Failure;
 
 /// The way into every cluster.
@@ -16,15 +17,24 @@ pub(crate) struct Access {
 
 impl Access {
     /// A fresh client. Lambda freezes the process between invocations and a connection may be
-    /// cut meanwhile, so none is kept; endpoint and certificate authority are.
-    pub(crate) async fn connect(&self, name: &ClusterName) -> Result<kube::Client, Failure> {
+    /// cut meanwhile, so none is kept; endpoint and certificate authority are. EKS is asked
+    /// until `end`.
+    pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<kube::Client, Failure> {
         let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
-        let cluster = self.clusters.get(name).await.map_err(|error| match error {
-            DescribeError::Call(_, source) => Failure::Aws(CallError::new("eks:DescribeCluster", &source)),
-            incomplete @ DescribeError::Incomplete(..) => unusable(chain(&incomplete)),
-        })?;
+        let cluster = aws::until(end, || self.describe(name)).await??;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;
         spillway_eks::connect(&cluster, &self.region, credentials).map_err(|error| unusable(chain(&error)))
+    }
+
+    /// The outer error is EKS' refusal, the inner one an answer that is no use.
+    async fn describe(&self, name: &ClusterName) -> Result<Result<Cluster, Failure>, CallError> {
+        match self.clusters.get(name).await {
+            Ok(cluster) => Ok(Ok(cluster)),
+            Err(DescribeError::Call(_, source)) => Err(CallError::new("eks:DescribeCluster", &source)),
+            Err(error @ DescribeError::Incomplete(..)) => {
+                Ok(Err(Failure::Cluster { cluster: name.clone(), why: chain(&error) }))
+            }
+        }
     }
 
     /// Forgets what EKS said: a connection failed, and the cluster may have a new certificate

@@ -51,6 +51,7 @@ impl Failure {
                 CallErrorKind::Denied => "AwsDenied",
                 CallErrorKind::Throttled => "AwsThrottled",
                 CallErrorKind::Unreachable => "AwsUnreachable",
+                CallErrorKind::Broken => "AwsBroken",
                 CallErrorKind::Refused => "AwsRefused",
             },
             Self::Cluster { .. } => "UnusableCluster",

@@ -7,6 +7,8 @@ use spillway_eks::ClusterName;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::announce::announce;
+use crate::aws;
+use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cluster::Access;
 use crate::decision::{self, Decision, Reason};
@@ -15,7 +17,7 @@ use crate::drain::{self, Report};
 use crate::failure::Failure;
 use crate::instance::{self, Instance};
 use crate::interruption::{self, Deadline, Interruption, Notice};
-use crate::kubernetes::{ApiError, Backoff};
+use crate::kubernetes::ApiError;
 use crate::lifecycle;
 use crate::node::{self, Claim, How, Mark};
 use crate::receipt::{Ending, Fate, HookState, Receipt, StepName};
@@ -96,7 +98,9 @@ impl Spillway {
             return Ok(ignored(&reason));
         }
 
-        let Some(instance) = instance::describe(&self.ec2, &interruption.instance).await? else {
+        let window = self.window(interruption, invocation);
+        let described = aws::until(window.end, || instance::describe(&self.ec2, &interruption.instance)).await?;
+        let Some(instance) = described else {
             return Ok(ignored(&Reason::NoInstance(interruption.instance.to_string())));
         };
         receipt.step(StepName::Described, clock.now());
@@ -107,7 +111,6 @@ impl Spillway {
         };
         receipt.cluster = Some(cluster.to_string());
 
-        let window = self.window(interruption, invocation);
         let mark = mark(interruption);
         let Some((kubernetes, claim)) = self.claim(&cluster, &instance, &mark, window).await? else {
             return self.no_node(interruption, &instance, cluster, invocation, receipt).await;
@@ -156,7 +159,7 @@ impl Spillway {
     ) -> Result<Option<(kube::Client, Claim)>, Failure> {
         let mut backoff = Backoff::new();
         loop {
-            let kubernetes = self.access.connect(cluster).await?;
+            let kubernetes = self.access.connect(cluster, window.end).await?;
             let error = match node::claim(&kube::Api::all(kubernetes.clone()), instance, mark).await {
                 Ok(claim) => return Ok(claim.map(|claim| (kubernetes, claim))),
                 Err(error) => error,

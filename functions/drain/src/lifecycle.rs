@@ -5,11 +5,10 @@ use std::time::Duration;
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::operation::complete_lifecycle_action::CompleteLifecycleActionError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
-use crate::aws::{CallError, CallErrorKind};
+use crate::aws::{self, CallError};
 use crate::interruption::{Hook, InstanceId};
-use crate::kubernetes::Backoff;
 use crate::settings::LifecycleResult;
 
 /// The least `HeartbeatTimeout` that Auto Scaling allows: what we reckon with while we cannot
@@ -56,18 +55,7 @@ impl Action<'_> {
     /// Completes the action. Tried until `end`, because a hook that is left waiting blocks its
     /// group.
     pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
-        let mut backoff = Backoff::new();
-        loop {
-            let error = match self.try_complete(result).await {
-                Ok(completion) => return Ok(completion),
-                Err(error) => error,
-            };
-            let hopeless = error.kind == CallErrorKind::Refused;
-            if hopeless || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
-                return Err(error);
-            }
-            tracing::warn!(hook.name = self.hook.name, error = %error, "cannot complete the lifecycle action; trying again");
-        }
+        aws::until(end, || self.try_complete(result)).await
     }
 
     async fn try_complete(&self, result: LifecycleResult) -> Result<Completion, CallError> {

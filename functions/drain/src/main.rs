@@ -15,6 +15,7 @@
 
 mod announce;
 mod aws;
+mod backoff;
 mod clock;
 mod cluster;
 mod decision;

@@ -121,18 +121,21 @@ async fn claim_by_name(
 struct Seen {
     cordoned: bool,
     annotation: Option<String>,
+    /// A kubelet's node always has annotations; one that somebody made by hand may have none.
+    annotated: bool,
 }
 
 impl Seen {
     /// The common case, which needs no look.
     fn untouched() -> Self {
-        Self { cordoned: false, annotation: None }
+        Self { cordoned: false, annotation: None, annotated: true }
     }
 
     fn of(node: &Node) -> Self {
         Self {
             cordoned: node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false),
             annotation: node.annotations().get(ANNOTATION).cloned(),
+            annotated: node.metadata.annotations.is_some(),
         }
     }
 }
@@ -159,17 +162,22 @@ fn standing(seen: Seen, event: &str) -> Standing {
 
 /// A test with the value null passes only where nothing stands.
 fn claim_patch(provider_id: &str, expected: &Seen, mark: &Mark) -> Patch {
+    let annotations = PointerBuf::from_tokens(["metadata", "annotations"]);
     let annotation = PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION]);
     let unschedulable = PointerBuf::from_tokens(["spec", "unschedulable"]);
     let mark = Mark { cordoned: !expected.cordoned, ..mark.clone() };
     let text = serde_json::to_string(&mark).expect("a mark is plain text and a flag");
+    let tested = if expected.annotated { &annotation } else { &annotations };
     let mut operations = vec![
         test(PointerBuf::from_tokens(["spec", "providerID"]), json!(provider_id)),
-        test(annotation.clone(), json!(expected.annotation)),
+        test(tested.clone(), json!(expected.annotation)),
         test(unschedulable.clone(), if expected.cordoned { json!(true) } else { Value::Null }),
     ];
     if !expected.cordoned {
         operations.push(add(unschedulable, json!(true)));
+    }
+    if !expected.annotated {
+        operations.push(add(annotations, json!({})));
     }
     operations.push(add(annotation, json!(text)));
     Patch(operations)
@@ -231,7 +239,7 @@ mod tests {
     }
 
     fn annotated(cordoned: bool, mark: &Mark) -> Seen {
-        Seen { cordoned, annotation: Some(serde_json::to_string(mark).unwrap()) }
+        Seen { cordoned, annotation: Some(serde_json::to_string(mark).unwrap()), annotated: true }
     }
 
     #[test]
@@ -255,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
-        let seen = Seen { cordoned: true, annotation: None };
+        let seen = Seen { cordoned: true, ..Seen::untouched() };
         assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen.clone()));
         let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &seen, &mark("e-1"));
         insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
@@ -277,7 +285,7 @@ mod tests {
 
     #[test]
     fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
-        let seen = Seen { cordoned: true, annotation: Some("{".to_owned()) };
+        let seen = Seen { cordoned: true, annotation: Some("{".to_owned()), annotated: true };
         assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen));
     }
 }

@@ -21,7 +21,8 @@ use futures_util::stream::FuturesUnordered;
 use kube::Client;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::kubernetes::{ApiError, Backoff};
+use crate::backoff::Backoff;
+use crate::kubernetes::ApiError;
 use deadline::Window;
 use plan::PodUid;
 use progress::{News, Progress, Tracked};

@@ -12,7 +12,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::plan::PodUid;
-use crate::kubernetes::{ApiError, Backoff, call};
+use crate::backoff::Backoff;
+use crate::kubernetes::{ApiError, call};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
