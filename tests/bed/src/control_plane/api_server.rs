@@ -1,0 +1,68 @@
+//! kube-apiserver: RBAC, the real token webhook, and an audit line for each request.
+
+use std::time::Duration;
+
+use http::Request;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client};
+
+use super::Authority;
+use crate::certs;
+use crate::error::BedError;
+use crate::kubeconfig;
+use crate::setup::own_file;
+use crate::site::Site;
+
+pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -> Result<(), BedError> {
+    let server = authority.server("kubernetes")?;
+    let certificate = site.write("api-server.pem", &server.certificate)?;
+    let key = site.write("api-server-key.pem", &server.key)?;
+    let (signing_key, public_key) = certs::signing_keys()?;
+    let signing_key = site.write("service-accounts-key.pem", &signing_key)?;
+    let public_key = site.write("service-accounts.pem", &public_key)?;
+    let authenticate = format!("https://127.0.0.1:{}/authenticate", site.ports.authenticator);
+    let webhook = kubeconfig::text(&authenticate, &authority.pem(), None);
+    let webhook = site.write("token-webhook.kubeconfig", &webhook)?;
+
+    let options = &site.options;
+    let program = site.program("kube-apiserver").args([
+        format!("--etcd-servers=http://127.0.0.1:{}", site.ports.etcd),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--advertise-address=127.0.0.1".to_owned(),
+        format!("--secure-port={}", site.ports.api_server),
+        format!("--tls-cert-file={}", certificate.display()),
+        format!("--tls-private-key-file={}", key.display()),
+        format!("--client-ca-file={}", site.path("ca.pem").display()),
+        // As on EKS, where a request without a token is turned away before RBAC.
+        "--anonymous-auth=false".to_owned(),
+        "--authorization-mode=Node,RBAC".to_owned(),
+        format!("--authentication-token-webhook-config-file={}", webhook.display()),
+        "--authentication-token-webhook-version=v1beta1".to_owned(),
+        format!("--authentication-token-webhook-cache-ttl={}s", options.token_cache.as_secs()),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        format!("--service-account-key-file={}", public_key.display()),
+        format!("--service-account-signing-key-file={}", signing_key.display()),
+        "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+        // Pods run nowhere: they need no token of their own, and no endpoint of this server.
+        "--disable-admission-plugins=ServiceAccount".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        format!("--audit-policy-file={}", own_file("control-plane/audit-policy.yaml").display()),
+        format!("--audit-log-path={}", audit_log(site).display()),
+        format!("--audit-log-maxsize={}", options.audit_log_max_mb),
+    ]);
+    let process = site.processes.start(program)?;
+    let limit = Duration::from_secs(60);
+    site.processes.until_ready(&process, limit, || ready(client)).await
+}
+
+pub(crate) fn audit_log(site: &Site) -> std::path::PathBuf {
+    site.logs.join("audit.log")
+}
+
+/// `readyz` says that the API works; the namespaces come a moment later.
+async fn ready(client: &Client) -> kube::Result<()> {
+    let request = Request::get("/readyz").body(Vec::new()).expect("a path alone is a good request");
+    client.request_text(request).await?;
+    Api::<Namespace>::all(client.clone()).get("default").await?;
+    Api::<Namespace>::all(client.clone()).get("kube-system").await.map(drop)
+}

@@ -1,0 +1,55 @@
+//! What acts on the API: the controller manager, the scheduler, and kwok in the kubelets' place.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::{Api, Client};
+
+use super::Authority;
+use crate::error::BedError;
+use crate::kubeconfig;
+use crate::setup::own_file;
+use crate::site::Site;
+
+pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -> Result<(), BedError> {
+    let login = |user: &str, group| -> Result<PathBuf, BedError> {
+        let identity = authority.user(user, group)?;
+        let text = kubeconfig::text(&super::url(site), &authority.pem(), Some(&identity));
+        site.write(&format!("{}.kubeconfig", user.replace(':', "-")), &text)
+    };
+
+    let kubeconfig = login("system:kube-scheduler", None)?;
+    site.processes.start(site.program("kube-scheduler").args([
+        format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
+        "--kube-api-qps=500".to_owned(),
+        "--kube-api-burst=1000".to_owned(),
+    ]))?;
+
+    let kubeconfig = login("kwok", Some("system:masters"))?;
+    site.processes.start(site.program("kwok").args([
+        format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--config={}", own_file("control-plane/kwok.yaml").display()),
+        "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake".to_owned(),
+        "--node-lease-duration-seconds=40".to_owned(),
+    ]))?;
+
+    let kubeconfig = login("system:kube-controller-manager", None)?;
+    let controllers = site.processes.start(site.program("kube-controller-manager").args([
+        format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
+        // Without it the controllers lack their rights, and only the log would say so.
+        "--use-service-account-credentials=true".to_owned(),
+        // A busy machine must not make nodes NotReady.
+        "--node-monitor-grace-period=10m".to_owned(),
+        "--kube-api-qps=500".to_owned(),
+        "--kube-api-burst=1000".to_owned(),
+    ]))?;
+    // Its first visible work.
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
+    let limit = Duration::from_secs(60);
+    site.processes.until_ready(&controllers, limit, || accounts.get("default")).await.map(drop)
+}

@@ -1,0 +1,28 @@
+//! etcd, without the disk syncs that a throwaway world does not need.
+
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+
+use crate::error::BedError;
+use crate::site::Site;
+
+pub(super) async fn start(site: &Site) -> Result<(), BedError> {
+    let clients = format!("http://127.0.0.1:{}", site.ports.etcd);
+    let peers = format!("http://127.0.0.1:{}", site.ports.etcd_peers);
+    let program = site.program("etcd").args([
+        "--name=bed".to_owned(),
+        format!("--data-dir={}", site.path("etcd").display()),
+        format!("--listen-client-urls={clients}"),
+        format!("--advertise-client-urls={clients}"),
+        format!("--listen-peer-urls={peers}"),
+        format!("--initial-advertise-peer-urls={peers}"),
+        format!("--initial-cluster=bed={peers}"),
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+    ]);
+    let etcd = site.processes.start(program)?;
+    // It listens once it can answer.
+    let connect = || TcpStream::connect(("127.0.0.1", site.ports.etcd));
+    site.processes.until_ready(&etcd, Duration::from_secs(30), connect).await.map(drop)
+}

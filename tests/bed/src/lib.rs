@@ -1,0 +1,37 @@
+//! The test bed: a real control plane, AWS by moto, and a Lambda Runtime API.
+//!
+//! # Layout
+//! A test holds a [`World`]. Its processes belong to a supervisor, the `spillway-bed` program, which
+//! outlives a test that panics and cleans up behind it.
+//!
+//! * what a test uses: [`world`], [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
+//!   cloud, [`life_like`] for a small cluster with something of everything, [`watch`] to wait;
+//! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server,
+//!   [`audit`] counts what it asked;
+//! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
+//!   `control_plane`, `cloud`, `certs`, `processes`, `setup`; [`guard`] ties a process to its parent.
+
+pub mod audit;
+pub mod aws;
+mod certs;
+mod cloud;
+mod control_plane;
+mod error;
+pub mod guard;
+mod kubeconfig;
+pub mod lambda;
+pub mod life_like;
+pub mod nodes;
+pub mod pods;
+mod processes;
+pub mod proxy;
+mod setup;
+mod site;
+pub mod supervisor;
+pub mod watch;
+pub mod world;
+
+pub use aws::Aws;
+pub use error::BedError;
+pub use nodes::{NodeOptions, TestNode};
+pub use world::{Description, World, WorldOptions};

@@ -1,0 +1,70 @@
+//! A small cluster with something of everything that a drain meets.
+
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::aws::Hook;
+use crate::error::BedError;
+use crate::nodes::{NodeOptions, TestNode};
+use crate::pods::{self, PodShape};
+use crate::world::World;
+
+/// Three nodes of one Auto Scaling group, the first a spot instance, in three zones.
+#[derive(Debug, Clone)]
+pub struct LifeLike {
+    pub nodes: [TestNode; 3],
+    pub group: String,
+    pub namespace: String,
+}
+
+/// On each node: two `web` pods under a budget, one of `orders`, a log agent and a critical pod. The
+/// bare pod and the finished job are on the first.
+pub async fn life_like_cluster(world: &World) -> Result<LifeLike, BedError> {
+    let (group, namespace) = ("workers", "shop");
+    let client = world.admin();
+    world.aws_side().put_group(group, &[Hook::terminate("drain")]).await?;
+    let node = |zone: &str, spot| {
+        let options =
+            NodeOptions { zone: zone.to_owned(), group: Some(group.to_owned()), spot, ..NodeOptions::default() };
+        world.add_node(options)
+    };
+    let (first, second, third) =
+        futures_util::future::try_join3(node("us-east-1a", true), node("us-east-1b", false), node("us-east-1c", false))
+            .await?;
+    let nodes = [first, second, third];
+    fill(&client, namespace, &nodes[0].name).await?;
+    Ok(LifeLike { nodes, group: group.to_owned(), namespace: namespace.to_owned() })
+}
+
+async fn fill(client: &Client, namespace: &str, first: &str) -> Result<(), BedError> {
+    let seconds = Duration::from_secs;
+    let system = "kube-system";
+    pods::create_namespace(client, namespace).await?;
+
+    let web = PodShape::default().exits_after(seconds(2)).ready_after(seconds(2));
+    pods::create(client, &pods::deployment(namespace, "web", 6, &web)).await?;
+    pods::create(client, &pods::budget(namespace, "web", 5)).await?;
+    let orders = PodShape::default().exits_after(seconds(4)).ready_after(seconds(1));
+    pods::create(client, &pods::stateful_set(namespace, "orders", 3, &orders)).await?;
+    let agent = PodShape::default().priority_class("system-node-critical");
+    pods::create(client, &pods::daemon_set(system, "log-agent", &agent)).await?;
+    let dns = PodShape::default().priority_class("system-cluster-critical").exits_after(seconds(1));
+    pods::create(client, &pods::deployment(system, "dns", 3, &dns)).await?;
+    let shell = PodShape::default().exits_after(seconds(1)).on_node(first);
+    pods::create(client, &pods::bare_pod(namespace, "debug-shell", &shell)).await?;
+    let migrate = PodShape::default().completes_after(Duration::ZERO).on_node(first);
+    pods::create(client, &pods::job(namespace, "migrate", &migrate)).await?;
+
+    for (namespace, name, count) in [
+        (namespace, "web", 6),
+        (namespace, "orders", 3),
+        (system, "log-agent", 3),
+        (system, "dns", 3),
+        (namespace, "debug-shell", 1),
+    ] {
+        pods::until_running_of(client, namespace, name, count).await?;
+    }
+    pods::until_succeeded(client, namespace, "migrate").await?;
+    pods::until_budget_sees(client, namespace, "web", 6).await
+}

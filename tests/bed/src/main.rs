@@ -1,0 +1,56 @@
+//! `spillway-bed`: the supervisor of a world, and what it starts its programs with.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use spillway_bed::supervisor::{self, Holder};
+use spillway_bed::{WorldOptions, guard};
+
+/// A real control plane and an AWS side on this machine, for a person or a test.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Starts a world and keeps it until Ctrl-C.
+    Up {
+        /// Ends with stdin, and says in one JSON line on stdout where everything is.
+        #[arg(long)]
+        until_stdin_closes: bool,
+        /// How long the API server believes a token it has checked.
+        #[arg(long, default_value_t = 0)]
+        token_cache_s: u64,
+        /// Where the API server's audit log is rotated.
+        #[arg(long, default_value_t = WorldOptions::default().audit_log_max_mb)]
+        audit_log_max_mb: u32,
+    },
+    /// Becomes a command that dies with its parent.
+    #[command(hide = true)]
+    Guard {
+        #[arg(long)]
+        parent: Option<i32>,
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb } => {
+            let holder = if until_stdin_closes { Holder::Program } else { Holder::Person };
+            let token_cache = Duration::from_secs(token_cache_s);
+            supervisor::up(WorldOptions { token_cache, audit_log_max_mb }, holder).await
+        }
+        Command::Guard { parent, command } => {
+            eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Where the built programs, the Python and the project's own files are.
+//!
+//! `make bed-setup` puts the first two into the user's cache folder; two environment variables name
+//! other places.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::BedError;
+
+const PROGRAMS: [&str; 7] =
+    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "aws-iam-authenticator"];
+
+#[derive(Debug)]
+pub(crate) struct Setup {
+    bin: PathBuf,
+    pub(crate) python: PathBuf,
+}
+
+impl Setup {
+    /// Everything is looked for at once, so that one message names all that is missing.
+    pub(crate) fn find() -> Result<Self, BedError> {
+        let cache = cache_folder();
+        let named = |variable| std::env::var_os(variable).map(PathBuf::from);
+        let setup = Self {
+            bin: named("SPILLWAY_BED_BIN").unwrap_or_else(|| cache.join("control-plane/bin")),
+            python: named("SPILLWAY_BED_PYTHON").unwrap_or_else(|| cache.join("venv/bin/python")),
+        };
+        let missing: Vec<PathBuf> = PROGRAMS
+            .iter()
+            .map(|name| setup.program(name))
+            .chain([setup.python.clone()])
+            .filter(|path| !path.is_file())
+            .collect();
+        if missing.is_empty() { Ok(setup) } else { Err(BedError::NotSetUp { missing }) }
+    }
+
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.bin.join(name)
+    }
+}
+
+fn cache_folder() -> PathBuf {
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
+        .unwrap_or_default();
+    base.join("spillway")
+}
+
+/// A file of this crate: the bed runs where it was built.
+pub(crate) fn own_file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A file of the product, by its path in the repository.
+pub(crate) fn project_file(path: &str) -> Result<PathBuf, BedError> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let file = repository.expect("this crate lies two folders deep").join(path);
+    match file.metadata() {
+        Ok(_) => Ok(file),
+        Err(error) => Err(BedError::io(format!("find {}", file.display()))(error)),
+    }
+}

@@ -1,0 +1,190 @@
+//! The life of a world: everything up, kept, and all of it gone again, whatever ends it.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use futures_util::future::try_join;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+use crate::aws::Aws;
+use crate::certs::Authority;
+use crate::cloud::{self, Cloud};
+use crate::control_plane;
+use crate::error::BedError;
+use crate::site::{ACCOUNT, CLUSTER, REGION, Site};
+use crate::world::{Description, KEEP_LOGS, Report, WorldOptions};
+
+/// Who holds the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// Someone at a terminal, until Ctrl-C.
+    Person,
+    /// A program at the other end of stdin, until that closes.
+    Program,
+}
+
+/// Must run on the main thread's runtime: the processes die with the thread that started them.
+pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
+    let mut end = match End::watched(holder) {
+        Ok(end) => end,
+        Err(error) => return fail(holder, &BedError::io("watch for signals")(error)),
+    };
+    let site = match Site::new(options) {
+        Ok(site) => site,
+        Err(error) => return fail(holder, &error),
+    };
+    let outcome = tokio::select! {
+        () = end.comes() => Ok(()),
+        Err(error) = live(&site, holder) => Err(error),
+    };
+
+    site.processes.stop().await;
+    match site.remove(outcome.is_err() || end.keep_logs()) {
+        Ok(None) => {}
+        Ok(Some(logs)) => eprintln!("the test bed's logs are kept in {}", logs.display()),
+        Err(error) => eprintln!("{}", error.story()),
+    }
+    outcome.map_or_else(|error| fail(holder, &error), |()| ExitCode::SUCCESS)
+}
+
+/// Starts the world and keeps it. Returns only when it cannot be kept.
+async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, BedError> {
+    let begin = Instant::now();
+    let authority = Authority::new("spillway test bed")?;
+    let sign_in = async {
+        let cloud = cloud::start(site).await?;
+        control_plane::start_authenticator(site, &authority, &cloud).await?;
+        Ok(cloud)
+    };
+    let (admin, cloud) = try_join(control_plane::start(site, &authority), sign_in).await?;
+    cloud::register_cluster(site, &authority, &cloud).await?;
+    if let Some(error) = site.processes.any_failure().now_or_never() {
+        return Err(error);
+    }
+
+    let description = describe(site, &cloud);
+    site.write("bed.json", &serde_json::json!(description).to_string())?;
+    match holder {
+        Holder::Program => report(&Report::Ready(description)),
+        Holder::Person => println!("{}", instructions(&description, begin.elapsed().as_secs_f64())),
+    }
+    tokio::select! {
+        error = site.processes.any_failure() => {
+            // The program has its line from stdout and reads no more of them.
+            if holder == Holder::Program {
+                eprintln!("{}", error.story());
+            }
+            Err(error)
+        }
+        never = cloud::delete_nodes_of_gone_instances(Aws::new(&cloud.url), admin) => match never {},
+    }
+}
+
+fn describe(site: &Site, cloud: &Cloud) -> Description {
+    Description {
+        dir: site.dir().to_owned(),
+        logs: site.logs.clone(),
+        kubeconfig: control_plane::admin_kubeconfig(site),
+        api_server: control_plane::url(site),
+        ca: site.path("ca.pem"),
+        audit_log: control_plane::audit_log(site),
+        aws: cloud.url.clone(),
+        region: REGION.to_owned(),
+        account: ACCOUNT.to_owned(),
+        cluster: CLUSTER.to_owned(),
+        kubectl: site.setup.program("kubectl"),
+    }
+}
+
+fn instructions(world: &Description, seconds: f64) -> String {
+    format!(
+        "The test bed is up ({seconds:.1} s). In another terminal:
+
+  export KUBECONFIG={kubeconfig}
+  alias kubectl={kubectl}
+  export AWS_ENDPOINT_URL={aws} AWS_REGION={region}
+
+  logs           {logs}
+  audit log      {audit_log}
+  the bed's API  {aws}/bed/
+
+Ctrl-C ends it and removes everything.",
+        kubeconfig = world.kubeconfig.display(),
+        kubectl = world.kubectl.display(),
+        aws = world.aws,
+        region = world.region,
+        logs = world.logs.display(),
+        audit_log = world.audit_log.display(),
+    )
+}
+
+fn fail(holder: Holder, error: &BedError) -> ExitCode {
+    match holder {
+        Holder::Program => report(&Report::Failed { error: error.story() }),
+        Holder::Person => eprintln!("{}", error.story()),
+    }
+    ExitCode::FAILURE
+}
+
+/// The one line on stdout; a reader that is gone needs none.
+fn report(report: &Report) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{}", serde_json::json!(report));
+    let _ = stdout.flush();
+}
+
+/// What ends a world from outside: a signal, or the program at the other end of stdin.
+struct End {
+    signals: [tokio::signal::unix::Signal; 3],
+    stdin: Arc<Stdin>,
+}
+
+#[derive(Default)]
+struct Stdin {
+    closed: Notify,
+    keep_logs: AtomicBool,
+}
+
+impl End {
+    fn watched(holder: Holder) -> std::io::Result<Self> {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let [interrupt, terminate, hangup] = kinds.map(signal);
+        let stdin = Arc::new(Stdin::default());
+        if holder == Holder::Program {
+            // A thread of its own, not tokio's stdin: a read under way would hold up the end.
+            let stdin = Arc::clone(&stdin);
+            std::thread::spawn(move || stdin.read_to_its_end());
+        }
+        Ok(Self { signals: [interrupt?, terminate?, hangup?], stdin })
+    }
+
+    async fn comes(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.signals;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+            () = self.stdin.closed.notified() => {}
+        }
+    }
+
+    fn keep_logs(&self) -> bool {
+        self.stdin.keep_logs.load(Ordering::Relaxed)
+    }
+}
+
+impl Stdin {
+    fn read_to_its_end(&self) {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            if line == KEEP_LOGS {
+                self.keep_logs.store(true, Ordering::Relaxed);
+            }
+        }
+        self.closed.notify_one();
+    }
+}

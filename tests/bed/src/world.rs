@@ -1,0 +1,188 @@
+//! A running world, as a test holds it: where everything is, and a client for each side.
+//!
+//! The processes belong to the supervisor (`spillway-bed up`), a child of the test's process. A pipe
+//! ties the two together: when it closes, because the world was dropped or its process is gone, the
+//! supervisor stops everything and removes the folder.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::ops::Deref;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::aws::Aws;
+use crate::error::BedError;
+use crate::kubeconfig;
+
+/// Where everything of a world is. The supervisor's one line on stdout, and its `bed.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Description {
+    pub dir: PathBuf,
+    pub logs: PathBuf,
+    /// The admin's: for people, and for the bed's own work. Never for what the product does.
+    pub kubeconfig: PathBuf,
+    pub api_server: String,
+    /// The API server's certificate authority, PEM.
+    pub ca: PathBuf,
+    pub audit_log: PathBuf,
+    /// `AWS_ENDPOINT_URL`.
+    pub aws: String,
+    pub region: String,
+    pub account: String,
+    pub cluster: String,
+    pub kubectl: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+pub struct WorldOptions {
+    /// How long the API server believes a token it has checked. EKS's two minutes hide that a
+    /// right was taken away, so tests want none.
+    pub token_cache: Duration,
+    /// The audit log is rotated at this size.
+    pub audit_log_max_mb: u32,
+}
+
+impl Default for WorldOptions {
+    fn default() -> Self {
+        Self { token_cache: Duration::ZERO, audit_log_max_mb: 2_000 }
+    }
+}
+
+#[derive(Debug)]
+pub struct World {
+    description: Description,
+    admin: kube::Config,
+    _supervisor: Supervisor,
+}
+
+impl Deref for World {
+    type Target = Description;
+
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl World {
+    pub async fn start() -> Result<Self, BedError> {
+        Self::start_with(WorldOptions::default()).await
+    }
+
+    pub async fn start_with(options: WorldOptions) -> Result<Self, BedError> {
+        let (supervisor, description) = tokio::task::spawn_blocking(move || Supervisor::start(&options))
+            .await
+            .expect("starting the supervisor does not panic")?;
+        supervisor.keep_logs_after_a_panic();
+        let admin = kubeconfig::read(&description.kubeconfig).await?;
+        Ok(Self { description, admin, _supervisor: supervisor })
+    }
+
+    /// A client with every right. Made anew each time: a client dies with the runtime it was made
+    /// on, and tests that share a world each have their own.
+    #[must_use]
+    pub fn admin(&self) -> kube::Client {
+        kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
+    }
+
+    /// The bed's own API of the AWS side. Made anew each time, like [`World::admin`].
+    #[must_use]
+    pub fn aws_side(&self) -> Aws {
+        Aws::new(&self.description.aws)
+    }
+}
+
+/// The child that owns the world's processes. Dropping it waits until nothing is left.
+#[derive(Debug)]
+struct Supervisor {
+    child: Child,
+    leash: Option<Arc<Mutex<ChildStdin>>>,
+}
+
+/// What the supervisor says on stdout: exactly one of the two.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", untagged)]
+pub(crate) enum Report {
+    Failed { error: String },
+    Ready(Description),
+}
+
+/// What the supervisor is told on stdin when the logs of this world are wanted.
+pub(crate) const KEEP_LOGS: &str = "keep-logs";
+
+impl Supervisor {
+    fn start(options: &WorldOptions) -> Result<(Self, Description), BedError> {
+        let program = program()?;
+        let mut child = Command::new(&program)
+            .args(["up", "--until-stdin-closes"])
+            .arg(format!("--token-cache-s={}", options.token_cache.as_secs()))
+            .arg(format!("--audit-log-max-mb={}", options.audit_log_max_mb))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own, so that Ctrl-C reaches the test first and the world ends after it.
+            .process_group(0)
+            .spawn()
+            .map_err(BedError::io(format!("start {}", program.display())))?;
+        let stdin = child.stdin.take().expect("stdin is piped");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let supervisor = Self { child, leash: Some(Arc::new(Mutex::new(stdin))) };
+
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).map_err(BedError::io("read what the supervisor says"))?;
+        match serde_json::from_str(&line) {
+            Ok(Report::Ready(description)) => Ok((supervisor, description)),
+            Ok(Report::Failed { error }) => Err(BedError::Supervisor(error)),
+            Err(_) => Err(BedError::Supervisor(format!("it said {line:?}"))),
+        }
+    }
+
+    /// Whatever panics in this process, the logs may tell why: the supervisor keeps them and says where.
+    fn keep_logs_after_a_panic(&self) {
+        let leash = self.leash.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            before(panic);
+            if let Some(stdin) = leash.upgrade() {
+                let mut stdin = stdin.lock().unwrap_or_else(PoisonError::into_inner);
+                // A supervisor that is gone has said why itself.
+                let _ = writeln!(stdin, "{KEEP_LOGS}");
+            }
+        }));
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.leash = None;
+        if let Err(error) = self.child.wait() {
+            eprintln!("cannot wait for the test bed's supervisor: {error}");
+        }
+    }
+}
+
+/// The `spillway-bed` program: `SPILLWAY_BED`, else this one, else beside this one's target folder.
+fn program() -> Result<PathBuf, BedError> {
+    if let Some(named) = std::env::var_os("SPILLWAY_BED") {
+        return Ok(named.into());
+    }
+    let own = std::env::current_exe().map_err(BedError::io("find this program's own path"))?;
+    let is_bed = |path: &Path| path.file_name().is_some_and(|name| name == "spillway-bed");
+    if is_bed(&own) {
+        return Ok(own);
+    }
+    // Tests live in target/debug/deps, the programs one folder up.
+    own.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join("spillway-bed"))
+        .find(|candidate| candidate.is_file())
+        .ok_or_else(|| {
+            BedError::Supervisor(format!(
+                "there is no spillway-bed program near {}; run `cargo build -p spillway-bed`",
+                own.display()
+            ))
+        })
+}

@@ -1,0 +1,104 @@
+//! The bed itself: what it starts is real, and nothing of it stays behind.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::Eviction;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use spillway_bed::life_like::life_like_cluster;
+use spillway_bed::pods::{self, PodShape};
+use spillway_bed::{NodeOptions, World, nodes};
+
+/// One world for all of it: each step is small, and a world takes seconds.
+#[tokio::test]
+async fn a_world_is_real_while_it_lasts_and_gone_after() {
+    let world = World::start().await.unwrap();
+    a_request_without_a_token_is_turned_away(&world).await;
+    the_first_node_of_a_life_like_cluster_has_something_of_everything(&world).await;
+    a_held_pod_is_not_evicted_and_a_free_one_exits_in_its_own_time(&world).await;
+    a_terminated_instance_takes_its_node_with_it(&world).await;
+
+    let dir = world.dir.clone();
+    assert!(processes_naming(&dir) >= 7, "the world's own processes can be counted");
+    drop(world);
+    assert_eq!(processes_naming(&dir), 0, "nothing runs");
+    assert!(!dir.exists(), "the folder is gone");
+}
+
+async fn a_request_without_a_token_is_turned_away(world: &World) {
+    let mut stranger = kube::Config::new(world.api_server.parse().unwrap());
+    stranger.accept_invalid_certs = true;
+    let pods = Api::<Pod>::all(Client::try_from(stranger).unwrap());
+    let error = pods.list(&kube::api::ListParams::default()).await.unwrap_err();
+    assert_eq!(code(&error), Some(401), "{error}");
+}
+
+async fn the_first_node_of_a_life_like_cluster_has_something_of_everything(world: &World) {
+    let cluster = life_like_cluster(world).await.unwrap();
+    let found = pods::on_node(&world.admin(), &cluster.nodes[0].name).await.unwrap();
+    let apps: BTreeSet<_> = found.iter().filter_map(|pod| pod.metadata.labels.as_ref()?.get("app").cloned()).collect();
+    let all = ["debug-shell", "dns", "log-agent", "migrate", "orders", "web"];
+    assert_eq!(apps, all.map(str::to_owned).into());
+}
+
+async fn a_held_pod_is_not_evicted_and_a_free_one_exits_in_its_own_time(world: &World) {
+    let client = world.admin();
+    let node = world.add_node(NodeOptions::default()).await.unwrap();
+    pods::create_namespace(&client, "held").await.unwrap();
+    let slow = PodShape::default().exits_after(Duration::from_secs(2)).on_node(&node.name);
+    pods::create(&client, &pods::deployment("held", "web", 2, &slow)).await.unwrap();
+    pods::create(&client, &pods::budget("held", "web", 2)).await.unwrap();
+    pods::create(&client, &pods::bare_pod("held", "free", &slow)).await.unwrap();
+    let held = pods::until_running_of(&client, "held", "web", 2).await.unwrap();
+    pods::until_running_of(&client, "held", "free", 1).await.unwrap();
+    pods::until_budget_sees(&client, "held", "web", 2).await.unwrap();
+
+    let error = evict(&client, held[0].metadata.name.as_deref().unwrap()).await.unwrap_err();
+    assert_eq!(code(&error), Some(429), "{error}");
+
+    evict(&client, "free").await.unwrap();
+    let leaving = Api::<Pod>::namespaced(client, "held").get("free").await.unwrap();
+    assert!(leaving.metadata.deletion_timestamp.is_some(), "it takes its time to exit");
+    let begin = std::time::Instant::now();
+    pods::until_gone(&world.admin(), &leaving).await.unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(10), "not its whole grace period");
+}
+
+async fn a_terminated_instance_takes_its_node_with_it(world: &World) {
+    let aws = world.aws_side();
+    aws.put_group("without-hooks", &[]).await.unwrap();
+    let group = Some("without-hooks".to_owned());
+    let node = world.add_node(NodeOptions { group, ..NodeOptions::default() }).await.unwrap();
+    aws.terminate(&node.instance_id).await.unwrap();
+    nodes::until_gone(&world.admin(), &node.name).await.unwrap();
+}
+
+async fn evict(client: &Client, pod: &str) -> kube::Result<()> {
+    let metadata = ObjectMeta { name: Some(pod.to_owned()), ..ObjectMeta::default() };
+    let eviction = Eviction { metadata, ..Eviction::default() };
+    let pods = Api::<Pod>::namespaced(client.clone(), "held");
+    let answer: kube::Result<serde_json::Value> =
+        pods.create_subresource("eviction", pod, &PostParams::default(), &eviction).await;
+    answer.map(drop)
+}
+
+fn code(error: &kube::Error) -> Option<u16> {
+    match error {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    }
+}
+
+/// Every process of a world but the supervisor names the folder on its command line.
+fn processes_naming(dir: &Path) -> usize {
+    let name = dir.file_name().unwrap().as_encoded_bytes();
+    let mentions = |path: std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        bytes.windows(name.len()).any(|window| window == name)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter(|process| mentions(process.path().join("cmdline"))).count()
+}
