@@ -56,7 +56,7 @@ pub(crate) async fn start(site: &Site) -> Result<Cloud, BedError> {
         // Half a file is not JSON yet.
         Ok(serde_json::from_slice(&tokio::fs::read(&port_file).await?)?)
     };
-    let ports = site.processes.until_ready(&process, Duration::from_secs(60), ports).await?;
+    let ports = site.processes.until_ready(&process, Duration::from_mins(1), ports).await?;
     Ok(Cloud {
         url: format!("http://127.0.0.1:{}", ports.http),
         proxy: format!("http://127.0.0.1:{}", ports.proxy),

@@ -14,7 +14,7 @@ use crate::error::BedError;
 use crate::watch::{Objects, until};
 use crate::world::World;
 
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub struct NodeOptions {
@@ -51,6 +51,8 @@ impl Default for NodeOptions {
 pub struct TestNode {
     pub name: String,
     pub instance_id: String,
+    /// What EC2 calls the instance, whatever the node is called.
+    pub private_dns_name: String,
     pub provider_id: String,
     pub zone: String,
 }
@@ -74,7 +76,8 @@ impl World {
         let creating = BedError::kubernetes(format!("create node {name}"));
         nodes.create(&PostParams::default(), &node).await.map_err(creating)?;
         until_ready(&nodes, &name).await?;
-        Ok(TestNode { name, instance_id: instance.instance_id, provider_id: instance.provider_id, zone: instance.zone })
+        let Instance { instance_id, private_dns_name, provider_id, zone, .. } = instance;
+        Ok(TestNode { name, instance_id, private_dns_name, provider_id, zone })
     }
 }
 

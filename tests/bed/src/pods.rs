@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::error::BedError;
 use crate::watch::{Objects, until};
 
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 /// What a workload's pods are like.
 #[derive(Debug, Clone, Default)]

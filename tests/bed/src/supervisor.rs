@@ -70,7 +70,7 @@ async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, B
     let description = describe(site, &cloud);
     site.write("bed.json", &serde_json::json!(description).to_string())?;
     match holder {
-        Holder::Program => report(&Report::Ready(description)),
+        Holder::Program => report(&Report::Ready(Box::new(description))),
         Holder::Person => println!("{}", instructions(&description, begin.elapsed().as_secs_f64())),
     }
     tokio::select! {

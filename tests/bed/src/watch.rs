@@ -51,12 +51,12 @@ async fn look<K, T>(
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let list = ListParams {
+    let selection = ListParams {
         label_selector: selector.label_selector.clone(),
         field_selector: selector.field_selector.clone(),
         ..ListParams::default()
     };
-    let listed = api.list(&list).await?;
+    let listed = api.list(&selection).await?;
     let version = listed.metadata.resource_version.unwrap_or_default();
     let mut objects: Objects<K> = listed.items.into_iter().map(|object| (key(&object), object)).collect();
     let events = api.watch(selector, &version).await?;

@@ -73,9 +73,9 @@ impl World {
     }
 
     pub async fn start_with(options: WorldOptions) -> Result<Self, BedError> {
-        let (supervisor, description) = tokio::task::spawn_blocking(move || Supervisor::start(&options))
-            .await
-            .expect("starting the supervisor does not panic")?;
+        let starting = tokio::task::spawn_blocking(move || Supervisor::start(&options));
+        let ended = starting.await.map_err(|error| BedError::Supervisor(error.to_string()));
+        let (supervisor, description) = ended.flatten()?;
         supervisor.keep_logs_after_a_panic();
         let admin = kubeconfig::read(&description.kubeconfig).await?;
         Ok(Self { description, admin, _supervisor: supervisor })
@@ -84,6 +84,7 @@ impl World {
     /// A client with every right. Made anew each time: a client dies with the runtime it was made
     /// on, and tests that share a world each have their own.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "it does not: the supervisor used this configuration")]
     pub fn admin(&self) -> kube::Client {
         kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
     }
@@ -107,7 +108,7 @@ struct Supervisor {
 #[serde(rename_all = "snake_case", untagged)]
 pub(crate) enum Report {
     Failed { error: String },
-    Ready(Description),
+    Ready(Box<Description>),
 }
 
 /// What the supervisor is told on stdin when the logs of this world are wanted.
@@ -133,7 +134,7 @@ impl Supervisor {
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).map_err(BedError::io("read what the supervisor says"))?;
         match serde_json::from_str(&line) {
-            Ok(Report::Ready(description)) => Ok((supervisor, description)),
+            Ok(Report::Ready(description)) => Ok((supervisor, *description)),
             Ok(Report::Failed { error }) => Err(BedError::Supervisor(error)),
             Err(_) => Err(BedError::Supervisor(format!("it said {line:?}"))),
         }

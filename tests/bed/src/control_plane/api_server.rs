@@ -51,7 +51,7 @@ pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -
         format!("--audit-log-maxsize={}", options.audit_log_max_mb),
     ]);
     let process = site.processes.start(program)?;
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_mins(1);
     site.processes.until_ready(&process, limit, || ready(client)).await
 }
 

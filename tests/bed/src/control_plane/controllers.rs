@@ -50,6 +50,6 @@ pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -
     ]))?;
     // Its first visible work.
     let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_mins(1);
     site.processes.until_ready(&controllers, limit, || accounts.get("default")).await.map(drop)
 }

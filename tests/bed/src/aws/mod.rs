@@ -2,12 +2,19 @@
 //!
 //! The product never comes here: it speaks the AWS APIs of the same server.
 
+mod shapes;
+
 use std::time::Duration;
 
 use reqwest::Method;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+pub(crate) use shapes::TerminatedPage;
+pub use shapes::{
+    Call, Credentials, Delivered, Fault, Hook, Instance, InstanceRequest, InstanceState, LifecycleAction, Terminated,
+};
 
 use crate::error::BedError;
 
@@ -17,177 +24,14 @@ pub struct Aws {
     url: String,
 }
 
-/// What STS gave for a role.
-#[derive(Clone, Deserialize)]
-pub struct Credentials {
-    pub access_key_id: String,
-    pub secret_access_key: String,
-    pub session_token: String,
-    pub role_arn: String,
-}
-
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials")
-            .field("access_key_id", &self.access_key_id)
-            .field("role_arn", &self.role_arn)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A terminate hook of an Auto Scaling group.
-#[derive(Debug, Clone, Serialize)]
-pub struct Hook {
-    pub name: String,
-    pub transition: String,
-    pub heartbeat_timeout_s: u32,
-    pub default_result: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<String>,
-}
-
-impl Hook {
-    /// AWS's own defaults, as a node group's terminate hook has them.
-    #[must_use]
-    pub fn terminate(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            transition: "autoscaling:EC2_INSTANCE_TERMINATING".to_owned(),
-            heartbeat_timeout_s: 300,
-            default_result: "ABANDON".to_owned(),
-            metadata: None,
-        }
-    }
-
-    #[must_use]
-    pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
-        let heartbeat_timeout_s = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
-        Self { heartbeat_timeout_s, ..self }
-    }
-}
-
-#[derive(Debug, Clone, Default, Serialize)]
-#[serde(default)]
-pub struct InstanceRequest {
-    /// Tags the instance as this cluster's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub zone: Option<String>,
-    pub spot: bool,
-    pub tags: std::collections::BTreeMap<String, String>,
-    /// `ip` or `resource`: which form the private DNS name has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name_form: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct Instance {
-    pub instance_id: String,
-    pub private_dns_name: String,
-    pub zone: String,
-    pub provider_id: String,
-    pub private_ip: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct InstanceState {
-    pub state: String,
-    pub lifecycle_state: Option<String>,
-    pub actions: Vec<LifecycleAction>,
-}
-
-/// One hook's hold on a terminating instance, and how it ended.
-#[derive(Debug, Clone, Deserialize)]
-pub struct LifecycleAction {
-    pub hook: String,
-    pub token: String,
-    pub heartbeats: u32,
-    pub result: Option<String>,
-    pub ended_by: Option<String>,
-}
-
-/// An event that one of the template's rules let through, as the rule's target got it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Delivered {
-    /// The rule's logical id in `template.yaml`.
-    pub rule: String,
-    pub event: Value,
-}
-
 #[derive(Debug, Deserialize)]
 struct Deliveries {
     delivered: Vec<Delivered>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-pub struct Terminated {
-    pub instance_id: String,
-    pub provider_id: String,
-    pub private_dns_name: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct TerminatedPage {
-    pub(crate) next: u64,
-    pub(crate) instances: Vec<Terminated>,
-}
-
-/// One AWS call as the AWS side's journal has it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Call {
-    /// Unix time in seconds.
-    pub at: f64,
-    pub service: String,
-    pub action: String,
-    pub status: u16,
-    #[serde(default)]
-    pub error_code: Option<String>,
-}
-
-/// How an AWS call of one caller goes wrong.
-#[derive(Debug, Clone, Serialize)]
-pub struct Fault {
-    pub access_key_id: String,
-    pub service: String,
-    pub action: String,
-    /// How often; -1 is always.
-    pub times: i32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// Drops the connection instead of answering.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub reset: bool,
-}
-
-impl Fault {
-    /// A fault that does nothing yet: `Fault { status: Some(503), ..Fault::of(key, "ec2", "DescribeInstances") }`.
-    #[must_use]
-    pub fn of(access_key_id: &str, service: &str, action: &str) -> Self {
-        Self {
-            access_key_id: access_key_id.to_owned(),
-            service: service.to_owned(),
-            action: action.to_owned(),
-            times: -1,
-            delay_ms: None,
-            status: None,
-            code: None,
-            message: None,
-            reset: false,
-        }
-    }
-}
-
 impl Aws {
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "it does not: a client without TLS has nothing to fail on")]
     pub fn new(url: &str) -> Self {
         Self {
             // The caller's proxy settings are for another network.
