@@ -1,0 +1,230 @@
+"""template.yaml, as CloudFormation gets it: what it lets through, what it allows, and what the function is told."""
+
+import json
+import re
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+import yaml
+from moto.events.models import EventPattern
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from transform import transform  # noqa: E402
+
+TEMPLATE = transform(ROOT / "template.yaml")
+PARAMETERS: dict[str, Any] = TEMPLATE["Parameters"]
+RESOURCES: dict[str, Any] = TEMPLATE["Resources"]
+SPOT = json.loads((ROOT / "events/spot-interruption.json").read_text())
+TERMINATE = json.loads((ROOT / "events/terminate-lifecycle-action.json").read_text())
+
+
+def properties(logical_id: str) -> dict[str, Any]:
+    return RESOURCES[logical_id]["Properties"]
+
+
+def of_type(kind: str) -> dict[str, dict[str, Any]]:
+    return {name: resource["Properties"] for name, resource in RESOURCES.items() if resource["Type"] == kind}
+
+
+def matches(rule: dict[str, Any], event: dict[str, Any]) -> bool:
+    return EventPattern.load(json.dumps(rule["EventPattern"])).matches_event(event)
+
+
+def attribute(logical_id: str, name: str) -> dict[str, list[str]]:
+    return {"Fn::GetAtt": [logical_id, name]}
+
+
+class TheRules(unittest.TestCase):
+    def rules_for(self, event: dict[str, Any]) -> list[str]:
+        rules = of_type("AWS::Events::Rule")
+        return [name for name, rule in rules.items() if matches(rule, event)]
+
+    def test_each_notice_passes_exactly_one_rule(self) -> None:
+        self.assertEqual(self.rules_for(SPOT), ["DrainSpotInterruption"])
+        self.assertEqual(self.rules_for(TERMINATE), ["DrainTerminate"])
+
+    def test_what_is_no_notice_of_ours_passes_none(self) -> None:
+        launching = {**TERMINATE, "detail-type": "EC2 Instance-launch Lifecycle Action"}
+        other_transition = {
+            **TERMINATE,
+            "detail": {**TERMINATE["detail"], "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"},
+        }
+        rebalance = {**SPOT, "detail-type": "EC2 Instance Rebalance Recommendation"}
+        somebody_elses = {**SPOT, "source": "my.ec2"}
+        for event in (launching, other_transition, rebalance, somebody_elses):
+            with self.subTest(event=event):
+                self.assertEqual(self.rules_for(event), [])
+
+    def test_a_spot_notice_with_an_unknown_action_passes_all_the_same(self) -> None:
+        unknown = {**SPOT, "detail": {**SPOT["detail"], "instance-action": "evaporate"}}
+        self.assertEqual(self.rules_for(unknown), ["DrainSpotInterruption"])
+
+    def test_each_rule_invokes_the_function_and_keeps_what_it_cannot_deliver(self) -> None:
+        for name, rule in of_type("AWS::Events::Rule").items():
+            with self.subTest(rule=name):
+                (target,) = rule["Targets"]
+                self.assertEqual(target["Arn"], attribute("Drain", "Arn"))
+                self.assertEqual(target["DeadLetterConfig"], {"Arn": attribute("Failures", "Arn")})
+                self.assertIn("MaximumEventAgeInSeconds", target["RetryPolicy"])
+                permission = properties(f"{name}Permission")
+                self.assertEqual(permission["SourceArn"], attribute(name, "Arn"))
+
+    def test_a_spot_notice_is_not_delivered_after_the_instance_has_gone(self) -> None:
+        (target,) = properties("DrainSpotInterruption")["Targets"]
+        self.assertEqual(target["RetryPolicy"]["MaximumEventAgeInSeconds"], 120)
+
+    def test_a_setting_switches_each_rule(self) -> None:
+        self.assertEqual(properties("DrainSpotInterruption")["State"], {"Fn::If": ["DrainsSpot", "ENABLED", "DISABLED"]})
+        self.assertEqual(properties("DrainTerminate")["State"], {"Fn::If": ["DrainsTerminate", "ENABLED", "DISABLED"]})
+
+
+class TheFunction(unittest.TestCase):
+    def test_it_runs_where_it_was_built_for(self) -> None:
+        function = properties("Drain")
+        self.assertEqual(function["Runtime"], "provided.al2023")
+        self.assertEqual(function["Handler"], "bootstrap")
+        self.assertEqual(function["Architectures"], [{"Ref": "Architecture"}])
+
+    def test_many_notices_at_once_do_not_wait_for_each_other(self) -> None:
+        self.assertNotIn("ReservedConcurrentExecutions", properties("Drain"))
+
+    def test_it_has_lambdas_longest_time(self) -> None:
+        self.assertEqual(properties("Drain")["Timeout"], 900)
+
+    def test_its_last_error_goes_to_the_failure_queue(self) -> None:
+        (config,) = of_type("AWS::Lambda::EventInvokeConfig").values()
+        self.assertEqual(config["FunctionName"], {"Ref": "Drain"})
+        self.assertEqual(config["DestinationConfig"]["OnFailure"]["Destination"], attribute("Failures", "Arn"))
+
+    def test_no_log_level_hides_the_receipts(self) -> None:
+        logging = properties("Drain")["LoggingConfig"]
+        self.assertEqual(logging["LogFormat"], "JSON")
+        self.assertEqual(logging["ApplicationLogLevel"], {"Ref": "LogLevel"})
+        self.assertTrue({"WARN", "ERROR", "FATAL"}.isdisjoint(PARAMETERS["LogLevel"]["AllowedValues"]))
+
+
+class TheSettings(unittest.TestCase):
+    """The parser of the function, the template and the README tell the same."""
+
+    def setUp(self) -> None:
+        source = (ROOT / "functions/drain/src/settings.rs").read_text()
+        setting = r'Setting \{\s*name: "(SPILLWAY_\w+)",\s*default: "([^"]*)",\s*accepted: "([^"]*)",?\s*\}'
+        self.parser = {name: (default, accepted) for name, default, accepted in re.findall(setting, source)}
+        variables = properties("Drain")["Environment"]["Variables"]
+        self.template = {name: value for name, value in variables.items() if name.startswith("SPILLWAY_")}
+
+    def test_the_template_sets_each_setting_and_no_other(self) -> None:
+        self.assertEqual(set(self.template), set(self.parser))
+
+    def test_each_comes_from_the_parameter_of_its_name(self) -> None:
+        for name, value in self.template.items():
+            words = name.removeprefix("SPILLWAY_").split("_")
+            self.assertEqual(value, {"Ref": "".join(word.capitalize() for word in words)})
+
+    def test_defaults_and_accepted_values_are_the_parsers(self) -> None:
+        for name, (default, accepted) in self.parser.items():
+            parameter = PARAMETERS[self.template[name]["Ref"]]
+            with self.subTest(setting=name):
+                self.assertEqual(str(parameter["Default"]), default)
+                if "AllowedValues" in parameter:
+                    self.assertEqual(" or ".join(parameter["AllowedValues"]), accepted)
+                if "MinValue" in parameter:
+                    self.assertIn(f"from {parameter['MinValue']} to {parameter['MaxValue']}", accepted)
+
+    def test_a_metrics_namespace_is_checked_before_the_deployment(self) -> None:
+        pattern = re.compile(PARAMETERS["MetricsNamespace"]["AllowedPattern"])
+        for good in ("Spillway", "Team/Nodes", "a.b-c_d#e:f", "n" * 255):
+            self.assertRegex(good, pattern)
+        for bad in ("", ":a", "AWS/Lambda", "a b", "n" * 256):
+            self.assertNotRegex(bad, pattern)
+
+    def test_every_parameter_is_described_there_and_in_the_readme(self) -> None:
+        readme = (ROOT / "README.md").read_text()
+        for name, parameter in PARAMETERS.items():
+            with self.subTest(parameter=name):
+                self.assertTrue(parameter["Description"].strip())
+                self.assertIn(f"`{name}`", readme)
+
+
+class TheRights(unittest.TestCase):
+    def setUp(self) -> None:
+        self.policies = {}
+        for policy in properties("DrainRole")["Policies"]:
+            _, policy, _ = policy.get("Fn::If", (None, policy, None))
+            self.policies[policy["PolicyName"]] = policy["PolicyDocument"]["Statement"]
+
+    @staticmethod
+    def actions(statement: dict[str, Any]) -> list[str]:
+        action = statement["Action"]
+        return [action] if isinstance(action, str) else action
+
+    def allowed(self, policy: str) -> set[str]:
+        return {action for statement in self.policies[policy] for action in self.actions(statement)}
+
+    def test_the_function_may_call_what_it_calls(self) -> None:
+        self.assertEqual(
+            self.allowed("drain"),
+            {
+                "ec2:DescribeInstances",
+                "eks:DescribeCluster",
+                "autoscaling:CompleteLifecycleAction",
+                "autoscaling:DescribeLifecycleHooks",
+                "autoscaling:RecordLifecycleActionHeartbeat",
+            },
+        )
+
+    def test_lambda_may_deliver_for_it(self) -> None:
+        self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "network"})
+
+    def test_no_right_is_wider_than_aws_makes_it(self) -> None:
+        for statements in self.policies.values():
+            for statement in statements:
+                with self.subTest(actions=self.actions(statement)):
+                    self.assertNotIn("*", "".join(self.actions(statement)))
+                    if statement["Resource"] == "*":
+                        # These know no resources, but a condition narrows them.
+                        self.assertIn("Condition", statement)
+                        self.assertTrue(all(":Describe" in action for action in self.actions(statement)))
+
+    def test_only_our_rules_may_write_to_the_failure_queue(self) -> None:
+        allow, deny = properties("FailuresPolicy")["PolicyDocument"]["Statement"]
+        rules = [attribute(rule, "Arn") for rule in of_type("AWS::Events::Rule")]
+        self.assertEqual(allow["Condition"]["ArnEquals"]["aws:SourceArn"], rules)
+        self.assertEqual(deny["Effect"], "Deny")
+
+    def test_a_failed_notice_is_kept_for_two_weeks_and_encrypted(self) -> None:
+        queue = properties("Failures")
+        self.assertEqual(queue["MessageRetentionPeriod"], 14 * 24 * 3600)
+        self.assertTrue(queue["SqsManagedSseEnabled"])
+
+    def test_the_access_entry_and_the_cluster_role_speak_of_one_group(self) -> None:
+        role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
+        rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
+        self.assertEqual(
+            rights, {("nodes", "get", "list", "patch"), ("pods", "list", "watch"), ("pods/eviction", "create")}
+        )
+        (subject,) = binding["subjects"]
+        self.assertEqual([subject["name"]], properties("ClusterAccess")["KubernetesGroups"])
+        self.assertEqual(RESOURCES["ClusterAccess"]["Condition"], "HasCluster")
+
+
+class TheAlarms(unittest.TestCase):
+    def test_each_says_what_to_do(self) -> None:
+        alarms = of_type("AWS::CloudWatch::Alarm")
+        self.assertEqual(set(alarms), {"FailuresAlarm", "ErrorsAlarm"})
+        for alarm in alarms.values():
+            text = alarm["AlarmDescription"]["Fn::Sub"]
+            self.assertIn("aws ", text)
+            # CloudWatch's limit, with room for the names that are filled in.
+            self.assertLess(len(text), 800)
+            # No data is no failure: nothing runs between notices.
+            self.assertEqual(alarm["TreatMissingData"], "notBreaching")
+
+
+if __name__ == "__main__":
+    unittest.main()
