@@ -48,12 +48,12 @@ fn one_users_requests_are_in_the_order_of_their_arrival() {
     let mut audit = AuditLog::of_user(&path, "assumed-role/spillway-drain/one");
     assert!(audit.requests().unwrap().is_empty(), "nothing is logged yet");
 
-    log(&path, &request("b", USER, 200));
+    log(&path, &request("a", USER, 200));
     log(&path, &request("x", "system:admin", 100));
     let mut other = request("y", "system:admin", 150);
     other["userAgent"] = json!("a tool that names assumed-role/spillway-drain/one");
     log(&path, &other);
-    log(&path, &request("a", USER, 1));
+    log(&path, &request("b", USER, 1));
 
     let requests = audit.requests().unwrap();
     let micros: Vec<_> = requests.iter().map(|request| request.received.subsec_microsecond()).collect();

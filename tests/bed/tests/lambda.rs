@@ -8,6 +8,7 @@ mod lambda {
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -420,28 +421,31 @@ async fn an_event_that_always_fails_ends_in_the_failure_queue() {
 }
 
 #[tokio::test]
-async fn a_frozen_process_dies_with_a_test_that_was_killed() {
-    // Another process of this program holds a lambda, below, and is killed without warning.
+async fn no_process_outlives_a_test_that_was_killed() {
+    // Another process of this program holds two, below, and is killed by one of them.
     let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "holds_a_frozen_process_until_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "holds_processes_until_killed", "--ignored", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let output = std::io::BufReader::new(holder.stdout.take().unwrap());
-    let pid = std::io::BufRead::lines(output)
-        .find_map(|line| line.unwrap().split_once("frozen: ").map(|(_, pid)| pid.parse().unwrap()))
-        .expect("the holder says which process it holds");
-    until_state(pid, |state| state == Some('T')).await;
-    holder.kill().unwrap();
+    let output = BufReader::new(holder.stdout.take().unwrap());
+    let held: Vec<u32> = output
+        .lines()
+        .find_map(|line| serde_json::from_str(line.unwrap().split_once("held: ")?.1).ok())
+        .expect("the holder says which processes it holds");
+    let [frozen, busy] = held[..] else { panic!("{held:?} are not two") };
     holder.wait().unwrap();
-    until_state(pid, is_gone).await;
+    until_state(frozen, is_gone).await;
+    until_state(busy, is_gone).await;
 }
 
 #[tokio::test]
-#[ignore = "only for a_frozen_process_dies_with_a_test_that_was_killed"]
-async fn holds_a_frozen_process_until_killed() {
-    let lambda = start(options());
-    lambda.invoke(&json!({"do": "count"})).await.result.unwrap();
-    println!("frozen: {}", lambda.process_ids()[0]);
-    std::future::pending::<()>().await;
+#[ignore = "only for no_process_outlives_a_test_that_was_killed"]
+async fn holds_processes_until_killed() {
+    let (frozen, busy) = (start(options()), start(LambdaOptions { freeze: false, ..options() }));
+    frozen.invoke(&json!({"do": "count"})).await.result.unwrap();
+    busy.initialize().await.unwrap();
+    until_state(frozen.process_ids()[0], |state| state == Some('T')).await;
+    println!("held: {:?}", [frozen.process_ids(), busy.process_ids()].concat());
+    busy.invoke(&json!({"do": "kill-the-test-and-hang"})).await.result.unwrap();
 }

@@ -68,26 +68,26 @@ async fn it_carries_everything_in_order_and_counts() {
     assert_eq!((proxy.connections(), proxy.client_hellos()), (3, 1));
 }
 
+/// The fastest of some: what a busy machine adds is not the proxy's.
+async fn fastest_round_trip(stream: &mut TcpStream) -> Duration {
+    let mut fastest = Duration::MAX;
+    for _ in 0..15 {
+        fastest = fastest.min(round_trip(stream).await.unwrap());
+    }
+    fastest
+}
+
 #[tokio::test]
 async fn it_adds_a_round_trip_and_no_more() {
     let proxy = Proxy::start(echo().await).unwrap();
     let mut stream = connect(&proxy).await;
-    let mut median = async || {
-        let mut trips = Vec::new();
-        for _ in 0..15 {
-            trips.push(round_trip(&mut stream).await.unwrap());
-        }
-        trips.sort();
-        assert!(trips[0] >= proxy.round_trip(), "one took only {:?}", trips[0]);
-        trips[7]
-    };
-    let bare = median().await;
-    proxy.set_round_trip(Duration::from_millis(20));
-    let added = median().await.saturating_sub(bare);
-    let (least, most) = (Duration::from_millis(19), Duration::from_millis(24));
-    assert!(least < added && added < most, "20 ms asked for, {added:?} added");
+    let (asked, too_much) = (Duration::from_millis(20), Duration::from_millis(22));
+    assert!(fastest_round_trip(&mut stream).await < Duration::from_millis(2));
+    proxy.set_round_trip(asked);
+    let delayed = fastest_round_trip(&mut stream).await;
+    assert!(asked <= delayed && delayed < too_much, "{asked:?} asked for, {delayed:?} taken");
     proxy.set_round_trip(Duration::ZERO);
-    assert!(median().await < Duration::from_millis(10));
+    assert!(fastest_round_trip(&mut stream).await < Duration::from_millis(2));
 }
 
 #[tokio::test]
@@ -96,8 +96,8 @@ async fn a_new_connection_costs_a_round_trip_of_its_own() {
     proxy.set_round_trip(Duration::from_millis(40));
     let mut stream = connect(&proxy).await;
     let first = round_trip(&mut stream).await.unwrap();
-    let second = round_trip(&mut stream).await.unwrap();
-    assert!(first >= Duration::from_millis(80) && second < Duration::from_millis(80), "{first:?}, {second:?}");
+    let later = fastest_round_trip(&mut stream).await;
+    assert!(first >= Duration::from_millis(80) && later < Duration::from_millis(60), "{first:?}, {later:?}");
 }
 
 #[tokio::test]

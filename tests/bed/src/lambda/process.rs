@@ -205,7 +205,7 @@ struct Watcher {
 impl Watcher {
     fn start() -> io::Result<Self> {
         let mut shell = std::process::Command::new("sh")
-            .args(["-c", "read -r id && { read -r _ || kill -KILL -- \"-$id\"; }"])
+            .args(["-c", "read -r id && { read -r _ || kill -s KILL -- \"-$id\"; }"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -79,6 +79,9 @@ while True:
         case "hang":
             log("hanging")
             time.sleep(60)
+        case "kill-the-test-and-hang":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
         case "answer-and-hang":
             respond("answered")
             time.sleep(60)
