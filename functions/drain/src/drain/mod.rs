@@ -47,7 +47,10 @@ pub(crate) async fn drain(
 ) -> Result<Report, ApiError> {
     let listed = list(client, node, window).await?;
     let mut progress = Progress::new(&listed.pods, window, Instant::now());
-    let mut watch = Watch::start(client.clone(), node, listed.resource_version);
+    // Begins with the first answer to an eviction, so that no eviction waits behind it; it goes on
+    // from the list's version, so that nothing is missed until then.
+    let mut watch = None;
+    let mut answered = false;
     let mut evictions = FuturesUnordered::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -63,10 +66,16 @@ pub(crate) async fn drain(
         if progress.is_empty() {
             break;
         }
+        if watch.is_none() && (answered || evictions.is_empty()) {
+            watch = Some(Watch::start(client.clone(), node, listed.resource_version.clone()));
+        }
         let next_due = progress.next_due(now).unwrap_or(window.end).min(window.end);
         tokio::select! {
-            Some((uid, answer)) = evictions.next() => progress.answered(&uid, answer, Instant::now()),
-            change = watch.next() => {
+            Some((uid, answer)) = evictions.next() => {
+                answered = true;
+                progress.answered(&uid, answer, Instant::now());
+            }
+            change = next_change(&mut watch) => {
                 if let Change::Interrupted(error) = &change {
                     tracing::warn!(node.name = node, error = %error, "the watch of the node's pods broke; watching again");
                 }
@@ -81,6 +90,14 @@ pub(crate) async fn drain(
         }
     }
     Ok(Report { empty: progress.is_empty(), pods: progress.into_pods() })
+}
+
+/// The next change; never, before the watch has begun.
+async fn next_change(watch: &mut Option<Watch>) -> Change {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The list has to succeed: it is tried until the window ends.

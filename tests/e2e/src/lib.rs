@@ -1,0 +1,149 @@
+//! What the end-to-end tests share: one world, and a stage for each test in it.
+//!
+//! Tests run side by side in one world, so each has a namespace, a node and a function of its own.
+//! The function's session is its name, which keeps its calls apart in every log.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spillway_bed::audit::AuditLog;
+use spillway_bed::aws::Delivered;
+use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
+use spillway_bed::pods::{self, PodShape};
+use spillway_bed::proxy::Proxy;
+use spillway_bed::{NodeOptions, TestNode, World};
+use tokio::sync::OnceCell;
+
+/// The world of this test program. It ends with the program: the supervisor sees the pipe close.
+pub async fn world() -> &'static World {
+    static WORLD: OnceCell<World> = OnceCell::const_new();
+    WORLD.get_or_init(|| async { World::start().await.unwrap_or_else(|error| panic!("{error}")) }).await
+}
+
+/// A function of its own for a test.
+pub async fn function(world: &World, name: &str, env: &[(&str, &str)]) -> Lambda {
+    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let options = LambdaOptions { function_name: name.to_owned(), env, ..LambdaOptions::default() };
+    Lambda::start(world, options).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A node, a namespace and a function, all named after the test.
+#[derive(Debug)]
+pub struct Stage {
+    /// The world it is in.
+    pub world: &'static World,
+    /// The test's name: its namespace, its function's session, its label.
+    pub name: String,
+    /// The node to be drained.
+    pub node: TestNode,
+    /// The function under test.
+    pub lambda: Lambda,
+    /// What the function asked of the API server.
+    pub audit: AuditLog,
+}
+
+impl Stage {
+    /// A stage with an empty spot node.
+    pub async fn set(name: &str) -> Self {
+        Self::set_with(name, NodeOptions { spot: true, ..NodeOptions::default() }).await
+    }
+
+    /// A stage with a node of a group that has one terminate hook, `drain`.
+    pub async fn set_in_group(name: &str, hook: spillway_bed::aws::Hook) -> Self {
+        let world = world().await;
+        world.aws_side().put_group(name, &[hook]).await.expect("the group is new");
+        Self::set_with(name, NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() }).await
+    }
+
+    /// A stage with a node to order.
+    pub async fn set_with(name: &str, node: NodeOptions) -> Self {
+        let world = world().await;
+        pods::create_namespace(&world.admin(), name).await.expect("the namespace is new");
+        let labels = BTreeMap::from([("stage".to_owned(), name.to_owned())]);
+        let node = world.add_node(NodeOptions { labels, ..node }).await.expect("the node joins");
+        let lambda = function(world, name, &[]).await;
+        let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+        Self { world, name: name.to_owned(), node, lambda, audit }
+    }
+
+    /// Runs a deployment on the node and waits until its pods are Ready.
+    pub async fn deploy(&self, app: &str, replicas: u32, shape: PodShape) {
+        let client = self.world.admin();
+        let shape = shape.on_node(&self.node.name);
+        pods::create(&client, &pods::deployment(&self.name, app, replicas, &shape)).await.expect("it is created");
+        pods::until_running_of(&client, &self.name, app, replicas as usize).await.expect("its pods run");
+    }
+
+    /// EC2 gives notice; answers the event as the function's rule delivers it.
+    pub async fn interrupt(&self, window: Duration) -> Value {
+        the_one(self.world.aws_side().interrupt(&self.node.instance_id, window).await.expect("EC2 interrupts"))
+    }
+
+    /// Auto Scaling terminates the instance; answers the event as the function's rule delivers it.
+    pub async fn terminate(&self) -> Value {
+        the_one(self.world.aws_side().terminate(&self.node.instance_id).await.expect("Auto Scaling terminates"))
+    }
+
+    /// Puts a proxy between the function and the API server.
+    pub async fn through_proxy(&self) -> Proxy {
+        let address = self.world.api_server.trim_start_matches("https://").parse().expect("an address and a port");
+        let proxy = Proxy::start(address).expect("a free port");
+        let (key, cluster) = (self.lambda.access_key_id(), &self.world.cluster);
+        let shown = self.world.aws_side().override_endpoint(key, cluster, Some(&proxy.url()), None).await;
+        shown.expect("EKS shows the proxy");
+        proxy
+    }
+
+    /// What the function asked of AWS, in order.
+    pub async fn aws_calls(&self) -> Vec<String> {
+        let calls = self.world.aws_side().calls(Some(self.lambda.access_key_id())).await.expect("the journal is there");
+        calls.into_iter().map(|call| format!("{}:{}", call.service, call.action)).collect()
+    }
+
+    /// The requests to the API server, as `verb resource[/subresource] name code`.
+    pub fn requests(&mut self) -> Vec<String> {
+        let requests = self.audit.requests().expect("the audit log is there");
+        requests.iter().map(spillway_bed::audit::Request::summary).collect()
+    }
+}
+
+/// The only delivery of a notice.
+pub fn the_one(delivered: Vec<Delivered>) -> Value {
+    assert_eq!(delivered.len(), 1, "one rule lets the notice through: {delivered:?}");
+    delivered.into_iter().next().map(|one| one.event).unwrap_or_default()
+}
+
+/// The receipt that an invocation wrote into the log, whether it failed or not.
+pub fn receipt(outcome: &Outcome) -> Value {
+    let lines = outcome.logs.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let receipts: Vec<Value> = lines.filter(|line| line.get("receipt").is_some()).collect();
+    assert_eq!(receipts.len(), 1, "one receipt an invocation: {outcome:#?}");
+    receipts.into_iter().next().unwrap_or_default()
+}
+
+/// The fates of the pods in a receipt, by `namespace/name` without the random tails.
+pub fn fates(receipt: &Value) -> BTreeMap<String, usize> {
+    let mut fates = BTreeMap::new();
+    for pod in receipt["pods"].as_array().into_iter().flatten() {
+        *fates.entry(pod["fate"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    fates
+}
+
+/// A spot notice as AWS words it, for an instance of one's own and a time of one's own.
+pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
+    let mut event = sample("spot-interruption");
+    event["id"] = json!(format!("spot-{instance_id}"));
+    event["time"] = json!(time.round(jiff::Unit::Second).unwrap_or(time).to_string());
+    event["detail"]["instance-id"] = json!(instance_id);
+    event
+}
+
+/// One of the samples in `events/`.
+pub fn sample(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../events").join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,138 @@
+//! Lifecycle hooks: held while the node drains, completed when it is empty, never left hanging.
+
+use std::time::Duration;
+
+use spillway_bed::aws::{Fault, Hook, InstanceRequest};
+use spillway_bed::nodes;
+use spillway_bed::pods::PodShape;
+use spillway_e2e::{Stage, fates, function, receipt, the_one, world};
+
+#[tokio::test]
+async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_instance_go() {
+    let stage = Stage::set_in_group("terminate", Hook::terminate("drain")).await;
+    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(1))).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!(answer["ending"], "drained");
+    assert_eq!(fates(answer)["clean"], 3);
+    assert_eq!(answer["hook"]["state"], "completed");
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    let action = &instance.actions[0];
+    assert_eq!((action.result.as_deref(), action.ended_by.as_deref()), (Some("CONTINUE"), Some("call")));
+    nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the cloud takes the node away");
+}
+
+#[tokio::test]
+async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
+    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(3));
+    let stage = Stage::set_in_group("heartbeat", hook).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(8))).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!(answer["hook"]["state"], "completed", "{answer:#}");
+    assert_eq!(fates(answer)["clean"], 1);
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert!(instance.actions[0].heartbeats >= 3, "{instance:?}");
+    assert_eq!(instance.actions[0].ended_by.as_deref(), Some("call"));
+}
+
+#[tokio::test]
+async fn the_hook_of_an_instance_that_never_joined_is_completed() {
+    let world = world().await;
+    let aws = world.aws_side();
+    aws.put_group("never-joined", &[Hook::terminate("drain")]).await.expect("a group");
+    let request = InstanceRequest {
+        cluster: Some(world.cluster.clone()),
+        group: Some("never-joined".to_owned()),
+        ..InstanceRequest::default()
+    };
+    let instance = aws.run_instance(&request).await.expect("an instance");
+    let lambda = function(world, "never-joined", &[]).await;
+
+    let outcome = lambda.invoke(the_one(aws.terminate(&instance.instance_id).await.expect("it terminates"))).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!(answer["ending"], "ignored");
+    let reason = format!("not a node of ours: cluster bed has no node with the provider id {}", instance.provider_id);
+    assert_eq!(answer["reason"], reason);
+    assert_eq!((&answer["hook"]["state"], &answer["hook"]["result"]), (&"completed".into(), &"CONTINUE".into()));
+    let state = aws.instance(&instance.instance_id).await.expect("it is known");
+    assert_eq!(state.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn the_hook_of_an_instance_in_no_cluster_is_left_to_its_owner() {
+    let world = world().await;
+    let aws = world.aws_side();
+    aws.put_group("not-kubernetes", &[Hook::terminate("backup")]).await.expect("a group");
+    let request = InstanceRequest { group: Some("not-kubernetes".to_owned()), ..InstanceRequest::default() };
+    let instance = aws.run_instance(&request).await.expect("an instance");
+    let lambda = function(world, "not-kubernetes", &[]).await;
+
+    let outcome = lambda.invoke(the_one(aws.terminate(&instance.instance_id).await.expect("it terminates"))).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"left".into()));
+    let reason = format!("instance {} has no tag that names an EKS cluster", instance.instance_id);
+    assert_eq!(answer["reason"], reason);
+    let state = aws.instance(&instance.instance_id).await.expect("it is known");
+    assert_eq!((state.lifecycle_state.as_deref(), &state.actions[0].result), (Some("Terminating:Wait"), &None));
+}
+
+#[tokio::test]
+async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
+    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(1));
+    let stage = Stage::set_in_group("over", hook).await;
+    let event = stage.terminate().await;
+    nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the hook expires, the instance goes");
+
+    let outcome = stage.lambda.invoke(event).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
+}
+
+#[tokio::test]
+async fn completing_a_hook_is_tried_again_when_auto_scaling_fails() {
+    let stage = Stage::set_in_group("flaky", Hook::terminate("drain")).await;
+    let fault = Fault {
+        times: 4,
+        status: Some(500),
+        code: Some("InternalFailure".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "autoscaling", "CompleteLifecycleAction")
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!(answer["hook"]["state"], "completed");
+    let completions = stage.aws_calls().await.into_iter().filter(|call| call.ends_with("CompleteLifecycleAction"));
+    assert_eq!(completions.count(), 5);
+}
+
+#[tokio::test]
+async fn a_hook_that_may_not_be_completed_is_said_to_be_left_and_the_event_is_kept() {
+    let stage = Stage::set_in_group("denied-hook", Hook::terminate("drain")).await;
+    let fault = Fault {
+        status: Some(403),
+        code: Some("AccessDenied".to_owned()),
+        message: Some("not authorized".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "autoscaling", "CompleteLifecycleAction")
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+    let event = stage.terminate().await;
+
+    let delivery = stage.lambda.invoke_async(&event).await.expect("the queue works");
+
+    let error = delivery.last.result.as_ref().expect_err("it fails");
+    assert_eq!(error.error_type, "AwsDenied");
+    assert!(error.message.contains("the function's role lacks autoscaling:CompleteLifecycleAction"), "{error}");
+    let reason = receipt(&delivery.last)["reason"].as_str().expect("a reason").to_owned();
+    assert!(reason.contains("lifecycle hook drain of group denied-hook is left to its own timeout"), "{reason}");
+    assert_eq!(delivery.failure_record.expect("it is kept")["requestPayload"], event);
+}

@@ -1,0 +1,260 @@
+//! From the bus to the function: what the rules let through, what is read, what is refused, and
+//! that nothing that failed is lost.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use spillway_bed::NodeOptions;
+use spillway_bed::aws::{Fault, Hook};
+use spillway_bed::lambda::{Lambda, LambdaOptions};
+use spillway_bed::proxy::Mode;
+use spillway_e2e::{Stage, function, receipt, sample, spot_notice, world};
+
+const SPOT: Duration = Duration::from_secs(120);
+
+#[tokio::test]
+async fn the_rules_let_our_notices_through_and_not_their_neighbours() {
+    let aws = world().await.aws_side();
+    let rules = async |event| {
+        let delivered = aws.send_notice(&event).await.expect("the bus takes it");
+        delivered.into_iter().map(|one| one.rule).collect::<Vec<_>>()
+    };
+    for action in ["terminate", "stop", "hibernate"] {
+        let mut spot = sample("spot-interruption");
+        spot["detail"]["instance-action"] = json!(action);
+        assert_eq!(rules(spot).await, ["DrainSpotInterruption"]);
+    }
+    assert_eq!(rules(sample("terminate-lifecycle-action")).await, ["DrainTerminateLifecycleAction"]);
+
+    let mut launch = sample("terminate-lifecycle-action");
+    launch["detail-type"] = json!("EC2 Instance-launch Lifecycle Action");
+    launch["detail"]["LifecycleTransition"] = json!("autoscaling:EC2_INSTANCE_LAUNCHING");
+    let mut rebalance = sample("spot-interruption");
+    rebalance["detail-type"] = json!("EC2 Instance Rebalance Recommendation");
+    let mut forged = sample("spot-interruption");
+    forged["source"] = json!("my.tool");
+    for neighbour in [launch, rebalance, forged] {
+        assert!(rules(neighbour.clone()).await.is_empty(), "{neighbour}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_notice_after_a_freeze_is_drained_without_asking_eks_again() {
+    let stage = Stage::set("thaw").await;
+    let second = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
+    let first = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    assert!(first.result.is_ok(), "{first:#?}");
+    let calls_of_the_first = stage.aws_calls().await;
+    assert_eq!(calls_of_the_first, ["ec2:DescribeInstances", "eks:DescribeCluster"]);
+    let process = stage.lambda.process_ids();
+
+    let again = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
+
+    assert_eq!(again.result.as_ref().expect("it drains")["node"], second.name);
+    assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made anew");
+    assert_eq!(stage.aws_calls().await[2..], ["ec2:DescribeInstances"], "one EC2 call, no EKS call");
+}
+
+#[tokio::test]
+async fn a_cluster_that_moved_is_asked_for_again() {
+    let stage = Stage::set("moved-endpoint").await;
+    let second = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
+    let before = stage.through_proxy().await;
+    let first = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    assert!(first.result.is_ok(), "{first:#?}");
+    before.set_mode(Mode::Refuse).await.expect("the old endpoint is closed");
+    let _after = stage.through_proxy().await;
+
+    let again = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
+
+    assert_eq!(again.result.as_ref().expect("it drains")["ending"], "drained", "{again:#?}");
+    assert_eq!(stage.aws_calls().await[2..], ["ec2:DescribeInstances", "eks:DescribeCluster"]);
+}
+
+#[tokio::test]
+async fn the_same_event_twice_is_drained_twice_and_claimed_once() {
+    let mut stage = Stage::set("twice").await;
+    let event = stage.interrupt(SPOT).await;
+
+    for _ in 0..2 {
+        let outcome = stage.lambda.invoke(&event).await;
+        assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
+    }
+
+    let claims: Vec<String> =
+        stage.requests().into_iter().filter(|request| request.starts_with("patch nodes")).collect();
+    assert_eq!(claims.len(), 2);
+    assert!(claims[0].ends_with("200") && claims[1].ends_with("422"), "{claims:?}");
+}
+
+#[tokio::test]
+async fn of_two_notices_at_once_one_claims_the_node_and_the_other_joins() {
+    let stage = Stage::set_in_group("at-once", Hook::terminate("drain")).await;
+    let terminate = stage.terminate().await;
+    let spot = spot_notice(&stage.node.instance_id, Timestamp::now());
+
+    let (one, other) = tokio::join!(stage.lambda.invoke(terminate), stage.lambda.invoke(spot));
+
+    let mut endings: Vec<String> = [&one, &other].map(|outcome| receipt(outcome)["ending"].to_string()).into();
+    endings.sort();
+    assert_eq!(endings, ["\"drained\"", "\"joined\""], "{one:#?} {other:#?}");
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn a_notice_that_cannot_be_read_fails_and_its_text_is_kept() {
+    let world = world().await;
+    let lambda = function(world, "unreadable", &[]).await;
+    let mut event = sample("spot-interruption");
+    event["id"] = json!("unreadable-1");
+    event["detail"]["instance-id"] = json!("i-not-an-id");
+
+    let delivery = lambda.invoke_async(&event).await.expect("the queue works");
+
+    let error = delivery.last.result.as_ref().expect_err("it fails");
+    assert_eq!(error.error_type, "UnreadableNotice");
+    assert_eq!(error.message, "cannot read the notice: at detail.instance-id: \"i-not-an-id\" is no instance id");
+    let kept = world.aws_side().failures().await.expect("the failure queue");
+    assert!(kept.iter().any(|text| text.contains("unreadable-1") && text.contains("i-not-an-id")), "{kept:?}");
+}
+
+#[tokio::test]
+async fn a_payload_that_is_no_json_fails_and_says_where() {
+    let lambda = function(world().await, "no-json", &[]).await;
+    let outcome = lambda.invoke("{\"detail\": ").await;
+    let error = outcome.result.expect_err("it fails");
+    assert!(error.message.contains("EOF while parsing"), "{error}");
+    // The function lives on.
+    let next = lambda.invoke(json!({"id": "1", "time": "2026-11-21T00:00:00Z", "source": "s", "detail-type": "t", "detail": {}}));
+    assert_eq!(next.await.result.expect("it is ignored")["ending"], "ignored");
+}
+
+#[tokio::test]
+async fn a_notice_that_the_settings_ignore_is_ignored_without_a_call() {
+    let world = world().await;
+    let lambda = function(world, "switched-off", &[("SPILLWAY_SPOT", "ignore")]).await;
+    let outcome = lambda.invoke(sample("spot-interruption")).await;
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!(answer["ending"], "ignored");
+    assert_eq!(answer["reason"], "the setting SPILLWAY_SPOT says ignore");
+    let calls = world.aws_side().calls(Some(lambda.access_key_id())).await.expect("the journal");
+    assert!(calls.is_empty(), "{calls:?}");
+}
+
+#[tokio::test]
+async fn wrong_settings_stop_the_start_and_all_are_named() {
+    let lambda = function(world().await, "wrong", &[("SPILLWAY_SPOT", "yes"), ("SPILLWAY_HOOK_MAX_WAIT_S", "1h")]).await;
+    let outcome = lambda.invoke(sample("spot-interruption")).await;
+    assert!(outcome.result.is_err());
+    let logs = outcome.logs.join("\n");
+    assert!(logs.contains("SPILLWAY_SPOT is \\\"yes\\\"; it takes drain or ignore"), "{logs}");
+    assert!(logs.contains("SPILLWAY_HOOK_MAX_WAIT_S is \\\"1h\\\"; it takes a whole number of seconds"), "{logs}");
+}
+
+#[tokio::test]
+async fn an_instance_that_ec2_does_not_know_is_ignored() {
+    let lambda = function(world().await, "unknown", &[]).await;
+    let outcome = lambda.invoke(sample("spot-interruption")).await;
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!(answer["reason"], "EC2 knows no instance i-1234567890abcdef0");
+}
+
+#[tokio::test]
+async fn tags_that_name_two_clusters_are_refused_and_nothing_is_touched() {
+    let tags = [("kubernetes.io/cluster/other".to_owned(), "owned".to_owned())].into();
+    let mut stage = Stage::set_with("two-clusters", NodeOptions { tags, ..NodeOptions::default() }).await;
+
+    let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
+
+    let error = outcome.result.as_ref().expect_err("it fails");
+    assert_eq!(error.error_type, "AmbiguousInstance");
+    assert!(error.message.contains("name several clusters: bed, other"), "{error}");
+    assert!(stage.requests().is_empty());
+}
+
+#[tokio::test]
+async fn an_instance_without_a_clusters_tag_is_ignored_and_nothing_is_touched() {
+    let mut stage = Stage::set_with("untagged", NodeOptions { cluster_tag: false, ..NodeOptions::default() }).await;
+
+    let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it is no failure")["ending"], "ignored");
+    assert!(stage.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_denied_call_names_the_permission_and_the_event_is_kept() {
+    for (service, action) in [("ec2", "DescribeInstances"), ("eks", "DescribeCluster")] {
+        let stage = Stage::set(&format!("denied-{service}")).await;
+        let code = if service == "ec2" { "UnauthorizedOperation" } else { "AccessDeniedException" };
+        let fault = Fault {
+            status: Some(403),
+            code: Some(code.to_owned()),
+            message: Some("not authorized".to_owned()),
+            ..Fault::of(stage.lambda.access_key_id(), service, action)
+        };
+        stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+
+        let delivery = stage.lambda.invoke_async(stage.interrupt(SPOT).await).await.expect("the queue works");
+
+        let error = delivery.last.result.as_ref().expect_err("it fails");
+        assert_eq!(error.error_type, "AwsDenied", "{error}");
+        assert!(error.message.contains(&format!("the function's role lacks {service}:{action}")), "{error}");
+        assert!(delivery.failure_record.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_throttled_call_is_made_again_within_the_window() {
+    let stage = Stage::set("throttled").await;
+    let fault = Fault {
+        times: 5,
+        status: Some(503),
+        code: Some("RequestLimitExceeded".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances")
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
+}
+
+#[tokio::test]
+async fn a_notice_that_comes_after_its_node_has_gone_is_kept() {
+    let stage = Stage::set_with("late", NodeOptions::default()).await;
+    let late = spot_notice("i-00000000000000000", Timestamp::now() - Duration::from_secs(300));
+    let mut gone = late;
+    gone["detail"]["instance-id"] = json!(stage.node.instance_id);
+    let nodes = kube::Api::<k8s_openapi::api::core::v1::Node>::all(stage.world.admin());
+    nodes.delete(&stage.node.name, &kube::api::DeleteParams::default()).await.expect("it is deleted");
+    spillway_bed::nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("it goes");
+
+    let outcome = stage.lambda.invoke(gone).await;
+
+    assert_eq!(outcome.result.expect_err("it fails").error_type, "TooLate");
+}
+
+#[tokio::test]
+async fn a_role_that_the_cluster_does_not_know_is_told_what_to_do() {
+    let stage = Stage::set("stranger-role").await;
+    let aws = stage.world.aws_side();
+    let credentials = aws.credentials("somebody-else", "stranger-role").await.expect("credentials");
+    let account = spillway_bed::lambda::Account {
+        endpoint: stage.world.aws.clone(),
+        region: stage.world.region.clone(),
+        id: stage.world.account.clone(),
+        credentials,
+    };
+    let lambda = Lambda::in_account(account, LambdaOptions::default());
+    // Late, so that the window is short.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+
+    let outcome = lambda.invoke(event).await;
+
+    let error = outcome.result.expect_err("it fails");
+    assert_eq!(error.error_type, "KubernetesDenied");
+    assert!(error.message.contains("the cluster does not know the function's role: give it an access entry"), "{error}");
+}
