@@ -56,7 +56,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// Those whose user name contains this, such as `assumed-role/spillway-drain/<session>`.
+    /// Those whose user name ends with this, such as `assumed-role/spillway-drain/<session>`.
     #[must_use]
     pub fn of_user(path: &Path, user: &str) -> Self {
         Self::new(path, Filter::User(user.to_owned()))
@@ -145,11 +145,12 @@ impl AuditLog {
             return Ok(());
         }
         let event: Event = serde_json::from_str(line)?;
-        let field = match &self.filter {
-            Filter::User(_) => &event.user.username,
-            Filter::UserAgent(_) => &event.user_agent,
+        let is_wanted = match &self.filter {
+            // To the end: one session's name may be the beginning of another's.
+            Filter::User(user) => event.user.username.ends_with(user),
+            Filter::UserAgent(part) => event.user_agent.contains(part),
         };
-        if field.contains(text.as_str()) {
+        if is_wanted {
             let id = event.audit_id.clone();
             event.note_in(self.requests.entry(id));
         }

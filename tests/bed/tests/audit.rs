@@ -50,6 +50,7 @@ fn one_users_requests_are_in_the_order_of_their_arrival() {
 
     log(&path, &request("a", USER, 200));
     log(&path, &request("x", "system:admin", 100));
+    log(&path, &request("z", &format!("{USER}-more"), 120));
     let mut other = request("y", "system:admin", 150);
     other["userAgent"] = json!("a tool that names assumed-role/spillway-drain/one");
     log(&path, &other);
