@@ -1,0 +1,36 @@
+//! The function's role: exactly the calls that it makes, no more and no less.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use spillway_bed::aws::Hook;
+use spillway_bed::pods::PodShape;
+use spillway_e2e::Stage;
+
+#[tokio::test]
+async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was_seen_to_make() {
+    // Longer than the hook's timeout, so that heartbeats are among the calls.
+    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(2));
+    let stage = Stage::set_in_group("calls", hook).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(4))).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained");
+    let seen: BTreeSet<String> = stage.aws_calls().await.into_iter().collect();
+    assert_eq!(seen, allowed());
+}
+
+/// The actions of the policy `drain` in `template.yaml`.
+fn allowed() -> BTreeSet<String> {
+    let template = include_str!("../../../template.yaml");
+    let from = template.split("PolicyName: drain").nth(1).expect("the policy");
+    let policy = from.split("PolicyName:").next().unwrap_or(from);
+    let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
+    let services = ["ec2:", "eks:", "autoscaling:"];
+    // An action begins with a capital letter; the other words are parts of ARNs.
+    let is_action = |word: &&str| {
+        services.iter().any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
+    };
+    words.filter(is_action).map(str::to_owned).collect()
+}

@@ -1,0 +1,105 @@
+//! The least rights that work: each one is used, and without it the drain fails and says so.
+//!
+//! They are taken away from everybody in this world, so this is the only test in it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+use spillway_bed::pods::PodShape;
+use spillway_bed::{NodeOptions, World};
+use spillway_e2e::{Stage, receipt, spot_notice, world};
+
+/// What the drain needs a right for, so that it is missed.
+enum Need {
+    /// The common way.
+    Common,
+    /// Somebody has cordoned the node already: we have to look.
+    Look,
+    /// The node has a name of its own: we have to search.
+    Search,
+}
+
+#[tokio::test]
+async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_and_says_which() {
+    let world = world().await;
+    let cases = [
+        ("nodes", "patch", Need::Common, "cannot patch resource \"nodes\""),
+        ("nodes", "get", Need::Look, "cannot get resource \"nodes\""),
+        ("nodes", "list", Need::Search, "cannot list resource \"nodes\""),
+        ("pods", "list", Need::Common, "cannot list resource \"pods\""),
+        ("pods", "watch", Need::Common, "cannot watch resource \"pods\""),
+        ("pods/eviction", "create", Need::Common, "cannot create resource \"pods/eviction\""),
+    ];
+    let mut tried = BTreeSet::new();
+    for (resource, verb, need, said) in cases {
+        let name = format!("without-{verb}-{}", resource.replace('/', "-"));
+        let own_name = matches!(need, Need::Search).then(|| format!("{name}-node"));
+        let stage = Stage::set_with(&name, NodeOptions { name: own_name, ..NodeOptions::default() }).await;
+        stage.deploy("web", 1, PodShape::default()).await;
+        if matches!(need, Need::Look) {
+            cordon(world, &stage.node.name).await;
+        }
+        let whole = take_away(world, resource, verb).await;
+
+        // Late, so that the window is short.
+        let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(120));
+        let outcome = stage.lambda.invoke(&event).await;
+
+        give_back(world, whole).await;
+        assert!(outcome.result.is_err(), "it drained without {verb} {resource}");
+        assert_eq!(receipt(&outcome)["ending"], "failed");
+        let logs = outcome.logs.join("\n").replace('\\', "");
+        assert!(logs.contains(said), "{verb} {resource}: {logs}");
+        tried.insert(format!("{verb} {resource}"));
+    }
+    assert_eq!(tried, all_rights(world).await, "every right is tried");
+}
+
+async fn cordon(world: &World, node: &str) {
+    let nodes = Api::<k8s_openapi::api::core::v1::Node>::all(world.admin());
+    let patch = Patch::Merge(json!({"spec": {"unschedulable": true}}));
+    nodes.patch(node, &PatchParams::default(), &patch).await.expect("it is cordoned");
+}
+
+fn roles(world: &World) -> Api<ClusterRole> {
+    Api::all(world.admin())
+}
+
+async fn all_rights(world: &World) -> BTreeSet<String> {
+    let role = roles(world).get("spillway").await.expect("the role");
+    let rules = role.rules.into_iter().flatten();
+    rules
+        .flat_map(|rule| {
+            let resources = rule.resources.unwrap_or_default();
+            let pairs = rule.verbs.into_iter().flat_map(move |verb| {
+                let pairs: Vec<String> = resources.iter().map(|resource| format!("{verb} {resource}")).collect();
+                pairs
+            });
+            pairs.collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+async fn take_away(world: &World, resource: &str, verb: &str) -> ClusterRole {
+    let whole = roles(world).get("spillway").await.expect("the role");
+    let mut less = whole.clone();
+    for rule in less.rules.iter_mut().flatten() {
+        if rule.resources.iter().flatten().any(|of| of == resource) {
+            rule.verbs.retain(|of| of != verb);
+        }
+    }
+    less.rules.iter_mut().for_each(|rules| rules.retain(|rule| !rule.verbs.is_empty()));
+    assert_ne!(less, whole, "there is no right to {verb} {resource}");
+    roles(world).replace("spillway", &PostParams::default(), &less).await.expect("it is replaced");
+    whole
+}
+
+async fn give_back(world: &World, mut whole: ClusterRole) {
+    whole.metadata.resource_version = None;
+    roles(world).replace("spillway", &PostParams::default(), &whole).await.expect("it is replaced");
+}
