@@ -45,7 +45,7 @@ class TheRules(unittest.TestCase):
 
     def test_each_notice_passes_exactly_one_rule(self) -> None:
         self.assertEqual(self.rules_for(SPOT), ["DrainSpotInterruption"])
-        self.assertEqual(self.rules_for(TERMINATE), ["DrainTerminate"])
+        self.assertEqual(self.rules_for(TERMINATE), ["DrainTerminateLifecycleAction"])
 
     def test_what_is_no_notice_of_ours_passes_none(self) -> None:
         launching = {**TERMINATE, "detail-type": "EC2 Instance-launch Lifecycle Action"}
@@ -79,7 +79,7 @@ class TheRules(unittest.TestCase):
 
     def test_a_setting_switches_each_rule(self) -> None:
         self.assertEqual(properties("DrainSpotInterruption")["State"], {"Fn::If": ["DrainsSpot", "ENABLED", "DISABLED"]})
-        self.assertEqual(properties("DrainTerminate")["State"], {"Fn::If": ["DrainsTerminate", "ENABLED", "DISABLED"]})
+        self.assertEqual(properties("DrainTerminateLifecycleAction")["State"], {"Fn::If": ["DrainsTerminate", "ENABLED", "DISABLED"]})
 
 
 class TheFunction(unittest.TestCase):
@@ -142,12 +142,18 @@ class TheSettings(unittest.TestCase):
         for bad in ("", ":a", "AWS/Lambda", "a b", "n" * 256):
             self.assertNotRegex(bad, pattern)
 
-    def test_every_parameter_is_described_there_and_in_the_readme(self) -> None:
+    def test_the_readme_lists_each_with_its_default(self) -> None:
         readme = (ROOT / "README.md").read_text()
+        for name, (default, _) in self.parser.items():
+            with self.subTest(setting=name):
+                self.assertIn(f"| `{name}` | `{default}` |", readme)
+
+    def test_every_parameter_is_described_to_who_deploys(self) -> None:
+        install = (ROOT / "docs/install.md").read_text()
         for name, parameter in PARAMETERS.items():
             with self.subTest(parameter=name):
                 self.assertTrue(parameter["Description"].strip())
-                self.assertIn(f"`{name}`", readme)
+                self.assertIn(f"`{name}`", install)
 
 
 class TheRights(unittest.TestCase):

@@ -1,0 +1,91 @@
+# One command for each thing; `make` lists them. Each does all its set-up, and keeps it in the user's cache folder.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spillway
+# Never in the clone: a fresh clone builds nothing anew that another has built.
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+PYTHON := $(or $(SPILLWAY_BED_PYTHON),$(CACHE)/venv/bin/python)
+BED := $(CARGO_TARGET_DIR)/debug/spillway-bed
+
+# This machine's processor, as SAM calls it: what is tested must run here.
+HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+# Apart from .aws-sam/build, so that a test never changes what the next `sam deploy` ships.
+SAM_TEST := .aws-sam/test
+ARCHITECTURE ?= arm64
+
+.PHONY: help demo bed bench test build lint ci clean bed-setup venv control-plane programs tests
+
+##@ Try it
+demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@$(BED) demo $(if $(EVENT),--event $(EVENT))
+
+bed: ## the cluster of the demo, kept up for you to play with
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@$(BED) up
+
+bench: ## how fast and how small: a table, from the release build
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
+
+##@ Work on it
+test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane tests
+	@scripts/timed "template: lint" scripts/check-template
+	@scripts/timed "template: tests" $(PYTHON) -m unittest discover --start-directory tests/template
+	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
+		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
+	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap scripts/timed "Rust tests" cargo test --workspace
+
+lint: ## format, clippy, dependencies, scripts
+	@scripts/need
+	@$(MAKE) venv
+	@scripts/timed "format" cargo fmt --all --check
+	@scripts/timed "clippy" cargo clippy --workspace --all-targets -- -D warnings
+	@scripts/timed "one TLS stack" scripts/check-tls
+	@scripts/timed "dependencies" scripts/check-dependencies
+	@scripts/timed "scripts" scripts/check-syntax
+
+ci: ## what the continuous integration runs: test, then lint
+	@.ci/run
+
+build: ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or x86_64)
+	@scripts/need
+	@$(MAKE) venv
+	@scripts/sam-build $(ARCHITECTURE) .aws-sam/build
+
+bed-setup: ## only the set-up: Python packages and the control plane's programs
+	@scripts/need
+	@$(MAKE) --jobs=2 venv control-plane
+
+clean: ## takes away all that was built, the cache folder too
+	rm -rf .aws-sam $(CACHE)
+
+help:
+	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo "The first build takes about 15 minutes on 2 cores (test: 40) and 9 GiB of memory; kept in $(CACHE)"
+
+# The set-up, made side by side: Python downloads, Go and Rust each have a long single-threaded stretch.
+venv:
+	@scripts/venv
+
+control-plane:
+	@scripts/control-plane
+
+programs:
+	@scripts/progress "Rust programs" cargo build --package spillway-drain --package spillway-bed
+
+# Built before they run, because they run beside nothing else.
+tests:
+	@scripts/progress "Rust tests" cargo test --workspace --no-run
