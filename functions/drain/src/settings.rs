@@ -217,4 +217,38 @@ mod tests {
         it takes 1 to 255 letters, digits and . - _ / # :, not beginning with a colon or AWS/
         "#);
     }
+
+    /// A file of the repository.
+    fn file(name: &str) -> String {
+        std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    /// Every word of a text that looks like a setting, in order.
+    fn named_in(text: &str) -> Vec<&str> {
+        let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        words.filter(|word| word.len() > PREFIX.len() && word.starts_with(PREFIX)).collect()
+    }
+
+    #[test]
+    fn the_readme_has_a_row_for_each_setting_with_its_default_and_what_it_takes() {
+        let readme = file("README.md");
+        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `SPILLWAY_")).collect();
+        assert_eq!(rows.len(), SETTINGS.len());
+        for (row, Setting { name, default, accepted }) in rows.iter().zip(SETTINGS) {
+            assert!(row.starts_with(&format!("| `{name}` | `{default}` | {accepted} |")), "{row}");
+        }
+    }
+
+    #[test]
+    fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
+        let template = file("template.yaml");
+        let variables = template.split("Variables:").nth(1).unwrap().split("Events:").next().unwrap();
+        assert_eq!(named_in(variables), SETTINGS.map(|setting| setting.name));
+        for Setting { name, default, .. } in SETTINGS {
+            let parameter = variables.split(&format!("{name}: !Ref ")).nth(1).unwrap().lines().next().unwrap();
+            let definition = template.split(&format!("\n  {parameter}:\n")).nth(1).unwrap();
+            let given = definition.split("Default: ").nth(1).unwrap().lines().next().unwrap();
+            assert_eq!(given, default, "{parameter}");
+        }
+    }
 }
