@@ -137,6 +137,9 @@ impl Progress {
 
     /// When [`requests`](Self::requests) may have something new by the mere passing of time.
     pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
+        if self.in_flight == EVICTIONS_AT_ONCE {
+            return None;
+        }
         let tier = self.tier(now);
         let due = self.pods.values().filter_map(|pod| match pod.state {
             State::Due(of, at) if of <= tier => Some(at),
@@ -372,6 +375,7 @@ mod tests {
         let pods: Vec<Pod> = (0..EVICTIONS_AT_ONCE + 10).map(|n| pod(&format!("p-{n:03}"), None)).collect();
         let mut progress = Progress::new(&pods, held(now), now);
         assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE);
+        assert_eq!(progress.next_due(now), None, "the rest waits for an answer, not for a time");
         progress.answered(&uid("p-000"), Answer::Evicted, now);
         assert_eq!(progress.requests(now).len(), 1);
     }
