@@ -84,7 +84,7 @@ control-plane:
 	@scripts/control-plane
 
 programs:
-	@scripts/progress "Rust programs" cargo build --package spillway-drain --package spillway-bed
+	@scripts/progress "Rust programs" cargo build --workspace --bins
 
 # Built before they run, because they run beside nothing else.
 tests:

@@ -13,14 +13,14 @@ use crate::clock::Clock;
 use crate::cluster::Access;
 use crate::decision::{self, Decision, Reason};
 use crate::drain::deadline::Window;
-use crate::drain::{self, Report};
+use crate::drain::{self, End};
 use crate::failure::Failure;
 use crate::instance::{self, Instance};
 use crate::interruption::{self, Deadline, Interruption, Notice};
 use crate::kubernetes::ApiError;
 use crate::lifecycle;
 use crate::node::{self, Claim, How, Mark};
-use crate::receipt::{Ending, Fate, HookState, Receipt, StepName};
+use crate::receipt::{Ending, Fate, Receipt, StepName};
 use crate::settings::{LifecycleResult, Settings};
 
 /// Kept back at the end of an invocation for completing the hook and writing the receipt.
@@ -124,11 +124,14 @@ impl Spillway {
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
         receipt.step(StepName::Drained, clock.now());
         receipt.pods(&report, (clock.now(), Instant::now()));
+        if report.end == End::Stopped {
+            receipt.hook_is_over();
+        }
 
-        if let Some(result) = self.result(&report, interruption, invocation) {
+        if let Some(result) = self.result(report.end, interruption, invocation) {
             self.complete(interruption, result, invocation, receipt).await?;
         }
-        ending(&report, &claim, receipt)
+        ending(report.end, &claim, receipt)
     }
 
     fn window(&self, interruption: &Interruption, invocation: &Invocation) -> Window {
@@ -207,15 +210,14 @@ impl Spillway {
         Some(lifecycle::Action { client: &self.autoscaling, hook, instance: &interruption.instance })
     }
 
-    /// What to tell Auto Scaling. Nothing, when only this invocation's time is up and not the
-    /// hook's: the retry goes on from here.
-    fn result(&self, report: &Report, interruption: &Interruption, invocation: &Invocation) -> Option<LifecycleResult> {
-        if report.empty {
-            Some(LifecycleResult::Continue)
-        } else if invocation.last_moment() < invocation.clock.instant(self.hook_limit(interruption)) {
-            None
-        } else {
-            Some(self.settings.undrained_result)
+    /// What to tell Auto Scaling. Nothing, when nobody waits any more, or when only this
+    /// invocation's time is up and not the hook's: the retry goes on from here.
+    fn result(&self, end: End, interruption: &Interruption, invocation: &Invocation) -> Option<LifecycleResult> {
+        let hook_limit = invocation.clock.instant(self.hook_limit(interruption));
+        match end {
+            End::Empty => Some(LifecycleResult::Continue),
+            End::TimeUp if hook_limit <= invocation.last_moment() => Some(self.settings.undrained_result),
+            End::TimeUp | End::Stopped => None,
         }
     }
 
@@ -265,24 +267,21 @@ fn tell_claim(claim: &Claim, interruption: &Interruption) {
     tracing::info!(node.name = node, instance.id = %interruption.instance, notice.kind = interruption.kind.as_str(), "{how}");
 }
 
-fn ending(report: &Report, claim: &Claim, receipt: &Receipt) -> Result<(Ending, String), Failure> {
+fn ending(end: End, claim: &Claim, receipt: &Receipt) -> Result<(Ending, String), Failure> {
     let node = &claim.node;
     let left = receipt.count(Fate::Left);
     let moved = receipt.count(Fate::Clean) + receipt.count(Fate::Clamped);
-    let hook_over = receipt.hook.as_ref().is_some_and(|hook| hook.state == HookState::AlreadyOver);
-    if !report.empty && hook_over {
-        let reason = format!("the lifecycle hook waits no longer; {left} pods were still on node {node}");
-        return Ok((Ending::Ignored, reason));
-    }
-    if !report.empty {
-        return Err(Failure::PodsLeft { node: node.clone(), left, all: left + moved });
-    }
-    match &claim.how {
-        How::First | How::CordonedByOthers | How::Again => {
+    match (end, &claim.how) {
+        (End::Empty, How::First | How::CordonedByOthers | How::Again) => {
             Ok((Ending::Drained, format!("all {moved} pods that had to leave node {node} have gone")))
         }
-        How::Joined { notice, event } => {
+        (End::Empty, How::Joined { notice, event }) => {
             Ok((Ending::Joined, format!("node {node} was being drained for the {notice} {event}, and is empty")))
         }
+        (End::Stopped, _) => {
+            let reason = format!("the lifecycle hook waits no longer; {left} pods were still on node {node}");
+            Ok((Ending::Ignored, reason))
+        }
+        (End::TimeUp, _) => Err(Failure::PodsLeft { node: node.clone(), left, all: left + moved }),
     }
 }

@@ -35,10 +35,10 @@ pub(crate) enum Completion {
 impl Action<'_> {
     /// Sends heartbeats for as long as the action waits; returns when nobody waits any more.
     pub(crate) async fn hold(&self) {
-        // Twice in each timeout, so that one that is lost does no harm.
+        // Twice in each timeout, so that one that is lost does no harm; the first at once, because
+        // a retry comes when much of the timeout has passed.
         let interval = self.heartbeat_timeout().await / 2;
         loop {
-            sleep(interval).await;
             match self.heartbeat().await {
                 Ok(Completion::Completed) => {}
                 Ok(Completion::AlreadyOver) => {
@@ -49,6 +49,7 @@ impl Action<'_> {
                     tracing::warn!(hook.name = self.hook.name, error = %error, "a heartbeat failed; the next one follows");
                 }
             }
+            sleep(interval).await;
         }
     }
 

@@ -45,14 +45,15 @@ pub(crate) struct Receipt {
     pub(crate) node: Option<String>,
     /// Milliseconds from the notice to each step.
     pub(crate) steps: Vec<Step>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) pods: Vec<PodRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hook: Option<HookRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ending: Option<Ending>,
     /// The ending in a sentence.
     pub(crate) reason: String,
+    /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pods: Vec<PodRecord>,
 }
 
 /// The notice, as far as it could be read.
@@ -151,7 +152,7 @@ pub(crate) enum HookState {
     Left,
     /// Completed by us.
     Completed,
-    /// Nobody waited any more when we came to complete it.
+    /// Nobody waited any more: it had been completed, or its time had passed.
     AlreadyOver,
     /// Completing it failed; Auto Scaling ends it by its timeout.
     Failed,
@@ -189,10 +190,10 @@ impl Receipt {
             cluster: None,
             node: None,
             steps: Vec::new(),
-            pods: Vec::new(),
             hook: None,
             ending: None,
             reason: String::new(),
+            pods: Vec::new(),
         }
     }
 
@@ -236,6 +237,13 @@ impl Receipt {
                 Ok(Completion::AlreadyOver) => HookState::AlreadyOver,
                 Err(()) => HookState::Failed,
             };
+        }
+    }
+
+    /// Notes that the hook waited no longer.
+    pub(crate) fn hook_is_over(&mut self) {
+        if let Some(hook) = &mut self.hook {
+            hook.state = HookState::AlreadyOver;
         }
     }
 

@@ -56,7 +56,8 @@ const UNDRAINED_RESULT: Setting =
     Setting { name: "SPILLWAY_UNDRAINED_RESULT", default: "CONTINUE", accepted: "CONTINUE or ABANDON" };
 const HOOK_MAX_WAIT: Setting = Setting {
     name: "SPILLWAY_HOOK_MAX_WAIT_S",
-    default: "3600",
+    // Inside the third attempt, the last that Lambda makes: 3 × 15 minutes, 1 and 2 between them.
+    default: "2700",
     accepted: "a whole number of seconds from 60 to 172800 (48 hours, Auto Scaling's own limit)",
 };
 const METRICS_NAMESPACE: Setting = Setting {
@@ -169,7 +170,7 @@ mod tests {
                 spot: Action::Drain,
                 terminate: Action::Drain,
                 undrained_result: LifecycleResult::Continue,
-                hook_max_wait: Duration::from_hours(1),
+                hook_max_wait: Duration::from_mins(45),
                 metrics_namespace: "Spillway".to_owned(),
             }
         );

@@ -107,12 +107,6 @@ pub fn is_connection_failure(error: &kube::Error) -> bool {
     transport_error(error).is_some_and(hyper_util::client::legacy::Error::is_connect)
 }
 
-/// Whether the request got no answer, whatever the reason: the connection failed or broke.
-#[must_use]
-pub fn is_transport_failure(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_) | kube::Error::ReadEvents(_))
-}
-
 fn transport_error(error: &kube::Error) -> Option<&hyper_util::client::legacy::Error> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = match error {
         kube::Error::Service(source) => Some(source.as_ref()),

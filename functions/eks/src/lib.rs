@@ -13,5 +13,5 @@ mod client;
 mod cluster;
 pub mod token;
 
-pub use client::{ConnectError, connect, is_connection_failure, is_transport_failure};
+pub use client::{ConnectError, connect, is_connection_failure};
 pub use cluster::{Cluster, ClusterName, Clusters, DescribeError};

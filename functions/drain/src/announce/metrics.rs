@@ -24,7 +24,7 @@ pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option
             "Timestamp": now.as_millisecond(),
             "CloudWatchMetrics": [{
                 "Namespace": namespace,
-                "Dimensions": [[], ["Notice", "Ending"], ["Cluster", "Notice", "Ending"]],
+                "Dimensions": [[], ["Cluster", "Notice", "Ending"]],
                 "Metrics": definitions,
             }],
         }),

@@ -33,8 +33,19 @@ use watch::{Change, Listed, Watch};
 pub(crate) struct Report {
     /// Every pod that was on the node.
     pub(crate) pods: BTreeMap<PodUid, Tracked>,
-    /// Whether every pod that had to leave has gone.
-    pub(crate) empty: bool,
+    /// Why it ended.
+    pub(crate) end: End,
+}
+
+/// Why a drain ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Every pod that had to leave has gone.
+    Empty,
+    /// The window ended before.
+    TimeUp,
+    /// The instance need not wait any more.
+    Stopped,
 }
 
 /// Drains the node until it is empty or the window ends, or until `stop` is there, which says
@@ -53,7 +64,7 @@ pub(crate) async fn drain(
     let mut answered = false;
     let mut evictions = FuturesUnordered::new();
     let mut stop = std::pin::pin!(stop);
-    loop {
+    let end = loop {
         let now = Instant::now();
         for request in progress.requests(now) {
             let client = client.clone();
@@ -64,7 +75,7 @@ pub(crate) async fn drain(
         }
         progress.take_news().into_iter().for_each(tell);
         if progress.is_empty() {
-            break;
+            break End::Empty;
         }
         if watch.is_none() && (answered || evictions.is_empty()) {
             watch = Some(Watch::start(client.clone(), node, listed.resource_version.clone()));
@@ -83,13 +94,13 @@ pub(crate) async fn drain(
             }
             () = sleep_until(next_due) => {
                 if next_due == window.end {
-                    break;
+                    break End::TimeUp;
                 }
             }
-            () = &mut stop => break,
+            () = &mut stop => break End::Stopped,
         }
-    }
-    Ok(Report { empty: progress.is_empty(), pods: progress.into_pods() })
+    };
+    Ok(Report { pods: progress.into_pods(), end })
 }
 
 /// The next change; never, before the watch has begun.
