@@ -84,7 +84,6 @@ impl World {
     /// A client with every right. Made anew each time: a client dies with the runtime it was made
     /// on, and tests that share a world each have their own.
     #[must_use]
-    #[expect(clippy::missing_panics_doc, reason = "it does not: the supervisor used this configuration")]
     pub fn admin(&self) -> kube::Client {
         kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
     }

@@ -110,12 +110,14 @@ impl Stage {
 }
 
 /// The only delivery of a notice.
+#[must_use]
 pub fn the_one(delivered: Vec<Delivered>) -> Value {
     assert_eq!(delivered.len(), 1, "one rule lets the notice through: {delivered:?}");
     delivered.into_iter().next().map(|one| one.event).unwrap_or_default()
 }
 
 /// The receipt that an invocation wrote into the log, whether it failed or not.
+#[must_use]
 pub fn receipt(outcome: &Outcome) -> Value {
     let lines = outcome.logs.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let receipts: Vec<Value> = lines.filter(|line| line.get("receipt").is_some()).collect();
@@ -124,6 +126,7 @@ pub fn receipt(outcome: &Outcome) -> Value {
 }
 
 /// The fates of the pods in a receipt, by `namespace/name` without the random tails.
+#[must_use]
 pub fn fates(receipt: &Value) -> BTreeMap<String, usize> {
     let mut fates = BTreeMap::new();
     for pod in receipt["pods"].as_array().into_iter().flatten() {
@@ -133,6 +136,7 @@ pub fn fates(receipt: &Value) -> BTreeMap<String, usize> {
 }
 
 /// A spot notice as AWS words it, for an instance of one's own and a time of one's own.
+#[must_use]
 pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
     let mut event = sample("spot-interruption");
     event["id"] = json!(format!("spot-{instance_id}"));
@@ -142,6 +146,7 @@ pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
 }
 
 /// One of the samples in `events/`.
+#[must_use]
 pub fn sample(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../events").join(format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -30,7 +30,9 @@ fn allowed() -> BTreeSet<String> {
     let services = ["ec2:", "eks:", "autoscaling:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
     let is_action = |word: &&str| {
-        services.iter().any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
+        services
+            .iter()
+            .any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
     };
     words.filter(is_action).map(str::to_owned).collect()
 }

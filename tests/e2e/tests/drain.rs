@@ -123,6 +123,7 @@ async fn a_pod_that_a_budget_holds_leaves_when_the_budget_has_room() {
     let outcome = drain.await.expect("no panic");
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!(fates(answer)["clean"], 2);
+    assert!(pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list").is_empty());
     assert_eq!(answer["pods"][0]["budget"], "web");
     assert!(answer["pods"][0]["refusals"].as_u64() >= Some(1));
 }
@@ -159,7 +160,7 @@ async fn a_pod_that_moved_to_another_node_under_its_name_is_left_alone() {
     pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
     let proxy = stage.through_proxy().await;
     // The way is so long that the pod can move between the list and the eviction.
-    proxy.set_round_trip(Duration::from_secs(3));
+    proxy.set_round_trip(Duration::from_secs(2));
 
     let event = stage.interrupt(SPOT).await;
     let lambda = stage.lambda.clone();
@@ -216,7 +217,8 @@ async fn leaving_grace(client: &kube::Client, namespace: &str) -> i64 {
 #[tokio::test]
 async fn a_node_by_another_name_is_found_by_its_provider_id() {
     let name = "named-by-hand".to_owned();
-    let stage = Stage::set_with("custom-name", NodeOptions { name: Some(name.clone()), ..NodeOptions::default() }).await;
+    let stage =
+        Stage::set_with("custom-name", NodeOptions { name: Some(name.clone()), ..NodeOptions::default() }).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
     let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, jiff::Timestamp::now())).await;
@@ -228,8 +230,9 @@ async fn a_node_by_another_name_is_found_by_its_provider_id() {
 #[tokio::test]
 async fn another_node_that_has_the_name_is_not_touched() {
     // The instance's node goes by another name, and its private DNS name is taken by a stranger's.
-    let stage = Stage::set_with("stranger", NodeOptions { name: Some("stranger-own".to_owned()), ..NodeOptions::default() })
-        .await;
+    let stage =
+        Stage::set_with("stranger", NodeOptions { name: Some("stranger-own".to_owned()), ..NodeOptions::default() })
+            .await;
     let dns_name = stage.node.private_dns_name.clone();
     let stranger =
         stage.world.add_node(NodeOptions { name: Some(dns_name), ..NodeOptions::default() }).await.expect("it joins");

@@ -127,7 +127,8 @@ async fn a_payload_that_is_no_json_fails_and_says_where() {
     let error = outcome.result.expect_err("it fails");
     assert!(error.message.contains("EOF while parsing"), "{error}");
     // The function lives on.
-    let next = lambda.invoke(json!({"id": "1", "time": "2026-11-21T00:00:00Z", "source": "s", "detail-type": "t", "detail": {}}));
+    let next = lambda
+        .invoke(json!({"id": "1", "time": "2026-11-21T00:00:00Z", "source": "s", "detail-type": "t", "detail": {}}));
     assert_eq!(next.await.result.expect("it is ignored")["ending"], "ignored");
 }
 
@@ -145,7 +146,8 @@ async fn a_notice_that_the_settings_ignore_is_ignored_without_a_call() {
 
 #[tokio::test]
 async fn wrong_settings_stop_the_start_and_all_are_named() {
-    let lambda = function(world().await, "wrong", &[("SPILLWAY_SPOT", "yes"), ("SPILLWAY_HOOK_MAX_WAIT_S", "1h")]).await;
+    let lambda =
+        function(world().await, "wrong", &[("SPILLWAY_SPOT", "yes"), ("SPILLWAY_HOOK_MAX_WAIT_S", "1h")]).await;
     let outcome = lambda.invoke(sample("spot-interruption")).await;
     assert!(outcome.result.is_err());
     let logs = outcome.logs.join("\n");
@@ -256,5 +258,8 @@ async fn a_role_that_the_cluster_does_not_know_is_told_what_to_do() {
 
     let error = outcome.result.expect_err("it fails");
     assert_eq!(error.error_type, "KubernetesDenied");
-    assert!(error.message.contains("the cluster does not know the function's role: give it an access entry"), "{error}");
+    assert!(
+        error.message.contains("the cluster does not know the function's role: give it an access entry"),
+        "{error}"
+    );
 }

@@ -31,7 +31,6 @@ struct Deliveries {
 
 impl Aws {
     #[must_use]
-    #[expect(clippy::missing_panics_doc, reason = "it does not: a client without TLS has nothing to fail on")]
     pub fn new(url: &str) -> Self {
         Self {
             // The caller's proxy settings are for another network.
