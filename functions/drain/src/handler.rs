@@ -143,7 +143,7 @@ impl Spillway {
             }
             Deadline::HeldByHook => (clock.instant(self.hook_limit(interruption)), None),
         };
-        Window { end: until.min(invocation.last_moment()), instance_goes }
+        Window { start: Instant::now(), end: until.min(invocation.last_moment()), instance_goes }
     }
 
     /// Until when a hook may be held.
@@ -270,7 +270,7 @@ fn tell_claim(claim: &Claim, interruption: &Interruption) {
 fn ending(end: End, claim: &Claim, receipt: &Receipt) -> Result<(Ending, String), Failure> {
     let node = &claim.node;
     let left = receipt.count(Fate::Left);
-    let moved = receipt.count(Fate::Clean) + receipt.count(Fate::Clamped);
+    let moved = receipt.count(Fate::Clean) + receipt.count(Fate::Clamped) + receipt.count(Fate::Forced);
     match (end, &claim.how) {
         (End::Empty, How::First | How::CordonedByOthers | How::Again) => {
             Ok((Ending::Drained, format!("all {moved} pods that had to leave node {node} have gone")))

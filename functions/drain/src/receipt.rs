@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::drain::Report;
 use crate::drain::deadline::Grace;
+use crate::drain::evict::Way;
 use crate::drain::progress::{State, Tracked};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
@@ -128,6 +129,8 @@ pub(crate) enum Fate {
     Clean,
     /// It shut down with less grace than it asked for.
     Clamped,
+    /// It was deleted past its PodDisruptionBudget, so that it could still shut down.
+    Forced,
     /// It was left alone.
     Stayed,
     /// It was still there when the time was up.
@@ -273,12 +276,14 @@ impl Receipt {
 
 impl PodRecord {
     fn new(uid: String, pod: &Tracked, gone_ms: Option<i64>) -> Self {
-        let given_s = match pod.given {
-            Some(Grace::Clamped(given)) => Some(given.as_secs()),
-            Some(Grace::Own) | None => None,
+        let given_s = match pod.told {
+            Some((_, Grace::Clamped(given))) => Some(given.as_secs()),
+            Some((_, Grace::Own)) | None => None,
         };
+        let forced = matches!(pod.told, Some((Way::Delete, _)));
         let (fate, why) = match pod.state {
             State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            State::Gone if forced => (Fate::Forced, None),
             State::Gone if given_s.is_some() => (Fate::Clamped, None),
             State::Gone => (Fate::Clean, None),
             State::Due(..) | State::Asked(_) | State::Leaving => (Fate::Left, Some(why_left(pod))),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, TestNode};
@@ -129,15 +129,42 @@ async fn a_pod_that_a_budget_holds_leaves_when_the_budget_has_room() {
 }
 
 #[tokio::test]
-async fn a_budget_that_never_has_room_ends_as_failed_with_the_pods_named_and_the_event_kept() {
-    let stage = Stage::set("blocked").await;
-    stage.deploy("web", 1, PodShape::default()).await;
+async fn a_budget_that_never_has_room_is_respected_for_half_the_window_and_then_the_pod_is_deleted() {
+    let mut stage = Stage::set("blocked").await;
+    // It asks for more than there is, so that the last safe moment is half of the window.
+    stage.deploy("web", 1, PodShape::default().grace(600).exits_after(Duration::from_secs(1))).await;
     let client = stage.world.admin();
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("it is created");
     pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");
-    // Late by two minutes: the window is short.
-    let late = jiff::Timestamp::now() - SPOT;
-    let event = spot_notice(&stage.node.instance_id, late);
+    // Late by two minutes: the window is ten seconds.
+    let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - SPOT);
+
+    let outcome = stage.lambda.invoke(&event).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!(answer["ending"], "drained");
+    let pod = &answer["pods"][0];
+    assert_eq!((&pod["fate"], &pod["budget"]), (&"forced".into(), &"web".into()));
+    assert!(pod["given_s"].as_u64().is_some_and(|given| (1..=3).contains(&given)), "{pod}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let claim = requests.iter().find(|r| r.verb == "patch").expect("the claim").received;
+    let deletions: Vec<_> = requests.iter().filter(|r| r.verb == "delete").collect();
+    assert_eq!(deletions.len(), 1, "{deletions:?}");
+    let after = deletions[0].received.duration_since(claim).as_secs_f64();
+    assert!(after > 4.5, "it was deleted after {after} s of a window of ten");
+}
+
+#[tokio::test]
+async fn a_pod_that_does_not_go_ends_as_failed_and_is_named_in_the_receipt() {
+    let stage = Stage::set("stuck").await;
+    stage.deploy("web", 1, PodShape::default()).await;
+    let client = stage.world.admin();
+    let stuck = pods::on_node(&client, &stage.node.name).await.expect("a list")[0].name_any();
+    let finalizers = |list: &[&str]| Patch::Merge(serde_json::json!({"metadata": {"finalizers": list}}));
+    let in_namespace = Api::<Pod>::namespaced(client.clone(), &stage.name);
+    let put = in_namespace.patch(&stuck, &PatchParams::default(), &finalizers(&["spillway.test/stuck"])).await;
+    put.expect("a finalizer");
+    let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - SPOT);
 
     let outcome = stage.lambda.invoke(&event).await;
 
@@ -147,7 +174,8 @@ async fn a_budget_that_never_has_room_ends_as_failed_with_the_pods_named_and_the
     let receipt = receipt(&outcome);
     assert_eq!(receipt["ending"], "failed");
     assert_eq!(receipt["pods"][0]["fate"], "left");
-    assert_eq!(receipt["pods"][0]["why"], "PodDisruptionBudget web held it");
+    assert_eq!(receipt["pods"][0]["why"], "it was still shutting down");
+    in_namespace.patch(&stuck, &PatchParams::default(), &finalizers(&[])).await.expect("no finalizer");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
-use spillway_bed::pods::PodShape;
+use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, World};
 use spillway_e2e::{Stage, receipt, spot_notice, world};
 
@@ -22,6 +22,8 @@ enum Need {
     Look,
     /// The node has a name of its own: we have to search.
     Search,
+    /// A budget holds the pod to the end: we have to delete it.
+    Force,
 }
 
 #[tokio::test]
@@ -33,6 +35,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_and_says_w
         ("nodes", "list", Need::Search, "cannot list resource \"nodes\""),
         ("pods", "list", Need::Common, "cannot list resource \"pods\""),
         ("pods", "watch", Need::Common, "cannot watch resource \"pods\""),
+        ("pods", "delete", Need::Force, "cannot delete resource \"pods\""),
         ("pods/eviction", "create", Need::Common, "cannot create resource \"pods/eviction\""),
     ];
     let mut tried = BTreeSet::new();
@@ -43,6 +46,11 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_and_says_w
         stage.deploy("web", 1, PodShape::default()).await;
         if matches!(need, Need::Look) {
             cordon(world, &stage.node.name).await;
+        }
+        if matches!(need, Need::Force) {
+            let client = world.admin();
+            pods::create(&client, &pods::budget(&name, "web", 1)).await.expect("it is created");
+            pods::until_budget_sees(&client, &name, "web", 1).await.expect("it counts");
         }
         let whole = take_away(world, resource, verb).await;
 

@@ -1,11 +1,11 @@
-//! One eviction: the request, and what each answer means.
+//! Telling one pod to leave: the two requests, and what each answer means.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams};
 use kube::core::Status;
 use kube::{Api, Client};
 
@@ -13,11 +13,20 @@ use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
 use crate::kubernetes::{ApiError, call};
 
+/// How a pod is told to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By the eviction API, which respects PodDisruptionBudgets.
+    Evict,
+    /// By deleting it, past its budget.
+    Delete,
+}
+
 /// What the API server said to an eviction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is on its way out.
-    Evicted,
+    Leaving,
     /// There is no such pod any more: gone, or another one by its name.
     Gone,
     /// A PodDisruptionBudget has no room for it now.
@@ -34,25 +43,47 @@ pub(crate) enum Answer {
     Failed { message: String },
 }
 
-/// Asks for one pod's eviction. The typed object is sent, and not kube's `Api::evict`, which
-/// writes the options under a name that the API server does not read: grace and UID would be
-/// lost without a word (kube-core 5.0, `subresource.rs`).
-pub(crate) async fn evict(client: Client, name: PodName, uid: PodUid, grace: Grace) -> Answer {
+/// Tells one pod to leave. It is named by its UID, so that one that took its name is not hit.
+pub(crate) async fn tell(client: Client, way: Way, name: PodName, uid: PodUid, grace: Grace) -> Answer {
     let pods: Api<Pod> = Api::namespaced(client, &name.namespace);
-    let eviction = eviction(&name, &uid, grace);
-    let answer: Result<Status, ApiError> =
-        call(pods.create_subresource("eviction", &name.name, &PostParams::default(), &eviction)).await;
-    match answer {
-        Ok(_) => Answer::Evicted,
-        Err(error) => refusal(error),
+    let answer = match way {
+        Way::Evict => evict(&pods, &name, &uid, grace).await,
+        Way::Delete => delete(&pods, &name, &uid, grace).await,
+    };
+    answer.map_or_else(refusal, |()| Answer::Leaving)
+}
+
+/// The typed object is sent, and not kube's `Api::evict`, which writes the options under a name
+/// that the API server does not read: grace and UID would be lost without a word (kube-core 5.0,
+/// `subresource.rs`).
+async fn evict(pods: &Api<Pod>, name: &PodName, uid: &PodUid, grace: Grace) -> Result<(), ApiError> {
+    let eviction = eviction(name, uid, grace);
+    call(pods.create_subresource::<_, Status>("eviction", &name.name, &PostParams::default(), &eviction))
+        .await
+        .map(drop)
+}
+
+async fn delete(pods: &Api<Pod>, name: &PodName, uid: &PodUid, grace: Grace) -> Result<(), ApiError> {
+    call(pods.delete(&name.name, &deletion(uid, grace))).await.map(drop)
+}
+
+fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
+    DeleteParams {
+        grace_period_seconds: seconds(grace).map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
+        preconditions: Some(kube::api::Preconditions { uid: Some(uid.0.clone()), resource_version: None }),
+        ..DeleteParams::default()
+    }
+}
+
+/// `None` leaves the pod its own.
+fn seconds(grace: Grace) -> Option<i64> {
+    match grace {
+        Grace::Own => None,
+        Grace::Clamped(given) => Some(i64::try_from(given.as_secs()).unwrap_or(i64::MAX)),
     }
 }
 
 fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
-    let grace_period_seconds = match grace {
-        Grace::Own => None,
-        Grace::Clamped(given) => Some(i64::try_from(given.as_secs()).unwrap_or(i64::MAX)),
-    };
     Eviction {
         metadata: ObjectMeta {
             name: Some(name.name.clone()),
@@ -60,7 +91,7 @@ fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
             ..Default::default()
         },
         delete_options: Some(DeleteOptions {
-            grace_period_seconds,
+            grace_period_seconds: seconds(grace),
             preconditions: Some(Preconditions { uid: Some(uid.0.clone()), resource_version: None }),
             ..Default::default()
         }),
@@ -125,6 +156,13 @@ mod tests {
     fn an_eviction_carries_a_grace_only_when_it_is_clamped() {
         let clamped = Grace::Clamped(Duration::from_secs(7));
         let body = serde_json::to_string_pretty(&eviction(&name(), &PodUid("u-1".to_owned()), clamped)).unwrap();
+        insta::assert_snapshot!(body);
+    }
+
+    #[test]
+    fn a_deletion_names_the_pods_uid_and_the_grace_that_is_left() {
+        let clamped = Grace::Clamped(Duration::from_secs(7));
+        let body = serde_json::to_string_pretty(&deletion(&PodUid("u-1".to_owned()), clamped)).unwrap();
         insta::assert_snapshot!(body);
     }
 

@@ -3,13 +3,13 @@
 //! * `plan`: which pods leave, which stay, and why (pure)
 //! * `deadline`: how long there is, and what that means for a pod's grace (pure)
 //! * `progress`: what is to be asked next, and what became of each pod (pure)
-//! * `evict`: one eviction and the meaning of its answer
+//! * `evict`: telling one pod to leave, and the meaning of the answer
 //! * `watch`: the node's pods, without a gap
 //!
 //! This file ties them together and decides nothing itself.
 
 pub(crate) mod deadline;
-mod evict;
+pub(crate) mod evict;
 pub(crate) mod plan;
 pub(crate) mod progress;
 mod watch;
@@ -69,7 +69,7 @@ pub(crate) async fn drain(
         for request in progress.requests(now) {
             let client = client.clone();
             evictions.push(async move {
-                let answer = evict::evict(client, request.name, request.uid.clone(), request.grace).await;
+                let answer = evict::tell(client, request.way, request.name, request.uid.clone(), request.grace).await;
                 (request.uid, answer)
             });
         }
@@ -131,6 +131,10 @@ async fn list(client: &Client, node: &str, window: Window) -> Result<Listed, Api
 fn tell(news: News) {
     match news {
         News::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
+        News::Forced(pod) => tracing::warn!(
+            pod.name = %pod,
+            "deleted pod {pod} past its PodDisruptionBudget: any later, and it would not shut down cleanly"
+        ),
         News::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
         News::Held(pod, budget) => tracing::info!(
             pod.name = %pod, budget,

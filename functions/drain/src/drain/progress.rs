@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
 
 use super::deadline::{Grace, Window};
-use super::evict::Answer;
+use super::evict::{Answer, Way};
 use super::plan::{Place, Planned, PodName, PodUid, Stays, Tier, plan};
 use super::watch::Change;
 
@@ -23,11 +23,12 @@ const FAILED_RETRY: Duration = Duration::from_millis(500);
 /// A missing right may be granted meanwhile, but not at once.
 const FORBIDDEN_RETRY: Duration = Duration::from_secs(5);
 
-/// An eviction to be asked for.
+/// A pod to be told to leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) uid: PodUid,
     pub(crate) name: PodName,
+    pub(crate) way: Way,
     pub(crate) grace: Grace,
 }
 
@@ -36,6 +37,8 @@ pub(crate) struct Request {
 pub(crate) enum News {
     /// The pod has been told to leave.
     Evicted(PodName),
+    /// The pod has been deleted past what held it.
+    Forced(PodName),
     /// The pod has gone.
     Gone(PodName),
     /// A budget holds the pod; told the first time only.
@@ -49,10 +52,12 @@ pub(crate) enum News {
 pub(crate) struct Tracked {
     pub(crate) name: PodName,
     pub(crate) grace: Duration,
-    /// What the last eviction asked for.
-    pub(crate) given: Option<Grace>,
+    /// What it was last told.
+    pub(crate) told: Option<(Way, Grace)>,
     pub(crate) evictions: u32,
     pub(crate) refusals: u32,
+    /// Whether the last answer was a budget's refusal, which a deletion would pass.
+    pub(crate) held: bool,
     /// The budget that refused it last.
     pub(crate) budget: Option<String>,
     /// What was wrong with the last answer.
@@ -74,6 +79,20 @@ pub(crate) enum State {
     Leaving,
     /// It has gone.
     Gone,
+}
+
+impl Tracked {
+    /// By eviction, until what holds the pod would cost it its clean shutdown.
+    fn way(&self, window: Window, now: Instant) -> Way {
+        let forced = window.forced_from(self.grace).is_some_and(|from| from <= now);
+        if forced && self.held { Way::Delete } else { Way::Evict }
+    }
+
+    /// When it is told again: after a pause, but a held pod in time to be forced.
+    fn again(&self, pause: Duration, window: Window, now: Instant) -> Instant {
+        let forced_from = window.forced_from(self.grace).filter(|_| self.held);
+        forced_from.map_or(now + pause, |from| from.clamp(now, now + pause))
+    }
 }
 
 /// All pods of the node.
@@ -124,12 +143,14 @@ impl Progress {
                 && of <= tier
                 && at <= now
             {
+                let way = pod.way(window, now);
                 let grace = window.grace(pod.grace, now);
                 pod.state = State::Asked(of);
-                pod.given = Some(grace);
-                pod.evictions += 1;
+                pod.told = Some((way, grace));
+                pod.held = false;
+                pod.evictions += u32::from(way == Way::Evict);
                 self.in_flight += 1;
-                requests.push(Request { uid: uid.clone(), name: pod.name.clone(), grace });
+                requests.push(Request { uid: uid.clone(), name: pod.name.clone(), way, grace });
             }
         }
         requests
@@ -160,9 +181,10 @@ impl Progress {
         if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
     }
 
+    /// The last safe moment of the critical pod that asks for the longest grace.
     fn critical_tier_at(&self) -> Option<Instant> {
         let critical = self.pods.values().filter(|pod| matches!(pod.state, State::Due(Tier::Critical, _)));
-        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.critical_tier_at(grace))
+        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.last_safe_moment(grace))
     }
 
     /// Takes the answer to a request.
@@ -171,17 +193,21 @@ impl Progress {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         // The watch may have told of the pod's end before its eviction was answered.
         let State::Asked(tier) = pod.state else { return };
+        let window = self.window;
         let mut trouble = |message: String, retry: Duration, pod: &mut Tracked| {
             if pod.trouble.as_ref() != Some(&message) {
                 self.news.push(News::Failed(pod.name.clone(), message.clone()));
             }
             pod.trouble = Some(message);
-            pod.state = State::Due(tier, now + retry);
+            pod.state = State::Due(tier, pod.again(retry, window, now));
         };
         match answer {
-            Answer::Evicted => {
+            Answer::Leaving => {
                 pod.state = State::Leaving;
-                self.news.push(News::Evicted(pod.name.clone()));
+                self.news.push(match pod.told {
+                    Some((Way::Delete, _)) => News::Forced(pod.name.clone()),
+                    _ => News::Evicted(pod.name.clone()),
+                });
             }
             Answer::Gone => self.gone(uid, now),
             Answer::HeldBy { budget } => {
@@ -190,10 +216,12 @@ impl Progress {
                     self.news.push(News::Held(pod.name.clone(), budget.clone()));
                 }
                 pod.budget = Some(budget);
-                pod.state = State::Due(tier, now + HELD_RETRY);
+                pod.held = true;
+                pod.state = State::Due(tier, pod.again(HELD_RETRY, window, now));
             }
             Answer::HeldBySeveral => {
                 pod.refusals += 1;
+                pod.held = true;
                 trouble("more than one PodDisruptionBudget covers it".to_owned(), FORBIDDEN_RETRY, pod);
             }
             Answer::NamespaceTerminating => trouble("its namespace is being deleted".to_owned(), HELD_RETRY, pod),
@@ -239,9 +267,10 @@ impl Progress {
                 let pod = Tracked {
                     name,
                     grace,
-                    given: None,
+                    told: None,
                     evictions: 0,
                     refusals: 0,
+                    held: false,
                     budget: None,
                     trouble: None,
                     state,
@@ -284,7 +313,7 @@ mod tests {
     }
 
     fn held(now: Instant) -> Window {
-        Window { end: now + Duration::from_secs(600), instance_goes: None }
+        Window { start: now, end: now + Duration::from_secs(600), instance_goes: None }
     }
 
     fn names(requests: &[Request]) -> Vec<&str> {
@@ -296,7 +325,7 @@ mod tests {
         let now = Instant::now();
         let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
         assert_eq!(names(&progress.requests(now)), ["web-0"]);
-        progress.answered(&uid("web-0"), Answer::Evicted, now);
+        progress.answered(&uid("web-0"), Answer::Leaving, now);
         assert!(!progress.is_empty());
         progress.changed(Change::Gone(uid("web-0")), now);
         assert!(progress.is_empty());
@@ -308,7 +337,7 @@ mod tests {
         let now = Instant::now();
         let mut progress = Progress::new(&[pod("db-0", None)], held(now), now);
         progress.requests(now);
-        progress.answered(&uid("db-0"), Answer::Evicted, now);
+        progress.answered(&uid("db-0"), Answer::Leaving, now);
         progress.changed(Change::Gone(PodUid("uid-of-another-db-0".to_owned())), now);
         assert!(!progress.is_empty());
     }
@@ -319,7 +348,7 @@ mod tests {
         let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
         let mut progress = Progress::new(&pods, held(now), now);
         assert_eq!(names(&progress.requests(now)), ["web-0"]);
-        progress.answered(&uid("web-0"), Answer::Evicted, now);
+        progress.answered(&uid("web-0"), Answer::Leaving, now);
         assert!(progress.requests(now).is_empty());
         progress.changed(Change::Gone(uid("web-0")), now);
         assert_eq!(names(&progress.requests(now)), ["dns"]);
@@ -330,7 +359,7 @@ mod tests {
         let now = Instant::now();
         let goes = now + Duration::from_secs(120);
         let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-        let mut progress = Progress::new(&pods, Window { end: goes, instance_goes: Some(goes) }, now);
+        let mut progress = Progress::new(&pods, Window { start: now, end: goes, instance_goes: Some(goes) }, now);
         progress.requests(now);
         let must = progress.next_due(now).unwrap();
         assert_eq!(must, goes - Duration::from_secs(32));
@@ -376,7 +405,7 @@ mod tests {
         let mut progress = Progress::new(&pods, held(now), now);
         assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE);
         assert_eq!(progress.next_due(now), None, "the rest waits for an answer, not for a time");
-        progress.answered(&uid("p-000"), Answer::Evicted, now);
+        progress.answered(&uid("p-000"), Answer::Leaving, now);
         assert_eq!(progress.requests(now).len(), 1);
     }
 
@@ -387,5 +416,87 @@ mod tests {
         progress.requests(now);
         progress.answered(&uid("web-0"), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) }, now);
         assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(3)));
+    }
+
+    fn hard(now: Instant, seconds: u64) -> Window {
+        let goes = now + Duration::from_secs(seconds);
+        Window { start: now, end: goes, instance_goes: Some(goes) }
+    }
+
+    fn hold() -> Answer {
+        Answer::HeldBy { budget: "web".to_owned() }
+    }
+
+    #[test]
+    fn a_held_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], hard(now, 120), now);
+        let last_safe_moment = now + Duration::from_secs(88);
+        let mut at = now;
+        let forced = loop {
+            let requests = progress.requests(at);
+            if requests[0].way == Way::Delete {
+                break requests;
+            }
+            assert!(at < last_safe_moment, "evicted after {:?}", at - now);
+            progress.answered(&uid("web-0"), hold(), at);
+            at = progress.next_due(at).unwrap();
+        };
+        assert_eq!((at, forced[0].grace), (last_safe_moment, Grace::Own));
+        progress.take_news();
+        progress.answered(&uid("web-0"), Answer::Leaving, at);
+        let name = forced[0].name.clone();
+        assert_eq!(progress.take_news(), [News::Forced(name)]);
+    }
+
+    #[test]
+    fn a_held_pod_is_not_deleted_while_a_hook_holds_the_instance() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+        let mut at = now;
+        while at < now + Duration::from_secs(600) {
+            assert_eq!(progress.requests(at)[0].way, Way::Evict);
+            progress.answered(&uid("web-0"), hold(), at);
+            at = progress.next_due(at).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_critical_pod_whose_budget_holds_it_is_deleted_without_a_pause() {
+        let now = Instant::now();
+        let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
+        let mut progress = Progress::new(&pods, hard(now, 120), now);
+        progress.requests(now);
+        let must = progress.next_due(now).unwrap();
+        progress.requests(must);
+        progress.answered(&uid("dns"), hold(), must);
+        assert_eq!(progress.next_due(must), Some(must));
+        assert_eq!(progress.requests(must)[0].way, Way::Delete);
+    }
+
+    #[test]
+    fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], hard(now, 120), now);
+        let late = now + Duration::from_secs(100);
+        progress.requests(late);
+        progress.answered(&uid("web-0"), hold(), late);
+        assert_eq!(progress.requests(late)[0].way, Way::Delete);
+        progress.answered(&uid("web-0"), Answer::Forbidden { message: "no right".to_owned() }, late);
+        let again = progress.next_due(late).unwrap();
+        assert!(again > late);
+        assert_eq!(progress.requests(again)[0].way, Way::Evict);
+    }
+
+    #[test]
+    fn a_pod_that_nothing_holds_is_never_deleted() {
+        let now = Instant::now();
+        let mut progress = Progress::new(&[pod("web-0", None)], hard(now, 120), now);
+        let late = now + Duration::from_secs(119);
+        let failed = Answer::Failed { message: "boom".to_owned() };
+        assert_eq!(progress.requests(late)[0].way, Way::Evict);
+        progress.answered(&uid("web-0"), failed, late);
+        let again = progress.next_due(late).unwrap();
+        assert_eq!(progress.requests(again)[0].way, Way::Evict);
     }
 }
