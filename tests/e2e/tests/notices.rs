@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::json;
 use spillway_bed::NodeOptions;
@@ -70,6 +72,30 @@ async fn a_cluster_that_moved_is_asked_for_again() {
 
     assert_eq!(again.result.as_ref().expect("it drains")["ending"], "drained", "{again:#?}");
     assert_eq!(stage.aws_calls().await[2..], ["ec2:DescribeInstances", "eks:DescribeCluster"]);
+}
+
+#[tokio::test]
+async fn a_certificate_authority_that_was_rotated_is_asked_for_again() {
+    let stage = Stage::set("rotated").await;
+    let show = async |pem: &str| {
+        let (key, cluster) = (stage.lambda.access_key_id(), &stage.world.cluster);
+        let shown = stage.world.aws_side().override_endpoint(key, cluster, None, Some(&STANDARD.encode(pem))).await;
+        shown.expect("EKS shows it");
+    };
+    let old = rcgen::generate_simple_self_signed(["old".to_owned()]).expect("a certificate").cert.pem();
+    show(&old).await;
+
+    let event = stage.interrupt(SPOT).await;
+    let lambda = stage.lambda.clone();
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    // It has met the API server with the old authority, and asks EKS again and again.
+    while stage.aws_calls().await.iter().filter(|call| *call == "eks:DescribeCluster").count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    show(&std::fs::read_to_string(&stage.world.ca).expect("the authority")).await;
+
+    let outcome = drain.await.expect("no panic");
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
 }
 
 #[tokio::test]
