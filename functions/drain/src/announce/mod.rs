@@ -18,3 +18,121 @@ pub(crate) fn announce(receipt: &Receipt, namespace: &str, now: Timestamp) {
         let _ = writeln!(out, "{line}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use jiff::SignedDuration;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::drain::deadline::Grace;
+    use crate::drain::evict::Way;
+    use crate::drain::plan::{PodName, PodUid, Stays, Tier};
+    use crate::drain::progress::{State, Tracked};
+    use crate::drain::{End, Report};
+    use crate::failure::Failure;
+    use crate::interruption::{Deadline, Hook, InstanceId, Interruption, Kind};
+    use crate::lifecycle::Completion;
+    use crate::receipt::{Ending, StepName};
+    use crate::settings::LifecycleResult;
+
+    fn notice() -> Timestamp {
+        "2026-11-21T03:12:00Z".parse().unwrap()
+    }
+
+    fn after(ms: i64) -> Timestamp {
+        notice() + SignedDuration::from_millis(ms)
+    }
+
+    fn pod(name: &str, state: State, told: Option<(Way, Grace)>) -> (PodUid, Tracked) {
+        let gone_at = (state == State::Gone).then(tokio::time::Instant::now);
+        let tracked = Tracked {
+            name: PodName { namespace: "shop".to_owned(), name: name.to_owned() },
+            grace: Duration::from_secs(30),
+            told,
+            evictions: 1,
+            refusals: 0,
+            held: false,
+            budget: None,
+            trouble: None,
+            state,
+            gone_at,
+        };
+        (PodUid(format!("uid-of-{name}")), tracked)
+    }
+
+    /// A receipt with a pod for each fate.
+    fn receipt() -> Receipt {
+        let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
+        let interruption = Interruption {
+            event_id: "e-1".to_owned(),
+            kind: Kind::Terminate,
+            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            time: notice(),
+            deadline: Deadline::HeldByHook,
+            hook: Some(hook),
+        };
+        let mut receipt = Receipt::begin("r-1", &interruption, None);
+        receipt.cluster = Some("prod".to_owned());
+        receipt.node = Some("ip-10-0-0-1.ec2.internal".to_owned());
+        for (step, ms) in [(StepName::Begun, 350), (StepName::Described, 420), (StepName::Claimed, 480)] {
+            receipt.step(step, after(ms));
+        }
+        receipt.step(StepName::Drained, after(9_000));
+        let clamped = Grace::Clamped(Duration::from_secs(7));
+        let (held_uid, mut held) = pod("held", State::Due(Tier::Ordinary, tokio::time::Instant::now()), None);
+        held.budget = Some("web".to_owned());
+        held.refusals = 4;
+        let pods = BTreeMap::from([
+            pod("agent", State::Stays(Stays::DaemonSet), None),
+            pod("clamped", State::Gone, Some((Way::Evict, clamped))),
+            pod("clean", State::Gone, Some((Way::Evict, Grace::Own))),
+            pod("forced", State::Gone, Some((Way::Delete, clamped))),
+            (held_uid, held),
+        ]);
+        receipt.pods(&Report { pods, end: End::TimeUp }, (after(9_000), tokio::time::Instant::now()));
+        receipt
+    }
+
+    fn pretty(line: &str) -> String {
+        serde_json::to_string_pretty(&serde_json::from_str::<Value>(line).unwrap()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_receipt_of_a_drain_as_the_log_has_it() {
+        let mut receipt = receipt();
+        receipt.step(StepName::Completed, after(9_050));
+        receipt.hook(Ok(Completion::Completed), LifecycleResult::Continue);
+        receipt.end(Ending::Drained, "all 3 pods that had to leave node ip-10-0-0-1.ec2.internal have gone".to_owned());
+        insta::assert_snapshot!(pretty(&log::line(&receipt, after(9_060))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_says_what_becomes_of_the_hook() {
+        let mut receipt = receipt();
+        receipt.fail(&Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 });
+        let line: Value = serde_json::from_str(&log::line(&receipt, after(9_060))).unwrap();
+        assert_eq!(line["level"], "ERROR");
+        insta::assert_snapshot!(line["message"].as_str().unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_metrics_are_in_the_embedded_format() {
+        let mut receipt = receipt();
+        receipt.end(Ending::Drained, String::new());
+        insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
+    }
+
+    #[test]
+    fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
+        let mut receipt = Receipt::without_interruption("r-1", None);
+        receipt.end(Ending::Ignored, "not handled".to_owned());
+        assert_eq!(metrics::line(&receipt, "Spillway", notice()), None);
+        assert!(log::line(&receipt, notice()).contains("ignored: not handled"));
+    }
+}
