@@ -1,6 +1,6 @@
 //! `EC2 Spot Instance Interruption Warning`: the instance goes two minutes after the notice.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::envelope::{self, Envelope};
@@ -24,7 +24,7 @@ pub(super) fn read(envelope: Envelope) -> Result<Notice, NoticeError> {
         kind: Kind::Spot,
         instance: envelope::instance_id("detail.instance-id", &detail.instance)?,
         time: envelope.time,
-        deadline: Deadline::Hard(envelope.time + NOTICE),
+        deadline: Deadline::Hard(envelope.time.saturating_add(NOTICE).unwrap_or(Timestamp::MAX)),
         hook: None,
         event_id: envelope.id,
     }))
@@ -52,5 +52,13 @@ mod tests {
                 hook: None,
             }
         );
+    }
+
+    #[test]
+    fn a_time_at_the_end_of_the_calendar_is_no_panic() {
+        let mut event = sample("spot-interruption");
+        event["time"] = "9999-12-30T21:59:59Z".into();
+        let Notice::Interruption(interruption) = read(event).unwrap() else { panic!("not read") };
+        assert!(matches!(interruption.deadline, Deadline::Hard(at) if at >= interruption.time));
     }
 }
