@@ -46,6 +46,10 @@ pub enum BedError {
         source: reqwest::Error,
     },
 
+    /// Something else happened than what was to be measured.
+    #[error("{wanted} was to be measured; what came is {seen}")]
+    NotMeasured { wanted: String, seen: String },
+
     #[error("waited {waited_s} s for {what}; seen last: {last}")]
     Waited { what: String, waited_s: u64, last: String },
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, guard};
+use spillway_bed::{WorldOptions, bench, guard};
 
 /// A real control plane and an AWS side on this machine, for a person or a test.
 #[derive(Debug, Parser)]
@@ -30,6 +30,8 @@ enum Command {
         #[arg(long, default_value_t = WorldOptions::default().audit_log_max_mb)]
         audit_log_max_mb: u32,
     },
+    /// Measures how fast and how small the function is, and writes docs/bench.md.
+    Bench(bench::Options),
     /// Becomes a command that dies with its parent.
     #[command(hide = true)]
     Guard {
@@ -48,6 +50,7 @@ async fn main() -> ExitCode {
             let token_cache = Duration::from_secs(token_cache_s);
             supervisor::up(WorldOptions { token_cache, audit_log_max_mb }, holder).await
         }
+        Command::Bench(options) => bench::run(options).await,
         Command::Guard { parent, command } => {
             eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));
             ExitCode::FAILURE

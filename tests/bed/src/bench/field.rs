@@ -1,0 +1,117 @@
+//! A world with a function, an API server as far away as asked for, and nodes to drain.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use jiff::{Timestamp, Unit};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::WatchParams;
+use serde_json::{Value, json};
+
+use super::programs::Programs;
+use crate::audit::AuditLog;
+use crate::error::BedError;
+use crate::lambda::{Lambda, LambdaOptions};
+use crate::nodes::{NodeOptions, TestNode};
+use crate::pods::{self, PodShape};
+use crate::proxy::Proxy;
+use crate::watch::{Objects, until};
+use crate::world::{World, WorldOptions};
+
+/// The role of the function, and of the floor: the same rights for both.
+pub(super) const ROLE: &str = "spillway-drain";
+const NAMESPACE: &str = "bench";
+/// How long EKS's API server believes a token that it has checked.
+const TOKEN_CACHE: Duration = Duration::from_mins(2);
+/// Pods that are created at a time.
+const CREATED_AT_ONCE: usize = 8;
+const LIMIT: Duration = Duration::from_mins(2);
+
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) world: World,
+    /// Warm: it has drained once.
+    pub(super) lambda: Lambda,
+    /// Between the function and the API server.
+    pub(super) proxy: Proxy,
+    /// What the function asked.
+    pub(super) audit: AuditLog,
+    /// The bare loop.
+    pub(super) floor: std::path::PathBuf,
+    nodes: usize,
+}
+
+/// A node and the pods that were put on it.
+#[derive(Debug)]
+pub(super) struct FullNode {
+    pub(super) node: TestNode,
+    pub(super) pods: Vec<Pod>,
+}
+
+impl Field {
+    pub(super) async fn set(programs: &Programs) -> Result<Self, BedError> {
+        let options = WorldOptions { token_cache: TOKEN_CACHE, ..WorldOptions::default() };
+        let world = World::start_with(options).await?;
+        pods::create_namespace(&world.admin(), NAMESPACE).await?;
+        let options = LambdaOptions { binary: programs.drain.clone(), ..LambdaOptions::default() };
+        let session = options.function_name.clone();
+        let lambda = Lambda::start(&world, options).await?;
+        let proxy = proxy(&world)?;
+        let aws = world.aws_side();
+        aws.override_endpoint(lambda.access_key_id(), &world.cluster, Some(&proxy.url()), None).await?;
+        let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/{ROLE}/{session}"));
+        let mut field = Self { world, lambda, proxy, audit, floor: programs.floor.clone(), nodes: 0 };
+        let node = field.full_node(0).await?;
+        super::drain::cold(&mut field, &node, Duration::ZERO).await?;
+        Ok(field)
+    }
+
+    /// A node that nobody has touched, with this many pods that exit as soon as they are asked to.
+    /// Nothing puts the pods back, so that only the drain keeps the API server busy.
+    pub(super) async fn full_node(&mut self, count: usize) -> Result<FullNode, BedError> {
+        self.nodes += 1;
+        let node = self.world.add_node(NodeOptions { spot: true, ..NodeOptions::default() }).await?;
+        let client = self.world.admin();
+        let shape = PodShape::default().on_node(&node.name);
+        let creations = (0..count).map(|number| {
+            let pod = pods::bare_pod(NAMESPACE, &format!("pod-{}-{number}", self.nodes), &shape);
+            let client = client.clone();
+            async move { pods::create(&client, &pod).await }
+        });
+        let creations = futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE);
+        creations.try_collect::<Vec<Pod>>().await?;
+        let pods = pods::until_running_on(&client, &node.name, count).await?;
+        Ok(FullNode { node, pods })
+    }
+
+    /// A spot notice for the node, as the function's rule delivers it.
+    pub(super) async fn notice(&self, node: &FullNode) -> Result<Value, BedError> {
+        let mut event: Value = serde_json::from_str(include_str!("../../../../events/spot-interruption.json"))
+            .expect("the sample is JSON: a test of the product reads it");
+        let now = Timestamp::now();
+        event["id"] = json!(format!("bench-{}", self.nodes));
+        event["time"] = json!(now.round(Unit::Second).unwrap_or(now).to_string());
+        event["detail"]["instance-id"] = json!(node.node.instance_id);
+        let delivered = self.world.aws_side().send_notice(&event).await?;
+        let nobody = || BedError::NotMeasured { wanted: "a drain".to_owned(), seen: format!("no rule for {event}") };
+        delivered.into_iter().next().map(|delivered| delivered.event).ok_or_else(nobody)
+    }
+
+    /// Waits until the node's pods have gone.
+    pub(super) async fn until_empty(&self, node: &FullNode) -> Result<(), BedError> {
+        let name = &node.node.name;
+        let bound = WatchParams::default().fields(&format!("spec.nodeName={name}"));
+        let pods = Api::<Pod>::all(self.world.admin());
+        until(&pods, &bound, &format!("node {name} to be empty"), LIMIT, |pods: &Objects<Pod>| {
+            if pods.is_empty() { Ok(()) } else { Err(format!("{} pods", pods.len())) }
+        })
+        .await
+    }
+}
+
+/// A proxy in front of the world's API server.
+pub(super) fn proxy(world: &World) -> Result<Proxy, BedError> {
+    let address = world.api_server.trim_start_matches("https://").parse().expect("an address and a port");
+    Proxy::start(address).map_err(BedError::io("start a proxy"))
+}

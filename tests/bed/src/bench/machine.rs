@@ -1,0 +1,86 @@
+//! The machine that was measured on. What cannot be read is not known.
+
+use std::fs;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// Long enough that a tick of the clock more or less does not matter.
+const LOOK: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct Machine {
+    cores: Option<usize>,
+    processor: Option<String>,
+    memory_gib: Option<f64>,
+    system: String,
+}
+
+impl Machine {
+    pub(super) fn look() -> Self {
+        Self {
+            cores: available_parallelism().ok().map(usize::from),
+            processor: after(&read("/proc/cpuinfo"), "model name").map(|text| text.trim_start_matches(": ").to_owned()),
+            memory_gib: after(&read("/proc/meminfo"), "MemTotal:").and_then(gib),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        }
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let cores = self.cores.map_or_else(|| "unknown cores".to_owned(), |cores| format!("{cores} cores"));
+        let processor = self.processor.as_deref().unwrap_or("processor unknown");
+        let memory =
+            self.memory_gib.map_or_else(|| "memory unknown".to_owned(), |memory| format!("{memory:.1} GiB of memory"));
+        format!("{cores} ({processor}), {memory}, {}", self.system)
+    }
+}
+
+/// Which part of all processors' time is being used, by whomever.
+pub(super) async fn busy() -> Option<f64> {
+    let before = ticks(&read("/proc/stat"))?;
+    tokio::time::sleep(LOOK).await;
+    let after = ticks(&read("/proc/stat"))?;
+    let (all, idle) = (after.all - before.all, after.idle - before.idle);
+    (all > 0.0).then(|| 1.0 - idle / all)
+}
+
+/// The kernel's count of processor time since it started.
+#[derive(Debug, PartialEq)]
+struct Ticks {
+    all: f64,
+    idle: f64,
+}
+
+/// From `cpu  user nice system idle iowait …`.
+fn ticks(stat: &str) -> Option<Ticks> {
+    let counts: Vec<f64> = after(stat, "cpu ")?.split_whitespace().filter_map(|count| count.parse().ok()).collect();
+    Some(Ticks { all: counts.iter().sum(), idle: counts.get(3)? + counts.get(4)? })
+}
+
+/// Nothing, where the system has no such file.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The rest of the first line that begins so.
+fn after<'a>(text: &'a str, begin: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(begin)).map(str::trim)
+}
+
+/// From the kernel's `24047132 kB`.
+fn gib(text: &str) -> Option<f64> {
+    let kib: f64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib / 1024.0 / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_files_are_read() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\nprocessor\t: 1\nmodel name\t: AMD EPYC\n";
+        assert_eq!(after(cpuinfo, "model name"), Some(": AMD EPYC"));
+        assert_eq!(gib("1048576 kB"), Some(1.0));
+        assert_eq!(ticks("cpu  10 0 20 60 5 0 5\ncpu0 1 2 3 4 5 6 7\n"), Some(Ticks { all: 100.0, idle: 65.0 }));
+    }
+}

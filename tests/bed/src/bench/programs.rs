@@ -1,0 +1,72 @@
+//! The binaries that are measured, and what they are measured against.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::BedError;
+use crate::lambda::LambdaOptions;
+
+/// Programs of `tests/bench` that somebody built elsewhere.
+#[derive(Debug, clap::Args)]
+pub struct Named {
+    /// The empty function; the one that `cargo lambda build` makes when absent.
+    #[arg(long)]
+    empty: Option<PathBuf>,
+    /// The bare loop; the one that `cargo lambda build` makes when absent.
+    #[arg(long)]
+    floor: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(super) struct Programs {
+    /// The product.
+    pub(super) drain: PathBuf,
+    /// `lambda_runtime` with nothing in it.
+    pub(super) empty: PathBuf,
+    /// The bare loop of evictions.
+    pub(super) floor: PathBuf,
+}
+
+impl Programs {
+    pub(super) fn find(named: &Named) -> Result<Self, BedError> {
+        let own = std::env::current_exe().map_err(BedError::io("find this program's own path"))?;
+        let target = own.ancestors().nth(2).unwrap_or(&own);
+        // Built and linked as the function is.
+        let built = |name: &str| target.join("lambda").join(name).join("bootstrap");
+        let programs = Self {
+            drain: LambdaOptions::default().binary,
+            empty: named.empty.clone().unwrap_or_else(|| built("spillway-empty")),
+            floor: named.floor.clone().unwrap_or_else(|| built("spillway-floor")),
+        };
+        let Self { drain, empty, floor } = &programs;
+        for (program, build) in [
+            (drain, "`sam build`"),
+            (empty, "`cargo lambda build --release --package spillway-bench`"),
+            (floor, "`cargo lambda build --release --package spillway-bench`"),
+        ] {
+            if !program.is_file() {
+                let doing = format!("find {}; {build} makes it", program.display());
+                return Err(BedError::io(doing)(std::io::ErrorKind::NotFound.into()));
+            }
+        }
+        Ok(programs)
+    }
+
+    /// Which build of the product it is, without the machine's own folders.
+    pub(super) fn drain_in_words(&self) -> String {
+        let parts: Vec<_> = self.drain.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        let has = |name: &str| parts.iter().any(|part| part == name);
+        if has(".aws-sam") {
+            "the release build that `sam build` makes".to_owned()
+        } else if has("release") || has("lambda") {
+            "a release build".to_owned()
+        } else if has("debug") {
+            "a **dev build**, which is not what is deployed".to_owned()
+        } else {
+            format!("`{}`, as `SPILLWAY_DRAIN` named it", file_name(&self.drain))
+        }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

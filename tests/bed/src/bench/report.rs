@@ -1,0 +1,142 @@
+//! The page: what was wanted and found, the times behind it, and how they were taken.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::goals::{goals, in_millions, of_all};
+use super::machine::Machine;
+use super::programs::Programs;
+use super::results::{Results, Turn};
+use super::starts::Starts;
+use super::statistics::{least, median, most};
+use super::{FAR, PODS};
+
+/// With more of its time used by others, a machine is not quiet.
+const QUIET: f64 = 0.1;
+
+pub(super) fn page(results: &Results, programs: &Programs, machine: &Machine) -> String {
+    let parts = [head(results, programs, machine), goals_table(results), drains(results), start(results), how()];
+    parts.join("\n")
+}
+
+fn head(results: &Results, programs: &Programs, machine: &Machine) -> String {
+    let percent = |busy: f64| format!("{:.0} %", busy * 100.0);
+    let busiest = results.busy.iter().copied().fold(0.0, f64::max);
+    let busy: Vec<String> = results.busy.iter().map(|busy| percent(*busy)).collect();
+    let quiet = match (busy.is_empty(), busiest <= QUIET) {
+        (true, _) => "how busy it was is not known".to_owned(),
+        (false, true) => format!("quiet: others used {} of its time before and after", busy.join(" and ")),
+        (false, false) => {
+            format!("**not quiet**: others used {} of its time before and after; trust the ratios", busy.join(" and "))
+        }
+    };
+    format!(
+        "# How fast and how small\n\
+        \n\
+        Written by `make bench`, which measures it all anew; nothing here is typed by hand.\n\
+        \n\
+        * {date}, {runs} runs; a number stands for the median, in brackets the least and the most\n\
+        * {machine}; {quiet}\n\
+        * measured: {drain}, {binary:.1} MB\n",
+        date = Timestamp::now().strftime("%Y-%m-%d"),
+        runs = results.rounds.len(),
+        machine = machine.in_words(),
+        drain = programs.drain_in_words(),
+        binary = in_millions(results.size.binary),
+    )
+}
+
+fn goals_table(results: &Results) -> String {
+    let mut text = "## What was wanted\n\n| | wanted | found | |\n| --- | --- | --- | --- |\n".to_owned();
+    for goal in goals(results) {
+        let verdict = if goal.met { "met" } else { "**not met**" };
+        let _ = writeln!(text, "| {} | {} | {} | {verdict} |", goal.what, goal.wanted, goal.found);
+    }
+    text
+}
+
+fn drains(results: &Results) -> String {
+    let far = FAR.as_millis();
+    let mut text = format!(
+        "## The times of a drain of {PODS} pods that exit at once\n\
+        \n\
+        In milliseconds, from the event handed to a warm function. *Floor*: a bare loop that posts the same\n\
+        evictions over one HTTP/2 connection, from its first request to its last answer, in turn with the drains.\n\
+        \n\
+        | | no delay | +{far} ms |\n| --- | --- | --- |\n",
+    );
+    let mut row = |what: &str, value: fn(&Turn) -> Duration| {
+        let near = milliseconds(&of_all(&results.rounds, |round| value(&round.near)));
+        let far = milliseconds(&of_all(&results.rounds, |round| value(&round.far)));
+        let _ = writeln!(text, "| {what} | {near} | {far} |");
+    };
+    row("claim received", |turn| turn.drain.to_claim);
+    row("first eviction received", |turn| turn.drain.evicted().to_first);
+    row("last eviction answered", |turn| turn.drain.evicted().to_last_answer);
+    row("pods gone, answer given", |turn| turn.drain.to_end);
+    row("of it, claim received to last eviction answered", |turn| turn.drain.since_claim());
+    row("floor", |turn| turn.floor.evictions);
+    row("floor, with its connection's TCP and TLS handshakes", |turn| turn.floor.with_connection);
+    text
+}
+
+fn start(results: &Results) -> String {
+    let Results { starts, claims, .. } = results;
+    let median_of = |value: fn(&Starts) -> f64| median(&of_all(starts, value));
+    let whole = median_of(|start| ms(start.drain) - ms(start.empty));
+    let certificates = median_of(|start| ms(start.drain) - ms(start.one_certificate));
+    let program = median_of(|start| ms(start.drain_ends) - ms(start.empty_ends));
+    let rest = whole - certificates - program;
+    let of = |value: fn(&Starts) -> Duration| milliseconds(&of_all(starts, value));
+    format!(
+        "## Starts\n\
+        \n\
+        In milliseconds; {turns} starts each, in turn, before the test bed starts and with every file in memory: what\n\
+        Lambda adds before it executes the binary is not in it.\n\
+        \n\
+        | | |\n| --- | --- |\n\
+        | from execution to the first poll of the Runtime API | {drain} |\n\
+        | the same of an empty function, `lambda_runtime` alone | {empty} |\n\
+        | **difference** | {whole:.1} |\n\
+        | of it: reading the system's certificates (none left, when given a single one) | {certificates:.1} |\n\
+        | of it: a larger program, logs, settings (both programs made to end there) | {program:.1} |\n\
+        | of it: the rest, not separated: AWS configuration, HTTP client, three SDK clients | {rest:.1} |\n\
+        | cold, +{far} ms: execution to claim received | {cold} |\n\
+        | warm, +{far} ms: event to claim received | {warm} |\n",
+        turns = starts.len(),
+        far = FAR.as_millis(),
+        drain = of(|start| start.drain),
+        empty = of(|start| start.empty),
+        cold = milliseconds(&of_all(claims, |claims| claims.cold)),
+        warm = milliseconds(&of_all(claims, |claims| claims.warm)),
+    )
+}
+
+fn how() -> String {
+    format!(
+        "## How it is measured\n\
+        \n\
+        `make bench`, with what `make` itself needs; about two minutes when all is built. The function is driven over\n\
+        the Lambda Runtime API by the test bed, frozen between events. The API server is a real kube-apiserver with\n\
+        aws-iam-authenticator; it checks a token once, as on EKS, so the first request of every drain and of every\n\
+        floor pays for that. kwok plays the kubelet. Round trips are added by a TCP proxy on the way to the API server\n\
+        alone. AWS is played by moto, so what EC2 takes in life is not in it.\n\
+        \n\
+        Requests and their times come from the API server's audit log, calls from the AWS side's journal, connections\n\
+        and TLS handshakes from the proxy, memory from the kernel (`VmHWM`). Counts are of the drains of {PODS} pods,\n\
+        and the worst run decides. A ratio or a difference is taken within a run, and its median decides.\n"
+    )
+}
+
+/// The median, the least and the most.
+fn milliseconds(durations: &[Duration]) -> String {
+    let digits = usize::from(median(durations) < Duration::from_millis(100));
+    let [middle, low, high] = [median(durations), least(durations), most(durations)].map(ms);
+    format!("{middle:.digits$} ({low:.digits$} to {high:.digits$})")
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
