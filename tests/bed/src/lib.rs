@@ -8,7 +8,7 @@
 //!   cloud, [`life_like`] for a small cluster with something of everything, [`watch`] to wait;
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server,
 //!   [`audit`] counts what it asked;
-//! * [`bench`] measures the function;
+//! * [`demo`] shows all of it to a person, [`bench`] measures the function;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
 //!   `control_plane`, `cloud`, `certs`, `processes`, `setup`; [`guard`] ties a process to its parent.
 
@@ -18,6 +18,7 @@ pub mod bench;
 mod certs;
 mod cloud;
 mod control_plane;
+pub mod demo;
 mod error;
 pub mod guard;
 mod kubeconfig;

@@ -1,10 +1,12 @@
 //! `spillway-bed`: the supervisor of a world, and what it starts its programs with.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use spillway_bed::demo::{self, DemoOptions};
 use spillway_bed::supervisor::{self, Holder};
 use spillway_bed::{WorldOptions, bench, guard};
 
@@ -30,6 +32,15 @@ enum Command {
         #[arg(long, default_value_t = WorldOptions::default().audit_log_max_mb)]
         audit_log_max_mb: u32,
     },
+    /// Drains two nodes of a small cluster and tells it as it happens.
+    Demo {
+        /// Sends this file's event instead of the two notices.
+        #[arg(long)]
+        event: Option<PathBuf>,
+        /// The function to run; the dev build beside this program when absent.
+        #[arg(long)]
+        binary: Option<PathBuf>,
+    },
     /// Measures how fast and how small the function is, and writes docs/bench.md.
     Bench(bench::Options),
     /// Becomes a command that dies with its parent.
@@ -50,6 +61,7 @@ async fn main() -> ExitCode {
             let token_cache = Duration::from_secs(token_cache_s);
             supervisor::up(WorldOptions { token_cache, audit_log_max_mb }, holder).await
         }
+        Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,
         Command::Bench(options) => bench::run(options).await,
         Command::Guard { parent, command } => {
             eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));

@@ -56,7 +56,7 @@ impl Default for WorldOptions {
 pub struct World {
     description: Description,
     admin: kube::Config,
-    _supervisor: Supervisor,
+    supervisor: Supervisor,
 }
 
 impl Deref for World {
@@ -78,7 +78,7 @@ impl World {
         let (supervisor, description) = ended.flatten()?;
         supervisor.keep_logs_after_a_panic();
         let admin = kubeconfig::read(&description.kubeconfig).await?;
-        Ok(Self { description, admin, _supervisor: supervisor })
+        Ok(Self { description, admin, supervisor })
     }
 
     /// A client with every right. Made anew each time: a client dies with the runtime it was made
@@ -86,6 +86,13 @@ impl World {
     #[must_use]
     pub fn admin(&self) -> kube::Client {
         kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
+    }
+
+    /// The logs are wanted: the supervisor keeps them when it ends, and says where.
+    pub fn keep_logs(&self) {
+        if let Some(leash) = &self.supervisor.leash {
+            ask_to_keep_logs(leash);
+        }
     }
 
     /// The bed's own API of the AWS side. Made anew each time, like [`World::admin`].
@@ -145,13 +152,17 @@ impl Supervisor {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             before(panic);
-            if let Some(stdin) = leash.upgrade() {
-                let mut stdin = stdin.lock().unwrap_or_else(PoisonError::into_inner);
-                // A supervisor that is gone has said why itself.
-                let _ = writeln!(stdin, "{KEEP_LOGS}");
+            if let Some(leash) = leash.upgrade() {
+                ask_to_keep_logs(&leash);
             }
         }));
     }
+}
+
+fn ask_to_keep_logs(leash: &Mutex<ChildStdin>) {
+    let mut stdin = leash.lock().unwrap_or_else(PoisonError::into_inner);
+    // A supervisor that is gone has said why itself.
+    let _ = writeln!(stdin, "{KEEP_LOGS}");
 }
 
 impl Drop for Supervisor {
