@@ -27,7 +27,7 @@ demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=eve
 bed: ## the cluster of the demo, kept up for you to play with
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) up
+	@$(BED) play
 
 bench: ## how fast and how small: a table, from the release build
 	@scripts/need

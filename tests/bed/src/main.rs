@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use spillway_bed::demo::{self, DemoOptions};
 use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, bench, guard};
+use spillway_bed::{WorldOptions, bench, guard, play};
 
 /// A real control plane and an AWS side on this machine, for a person or a test.
 #[derive(Debug, Parser)]
@@ -32,6 +32,8 @@ enum Command {
         #[arg(long, default_value_t = WorldOptions::default().audit_log_max_mb)]
         audit_log_max_mb: u32,
     },
+    /// Keeps a small cluster up for a person to play with, until Ctrl-C.
+    Play,
     /// Drains two nodes of a small cluster and tells it as it happens.
     Demo {
         /// Sends this file's event instead of the two notices.
@@ -61,6 +63,7 @@ async fn main() -> ExitCode {
             let token_cache = Duration::from_secs(token_cache_s);
             supervisor::up(WorldOptions { token_cache, audit_log_max_mb }, holder).await
         }
+        Command::Play => play::run().await,
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,
         Command::Bench(options) => bench::run(options).await,
         Command::Guard { parent, command } => {

@@ -71,7 +71,10 @@ async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, B
     site.write("bed.json", &serde_json::json!(description).to_string())?;
     match holder {
         Holder::Program => report(&Report::Ready(Box::new(description))),
-        Holder::Person => println!("{}", instructions(&description, begin.elapsed().as_secs_f64())),
+        Holder::Person => {
+            println!("The test bed is up ({:.1} s). In another terminal:\n", begin.elapsed().as_secs_f64());
+            println!("{}\n\nCtrl-C ends it and removes everything.", description.how_to_use());
+        }
     }
     tokio::select! {
         error = site.processes.any_failure() => {
@@ -99,28 +102,6 @@ fn describe(site: &Site, cloud: &Cloud) -> Description {
         cluster: CLUSTER.to_owned(),
         kubectl: site.setup.program("kubectl"),
     }
-}
-
-fn instructions(world: &Description, seconds: f64) -> String {
-    format!(
-        "The test bed is up ({seconds:.1} s). In another terminal:
-
-  export KUBECONFIG={kubeconfig}
-  alias kubectl={kubectl}
-  export AWS_ENDPOINT_URL={aws} AWS_REGION={region}
-
-  logs           {logs}
-  audit log      {audit_log}
-  the bed's API  {aws}/bed/
-
-Ctrl-C ends it and removes everything.",
-        kubeconfig = world.kubeconfig.display(),
-        kubectl = world.kubectl.display(),
-        aws = world.aws,
-        region = world.region,
-        logs = world.logs.display(),
-        audit_log = world.audit_log.display(),
-    )
 }
 
 fn fail(holder: Holder, error: &BedError) -> ExitCode {

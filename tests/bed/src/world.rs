@@ -37,6 +37,28 @@ pub struct Description {
     pub kubectl: PathBuf,
 }
 
+impl Description {
+    /// What a person types to get at it, and where to look.
+    #[must_use]
+    pub fn how_to_use(&self) -> String {
+        format!(
+            "  export KUBECONFIG={kubeconfig}
+  alias kubectl={kubectl}
+  export AWS_ENDPOINT_URL={aws} AWS_REGION={region}
+
+  logs           {logs}
+  audit log      {audit_log}
+  the bed's API  {aws}/bed/",
+            kubeconfig = self.kubeconfig.display(),
+            kubectl = self.kubectl.display(),
+            aws = self.aws,
+            region = self.region,
+            logs = self.logs.display(),
+            audit_log = self.audit_log.display(),
+        )
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct WorldOptions {
     /// How long the API server believes a token it has checked. EKS's two minutes hide that a
