@@ -195,7 +195,7 @@ class TheRights(unittest.TestCase):
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
         self.assertEqual(
-            rights, {("nodes", "get", "list", "patch"), ("pods", "list", "watch"), ("pods/eviction", "create")}
+            rights, {("nodes", "get", "list", "patch"), ("pods", "list", "watch", "delete"), ("pods/eviction", "create")}
         )
         (subject,) = binding["subjects"]
         self.assertEqual([subject["name"]], properties("ClusterAccess")["KubernetesGroups"])
