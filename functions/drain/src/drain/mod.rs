@@ -15,6 +15,7 @@ pub(crate) mod progress;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -27,6 +28,11 @@ use deadline::Window;
 use plan::PodUid;
 use progress::{News, Progress, Tracked};
 use watch::{Change, Listed, Watch};
+
+/// Evictions go first: the watch begins when all that can be asked for at once are answered, so
+/// that the API server does not tell of each pod while it should evict the next. One that is slow
+/// to be answered does not keep it for longer than this.
+const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
 /// How a drain ended.
 #[derive(Debug)]
@@ -58,10 +64,9 @@ pub(crate) async fn drain(
 ) -> Result<Report, ApiError> {
     let listed = list(client, node, window).await?;
     let mut progress = Progress::new(&listed.pods, window, Instant::now());
-    // Begins with the first answer to an eviction, so that no eviction waits behind it; it goes on
-    // from the list's version, so that nothing is missed until then.
+    // It goes on from the list's version, so that nothing is missed until it begins.
     let mut watch = None;
-    let mut answered = false;
+    let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
     let mut evictions = FuturesUnordered::new();
     let mut stop = std::pin::pin!(stop);
     let end = loop {
@@ -77,13 +82,13 @@ pub(crate) async fn drain(
         if progress.is_empty() {
             break End::Empty;
         }
-        if watch.is_none() && (answered || evictions.is_empty()) {
+        if watch.is_none() && (evictions.is_empty() || watch_from <= now) {
             watch = Some(Watch::start(client.clone(), node, listed.resource_version.clone()));
         }
-        let next_due = progress.next_due(now).unwrap_or(window.end).min(window.end);
+        let watch_due = watch.is_none().then_some(watch_from);
+        let next_due = progress.next_due(now).into_iter().chain(watch_due).fold(window.end, Instant::min);
         tokio::select! {
             Some((uid, answer)) = evictions.next() => {
-                answered = true;
                 progress.answered(&uid, answer, Instant::now());
             }
             change = next_change(&mut watch) => {

@@ -12,10 +12,9 @@ use super::evict::{Answer, Way};
 use super::plan::{Place, Planned, PodName, PodUid, Stays, Tier, plan};
 use super::watch::Change;
 
-/// How many evictions are under way at once. The API server's default is 100 streams for each
-/// HTTP/2 connection; this leaves room for the watch, and it needs about 4 ms for an eviction,
-/// so that 64 keep it busy at any distance up to a quarter of a second.
-pub(crate) const EVICTIONS_AT_ONCE: usize = 64;
+/// How many evictions are under way at once: nearly all of the 100 streams that an API server
+/// allows on an HTTP/2 connection (kubernetes, `secure_serving.go`), with room for the watch.
+pub(crate) const EVICTIONS_AT_ONCE: usize = 90;
 /// When a pod that its budget holds is asked for again.
 const HELD_RETRY: Duration = Duration::from_secs(1);
 /// When an eviction that failed is tried again.

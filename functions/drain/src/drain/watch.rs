@@ -104,8 +104,11 @@ impl Watcher {
                 End::Expired => self.list_anew().await.err(),
                 End::Failed(error) => Some(error),
             };
+            let in_vain = failure.is_some() || self.resource_version == before;
             if let Some(error) = failure {
                 self.send(Change::Interrupted(error)).await;
+            }
+            if in_vain {
                 tokio::time::sleep(backoff.next_pause()).await;
             }
         }
