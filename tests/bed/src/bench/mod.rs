@@ -51,7 +51,7 @@ const STARTS_A_RUN: usize = 5;
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// How often everything is measured.
-    #[arg(long, default_value = "9")]
+    #[arg(long, default_value = "15")]
     runs: NonZeroUsize,
     /// Where the page is kept; docs/bench.md of this repository when absent.
     #[arg(long)]
