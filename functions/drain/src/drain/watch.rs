@@ -4,12 +4,15 @@
 //! A pod that was bound to the node between the list and the cordon, or that tolerates the
 //! cordon and comes later, is seen; so is one that goes while the watch is being renewed.
 
+use std::time::Duration;
+
 use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::plan::PodUid;
 use crate::backoff::Backoff;
@@ -17,6 +20,9 @@ use crate::kubernetes::{ApiError, call};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
+/// A watch that lasted this long was well. One that ends sooner is renewed after a growing pause: a
+/// busy API server ends watches whose reader does not keep up with a burst of changes.
+const HEALTHY: Duration = Duration::from_secs(5);
 /// More changes than a node has pods: a slow reader never loses one, the watch only waits.
 const CHANGES_QUEUED: usize = 256;
 
@@ -94,9 +100,9 @@ impl Watcher {
     async fn run(mut self) {
         let mut backoff = Backoff::new();
         loop {
-            let before = self.resource_version.clone();
+            let begun = Instant::now();
             let end = self.watch().await;
-            if self.resource_version != before {
+            if begun.elapsed() >= HEALTHY {
                 backoff = Backoff::new();
             }
             let failure = match end {
@@ -104,13 +110,10 @@ impl Watcher {
                 End::Expired => self.list_anew().await.err(),
                 End::Failed(error) => Some(error),
             };
-            let in_vain = failure.is_some() || self.resource_version == before;
             if let Some(error) = failure {
                 self.send(Change::Interrupted(error)).await;
             }
-            if in_vain {
-                tokio::time::sleep(backoff.next_pause()).await;
-            }
+            tokio::time::sleep(backoff.next_pause()).await;
         }
     }
 
