@@ -33,6 +33,8 @@ bench: ## how fast and how small: a table, from the release build
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "what it is measured against" \
+		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
 
 ##@ Work on it
