@@ -8,7 +8,8 @@
 //!   cloud, [`life_like`] for a small cluster with something of everything, [`watch`] to wait;
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server,
 //!   [`audit`] counts what it asked;
-//! * [`demo`] shows all of it to a person, [`play`] keeps it up for one, [`bench`] measures the function;
+//! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
+//! * [`bench`] measures the function, over what `measure` has for it;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
 //!   `control_plane`, `cloud`, `certs`, `processes`, `setup`; [`guard`] ties a process to its parent.
 
@@ -24,6 +25,7 @@ pub mod guard;
 mod kubeconfig;
 pub mod lambda;
 pub mod life_like;
+mod measure;
 pub mod nodes;
 pub mod play;
 pub mod pods;

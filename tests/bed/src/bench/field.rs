@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
-use jiff::{Timestamp, Unit};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::WatchParams;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::programs::Programs;
 use crate::audit::AuditLog;
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions};
+use crate::measure;
 use crate::nodes::{NodeOptions, TestNode};
-use crate::pods::{self, PodShape};
+use crate::pods;
 use crate::proxy::Proxy;
 use crate::watch::{Objects, until};
 use crate::world::{World, WorldOptions};
@@ -24,8 +23,6 @@ pub(super) const ROLE: &str = "spillway-drain";
 const NAMESPACE: &str = "bench";
 /// How long EKS's API server believes a token that it has checked.
 const TOKEN_CACHE: Duration = Duration::from_mins(2);
-/// Pods that are created at a time.
-const CREATED_AT_ONCE: usize = 8;
 const LIMIT: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
@@ -57,7 +54,7 @@ impl Field {
         let options = LambdaOptions { binary: programs.drain.clone(), ..LambdaOptions::default() };
         let session = options.function_name.clone();
         let lambda = Lambda::start(&world, options).await?;
-        let proxy = proxy(&world)?;
+        let proxy = measure::proxy(&world)?;
         let aws = world.aws_side();
         aws.override_endpoint(lambda.access_key_id(), &world.cluster, Some(&proxy.url()), None).await?;
         let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/{ROLE}/{session}"));
@@ -72,30 +69,14 @@ impl Field {
     pub(super) async fn full_node(&mut self, count: usize) -> Result<FullNode, BedError> {
         self.nodes += 1;
         let node = self.world.add_node(NodeOptions { spot: true, ..NodeOptions::default() }).await?;
-        let client = self.world.admin();
-        let shape = PodShape::default().on_node(&node.name);
-        let creations = (0..count).map(|number| {
-            let pod = pods::bare_pod(NAMESPACE, &format!("pod-{}-{number}", self.nodes), &shape);
-            let client = client.clone();
-            async move { pods::create(&client, &pod).await }
-        });
-        let creations = futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE);
-        creations.try_collect::<Vec<Pod>>().await?;
-        let pods = pods::until_running_on(&client, &node.name, count).await?;
+        let name = format!("pod-{}", self.nodes);
+        let pods = measure::fill(&self.world.admin(), NAMESPACE, &node.name, &name, count).await?;
         Ok(FullNode { node, pods })
     }
 
     /// A spot notice for the node, as the function's rule delivers it.
     pub(super) async fn notice(&self, node: &FullNode) -> Result<Value, BedError> {
-        let mut event: Value = serde_json::from_str(include_str!("../../../../events/spot-interruption.json"))
-            .expect("the sample is JSON: a test of the product reads it");
-        let now = Timestamp::now();
-        event["id"] = json!(format!("bench-{}", self.nodes));
-        event["time"] = json!(now.round(Unit::Second).unwrap_or(now).to_string());
-        event["detail"]["instance-id"] = json!(node.node.instance_id);
-        let delivered = self.world.aws_side().send_notice(&event).await?;
-        let nobody = || BedError::NotMeasured { wanted: "a drain".to_owned(), seen: format!("no rule for {event}") };
-        delivered.into_iter().next().map(|delivered| delivered.event).ok_or_else(nobody)
+        measure::spot_notice(&self.world, &format!("bench-{}", self.nodes), &node.node.instance_id).await
     }
 
     /// Waits until the node's pods have gone.
@@ -108,10 +89,4 @@ impl Field {
         })
         .await
     }
-}
-
-/// A proxy in front of the world's API server.
-pub(super) fn proxy(world: &World) -> Result<Proxy, BedError> {
-    let address = world.api_server.trim_start_matches("https://").parse().expect("an address and a port");
-    Proxy::start(address).map_err(BedError::io("start a proxy"))
 }

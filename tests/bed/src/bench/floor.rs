@@ -9,10 +9,11 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::drain::evictions;
-use super::field::{Field, FullNode, ROLE, proxy};
+use super::field::{Field, FullNode, ROLE};
 use crate::audit::AuditLog;
 use crate::aws::Credentials;
 use crate::error::BedError;
+use crate::measure::proxy;
 use crate::setup::Setup;
 
 const LIMIT: Duration = Duration::from_mins(1);

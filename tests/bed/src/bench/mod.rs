@@ -12,19 +12,18 @@
 //! * `floor`: one run of the bare loop;
 //! * `results`, `goals`: what came of all runs, and whether it is what was wanted (pure);
 //! * `size`: of the package;
-//! * `report`, `machine`: the page that is printed and kept.
+//! * `report`: the page that is printed and kept;
+//! * [`crate::measure`] has what it shares with `peers`.
 
 mod drain;
 mod field;
 mod floor;
 mod goals;
-mod machine;
 mod programs;
 mod report;
 mod results;
 mod size;
 mod starts;
-mod statistics;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -32,9 +31,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::error::BedError;
+use crate::measure::machine::{self, Machine};
+use crate::measure::{build, statistics};
 use drain::Drain;
 use field::Field;
-use machine::Machine;
 pub use programs::Named;
 use programs::Programs;
 use results::{Claims, Results, Round, Turn};

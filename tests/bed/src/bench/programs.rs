@@ -1,6 +1,6 @@
 //! The binaries that are measured, and what they are measured against.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::BedError;
 use crate::lambda::LambdaOptions;
@@ -50,23 +50,4 @@ impl Programs {
         }
         Ok(programs)
     }
-
-    /// Which build of the product it is, without the machine's own folders.
-    pub(super) fn drain_in_words(&self) -> String {
-        let parts: Vec<_> = self.drain.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        let has = |name: &str| parts.iter().any(|part| part == name);
-        if has(".aws-sam") {
-            "the release build that `sam build` makes".to_owned()
-        } else if has("release") || has("lambda") {
-            "a release build".to_owned()
-        } else if has("debug") {
-            "a **dev build**, which is not what is deployed".to_owned()
-        } else {
-            format!("`{}`, as `SPILLWAY_DRAIN` named it", file_name(&self.drain))
-        }
-    }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

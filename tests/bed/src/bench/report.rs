@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::build;
 use super::goals::{goals, in_millions, of_all};
-use super::machine::Machine;
+use super::machine::{self, Machine};
 use super::programs::Programs;
 use super::results::{Results, Turn};
 use super::starts::Starts;
 use super::statistics::{least, median, most};
 use super::{FAR, PODS};
-
-/// With more of its time used by others, a machine is not quiet.
-const QUIET: f64 = 0.1;
 
 pub(super) fn page(results: &Results, programs: &Programs, machine: &Machine) -> String {
     let parts = [head(results, programs, machine), goals_table(results), drains(results), start(results), how()];
@@ -22,16 +20,6 @@ pub(super) fn page(results: &Results, programs: &Programs, machine: &Machine) ->
 }
 
 fn head(results: &Results, programs: &Programs, machine: &Machine) -> String {
-    let percent = |busy: f64| format!("{:.0} %", busy * 100.0);
-    let busiest = results.busy.iter().copied().fold(0.0, f64::max);
-    let busy: Vec<String> = results.busy.iter().map(|busy| percent(*busy)).collect();
-    let quiet = match (busy.is_empty(), busiest <= QUIET) {
-        (true, _) => "how busy it was is not known".to_owned(),
-        (false, true) => format!("quiet: others used {} of its time before and after", busy.join(" and ")),
-        (false, false) => {
-            format!("**not quiet**: others used {} of its time before and after; trust the ratios", busy.join(" and "))
-        }
-    };
     format!(
         "# How fast and how small\n\
         \n\
@@ -43,7 +31,8 @@ fn head(results: &Results, programs: &Programs, machine: &Machine) -> String {
         date = Timestamp::now().strftime("%Y-%m-%d"),
         runs = results.rounds.len(),
         machine = machine.in_words(),
-        drain = programs.drain_in_words(),
+        quiet = machine::quiet_in_words(&results.busy),
+        drain = build::in_words(&programs.drain),
         binary = in_millions(results.size.binary),
     )
 }

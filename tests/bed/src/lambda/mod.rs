@@ -30,6 +30,7 @@ use serde_json::Value;
 
 use crate::aws::{Aws, Credentials};
 use crate::error::BedError;
+use crate::measure::usage;
 use crate::world::World;
 
 use environment::Environment;
@@ -196,8 +197,13 @@ impl Lambda {
 
     /// The most memory that any living process has had in use at a time, in bytes.
     pub fn peak_memory(&self) -> io::Result<u64> {
-        let peaks = self.process_ids().into_iter().map(process::peak_memory);
+        let peaks = self.process_ids().into_iter().map(usage::peak_memory);
         peaks.collect::<io::Result<Vec<_>>>().map(|peaks| peaks.into_iter().max().unwrap_or(0))
+    }
+
+    /// The processor time that all living processes have used together.
+    pub fn processor_time(&self) -> io::Result<Duration> {
+        self.process_ids().into_iter().map(usage::processor_time).sum()
     }
 
     /// One attempt: in an idle environment if there is one, else after a cold start.

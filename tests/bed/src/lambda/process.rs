@@ -131,16 +131,6 @@ impl Drop for Process {
     }
 }
 
-/// The most memory a process has had in use at a time, in bytes. Linux only.
-pub(super) fn peak_memory(id: u32) -> io::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB")?.trim().parse::<u64>().ok())
-        .map(|kib| kib * 1024)
-        .ok_or_else(|| io::Error::other(format!("process {id} has no VmHWM")))
-}
-
 /// What a process writes, line by line.
 #[derive(Debug)]
 struct Output {

@@ -2,16 +2,16 @@
 
 /// The middle of an odd number of values; the lower of the two middles of an even one. It is one of
 /// the values, so that a count stays a count.
-pub(super) fn median<T: PartialOrd + Copy>(values: &[T]) -> T {
+pub(crate) fn median<T: PartialOrd + Copy>(values: &[T]) -> T {
     let sorted = sorted(values);
     sorted[(sorted.len() - 1) / 2]
 }
 
-pub(super) fn least<T: PartialOrd + Copy>(values: &[T]) -> T {
+pub(crate) fn least<T: PartialOrd + Copy>(values: &[T]) -> T {
     sorted(values)[0]
 }
 
-pub(super) fn most<T: PartialOrd + Copy>(values: &[T]) -> T {
+pub(crate) fn most<T: PartialOrd + Copy>(values: &[T]) -> T {
     sorted(values)[values.len() - 1]
 }
 

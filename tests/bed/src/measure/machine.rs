@@ -8,7 +8,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     cores: Option<usize>,
     processor: Option<String>,
     memory_gib: Option<f64>,
@@ -16,7 +16,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn look() -> Self {
+    pub(crate) fn look() -> Self {
         Self {
             cores: available_parallelism().ok().map(usize::from),
             processor: after(&read("/proc/cpuinfo"), "model name").map(|text| text.trim_start_matches(": ").to_owned()),
@@ -25,7 +25,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let cores = self.cores.map_or_else(|| "unknown cores".to_owned(), |cores| format!("{cores} cores"));
         let processor = self.processor.as_deref().unwrap_or("processor unknown");
         let memory =
@@ -34,8 +34,25 @@ impl Machine {
     }
 }
 
+/// With more of its time used by others, a machine is not quiet.
+const QUIET: f64 = 0.1;
+
+/// Whether it was quiet: from the part of its time that others used, looked at before and after.
+pub(crate) fn quiet_in_words(busy: &[f64]) -> String {
+    let percent = |busy: &f64| format!("{:.0} %", busy * 100.0);
+    let shares = busy.iter().map(percent).collect::<Vec<_>>().join(" and ");
+    let busiest = busy.iter().copied().fold(0.0, f64::max);
+    match (busy.is_empty(), busiest <= QUIET) {
+        (true, _) => "how busy it was is not known".to_owned(),
+        (false, true) => format!("quiet: others used {shares} of its time before and after"),
+        (false, false) => {
+            format!("**not quiet**: others used {shares} of its time before and after; trust the ratios")
+        }
+    }
+}
+
 /// Which part of all processors' time is being used, by whomever.
-pub(super) async fn busy() -> Option<f64> {
+pub(crate) async fn busy() -> Option<f64> {
     let before = ticks(&read("/proc/stat"))?;
     tokio::time::sleep(LOOK).await;
     let after = ticks(&read("/proc/stat"))?;
@@ -75,6 +92,13 @@ fn gib(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_was_busy_once_was_not_quiet() {
+        assert_eq!(quiet_in_words(&[0.02, 0.1]), "quiet: others used 2 % and 10 % of its time before and after");
+        assert!(quiet_in_words(&[0.11, 0.02]).starts_with("**not quiet**"));
+        assert_eq!(quiet_in_words(&[]), "how busy it was is not known");
+    }
 
     #[test]
     fn the_kernels_files_are_read() {
