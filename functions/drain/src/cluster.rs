@@ -1,7 +1,7 @@
 //! From a cluster's name to a Kubernetes client: EKS' answer, our credentials, one connection.
 
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use spillway_eks::{Cluster, ClusterName, Clusters, DescribeError};
+use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
 use tokio::time::Instant;
 
 use crate::aws::{self, CallError, chain};
@@ -19,7 +19,7 @@ impl Access {
     /// A fresh client. Lambda freezes the process between invocations and a connection may be
     /// cut meanwhile, so none is kept; endpoint and certificate authority are. EKS is asked
     /// until `end`.
-    pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<kube::Client, Failure> {
+    pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
         let cluster = aws::until(end, || self.describe(name)).await??;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;

@@ -12,6 +12,7 @@ use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cluster::Access;
 use crate::decision::{self, Decision, Reason};
+use crate::drain::beside::{self, Claimed};
 use crate::drain::deadline::Window;
 use crate::drain::{self, End};
 use crate::failure::Failure;
@@ -19,7 +20,7 @@ use crate::instance::{self, Instance};
 use crate::interruption::{self, Deadline, Interruption, Notice};
 use crate::kubernetes::ApiError;
 use crate::lifecycle;
-use crate::node::{self, Claim, How, Mark};
+use crate::node::{Claim, How, Mark};
 use crate::receipt::{Ending, Fate, Receipt, StepName};
 use crate::settings::{LifecycleResult, Settings};
 
@@ -112,14 +113,14 @@ impl Spillway {
         receipt.cluster = Some(cluster.to_string());
 
         let mark = mark(interruption);
-        let Some((kubernetes, claim)) = self.claim(&cluster, &instance, &mark, window).await? else {
+        let Some((kubernetes, Claimed { claim, pods })) = self.claim(&cluster, &instance, &mark, window).await? else {
             return self.no_node(interruption, &instance, cluster, invocation, receipt).await;
         };
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, clock.now());
         tell_claim(&claim, interruption);
 
-        let report = drain::drain(&kubernetes, &claim.node, window, self.hold(interruption))
+        let report = drain::drain(&kubernetes, &claim.node, pods, window, self.hold(interruption))
             .await
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
         receipt.step(StepName::Drained, clock.now());
@@ -159,12 +160,12 @@ impl Spillway {
         instance: &Instance,
         mark: &Mark,
         window: Window,
-    ) -> Result<Option<(kube::Client, Claim)>, Failure> {
+    ) -> Result<Option<(kube::Client, Claimed)>, Failure> {
         let mut backoff = Backoff::new();
         loop {
-            let kubernetes = self.access.connect(cluster, window.end).await?;
-            let error = match node::claim(&kube::Api::all(kubernetes.clone()), instance, mark).await {
-                Ok(claim) => return Ok(claim.map(|claim| (kubernetes, claim))),
+            let connection = self.access.connect(cluster, window.end).await?;
+            let error = match beside::claim_and_list(&connection, instance, mark).await {
+                Ok(claimed) => return Ok(claimed.map(|claimed| (connection.client, claimed))),
                 Err(error) => error,
             };
             if matches!(error, ApiError::NoConnection(_)) {

@@ -77,6 +77,11 @@ pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, mark: &Mark) -
     Ok(how.map(|how| Claim { node: name, how }))
 }
 
+/// What the instance's node is most likely called.
+pub(crate) fn likely_name(instance: &Instance) -> String {
+    guesses(instance).swap_remove(0)
+}
+
 /// The names that EKS gives nodes, most common first: the private DNS name; the bare instance
 /// id; the instance id with the DNS name's domain (resource-based naming).
 fn guesses(instance: &Instance) -> Vec<String> {

@@ -7,6 +7,7 @@
 //! A client lives for one invocation: Lambda freezes the process in between, and a connection
 //! that was cut meanwhile fails only when it is used.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use tower::Layer as _;
 
 use crate::bearer::{Bearer, Signer};
 use crate::cluster::Cluster;
+use crate::first_request::{FirstRequest, Watched};
 
 /// A handshake takes two round trips; five seconds are plenty across the world and still
 /// leave most of a two-minute notice.
@@ -53,8 +55,23 @@ pub enum ConnectError {
     },
 }
 
+/// A client, and word of its first request.
+#[derive(Clone)]
+pub struct Connection {
+    /// Makes the requests.
+    pub client: kube::Client,
+    /// The first of them.
+    pub first_request: FirstRequest,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("first_request", &self.first_request).finish_non_exhaustive()
+    }
+}
+
 /// A client for `cluster` that signs its tokens with `credentials`. No request is made yet.
-pub fn connect(cluster: &Cluster, region: &str, credentials: Credentials) -> Result<kube::Client, ConnectError> {
+pub fn connect(cluster: &Cluster, region: &str, credentials: Credentials) -> Result<Connection, ConnectError> {
     let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
         cluster: cluster.name.to_string(),
         endpoint: cluster.endpoint.clone(),
@@ -77,9 +94,10 @@ pub fn connect(cluster: &Cluster, region: &str, credentials: Credentials) -> Res
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .build(https);
+    let (connection, first_request) = Watched::new(connection);
     let signer = Signer::new(cluster.name.clone(), region.to_owned(), credentials);
     let service = BaseUriLayer::new(endpoint).layer(Bearer::new(connection, Arc::new(signer)));
-    Ok(kube::Client::new(service, "default"))
+    Ok(Connection { client: kube::Client::new(service, "default"), first_request })
 }
 
 fn tls(cluster: &Cluster) -> Result<rustls::ClientConfig, ConnectError> {
@@ -128,7 +146,7 @@ mod tests {
     use super::*;
     use crate::cluster::ClusterName;
 
-    fn attempt(endpoint: &str, ca: &[u8]) -> Result<kube::Client, ConnectError> {
+    fn attempt(endpoint: &str, ca: &[u8]) -> Result<Connection, ConnectError> {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
         connect(&cluster, "us-east-1", Credentials::new("a", "b", None, None, "test"))
     }

@@ -7,11 +7,14 @@
 //! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
 //! * `bearer`: puts a fresh token on every request
 //! * `client`: the connection, and which errors mean that it was never made
+//! * `first_request`: when the first request has its connection
 
 mod bearer;
 mod client;
 mod cluster;
+mod first_request;
 pub mod token;
 
-pub use client::{ConnectError, connect, is_connection_failure};
+pub use client::{ConnectError, Connection, connect, is_connection_failure};
 pub use cluster::{Cluster, ClusterName, Clusters, DescribeError};
+pub use first_request::FirstRequest;

@@ -63,6 +63,24 @@ async fn the_claim_comes_first_then_the_list_then_the_evictions_over_one_connect
 }
 
 #[tokio::test]
+async fn the_list_is_on_its_way_before_the_claim_is_answered() {
+    let mut stage = Stage::set("beside").await;
+    stage.deploy("web", 1, PodShape::default()).await;
+    let round_trip = Duration::from_millis(400);
+    let proxy = stage.through_proxy().await;
+    proxy.set_round_trip(round_trip);
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    assert!(outcome.result.is_ok(), "{outcome:#?}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let (claim, list) = (&requests[0], &requests[1]);
+    assert_eq!((claim.verb.as_str(), list.verb.as_str()), ("patch", "list"), "{requests:?}");
+    let answer_arrives = claim.done.expect("it was answered") + round_trip / 2;
+    assert!(list.received < answer_arrives, "{requests:?}");
+}
+
+#[tokio::test]
 async fn what_must_stay_stays_and_critical_pods_leave_last() {
     let mut stage = Stage::set("kinds").await;
     let client = stage.world.admin();

@@ -5,14 +5,16 @@
 //! * `progress`: what is to be asked next, and what became of each pod (pure)
 //! * `evict`: telling one pod to leave, and the meaning of the answer
 //! * `watch`: the node's pods, without a gap
+//! * `beside`: their list, asked for beside the claim
 //!
 //! This file ties them together and decides nothing itself.
 
+pub(crate) mod beside;
 pub(crate) mod deadline;
 pub(crate) mod evict;
 pub(crate) mod plan;
 pub(crate) mod progress;
-mod watch;
+pub(crate) mod watch;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,14 +57,19 @@ pub(crate) enum End {
 }
 
 /// Drains the node until it is empty or the window ends, or until `stop` is there, which says
-/// that the instance need not wait any more. Fails only if its pods cannot be listed.
+/// that the instance need not wait any more. Its pods are listed unless they have been, beside
+/// the claim; it fails only if they cannot be.
 pub(crate) async fn drain(
     client: &Client,
     node: &str,
+    listed: Option<Listed>,
     window: Window,
     stop: impl Future<Output = ()>,
 ) -> Result<Report, ApiError> {
-    let listed = list(client, node, window).await?;
+    let listed = match listed {
+        Some(listed) => listed,
+        None => list(client, node, window).await?,
+    };
     let mut progress = Progress::new(&listed.pods, window, Instant::now());
     // It goes on from the list's version, so that nothing is missed until it begins.
     let mut watch = None;
