@@ -1,19 +1,42 @@
 //! What was wanted, and whether it came true. A count is judged by its worst run, a time by the
-//! median of ratios or differences within a run.
+//! median of ratios or differences within a run: where that median is uncertain and the limit lies
+//! in its interval, nothing is claimed.
 
 use std::fmt::Display;
 
 use super::drain::Drain;
-use super::results::{Results, Round};
-use super::statistics::{least, median, most};
+use super::results::{Results, Round, Turn};
 use super::{FAR, PODS};
+use crate::measure::statistics::{least, median, median_interval, most};
 
 #[derive(Debug)]
 pub(super) struct Goal {
     pub(super) what: String,
     pub(super) wanted: String,
     pub(super) found: String,
-    pub(super) met: bool,
+    pub(super) verdict: Verdict,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Met,
+    NotMet,
+    /// More runs, or a quieter machine, might say.
+    Undecided,
+}
+
+impl Verdict {
+    fn of(met: bool) -> Self {
+        if met { Self::Met } else { Self::NotMet }
+    }
+
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "**not met**",
+            Self::Undecided => "**undecided**",
+        }
+    }
 }
 
 /// The claim, then the list, then the first eviction.
@@ -43,7 +66,7 @@ fn counts(drains: &[&Drain]) -> Vec<Goal> {
             what: "the first requests to the API server".to_owned(),
             wanted: "claim, list, eviction".to_owned(),
             found: other.map_or_else(|| "claim, list, eviction".to_owned(), |opening| opening.join(", ")),
-            met: other.is_none(),
+            verdict: Verdict::of(other.is_none()),
         },
         requests(drains),
         exactly("TCP connections to the API server", 1, drains, |drain| drain.connections),
@@ -58,16 +81,20 @@ fn times(results: &Results) -> Vec<Goal> {
     let mut goals = vec![Goal {
         what: format!("what {far_ms} ms of round trip add from notice to last eviction"),
         wanted: format!("at most {ROUND_TRIPS} × {far_ms} = {most_ms:.0} ms"),
-        found: format!("{:.0} ms ({:.0} to {:.0})", median(&cost), least(&cost), most(&cost)),
-        met: median(&cost) <= most_ms,
+        found: format!("{} ms", with_interval(&cost, 0)),
+        verdict: at_most(most_ms, &cost),
     }];
     for (turns, how_far) in [
         (results.rounds.iter().map(|round| &round.near).collect::<Vec<_>>(), "no delay".to_owned()),
         (results.rounds.iter().map(|round| &round.far).collect(), format!("+{far_ms} ms")),
     ] {
-        let what = |from: &str| format!("from the {from} to the last eviction, against the floor, {how_far}");
-        goals.push(ratio(what("claim"), TIMES_THE_FLOOR, &of_all(&turns, |turn| turn.claim_against_floor())));
-        goals.push(ratio(what("notice"), TIMES_THE_FLOOR, &of_all(&turns, |turn| turn.notice_against_floor())));
+        let mut row = |from: &str, floor: &str, value: fn(&Turn) -> f64| {
+            let what = format!("from the {from} to the last eviction, against the floor {floor}, {how_far}");
+            goals.push(ratio(what, TIMES_THE_FLOOR, &of_all(&turns, |turn| value(turn))));
+        };
+        row("claim", "from its first request", Turn::claim_against_requests);
+        row("notice", "from its connecting", Turn::notice_against_connection);
+        row("notice", "from its first request", Turn::notice_against_requests);
     }
     let colds = of_all(&results.claims, |claims| claims.cold.as_secs_f64() / claims.warm.as_secs_f64());
     goals.push(ratio(format!("cold: start to claim, against warm: notice to claim, +{far_ms} ms"), TIMES_WARM, &colds));
@@ -82,13 +109,13 @@ fn sizes(results: &Results, drains: &[&Drain]) -> Vec<Goal> {
             what: "the package, zipped".to_owned(),
             wanted: format!("at most {ZIPPED_MB} MB"),
             found: format!("{zipped:.2} MB"),
-            met: zipped <= ZIPPED_MB,
+            verdict: Verdict::of(zipped <= ZIPPED_MB),
         },
         Goal {
             what: format!("peak memory of a drain of {PODS} pods"),
             wanted: format!("at most {PEAK_MIB} MiB"),
             found: format!("{peak:.1} MiB"),
-            met: peak <= PEAK_MIB,
+            verdict: Verdict::of(peak <= PEAK_MIB),
         },
     ]
 }
@@ -100,8 +127,8 @@ fn exactly<N: PartialOrd + Copy + Display>(
     count: impl Fn(&Drain) -> N,
 ) -> Goal {
     let counts: Vec<N> = drains.iter().map(|drain| count(drain)).collect();
-    let met = counts.iter().all(|count| *count == wanted);
-    Goal { what: what.to_owned(), wanted: wanted.to_string(), found: spread(&counts), met }
+    let verdict = Verdict::of(counts.iter().all(|count| *count == wanted));
+    Goal { what: what.to_owned(), wanted: wanted.to_string(), found: spread(&counts), verdict }
 }
 
 /// With the watches among them: an API server without processor time to spare ends a watch as
@@ -114,13 +141,38 @@ fn requests(drains: &[&Drain]) -> Goal {
         what: format!("requests for a node of {PODS} pods"),
         wanted: format!("at most {limit}"),
         found: format!("{}, of them watches: {}", spread(&requests), spread(&watches)),
-        met: most(&requests) <= limit,
+        verdict: Verdict::of(most(&requests) <= limit),
     }
 }
 
 fn ratio(what: String, limit: f64, ratios: &[f64]) -> Goal {
-    let found = format!("{:.2} ({:.2} to {:.2})", median(ratios), least(ratios), most(ratios));
-    Goal { what, wanted: format!("at most {limit} ×"), found, met: median(ratios) <= limit }
+    Goal {
+        what,
+        wanted: format!("at most {limit} ×"),
+        found: with_interval(ratios, 2),
+        verdict: at_most(limit, ratios),
+    }
+}
+
+/// By the interval in which the median lies with 95 % confidence.
+fn at_most(limit: f64, values: &[f64]) -> Verdict {
+    let (low, high) = median_interval(values);
+    match (low <= limit, high <= limit) {
+        (_, true) => Verdict::Met,
+        (false, _) => Verdict::NotMet,
+        (true, false) => Verdict::Undecided,
+    }
+}
+
+/// The median, where it lies, and the least and the most.
+fn with_interval(values: &[f64], digits: usize) -> String {
+    let (low, high) = median_interval(values);
+    format!(
+        "{:.digits$}, surely {low:.digits$} to {high:.digits$} ({:.digits$} to {:.digits$})",
+        median(values),
+        least(values),
+        most(values)
+    )
 }
 
 /// One number if all are equal.
@@ -148,11 +200,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_decides_on_a_ratio_and_the_spread_is_shown() {
-        let goal = ratio("it".to_owned(), 1.25, &[2.0, 1.25, 0.5]);
-        assert!(goal.met);
-        assert_eq!(goal.found, "1.25 (0.50 to 2.00)");
-        assert!(!ratio("it".to_owned(), 1.25, &[1.26, 1.26, 0.5]).met);
+    fn a_limit_within_the_medians_interval_decides_nothing() {
+        let verdict = |values: &[f64]| ratio("it".to_owned(), 1.25, values).verdict;
+        assert_eq!(verdict(&[1.0; 15]), Verdict::Met);
+        assert_eq!(verdict(&[1.3; 15]), Verdict::NotMet);
+        let spread: Vec<f64> = (0..15).map(|i| 1.0 + f64::from(i) * 0.04).collect();
+        assert_eq!(verdict(&spread), Verdict::Undecided, "its median is 1.28, surely 1.16 to 1.40");
+        assert_eq!(verdict(&[1.0, 1.0]), Verdict::Met, "with few runs the interval is all of them");
+        assert_eq!(verdict(&[1.0, 2.0]), Verdict::Undecided);
+    }
+
+    #[test]
+    fn the_median_its_interval_and_the_spread_are_shown() {
+        assert_eq!(ratio("it".to_owned(), 1.25, &[2.0, 1.25, 0.5]).found, "1.25, surely 0.50 to 2.00 (0.50 to 2.00)");
     }
 
     #[test]

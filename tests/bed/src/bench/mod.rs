@@ -31,8 +31,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::error::BedError;
+use crate::measure::build;
 use crate::measure::machine::{self, Machine};
-use crate::measure::{build, statistics};
 use drain::Drain;
 use field::Field;
 pub use programs::Named;

@@ -11,8 +11,8 @@ use super::machine::{self, Machine};
 use super::programs::Programs;
 use super::results::{Results, Turn};
 use super::starts::Starts;
-use super::statistics::{least, median, most};
 use super::{FAR, PODS};
+use crate::measure::statistics::{least, median, most};
 
 pub(super) fn page(results: &Results, programs: &Programs, machine: &Machine) -> String {
     let parts = [head(results, programs, machine), goals_table(results), drains(results), start(results), how()];
@@ -40,7 +40,7 @@ fn head(results: &Results, programs: &Programs, machine: &Machine) -> String {
 fn goals_table(results: &Results) -> String {
     let mut text = "## What was wanted\n\n| | wanted | found | |\n| --- | --- | --- | --- |\n".to_owned();
     for goal in goals(results) {
-        let verdict = if goal.met { "met" } else { "**not met**" };
+        let verdict = goal.verdict.in_words();
         let _ = writeln!(text, "| {} | {} | {} | {verdict} |", goal.what, goal.wanted, goal.found);
     }
     text
@@ -115,7 +115,10 @@ fn how() -> String {
         \n\
         Requests and their times come from the API server's audit log, calls from the AWS side's journal, connections\n\
         and TLS handshakes from the proxy, memory from the kernel (`VmHWM`). Counts are of the drains of {PODS} pods,\n\
-        and the worst run decides. A ratio or a difference is taken within a run, and its median decides.\n"
+        and the worst run decides. A ratio or a difference is taken within a run, and its median decides, by the\n\
+        interval in which it lies with 95 % confidence (*surely*; the sign test's): a limit within it is *undecided*.\n\
+        *From its first request*, the floor is spared what every drain must do: ask EC2 and connect. *From its\n\
+        connecting* compares like with like.\n"
     )
 }
 

@@ -1,10 +1,36 @@
-//! The middle of many runs, and how far they spread.
+//! The middle of many runs, how sure it is, and how far they spread.
 
 /// The middle of an odd number of values; the lower of the two middles of an even one. It is one of
 /// the values, so that a count stays a count.
 pub(crate) fn median<T: PartialOrd + Copy>(values: &[T]) -> T {
     let sorted = sorted(values);
     sorted[(sorted.len() - 1) / 2]
+}
+
+/// The values between which the median of many more runs would lie, with 95 % confidence, whatever
+/// their distribution: a run is above it or below it like a coin (the sign test). All values, if
+/// there are too few to say more.
+pub(crate) fn median_interval(values: &[f64]) -> (f64, f64) {
+    const EACH_SIDE: f64 = 0.025;
+    let sorted = sorted(values);
+    let runs = sorted.len();
+    // How likely it is that exactly so many runs, and at most so many, are below the median.
+    let mut exactly = 0.5_f64.powi(i32::try_from(runs).unwrap_or(i32::MAX));
+    let mut at_most = 0.0;
+    let mut rank = 0;
+    for below in 0..runs {
+        at_most += exactly;
+        if at_most > EACH_SIDE {
+            break;
+        }
+        rank = below;
+        exactly *= to_f64(runs - below) / to_f64(below + 1);
+    }
+    (sorted[rank], sorted[runs - 1 - rank])
+}
+
+fn to_f64(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::MAX, f64::from)
 }
 
 pub(crate) fn least<T: PartialOrd + Copy>(values: &[T]) -> T {
@@ -32,5 +58,14 @@ mod tests {
         assert_eq!(median(&[4, 1, 3, 2]), 2);
         assert_eq!(median(&[7]), 7);
         assert_eq!((least(&[3, 1, 2]), most(&[3, 1, 2])), (1, 3));
+    }
+
+    #[test]
+    fn the_medians_interval_narrows_with_more_runs() {
+        let runs = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(median_interval(&runs(5)), (1.0, 5.0), "too few to say more");
+        // The tables of the sign test: the 4th of 15 from either end, the 14th of 40.
+        assert_eq!(median_interval(&runs(15)), (4.0, 12.0));
+        assert_eq!(median_interval(&runs(40)), (14.0, 27.0));
     }
 }
