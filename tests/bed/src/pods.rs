@@ -27,6 +27,7 @@ pub struct PodShape {
     grace_s: Option<u32>,
     priority_class: Option<String>,
     node: Option<String>,
+    more: Vec<Value>,
 }
 
 impl PodShape {
@@ -69,13 +70,20 @@ impl PodShape {
         self
     }
 
+    /// Whatever else `metadata` and `spec` say, laid over the rest.
+    #[must_use]
+    pub fn with(mut self, more: Value) -> Self {
+        self.more.push(more);
+        self
+    }
+
     fn timed(mut self, annotation: &str, time: Duration) -> Self {
         self.annotations.insert(annotation.to_owned(), format!("{}s", time.as_secs_f64()));
         self
     }
 
     fn template(&self, app: &str) -> Value {
-        let Self { annotations, grace_s, priority_class, node } = self;
+        let Self { annotations, grace_s, priority_class, node, more } = self;
         let mut spec = json!({"containers": [{"name": "main", "image": "example.test/main"}]});
         if let Some(seconds) = grace_s {
             spec["terminationGracePeriodSeconds"] = json!(seconds);
@@ -86,7 +94,23 @@ impl PodShape {
         if let Some(name) = node {
             spec["nodeSelector"] = json!({"kubernetes.io/hostname": name});
         }
-        json!({"metadata": {"labels": {"app": app}, "annotations": annotations}, "spec": spec})
+        let mut template = json!({"metadata": {"labels": {"app": app}, "annotations": annotations}, "spec": spec});
+        for more in more {
+            lay_over(&mut template, more);
+        }
+        template
+    }
+}
+
+/// An object's fields one by one, anything else whole.
+fn lay_over(base: &mut Value, more: &Value) {
+    match (base, more) {
+        (Value::Object(base), Value::Object(more)) => {
+            for (key, value) in more {
+                lay_over(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, more) => *base = more.clone(),
     }
 }
 
@@ -195,6 +219,22 @@ pub async fn until_gone(client: &Client, pod: &Pod) -> Result<(), BedError> {
     until(&pods, &own, &what, WAIT, |pods: &Objects<Pod>| {
         let there = pods.values().any(|other| other.uid() == pod.uid());
         if there { Err("it is still there".to_owned()) } else { Ok(()) }
+    })
+    .await
+}
+
+/// Waits until this very pod is as wanted; `wanted` says what it sees while it is not.
+pub async fn until_pod(
+    client: &Client,
+    pod: &Pod,
+    what: &str,
+    wanted: impl Fn(&Pod) -> Result<(), String>,
+) -> Result<(), BedError> {
+    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+    let own = WatchParams::default().fields(&format!("metadata.name={name}"));
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    until(&pods, &own, &format!("pod {namespace}/{name} {what}"), WAIT, |pods: &Objects<Pod>| {
+        wanted(pods.values().find(|other| other.uid() == pod.uid()).ok_or("it has gone")?)
     })
     .await
 }
