@@ -16,7 +16,7 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed bench test build lint ci clean bed-setup venv control-plane programs tests
+.PHONY: help demo bed bench peers test build lint ci clean bed-setup venv control-plane programs tests
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -36,6 +36,12 @@ bench: ## how fast and how small: a table, from the release build
 	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "what it is measured against" \
 		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
+
+peers: ## beside `kubectl drain`, in turn, in one cluster: a table, from the release build
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers $(if $(RUNS),--runs $(RUNS))
 
 ##@ Work on it
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes

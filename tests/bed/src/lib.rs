@@ -9,7 +9,7 @@
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server,
 //!   [`audit`] counts what it asked;
 //! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
-//! * [`bench`] measures the function, over what `measure` has for it;
+//! * [`bench`] measures the function, [`peers`] sets it beside others, both over `measure`;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
 //!   `control_plane`, `cloud`, `certs`, `processes`, `setup`; [`guard`] ties a process to its parent.
 
@@ -27,6 +27,7 @@ pub mod lambda;
 pub mod life_like;
 mod measure;
 pub mod nodes;
+pub mod peers;
 pub mod play;
 pub mod pods;
 mod processes;

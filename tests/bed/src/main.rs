@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use spillway_bed::demo::{self, DemoOptions};
 use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, bench, guard, play};
+use spillway_bed::{WorldOptions, bench, guard, peers, play};
 
 /// A real control plane and an AWS side on this machine, for a person or a test.
 #[derive(Debug, Parser)]
@@ -45,6 +45,8 @@ enum Command {
     },
     /// Measures how fast and how small the function is, and writes docs/bench.md.
     Bench(bench::Options),
+    /// Measures it beside `kubectl drain`, and writes docs/peers.md.
+    Peers(peers::Options),
     /// Becomes a command that dies with its parent.
     #[command(hide = true)]
     Guard {
@@ -66,6 +68,7 @@ async fn main() -> ExitCode {
         Command::Play => play::run().await,
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,
         Command::Bench(options) => bench::run(options).await,
+        Command::Peers(options) => peers::run(options).await,
         Command::Guard { parent, command } => {
             eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));
             ExitCode::FAILURE

@@ -166,6 +166,15 @@ pub fn budget(namespace: &str, name: &str, min_available: u32) -> PodDisruptionB
     }))
 }
 
+/// For the pods of the workload of this name: one of them may be away at a time.
+#[must_use]
+pub fn budget_of_one_away(namespace: &str, name: &str) -> PodDisruptionBudget {
+    made(json!({
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
+    }))
+}
+
 pub async fn create_namespace(client: &Client, name: &str) -> Result<(), BedError> {
     let namespace: Namespace = made(json!({"metadata": {"name": name}}));
     let creating = BedError::kubernetes(format!("create namespace {name}"));

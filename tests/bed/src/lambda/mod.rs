@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use crate::aws::{Aws, Credentials};
 use crate::error::BedError;
-use crate::measure::usage;
+use crate::measure::usage::Usage;
 use crate::world::World;
 
 use environment::Environment;
@@ -197,13 +197,12 @@ impl Lambda {
 
     /// The most memory that any living process has had in use at a time, in bytes.
     pub fn peak_memory(&self) -> io::Result<u64> {
-        let peaks = self.process_ids().into_iter().map(usage::peak_memory);
-        peaks.collect::<io::Result<Vec<_>>>().map(|peaks| peaks.into_iter().max().unwrap_or(0))
+        Ok(self.usage()?.iter().map(|usage| usage.peak_memory).max().unwrap_or(0))
     }
 
-    /// The processor time that all living processes have used together.
-    pub fn processor_time(&self) -> io::Result<Duration> {
-        self.process_ids().into_iter().map(usage::processor_time).sum()
+    /// What each living process has used so far.
+    pub(crate) fn usage(&self) -> io::Result<Vec<Usage>> {
+        self.process_ids().into_iter().map(Usage::of).collect()
     }
 
     /// One attempt: in an idle environment if there is one, else after a cold start.
@@ -249,7 +248,7 @@ impl Function {
 }
 
 /// Random enough for ids: the standard library seeds its hash maps from the system.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(())
 }
 

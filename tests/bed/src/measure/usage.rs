@@ -7,22 +7,29 @@ use std::time::Duration;
 /// A tick of the kernel's counts of processor time: `USER_HZ` is 100 in Linux's interface for programs.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The most memory a process has had in use at a time, in bytes.
-pub(crate) fn peak_memory(id: u32) -> io::Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB")?.trim().parse::<u64>().ok())
-        .map(|kib| kib * 1024)
-        .ok_or_else(|| io::Error::other(format!("process {id} has no VmHWM")))
+/// What one process has used so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Its own, and the kernel's for it.
+    pub(crate) processor_time: Duration,
+    /// The most memory it has had in use at a time, in bytes.
+    pub(crate) peak_memory: u64,
 }
 
-/// The processor time that a process has used, its own and the kernel's for it.
-pub(crate) fn processor_time(id: u32) -> io::Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-    ticks(&stat)
-        .map(|ticks| TICK * ticks)
-        .ok_or_else(|| io::Error::other(format!("process {id} has no times in {stat:?}")))
+impl Usage {
+    pub(crate) fn of(id: u32) -> io::Result<Self> {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{id}/{file}"));
+        let lacks = |what: &str| io::Error::other(format!("process {id} has no {what}"));
+        let ticks = ticks(&read("stat")?).ok_or_else(|| lacks("times"))?;
+        let peak_memory = peak_memory(&read("status")?).ok_or_else(|| lacks("VmHWM"))?;
+        Ok(Self { processor_time: TICK * ticks, peak_memory })
+    }
+}
+
+/// From the kernel's `VmHWM:     18944 kB`.
+fn peak_memory(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// From `id (name) state parent …`: user and system time are the 14th and 15th. The name may hold
@@ -44,7 +51,6 @@ mod tests {
 
     #[test]
     fn this_very_process_can_be_read() {
-        assert!(peak_memory(std::process::id()).expect("it is in /proc") > 0);
-        processor_time(std::process::id()).expect("it is in /proc");
+        assert!(Usage::of(std::process::id()).expect("it is in /proc").peak_memory > 0);
     }
 }

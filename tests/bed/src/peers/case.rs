@@ -1,0 +1,74 @@
+//! What is drained, and by whom: every case and every tool.
+
+use clap::ValueEnum;
+
+/// The nodes that go at once, and what is on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Case {
+    #[value(name = "1x20")]
+    SmallNode,
+    #[value(name = "1x110")]
+    FullNode,
+    #[value(name = "10x20")]
+    TenNodes,
+    #[value(name = "50x20")]
+    FiftyNodes,
+    /// A `PodDisruptionBudget` lets one pod go at a time.
+    #[value(name = "budget")]
+    Budget,
+}
+
+impl Case {
+    pub(super) fn nodes(self) -> usize {
+        match self {
+            Self::SmallNode | Self::FullNode | Self::Budget => 1,
+            Self::TenNodes => 10,
+            Self::FiftyNodes => 50,
+        }
+    }
+
+    /// On each node.
+    pub(super) fn pods(self) -> usize {
+        match self {
+            Self::FullNode => 110,
+            Self::SmallNode | Self::TenNodes | Self::FiftyNodes | Self::Budget => 20,
+        }
+    }
+
+    /// Given that the shortest case is run so often. The others take a peer minutes.
+    pub(super) fn runs(self, of_the_shortest: usize) -> usize {
+        match self {
+            Self::SmallNode => of_the_shortest,
+            Self::FullNode => of_the_shortest.div_ceil(2),
+            Self::TenNodes | Self::FiftyNodes | Self::Budget => 1,
+        }
+    }
+
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::SmallNode => "1 node × 20 pods",
+            Self::FullNode => "1 node × 110 pods",
+            Self::TenNodes => "10 nodes × 20 pods",
+            Self::FiftyNodes => "50 nodes × 20 pods",
+            Self::Budget => "1 node × 20 pods behind `maxUnavailable: 1`",
+        }
+    }
+}
+
+/// Who drains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Spillway,
+    Kubectl,
+}
+
+impl Tool {
+    pub(super) const ALL: [Self; 2] = [Self::Spillway, Self::Kubectl];
+
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::Spillway => "Spillway",
+            Self::Kubectl => "`kubectl drain`",
+        }
+    }
+}

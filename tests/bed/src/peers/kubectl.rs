@@ -1,0 +1,67 @@
+//! `kubectl drain`, as people run it: one process, all nodes as its arguments.
+
+use std::fs::File;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::process::{Child, Command};
+use tokio::time::interval;
+
+use super::field::{Field, NAMESPACE, Scene};
+use super::figures::Drained;
+use super::until_evicted;
+use crate::audit::AuditLog;
+use crate::error::BedError;
+use crate::measure::usage::Usage;
+
+/// A process that has ended tells no more what it used, so it is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+pub(super) async fn drain(field: &Field, scene: &Scene) -> Result<Drained, BedError> {
+    let world = &field.world;
+    let token = field.token(&scene.name).await?;
+    let log = world.logs.join(format!("{}-kubectl.log", scene.name));
+    let output = File::create(&log).map_err(BedError::io(format!("create {}", log.display())))?;
+    let errors = output.try_clone().map_err(BedError::io("share a log"))?;
+
+    let begin = Timestamp::now();
+    let mut child = Command::new(&world.kubectl)
+        .arg("drain")
+        .args(scene.nodes.iter().map(|node| &node.name))
+        .args(["--ignore-daemonsets", "--delete-emptydir-data", "--force"])
+        .arg(format!("--server={}", field.proxy.url()))
+        .arg(format!("--certificate-authority={}", world.ca.display()))
+        .arg(format!("--token={token}"))
+        .env_clear()
+        .env("HOME", field.home.path())
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(BedError::io("start kubectl"))?;
+    let (status, usage) = until_ended(&mut child).await.map_err(BedError::io("wait for kubectl"))?;
+    let end = Timestamp::now();
+
+    if !status.success() {
+        let seen = std::fs::read_to_string(&log).unwrap_or_default();
+        return Err(BedError::NotMeasured { wanted: "kubectl drain".to_owned(), seen: format!("{status}: {seen}") });
+    }
+    let user = format!("system:serviceaccount:{NAMESPACE}:{}", scene.name);
+    let requests = until_evicted(AuditLog::of_user(&world.audit_log, &user), begin, scene).await?;
+    Ok(Drained { begin, end: Some(end), requests, usage: vec![usage] })
+}
+
+async fn until_ended(child: &mut Child) -> io::Result<(ExitStatus, Usage)> {
+    let id = child.id().expect("nobody has waited for it yet");
+    let mut look = interval(LOOK_EVERY);
+    let mut usage = Usage::default();
+    loop {
+        tokio::select! {
+            status = child.wait() => return status.map(|status| (status, usage)),
+            _ = look.tick() => usage = Usage::of(id).unwrap_or(usage),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `spillway-bed peers`: Spillway beside `kubectl drain`, in turn, in one world.
+//!
+//! # Layout
+//! * this file: what is measured, in which order;
+//! * `case`: what is drained, and by whom;
+//! * `field`: a world, its nodes and pods, and the rights of a peer;
+//! * `spillway`, `kubectl`: one drain by each;
+//! * `figures`, `goals`: what a drain came to, and whether it is what was wanted (pure);
+//! * `page`: the page that is printed and kept;
+//! * [`crate::measure`] has what it shares with `bench`.
+
+mod case;
+mod field;
+mod figures;
+mod goals;
+mod kubectl;
+mod page;
+mod spillway;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ValueEnum as _;
+use jiff::Timestamp;
+
+use crate::audit::{AuditLog, Request};
+use crate::error::BedError;
+use crate::lambda::LambdaOptions;
+use crate::measure::machine::{self, Machine};
+use case::{Case, Tool};
+use field::{Field, Scene};
+use figures::{Figures, evicted};
+
+/// The round trips that are added on the way to the API server.
+const NEAR: Duration = Duration::ZERO;
+const FAR: Duration = Duration::from_millis(20);
+/// The API server writes a request down when it has answered it.
+const WRITTEN_DOWN: Duration = Duration::from_secs(10);
+
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// How often everybody drains the smallest case; the larger ones less often.
+    #[arg(long, default_value = "5")]
+    runs: NonZeroUsize,
+    /// Each case once, far away, without the one that takes the peers minutes: a look, no result.
+    #[arg(long)]
+    quick: bool,
+    /// Only this case; may be given more than once.
+    #[arg(long = "case", value_enum)]
+    cases: Vec<Case>,
+    /// Where the page is kept; docs/peers.md of this repository when absent and everything is measured.
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+/// What came of all runs.
+#[derive(Debug)]
+struct Results {
+    /// Which part of the machine's time others used, before and after; empty when that is not known.
+    busy: Vec<f64>,
+    runs: Vec<Run>,
+    /// What was to be measured and was not, with the reason.
+    unmeasured: Vec<String>,
+}
+
+/// One drain of one case by one tool.
+#[derive(Debug)]
+struct Run {
+    case: Case,
+    distance: Duration,
+    /// Those of one round follow one another.
+    round: usize,
+    tool: Tool,
+    figures: Figures,
+}
+
+/// Measures, prints the page and keeps it. A goal that is not met is no error: it is a result.
+pub async fn run(options: Options) -> ExitCode {
+    match page(&options).await {
+        Ok(page) => {
+            println!("{page}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("cannot measure: {}", error.story());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn page(options: &Options) -> Result<String, BedError> {
+    let machine = Machine::look();
+    // Before anything of ours runs.
+    let busy_before = machine::busy().await;
+    say("starting the world");
+    let mut field = Field::set().await?;
+    let mut results = Results { busy: Vec::new(), runs: Vec::new(), unmeasured: Vec::new() };
+    for (case, distance, round) in rounds(options) {
+        for tool in in_turn(round) {
+            let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
+            say(&what);
+            match drain(&mut field, case, distance, tool).await {
+                Ok(figures) => results.runs.push(Run { case, distance, round, tool, figures }),
+                Err(error) => {
+                    field.world.keep_logs();
+                    say(&error.story());
+                    results.unmeasured.push(format!("{what}: {}", error.story()));
+                }
+            }
+            field.clear().await?;
+        }
+    }
+    drop(field);
+    results.busy = [busy_before, machine::busy().await].into_iter().flatten().collect();
+
+    let page = page::page(&results, &machine, &LambdaOptions::default().binary);
+    if let Some(path) = kept_in(options) {
+        std::fs::write(&path, &page).map_err(BedError::io(format!("write {}", path.display())))?;
+    }
+    Ok(page)
+}
+
+/// Every case, at every distance, as often as wanted.
+fn rounds(options: &Options) -> Vec<(Case, Duration, usize)> {
+    let is_wanted = |case: &Case| match (options.cases.is_empty(), options.quick) {
+        (false, _) => options.cases.contains(case),
+        (true, quick) => !(quick && *case == Case::FiftyNodes),
+    };
+    let distances: &[Duration] = if options.quick { &[FAR] } else { &[NEAR, FAR] };
+    let of_the_shortest = if options.quick { 1 } else { options.runs.get() };
+    let mut rounds = Vec::new();
+    for case in Case::value_variants().iter().filter(|case| is_wanted(case)) {
+        for distance in distances {
+            rounds.extend((0..case.runs(of_the_shortest)).map(|round| (*case, *distance, round)));
+        }
+    }
+    rounds
+}
+
+/// Who comes first changes, so that nobody always finds the machine as the same other has left it.
+fn in_turn(round: usize) -> Vec<Tool> {
+    let mut tools = Tool::ALL.to_vec();
+    let all = tools.len();
+    tools.rotate_left(round % all);
+    tools
+}
+
+/// A part of the measurements is no page for the documents.
+fn kept_in(options: &Options) -> Option<PathBuf> {
+    let everything = options.cases.is_empty() && !options.quick;
+    options.page.clone().or_else(|| everything.then(|| crate::setup::own_file("../../docs/peers.md")))
+}
+
+async fn drain(field: &mut Field, case: Case, distance: Duration, tool: Tool) -> Result<Figures, BedError> {
+    let scene = field.scene(case).await?;
+    field.proxy.set_round_trip(distance);
+    let drained = match tool {
+        Tool::Spillway => spillway::drain(field, &scene).await?,
+        Tool::Kubectl => kubectl::drain(field, &scene).await?,
+    };
+    Ok(Figures::of(&drained, scene.nodes.len(), scene.pods))
+}
+
+/// What a tool has asked since, once all its evictions are written down.
+async fn until_evicted(mut audit: AuditLog, begin: Timestamp, scene: &Scene) -> Result<Vec<Request>, BedError> {
+    let all = |requests: &[Request]| evicted(requests) >= scene.pods;
+    let mut requests = audit.wait_until("all evictions in the audit log", WRITTEN_DOWN, all).await?;
+    requests.retain(|request| request.received >= begin);
+    Ok(requests)
+}
+
+fn how_far(distance: Duration) -> String {
+    if distance.is_zero() { "no delay".to_owned() } else { format!("+{} ms", distance.as_millis()) }
+}
+
+fn say(what: &str) {
+    eprintln!("peers: {what}");
+}
