@@ -22,7 +22,7 @@ use crate::kubernetes::ApiError;
 use crate::lifecycle;
 use crate::node::{Claim, How, Mark};
 use crate::receipt::{Ending, Fate, Receipt, StepName};
-use crate::settings::{LifecycleResult, Settings};
+use crate::settings::{HeldPods, LifecycleResult, Settings};
 
 /// Kept back at the end of an invocation for completing the hook and writing the receipt.
 const RESERVE: SignedDuration = SignedDuration::from_secs(5);
@@ -142,9 +142,16 @@ impl Spillway {
                 let at = clock.instant(at.max(clock.now() + LEAST_WINDOW));
                 (at, Some(at))
             }
-            Deadline::HeldByHook => (clock.instant(self.hook_limit(interruption)), None),
+            Deadline::HeldByHook => {
+                let limit = clock.instant(self.hook_limit(interruption));
+                match self.settings.held_pods {
+                    HeldPods::Keep => (limit, None),
+                    HeldPods::Delete => (limit, Some(limit)),
+                }
+            }
         };
-        Window { start: Instant::now(), end: until.min(invocation.last_moment()), instance_goes }
+        let margin = self.settings.margin;
+        Window { start: Instant::now(), end: until.min(invocation.last_moment()), instance_goes, margin }
     }
 
     /// Until when a hook may be held.
@@ -201,7 +208,7 @@ impl Spillway {
     /// Keeps the hook waiting; ends when nobody waits for us any more. Without a hook, never.
     async fn hold(&self, interruption: &Interruption) {
         match self.action(interruption) {
-            Some(action) => action.hold().await,
+            Some(action) => action.hold(self.settings.heartbeat).await,
             None => std::future::pending().await,
         }
     }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::aws::{self, CallError};
 use crate::interruption::{Hook, InstanceId};
-use crate::settings::LifecycleResult;
+use crate::settings::{Heartbeat, LifecycleResult};
 
 /// The least `HeartbeatTimeout` that Auto Scaling allows: what we reckon with while we cannot
 /// ask for the hook's own.
@@ -34,10 +34,14 @@ pub(crate) enum Completion {
 
 impl Action<'_> {
     /// Sends heartbeats for as long as the action waits; returns when nobody waits any more.
-    pub(crate) async fn hold(&self) {
+    pub(crate) async fn hold(&self, heartbeat: Heartbeat) {
         // Twice in each timeout, so that one that is lost does no harm; the first at once, because
         // a retry comes when much of the timeout has passed.
-        let interval = self.heartbeat_timeout().await / 2;
+        let half = self.heartbeat_timeout().await / 2;
+        let interval = match heartbeat {
+            Heartbeat::Half => half,
+            Heartbeat::After(interval) => interval.min(half),
+        };
         loop {
             match self.heartbeat().await {
                 Ok(Completion::Completed) => {}

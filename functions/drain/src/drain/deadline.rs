@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Before the instance goes, the kubelet must have told the API server that the pods are gone.
-const MARGIN: Duration = Duration::from_secs(2);
 /// Never zero: a grace period of zero deletes the object while its containers still run.
 const LEAST_GRACE: Duration = Duration::from_secs(1);
 
@@ -24,6 +22,8 @@ pub(crate) struct Window {
     pub(crate) end: Instant,
     /// When the instance goes, whatever we do; `None` while a hook holds it.
     pub(crate) instance_goes: Option<Instant>,
+    /// What is kept before that: the kubelet must have told the API server that the pods are gone.
+    pub(crate) margin: Duration,
 }
 
 /// The grace period that a pod is given.
@@ -40,7 +40,7 @@ impl Window {
     /// else what is left.
     pub(crate) fn grace(&self, asked: Duration, now: Instant) -> Grace {
         let Some(instance_goes) = self.instance_goes else { return Grace::Own };
-        let left = instance_goes.saturating_duration_since(now).saturating_sub(MARGIN);
+        let left = instance_goes.saturating_duration_since(now).saturating_sub(self.margin);
         // Whole seconds, rounded down: the API takes no fractions.
         let left = Duration::from_secs(left.as_secs()).max(LEAST_GRACE);
         if asked <= left { Grace::Own } else { Grace::Clamped(left) }
@@ -50,7 +50,7 @@ impl Window {
     /// all of it.
     pub(crate) fn last_safe_moment(&self, asked: Duration) -> Option<Instant> {
         let instance_goes = self.instance_goes?;
-        Some(instance_goes.checked_sub(asked.saturating_add(MARGIN)).unwrap_or(self.start).max(self.start))
+        Some(instance_goes.checked_sub(asked.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
     /// From when on a pod that something holds is deleted all the same: its last safe moment, but
@@ -68,9 +68,11 @@ mod tests {
 
     use super::*;
 
+    const MARGIN: Duration = Duration::from_secs(2);
+
     fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
-        Window { start: from, end: at, instance_goes: Some(at) }
+        Window { start: from, end: at, instance_goes: Some(at), margin: MARGIN }
     }
 
     #[test]
@@ -83,7 +85,7 @@ mod tests {
     #[test]
     fn a_hook_that_is_held_clamps_nothing_and_forces_nothing() {
         let now = Instant::now();
-        let window = Window { start: now, end: now, instance_goes: None };
+        let window = Window { start: now, end: now, instance_goes: None, margin: MARGIN };
         assert_eq!(window.grace(Duration::MAX, now), Grace::Own);
         assert_eq!(window.last_safe_moment(Duration::ZERO), None);
         assert_eq!(window.forced_from(Duration::ZERO), None);
@@ -106,7 +108,7 @@ mod tests {
             let start = Instant::now();
             let window_length = Duration::from_millis(window_ms);
             let goes = start + window_length;
-            let window = Window { start, end: goes, instance_goes: Some(goes) };
+            let window = Window { start, end: goes, instance_goes: Some(goes), margin: MARGIN };
             let asked = Duration::from_secs(asked_s);
             let forced = window.forced_from(asked).expect("the deadline is hard");
             prop_assert!(forced >= start + window_length / 2);
@@ -129,7 +131,7 @@ mod tests {
         fn a_clamped_grace_is_never_zero_and_never_more_than_is_left(asked_s in 0..200_000_u64, left_ms in 0..7_200_000_u64) {
             let now = Instant::now();
             let at = now + Duration::from_millis(left_ms);
-            let window = Window { start: now, end: at, instance_goes: Some(at) };
+            let window = Window { start: now, end: at, instance_goes: Some(at), margin: MARGIN };
             let asked = Duration::from_secs(asked_s);
             match window.grace(asked, now) {
                 Grace::Own => prop_assert!(asked <= Duration::from_millis(left_ms) || asked <= LEAST_GRACE),

@@ -4,7 +4,7 @@
 //! names of the hook is taken from an event: documented ARNs are malformed.
 
 mod envelope;
-mod spot;
+pub(crate) mod spot;
 mod terminate;
 
 use std::fmt;

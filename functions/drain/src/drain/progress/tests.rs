@@ -18,8 +18,11 @@ fn uid(name: &str) -> PodUid {
     PodUid(format!("uid-of-{name}"))
 }
 
+/// The default of the setting.
+const MARGIN: Duration = Duration::from_secs(2);
+
 fn held(now: Instant) -> Window {
-    Window { start: now, end: now + Duration::from_secs(600), instance_goes: None }
+    Window { start: now, end: now + Duration::from_secs(600), instance_goes: None, margin: MARGIN }
 }
 
 fn names(requests: &[Request]) -> Vec<&str> {
@@ -65,7 +68,8 @@ fn critical_pods_start_in_time_even_if_others_are_still_there() {
     let now = Instant::now();
     let goes = now + Duration::from_secs(120);
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = Progress::new(&pods, Window { start: now, end: goes, instance_goes: Some(goes) }, now);
+    let mut progress =
+        Progress::new(&pods, Window { start: now, end: goes, instance_goes: Some(goes), margin: MARGIN }, now);
     progress.requests(now);
     let must = progress.next_due(now).unwrap();
     assert_eq!(must, goes - Duration::from_secs(32));
@@ -126,7 +130,7 @@ fn a_busy_api_server_is_given_the_time_it_asks_for() {
 
 fn hard(now: Instant, seconds: u64) -> Window {
     let goes = now + Duration::from_secs(seconds);
-    Window { start: now, end: goes, instance_goes: Some(goes) }
+    Window { start: now, end: goes, instance_goes: Some(goes), margin: MARGIN }
 }
 
 fn hold() -> Answer {
