@@ -6,8 +6,8 @@
 //!
 //! * what a test uses: [`world`], [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
 //!   cloud, [`life_like`] for a small cluster with something of everything, [`watch`] to wait;
-//! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server,
-//!   [`audit`] counts what it asked;
+//! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
+//!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
 //! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
 //! * [`bench`] measures the function, [`peers`] sets it beside others, both over `measure`;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
@@ -21,6 +21,7 @@ mod cloud;
 mod control_plane;
 pub mod demo;
 mod error;
+pub mod gateway;
 pub mod guard;
 mod kubeconfig;
 pub mod lambda;

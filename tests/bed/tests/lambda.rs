@@ -248,6 +248,23 @@ async fn a_process_that_exits_is_an_error_and_the_next_start_is_cold() {
 }
 
 #[tokio::test]
+async fn a_process_that_is_killed_fails_its_invocation_and_the_next_start_is_cold() {
+    let lambda = start(options());
+    let serving = lambda.clone();
+    let invocation = tokio::spawn(async move { serving.invoke(json!({"do": "hang"})).await });
+    while lambda.process_ids().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    lambda.kill();
+
+    let error = invocation.await.unwrap().result.unwrap_err();
+    assert_eq!(error.error_type, "Runtime.ExitError");
+    assert!(error.message.ends_with("Runtime exited with error: signal: killed"), "{error}");
+    let next = lambda.invoke(json!({"do": "count"})).await;
+    assert_eq!(next.result.unwrap()["invocations"], 1, "a kill is not kept for the next one");
+}
+
+#[tokio::test]
 async fn a_process_past_its_deadline_is_killed() {
     let lambda = start(LambdaOptions { timeout: Duration::from_secs(1), ..options() });
     lambda.invoke(&json!({"do": "count"})).await.result.unwrap();

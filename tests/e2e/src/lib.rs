@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Delivered;
+use spillway_bed::gateway::{Gateway, Rules};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Proxy;
@@ -94,6 +95,13 @@ impl Stage {
         let shown = self.world.aws_side().override_endpoint(key, cluster, Some(&proxy.url()), None).await;
         shown.expect("EKS shows the proxy");
         proxy
+    }
+
+    /// Puts a gateway between the function and the API server: requests can go wrong there.
+    pub async fn through_gateway(&self) -> Gateway {
+        let gateway = Gateway::before_api_server(self.world, Rules::default()).expect("a gateway");
+        gateway.show(self.world, self.lambda.access_key_id()).await.expect("EKS shows the gateway");
+        gateway
     }
 
     /// What the function asked of AWS, in order.

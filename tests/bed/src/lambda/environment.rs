@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::body::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::outcome::{Init, InvocationError, Outcome};
 use super::process::Process;
@@ -27,6 +27,7 @@ pub(super) struct Environment {
     init: Init,
     /// Invocations so far.
     invocations: u64,
+    killed: watch::Receiver<()>,
     _runtime_api: RuntimeApi,
 }
 
@@ -87,7 +88,9 @@ impl Environment {
         let process = Process::start(&options.binary, variables, function.roll.clone()).map_err(unable)?;
         let (started, begin) = process.started;
         let init = Init { started, first_poll: started, duration: Duration::ZERO };
-        let mut environment = Self { process, signals, poll: None, init, invocations: 0, _runtime_api: runtime_api };
+        let killed = function.kill.subscribe();
+        let mut environment =
+            Self { process, signals, poll: None, init, invocations: 0, killed, _runtime_api: runtime_api };
 
         let task = Task { request_id, begin, limit: options.init_timeout };
         match environment.step(Phase::Init, task).await {
@@ -124,6 +127,8 @@ impl Environment {
     /// ended, or had to be killed.
     pub(super) async fn invoke(&mut self, function: &Function, request_id: &str, payload: String) -> Outcome {
         let cold = self.invocations == 0;
+        // What was to be killed before was not this invocation.
+        self.killed.mark_unchanged();
         self.invocations += 1;
         self.process.thaw();
 
@@ -178,6 +183,7 @@ impl Environment {
                 biased;
                 Some(signal) = self.signals.recv() => signal,
                 status = self.process.exit() => return Step::Failed(ended(current, status)),
+                Ok(()) = self.killed.changed() => return Step::Failed(ended(current, self.process.kill().await)),
                 () = tokio::time::sleep_until((begin + limit).into()) => {
                     return Step::Failed(InvocationError::timed_out(current, limit));
                 }

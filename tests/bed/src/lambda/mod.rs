@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::aws::{Aws, Credentials};
 use crate::error::BedError;
@@ -108,6 +109,8 @@ struct Function {
     options: LambdaOptions,
     idle: Mutex<Vec<Environment>>,
     roll: Roll,
+    /// Tells the environments that serve to kill their processes.
+    kill: watch::Sender<()>,
 }
 
 /// What an event is made from: JSON, or any text at all.
@@ -154,7 +157,8 @@ impl Lambda {
     /// Starts no process yet: the first invocation does, or [`Lambda::initialize`].
     #[must_use]
     pub fn in_account(account: Account, options: LambdaOptions) -> Self {
-        let function = Function { account, options, idle: Mutex::default(), roll: Roll::default() };
+        let (idle, roll, kill) = (Mutex::default(), Roll::default(), watch::Sender::default());
+        let function = Function { account, options, idle, roll, kill };
         Self { function: Arc::new(function) }
     }
 
@@ -181,6 +185,12 @@ impl Lambda {
     /// Ends the processes that are idle, so that the next invocation is a cold start.
     pub fn recycle(&self) {
         self.idle().clear();
+    }
+
+    /// Kills the processes that serve an invocation, as SIGKILL does at any moment. Their invocations
+    /// fail as Lambda words it, and those of the queue are tried again.
+    pub fn kill(&self) {
+        self.function.kill.send_replace(());
     }
 
     /// Who the function is to the AWS side: its calls and faults go by this key.

@@ -1,0 +1,112 @@
+//! What a request asks for, in few words: `create pods/eviction` as the audit log has it,
+//! `ec2:DescribeInstances` as IAM has it.
+
+use http::Method;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+
+/// Whose requests these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    Kubernetes,
+    Aws,
+}
+
+impl Language {
+    /// What the request asks for.
+    pub(super) fn call(self, head: &Parts, body: &[u8]) -> String {
+        match self {
+            Self::Kubernetes => kubernetes(&head.method, head.uri.path(), head.uri.query().unwrap_or_default()),
+            Self::Aws => aws(head, body),
+        }
+    }
+}
+
+/// Paths are `/api/v1/…` or `/apis/<group>/<version>/…`, then `namespaces/<namespace>/` where there is
+/// one, then `<resource>[/<name>[/<subresource>]]`.
+fn kubernetes(method: &Method, path: &str, query: &str) -> String {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let (["api", _, object @ ..] | ["apis", _, _, object @ ..]) = segments.as_slice() else {
+        return format!("{method} {path}");
+    };
+    let object = match object {
+        ["namespaces", _, in_namespace @ ..] if !in_namespace.is_empty() => in_namespace,
+        object => object,
+    };
+    let watched = query.split('&').any(|pair| matches!(pair, "watch" | "watch=true" | "watch=1"));
+    let verb = match (method.as_str(), object.len()) {
+        ("GET", 0 | 1) if watched => "watch",
+        ("GET", 0 | 1) => "list",
+        ("GET", _) => "get",
+        ("POST", _) => "create",
+        ("PATCH", _) => "patch",
+        ("PUT", _) => "update",
+        ("DELETE", _) => "delete",
+        (other, _) => other,
+    };
+    match object {
+        [resource, _, subresource, ..] => format!("{verb} {resource}/{subresource}"),
+        [resource, ..] => format!("{verb} {resource}"),
+        [] => format!("{verb} {path}"),
+    }
+}
+
+/// The service stands in the signature's scope. The action stands in a header, in the form, or, for
+/// EKS, in method and path.
+fn aws(head: &Parts, body: &[u8]) -> String {
+    let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let scope = header(AUTHORIZATION.as_str()).split("Credential=").nth(1).unwrap_or_default();
+    let service = scope.split('/').nth(3).unwrap_or("unsigned");
+    let form = String::from_utf8_lossy(body);
+    let in_form = form.split('&').find_map(|pair| pair.strip_prefix("Action=")).map(str::to_owned);
+    let in_header = header("x-amz-target").rsplit('.').next().filter(|action| !action.is_empty()).map(str::to_owned);
+    let in_path = || match (service, &head.method, head.uri.path().starts_with("/clusters/")) {
+        ("eks", &Method::GET, true) => "DescribeCluster".to_owned(),
+        _ => format!("{} {}", head.method, head.uri.path()),
+    };
+    format!("{service}:{}", in_header.or(in_form).unwrap_or_else(in_path))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn requests_to_the_api_server_have_the_audit_logs_names() {
+        let cases = [
+            ("PATCH", "/api/v1/nodes/ip-10-0-0-1.ec2.internal", "patch nodes"),
+            ("GET", "/api/v1/nodes/ip-10-0-0-1.ec2.internal", "get nodes"),
+            ("GET", "/api/v1/nodes?limit=500", "list nodes"),
+            ("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn", "list pods"),
+            ("GET", "/api/v1/pods?watch=true&resourceVersion=7", "watch pods"),
+            ("POST", "/api/v1/namespaces/shop/pods/web-0/eviction", "create pods/eviction"),
+            ("DELETE", "/api/v1/namespaces/shop/pods/web-0", "delete pods"),
+            ("GET", "/api/v1/namespaces/shop", "get namespaces"),
+            ("GET", "/apis/policy/v1/poddisruptionbudgets", "list poddisruptionbudgets"),
+            ("GET", "/apis/policy/v1/namespaces/shop/poddisruptionbudgets?watch=true", "watch poddisruptionbudgets"),
+            ("GET", "/version", "GET /version"),
+        ];
+        for (method, uri, call) in cases {
+            let (head, ()) = Request::builder().method(method).uri(uri).body(()).unwrap().into_parts();
+            assert_eq!(Language::Kubernetes.call(&head, b""), call, "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn calls_to_aws_have_iams_names() {
+        let signed =
+            |service: &str| format!("AWS4-HMAC-SHA256 Credential=AK/20261121/us-east-1/{service}/aws4_request");
+        let post = |service: &str| Request::post("/").header("authorization", signed(service));
+        let (head, ()) = post("ec2").body(()).unwrap().into_parts();
+        assert_eq!(Language::Aws.call(&head, b"Action=DescribeInstances&Version=2016"), "ec2:DescribeInstances");
+        let (head, ()) = post("events").header("x-amz-target", "AWSEvents.PutEvents").body(()).unwrap().into_parts();
+        assert_eq!(Language::Aws.call(&head, b"{}"), "events:PutEvents");
+        let eks = Request::get("/clusters/bed").header("authorization", signed("eks"));
+        let (head, ()) = eks.body(()).unwrap().into_parts();
+        assert_eq!(Language::Aws.call(&head, b""), "eks:DescribeCluster");
+    }
+}

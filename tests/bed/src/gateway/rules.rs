@@ -1,0 +1,196 @@
+//! Which requests go wrong, and how.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::answers::Answer;
+
+/// How a request goes wrong.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// Not passed on: this is answered instead.
+    Answer(Answer),
+    /// The answer breaks off in the middle of its first piece.
+    CutShort,
+    /// The answer is a success, and a page for a person.
+    NotData,
+    /// Not passed on: the stream is reset; over HTTP/1 the connection ends.
+    Reset,
+    /// Not passed on and never answered, while the connection lives.
+    Silence,
+    /// Passed on this much later.
+    Slow(Duration),
+    /// Passed on, and the client is told to use another connection from now on.
+    GoAway,
+    /// Stands still until released.
+    Hold(Side, Held),
+}
+
+/// On which side of the server's work a request is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The server has not seen the request.
+    Before,
+    /// The server has answered, and the client has not seen it.
+    After,
+}
+
+/// A request that stands still, as the test sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Held {
+    reached: Arc<Notify>,
+    released: Arc<Notify>,
+}
+
+impl Held {
+    /// Waits until the request stands.
+    pub async fn reached(&self) {
+        self.reached.notified().await;
+    }
+
+    /// Lets the request go on.
+    pub fn release(&self) {
+        self.released.notify_one();
+    }
+
+    pub(super) async fn stand(&self) {
+        self.reached.notify_one();
+        self.released.notified().await;
+    }
+}
+
+/// Which of the requests that a rule is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// One, counted from 1.
+    Nth(usize),
+    All,
+    /// All that come within this time of the first.
+    For(Duration),
+}
+
+/// A fault, and the requests that it strikes.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// What the request asks for, such as `create pods/eviction`; any request when absent.
+    pub call: Option<String>,
+    pub which: Which,
+    pub fault: Fault,
+}
+
+impl Rule {
+    #[must_use]
+    pub fn new(call: &str, which: Which, fault: Fault) -> Self {
+        Self { call: Some(call.to_owned()), which, fault }
+    }
+
+    /// For every request, whatever it asks for.
+    #[must_use]
+    pub fn any(which: Which, fault: Fault) -> Self {
+        Self { call: None, which, fault }
+    }
+}
+
+/// The rules of one or more gateways, and what has come through.
+#[derive(Debug, Clone, Default)]
+pub struct Rules(Arc<Mutex<Book>>);
+
+#[derive(Debug, Default)]
+struct Book {
+    rules: Vec<Kept>,
+    calls: Vec<String>,
+    struck: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    rule: Rule,
+    /// Requests so far that the rule is for.
+    met: usize,
+    first_met: Option<Instant>,
+}
+
+impl Rules {
+    /// Of several rules for a request the one that was added first strikes.
+    pub fn add(&self, rule: Rule) {
+        self.book().rules.push(Kept { rule, met: 0, first_met: None });
+    }
+
+    /// Everything passes again.
+    pub fn clear(&self) {
+        self.book().rules.clear();
+    }
+
+    /// What has been asked for so far, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<String> {
+        self.book().calls.clone()
+    }
+
+    /// How many requests have gone wrong so far.
+    #[must_use]
+    pub fn struck(&self) -> usize {
+        self.book().struck
+    }
+
+    /// Counts a request, and tells how it goes wrong.
+    pub(super) fn strike(&self, call: String) -> Option<Fault> {
+        let mut book = self.book();
+        let now = Instant::now();
+        let mut fault = None;
+        for kept in &mut book.rules {
+            if kept.meets(&call, now) && fault.is_none() {
+                fault = Some(kept.rule.fault.clone());
+            }
+        }
+        book.calls.push(call);
+        book.struck += usize::from(fault.is_some());
+        fault
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn meets(&mut self, call: &str, now: Instant) -> bool {
+        if self.rule.call.as_deref().is_some_and(|wanted| wanted != call) {
+            return false;
+        }
+        self.met += 1;
+        let first = *self.first_met.get_or_insert(now);
+        match self.rule.which {
+            Which::Nth(number) => self.met == number,
+            Which::All => true,
+            Which::For(time) => now - first <= time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_strikes_the_requests_that_it_is_for_and_no_others() {
+        let rules = Rules::default();
+        rules.add(Rule::new("list pods", Which::Nth(2), Fault::Reset));
+        rules.add(Rule::new("patch nodes", Which::All, Fault::Silence));
+        let struck: Vec<bool> = ["list pods", "watch pods", "list pods", "list pods", "patch nodes", "patch nodes"]
+            .map(|call| rules.strike(call.to_owned()).is_some())
+            .into();
+        assert_eq!(struck, [false, false, true, false, true, true]);
+        assert_eq!((rules.calls().len(), rules.struck()), (6, 3));
+    }
+
+    #[test]
+    fn a_rule_for_any_request_counts_them_all() {
+        let rules = Rules::default();
+        rules.add(Rule::any(Which::Nth(2), Fault::Reset));
+        assert!(rules.strike("ec2:DescribeInstances".to_owned()).is_none());
+        assert!(rules.clone().strike("patch nodes".to_owned()).is_some(), "gateways that share rules count together");
+    }
+}
