@@ -37,9 +37,10 @@ bench: ## how fast and how small: a table, from the release build
 		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
 
-peers: ## beside `kubectl drain`, in turn, in one cluster: a table, from the release build
+peers: ## beside kubectl drain and NTH, in turn, in one cluster: a table, from the release build (RUNS=5)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
+	@scripts/peers
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers $(if $(RUNS),--runs $(RUNS))
 

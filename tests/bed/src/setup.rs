@@ -39,6 +39,11 @@ impl Setup {
     }
 }
 
+/// What `scripts/peers` built, when it was asked to.
+pub(crate) fn peer(name: &str) -> PathBuf {
+    cache_folder().join("peers/bin").join(name)
+}
+
 fn cache_folder() -> PathBuf {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .filter(|value| !value.is_empty())

@@ -44,6 +44,8 @@ class BedApi:
             ("DELETE", "/bed/faults", rooms.faults.clear),
             ("POST", "/bed/failures", rooms.failures.put),
             ("GET", "/bed/failures", rooms.failures.all),
+            ("POST", "/bed/queues", rooms.queues.create),
+            ("POST", "/bed/messages", rooms.queues.send),
         ]
         self._routes = Map([Rule(path, methods=[method], endpoint=answer) for method, path, answer in routes])
 

@@ -9,6 +9,7 @@ from bed_aws.instances import Instances
 from bed_aws.journal import Journal
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
+from bed_aws.queues import Queues
 
 
 class Rooms:
@@ -20,5 +21,6 @@ class Rooms:
         self.eks = Eks(moto)
         self.notices = Notices(moto)
         self.failures = Failures(moto)
+        self.queues = Queues(moto)
         self.journal = Journal()
         self.faults = Faults()

@@ -121,6 +121,18 @@ impl Aws {
         self.call(Method::GET, "failures", None).await
     }
 
+    /// Makes a queue for somebody else than the product; answers its URL.
+    pub async fn create_queue(&self, account: &str, name: &str) -> Result<String, BedError> {
+        self.post::<Value>("queues", &json!({"name": name})).await?;
+        Ok(format!("{}/{account}/{name}", self.url))
+    }
+
+    /// Puts a message for each event into such a queue.
+    pub async fn put_messages(&self, queue: &str, events: &[Value]) -> Result<(), BedError> {
+        let bodies: Vec<String> = events.iter().map(Value::to_string).collect();
+        self.post::<Value>("messages", &json!({"name": queue, "bodies": bodies})).await.map(drop)
+    }
+
     /// Waits up to `wait` for instances that have gone since `since`.
     pub(crate) async fn terminated(&self, since: u64, wait: Duration) -> Result<TerminatedPage, BedError> {
         let path = format!("terminated?since={since}&wait_s={}", wait.as_secs());

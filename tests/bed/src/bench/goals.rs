@@ -7,37 +7,8 @@ use std::fmt::Display;
 use super::drain::Drain;
 use super::results::{Results, Round, Turn};
 use super::{FAR, PODS};
+use crate::measure::goal::{Goal, Verdict};
 use crate::measure::statistics::{least, median, median_interval, most};
-
-#[derive(Debug)]
-pub(super) struct Goal {
-    pub(super) what: String,
-    pub(super) wanted: String,
-    pub(super) found: String,
-    pub(super) verdict: Verdict,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Met,
-    NotMet,
-    /// More runs, or a quieter machine, might say.
-    Undecided,
-}
-
-impl Verdict {
-    fn of(met: bool) -> Self {
-        if met { Self::Met } else { Self::NotMet }
-    }
-
-    pub(super) fn in_words(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::NotMet => "**not met**",
-            Self::Undecided => "**undecided**",
-        }
-    }
-}
 
 /// The claim, then the list, then the first eviction.
 const OPENING: [&str; 3] = ["patch nodes", "list pods", "create pods/eviction"];
@@ -82,7 +53,7 @@ fn times(results: &Results) -> Vec<Goal> {
         what: format!("what {far_ms} ms of round trip add from notice to last eviction"),
         wanted: format!("at most {ROUND_TRIPS} × {far_ms} = {most_ms:.0} ms"),
         found: format!("{} ms", with_interval(&cost, 0)),
-        verdict: at_most(most_ms, &cost),
+        verdict: Verdict::at_most(most_ms, &cost),
     }];
     for (turns, how_far) in [
         (results.rounds.iter().map(|round| &round.near).collect::<Vec<_>>(), "no delay".to_owned()),
@@ -150,17 +121,7 @@ fn ratio(what: String, limit: f64, ratios: &[f64]) -> Goal {
         what,
         wanted: format!("at most {limit} ×"),
         found: with_interval(ratios, 2),
-        verdict: at_most(limit, ratios),
-    }
-}
-
-/// By the interval in which the median lies with 95 % confidence.
-fn at_most(limit: f64, values: &[f64]) -> Verdict {
-    let (low, high) = median_interval(values);
-    match (low <= limit, high <= limit) {
-        (_, true) => Verdict::Met,
-        (false, _) => Verdict::NotMet,
-        (true, false) => Verdict::Undecided,
+        verdict: Verdict::at_most(limit, ratios),
     }
 }
 
@@ -198,17 +159,6 @@ fn in_mib(bytes: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_limit_within_the_medians_interval_decides_nothing() {
-        let verdict = |values: &[f64]| ratio("it".to_owned(), 1.25, values).verdict;
-        assert_eq!(verdict(&[1.0; 15]), Verdict::Met);
-        assert_eq!(verdict(&[1.3; 15]), Verdict::NotMet);
-        let spread: Vec<f64> = (0..15).map(|i| 1.0 + f64::from(i) * 0.04).collect();
-        assert_eq!(verdict(&spread), Verdict::Undecided, "its median is 1.28, surely 1.16 to 1.40");
-        assert_eq!(verdict(&[1.0, 1.0]), Verdict::Met, "with few runs the interval is all of them");
-        assert_eq!(verdict(&[1.0, 2.0]), Verdict::Undecided);
-    }
 
     #[test]
     fn the_median_its_interval_and_the_spread_are_shown() {

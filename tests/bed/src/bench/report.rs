@@ -12,10 +12,12 @@ use super::programs::Programs;
 use super::results::{Results, Turn};
 use super::starts::Starts;
 use super::{FAR, PODS};
+use crate::measure::goal;
 use crate::measure::statistics::{least, median, most};
 
 pub(super) fn page(results: &Results, programs: &Programs, machine: &Machine) -> String {
-    let parts = [head(results, programs, machine), goals_table(results), drains(results), start(results), how()];
+    let parts =
+        [head(results, programs, machine), goal::table(&goals(results)), drains(results), start(results), how()];
     parts.join("\n")
 }
 
@@ -35,15 +37,6 @@ fn head(results: &Results, programs: &Programs, machine: &Machine) -> String {
         drain = build::in_words(&programs.drain),
         binary = in_millions(results.size.binary),
     )
-}
-
-fn goals_table(results: &Results) -> String {
-    let mut text = "## What was wanted\n\n| | wanted | found | |\n| --- | --- | --- | --- |\n".to_owned();
-    for goal in goals(results) {
-        let verdict = goal.verdict.in_words();
-        let _ = writeln!(text, "| {} | {} | {} | {verdict} |", goal.what, goal.wanted, goal.found);
-    }
-    text
 }
 
 fn drains(results: &Results) -> String {

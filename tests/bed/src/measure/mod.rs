@@ -1,6 +1,8 @@
-//! What `bench` and `peers` share: a far-away API server, pods to evict, the notice, and reading the machine.
+//! What `bench` and `peers` share: a far-away API server, pods to evict, the notice, goals, and reading
+//! the machine.
 
 pub(crate) mod build;
+pub(crate) mod goal;
 pub(crate) mod machine;
 pub(crate) mod statistics;
 pub(crate) mod usage;

@@ -60,15 +60,42 @@ impl Case {
 pub(super) enum Tool {
     Spillway,
     Kubectl,
+    /// As its chart installs it.
+    Nth,
+    /// With a worker for each node: all that its last release can be tuned.
+    NthWorkers,
+    /// With a worker for each node and a client that is hardly limited: not released yet.
+    NthTuned,
 }
 
 impl Tool {
-    pub(super) const ALL: [Self; 2] = [Self::Spillway, Self::Kubectl];
+    pub(super) const ALL: [Self; 5] = [Self::Spillway, Self::Kubectl, Self::Nth, Self::NthWorkers, Self::NthTuned];
+
+    pub(super) fn is_nth(self) -> bool {
+        matches!(self, Self::Nth | Self::NthWorkers | Self::NthTuned)
+    }
+
+    /// One node needs one worker.
+    pub(super) fn takes(self, case: Case) -> bool {
+        self != Self::NthWorkers || case.nodes() > 1
+    }
+
+    /// What NTH is told beside its queue.
+    pub(super) fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Spillway | Self::Kubectl | Self::Nth => &[],
+            Self::NthWorkers => &[("WORKERS", "50")],
+            Self::NthTuned => &[("WORKERS", "50"), ("KUBE_API_QPS", "200"), ("KUBE_API_BURST", "400")],
+        }
+    }
 
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Spillway => "Spillway",
             Self::Kubectl => "`kubectl drain`",
+            Self::Nth => "NTH",
+            Self::NthWorkers => "NTH, 50 workers",
+            Self::NthTuned => "NTH, tuned",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A world with nodes to drain, an API server as far away as asked for, and the rights that a peer wants.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -103,7 +104,9 @@ impl Field {
     }
 
     async fn add_node(&self) -> Result<TestNode, BedError> {
-        self.world.add_node(NodeOptions { spot: true, ..NodeOptions::default() }).await
+        // Without this tag NTH leaves an instance alone.
+        let tags = BTreeMap::from([("aws-node-termination-handler/managed".to_owned(), String::new())]);
+        self.world.add_node(NodeOptions { spot: true, tags, ..NodeOptions::default() }).await
     }
 
     /// Takes everything away, so that the next drain finds the cluster as this one did.

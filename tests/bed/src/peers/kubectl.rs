@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -16,8 +17,18 @@ use crate::audit::AuditLog;
 use crate::error::BedError;
 use crate::measure::usage::Usage;
 
+/// What people give it, so that it drains whatever runs on the node.
+pub(super) const FLAGS: [&str; 3] = ["--ignore-daemonsets", "--delete-emptydir-data", "--force"];
 /// A process that has ended tells no more what it used, so it is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+pub(super) async fn version(program: &Path) -> Result<String, BedError> {
+    let output = Command::new(program).args(["version", "--client"]).env_clear().output().await;
+    let output = output.map_err(BedError::io("ask kubectl for its version"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.lines().find_map(|line| line.strip_prefix("Client Version: "));
+    Ok(version.unwrap_or("of an unknown version").to_owned())
+}
 
 pub(super) async fn drain(field: &Field, scene: &Scene) -> Result<Drained, BedError> {
     let world = &field.world;
@@ -30,7 +41,7 @@ pub(super) async fn drain(field: &Field, scene: &Scene) -> Result<Drained, BedEr
     let mut child = Command::new(&world.kubectl)
         .arg("drain")
         .args(scene.nodes.iter().map(|node| &node.name))
-        .args(["--ignore-daemonsets", "--delete-emptydir-data", "--force"])
+        .args(FLAGS)
         .arg(format!("--server={}", field.proxy.url()))
         .arg(format!("--certificate-authority={}", world.ca.display()))
         .arg(format!("--token={token}"))

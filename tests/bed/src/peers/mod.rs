@@ -1,10 +1,11 @@
-//! `spillway-bed peers`: Spillway beside `kubectl drain`, in turn, in one world.
+//! `spillway-bed peers`: Spillway beside `kubectl drain` and aws-node-termination-handler (NTH), in turn, in
+//! one world.
 //!
 //! # Layout
 //! * this file: what is measured, in which order;
 //! * `case`: what is drained, and by whom;
 //! * `field`: a world, its nodes and pods, and the rights of a peer;
-//! * `spillway`, `kubectl`: one drain by each;
+//! * `spillway`, `kubectl`, `nth`: one drain by each;
 //! * `figures`, `goals`: what a drain came to, and whether it is what was wanted (pure);
 //! * `page`: the page that is printed and kept;
 //! * [`crate::measure`] has what it shares with `bench`.
@@ -14,6 +15,7 @@ mod field;
 mod figures;
 mod goals;
 mod kubectl;
+mod nth;
 mod page;
 mod spillway;
 
@@ -50,6 +52,9 @@ pub struct Options {
     /// Only this case; may be given more than once.
     #[arg(long = "case", value_enum)]
     cases: Vec<Case>,
+    /// A build of NTH that knows `KUBE_API_QPS`; no release does yet.
+    #[arg(long)]
+    nth_tuned: Option<PathBuf>,
     /// Where the page is kept; docs/peers.md of this repository when absent and everything is measured.
     #[arg(long)]
     page: Option<PathBuf>,
@@ -61,6 +66,8 @@ struct Results {
     /// Which part of the machine's time others used, before and after; empty when that is not known.
     busy: Vec<f64>,
     runs: Vec<Run>,
+    /// Its version.
+    kubectl: String,
     /// What was to be measured and was not, with the reason.
     unmeasured: Vec<String>,
 }
@@ -96,17 +103,21 @@ async fn page(options: &Options) -> Result<String, BedError> {
     let busy_before = machine::busy().await;
     say("starting the world");
     let mut field = Field::set().await?;
-    let mut results = Results { busy: Vec::new(), runs: Vec::new(), unmeasured: Vec::new() };
+    let (nth, unmeasured) = nth::Builds::find(&field, options.nth_tuned.clone()).await;
+    let tools: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| !tool.is_nth() || nth.of(*tool).is_some()).collect();
+    let kubectl = kubectl::version(&field.world.kubectl).await?;
+    let mut results = Results { busy: Vec::new(), runs: Vec::new(), kubectl, unmeasured };
     for (case, distance, round) in rounds(options) {
-        for tool in in_turn(round) {
+        for tool in in_turn(&tools, case, round) {
             let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
             say(&what);
-            match drain(&mut field, case, distance, tool).await {
+            match drain(&mut field, &nth, case, distance, tool).await {
                 Ok(figures) => results.runs.push(Run { case, distance, round, tool, figures }),
+                // Whoever did not come to an end has a place on the page, and the others their turn.
                 Err(error) => {
                     field.world.keep_logs();
                     say(&error.story());
-                    results.unmeasured.push(format!("{what}: {}", error.story()));
+                    results.unmeasured.push(format!("{what}: {}", error.story().lines().next().unwrap_or_default()));
                 }
             }
             field.clear().await?;
@@ -129,19 +140,19 @@ fn rounds(options: &Options) -> Vec<(Case, Duration, usize)> {
         (true, quick) => !(quick && *case == Case::FiftyNodes),
     };
     let distances: &[Duration] = if options.quick { &[FAR] } else { &[NEAR, FAR] };
-    let of_the_shortest = if options.quick { 1 } else { options.runs.get() };
+    let of_the_smallest = if options.quick { 1 } else { options.runs.get() };
     let mut rounds = Vec::new();
     for case in Case::value_variants().iter().filter(|case| is_wanted(case)) {
         for distance in distances {
-            rounds.extend((0..case.runs(of_the_shortest)).map(|round| (*case, *distance, round)));
+            rounds.extend((0..case.runs(of_the_smallest)).map(|round| (*case, *distance, round)));
         }
     }
     rounds
 }
 
 /// Who comes first changes, so that nobody always finds the machine as the same other has left it.
-fn in_turn(round: usize) -> Vec<Tool> {
-    let mut tools = Tool::ALL.to_vec();
+fn in_turn(tools: &[Tool], case: Case, round: usize) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = tools.iter().copied().filter(|tool| tool.takes(case)).collect();
     let all = tools.len();
     tools.rotate_left(round % all);
     tools
@@ -153,12 +164,19 @@ fn kept_in(options: &Options) -> Option<PathBuf> {
     options.page.clone().or_else(|| everything.then(|| crate::setup::own_file("../../docs/peers.md")))
 }
 
-async fn drain(field: &mut Field, case: Case, distance: Duration, tool: Tool) -> Result<Figures, BedError> {
+async fn drain(
+    field: &mut Field,
+    nth: &nth::Builds,
+    case: Case,
+    distance: Duration,
+    tool: Tool,
+) -> Result<Figures, BedError> {
     let scene = field.scene(case).await?;
     field.proxy.set_round_trip(distance);
     let drained = match tool {
         Tool::Spillway => spillway::drain(field, &scene).await?,
         Tool::Kubectl => kubectl::drain(field, &scene).await?,
+        Tool::Nth | Tool::NthWorkers | Tool::NthTuned => nth::drain(field, &scene, nth, tool).await?,
     };
     Ok(Figures::of(&drained, scene.nodes.len(), scene.pods))
 }

@@ -9,14 +9,15 @@ use jiff::Timestamp;
 
 use super::case::{Case, Tool};
 use super::figures::Figures;
-use super::goals::{Verdict, goals, in_mib};
-use super::{FAR, NEAR, Results, Run, how_far};
+use super::goals::{goals, in_mib};
+use super::{FAR, NEAR, Results, Run, how_far, kubectl, nth};
 use crate::measure::build;
+use crate::measure::goal;
 use crate::measure::machine::{self, Machine};
 use crate::measure::statistics::{least, median, most};
 
 pub(super) fn page(results: &Results, machine: &Machine, binary: &Path) -> String {
-    let mut parts = vec![head(results, machine, binary), goals_table(results)];
+    let mut parts = vec![head(results, machine, binary), goal::table(&goals(results))];
     for case in Case::value_variants() {
         for distance in [NEAR, FAR] {
             parts.extend(table(results, *case, distance));
@@ -27,35 +28,36 @@ pub(super) fn page(results: &Results, machine: &Machine, binary: &Path) -> Strin
 }
 
 fn head(results: &Results, machine: &Machine, binary: &Path) -> String {
+    let settings = |tool: Tool| {
+        let each = tool.settings().iter().map(|(name, value)| format!("`{name}={value}`"));
+        each.collect::<Vec<_>>().join(", ")
+    };
     let mut text = format!(
         "# Beside the others\n\
         \n\
-        Spillway and `kubectl drain` empty the same nodes of one cluster, in turn. Written by `make peers`,\n\
-        which measures it all anew; nothing here is typed by hand.\n\
+        Spillway, `kubectl drain` and aws-node-termination-handler (NTH) empty the same kinds of nodes of one cluster, in\n\
+        turn. Written by `make peers`, which measures it all anew; nothing here is typed by hand.\n\
         \n\
         * {date}; a number stands for the median, in brackets the least and the most\n\
         * {machine}; {quiet}\n\
-        * Spillway: {build}\n",
+        * Spillway: {build}\n\
+        * `kubectl drain`: {kubectl}, one process with all nodes as its arguments and `{flags}`\n\
+        * NTH: {nth} in queue mode, as its chart installs it; {workers}: with {of_workers}; {tuned}: a build that was\n  \
+        named, with {of_tuned}\n",
         date = Timestamp::now().strftime("%Y-%m-%d"),
         machine = machine.in_words(),
         quiet = machine::quiet_in_words(&results.busy),
         build = build::in_words(binary),
+        kubectl = results.kubectl,
+        flags = kubectl::FLAGS.join(" "),
+        nth = nth::release(),
+        workers = Tool::NthWorkers.in_words(),
+        of_workers = settings(Tool::NthWorkers),
+        tuned = Tool::NthTuned.in_words(),
+        of_tuned = settings(Tool::NthTuned),
     );
     for unmeasured in &results.unmeasured {
         let _ = writeln!(text, "* **not measured**: {unmeasured}");
-    }
-    text
-}
-
-fn goals_table(results: &Results) -> String {
-    let mut text = "## What was wanted\n\n| | wanted | found | |\n| --- | --- | --- | --- |\n".to_owned();
-    for goal in goals(results) {
-        let verdict = match goal.verdict {
-            Verdict::Met => "met",
-            Verdict::NotMet => "**not met**",
-            Verdict::Undecided => "undecided",
-        };
-        let _ = writeln!(text, "| {} | {} | {} | {verdict} |", goal.what, goal.wanted, goal.found);
     }
     text
 }
@@ -137,14 +139,20 @@ fn in_cell(values: impl Iterator<Item = Option<(f64, usize)>>) -> String {
 fn how() -> String {
     "## How it is measured\n\
     \n\
-    The cluster is a real control plane, kwok plays the kubelets, and the pods exit at once. Every drain finds new nodes\n\
-    and new pods, and no others. A TCP proxy on the way to the API server adds the round trip, for all tools. Times and\n\
-    requests come from the API server's audit log, and the times are from the notice: for Spillway the event handed to\n\
-    the function, for `kubectl drain` the start of the process. Spillway has one process for each node, started for this\n\
-    drain, as Lambda would; what Lambda adds before it executes the binary is not in it. `kubectl drain` is one process\n\
-    with all nodes as its arguments and `--ignore-daemonsets --delete-emptydir-data --force`.\n\
+    `make peers`, with what `make` itself needs. The cluster is a real control plane, kwok plays the kubelets, and the\n\
+    pods exit at once; behind a budget they belong to a deployment, and a replacement is Ready a second after it is\n\
+    bound. Every drain finds new nodes and new pods, and no others. A TCP proxy on the way to the API server adds the\n\
+    round trip, for all tools. Requests and times come from the API server's audit log. The times are from the notice:\n\
+    for Spillway the event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the\n\
+    process. A drain ends with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
     \n\
-    *Requests that name a pod* are evictions, and looks whether the pod has gone. Processor time and memory (`VmHWM`)\n\
-    come from the kernel, of all processes and of the largest.\n"
+    Spillway has one process for each node, started for this drain, as Lambda would; what Lambda adds before it executes\n\
+    the binary is not in it. NTH is started before the notice and waits for its queue; the notice comes at a random\n\
+    point of its clocks. It runs as in a pod, with the rights of its chart, and takes its queue and its instances from\n\
+    moto, as Spillway its instances.\n\
+    \n\
+    *Requests that name a pod* are evictions, and looks whether the pod has gone. Processor time is of all processes\n\
+    together, memory (`VmHWM`) of the largest. A goal about time is judged by its ratios, each of two drains that\n\
+    followed one another: when the limit lies in the interval of their median, it is undecided.\n"
         .to_owned()
 }
