@@ -195,7 +195,13 @@ class TheRights(unittest.TestCase):
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
         self.assertEqual(
-            rights, {("nodes", "get", "list", "patch"), ("pods", "list", "watch", "delete"), ("pods/eviction", "create")}
+            rights,
+            {
+                ("nodes", "get", "list", "patch"),
+                ("pods", "list", "watch", "delete"),
+                ("pods/eviction", "create"),
+                ("poddisruptionbudgets", "list", "watch"),
+            },
         )
         (subject,) = binding["subjects"]
         self.assertEqual([subject["name"]], properties("ClusterAccess")["KubernetesGroups"])

@@ -120,7 +120,7 @@ impl Spillway {
         receipt.step(StepName::Claimed, clock.now());
         tell_claim(&claim, interruption);
 
-        let report = drain::drain(&kubernetes, &claim.node, pods, window, self.hold(interruption))
+        let report = drain::drain(&kubernetes, &claim.node, pods, window, clock, self.hold(interruption))
             .await
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
         receipt.step(StepName::Drained, clock.now());
@@ -223,7 +223,7 @@ impl Spillway {
     fn result(&self, end: End, interruption: &Interruption, invocation: &Invocation) -> Option<LifecycleResult> {
         let hook_limit = invocation.clock.instant(self.hook_limit(interruption));
         match end {
-            End::Empty => Some(LifecycleResult::Continue),
+            End::Empty | End::Silent => Some(LifecycleResult::Continue),
             End::TimeUp if hook_limit <= invocation.last_moment() => Some(self.settings.undrained_result),
             End::TimeUp | End::Stopped => None,
         }
@@ -283,7 +283,14 @@ fn ending(end: End, claim: &Claim, receipt: &Receipt) -> Result<(Ending, String)
         (End::Empty, How::First | How::CordonedByOthers | How::Again) => {
             Ok((Ending::Drained, format!("all {moved} pods that had to leave node {node} have gone")))
         }
-        (End::Empty, How::Joined { notice, event }) => {
+        (End::Silent, How::First | How::CordonedByOthers | How::Again) => {
+            let unconfirmed = receipt.count(Fate::Unconfirmed);
+            let reason = format!(
+                "node {node} has stopped answering: {moved} pods have gone, and {unconfirmed} that had to are not waited for"
+            );
+            Ok((Ending::Drained, reason))
+        }
+        (End::Empty | End::Silent, How::Joined { notice, event }) => {
             Ok((Ending::Joined, format!("node {node} was being drained for the {notice} {event}, and is empty")))
         }
         (End::Stopped, _) => {

@@ -1,13 +1,15 @@
 //! The receipt: the one record of what became of a notice, from which everything people see
 //! is made.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::drain::Report;
 use crate::drain::deadline::Grace;
 use crate::drain::evict::Way;
-use crate::drain::progress::{State, Tracked};
+use crate::drain::tracked::{Hold, State, Tracked};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use crate::lifecycle::Completion;
@@ -108,12 +110,13 @@ pub(crate) struct PodRecord {
     given_s: Option<u64>,
     /// How often an eviction was asked for.
     evictions: u32,
-    /// How often a budget refused it.
-    #[serde(skip_serializing_if = "is_zero")]
-    refusals: u32,
+    /// How often each answer was given to the requests that it leave.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    answers: BTreeMap<&'static str, u32>,
+    /// The budget that held it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<String>,
-    /// Why it stayed, or what was last wrong.
+    /// Why it stayed, was forced or was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// Milliseconds from the notice to its end.
@@ -129,12 +132,14 @@ pub(crate) enum Fate {
     Clean,
     /// It shut down with less grace than it asked for.
     Clamped,
-    /// It was deleted past its PodDisruptionBudget, so that it could still shut down.
+    /// It was deleted past what held it, so that it could still shut down.
     Forced,
     /// It was left alone.
     Stayed,
     /// It was still there when the time was up.
     Left,
+    /// It was shutting down when its node stopped answering, so that nobody knows how it ended.
+    Unconfirmed,
 }
 
 /// The lifecycle hook.
@@ -283,10 +288,11 @@ impl PodRecord {
         let forced = matches!(pod.told, Some((Way::Delete, _)));
         let (fate, why) = match pod.state {
             State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            State::Gone if forced => (Fate::Forced, None),
+            State::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
             State::Gone if given_s.is_some() => (Fate::Clamped, None),
             State::Gone => (Fate::Clean, None),
-            State::Due(..) | State::Asked(_) | State::Leaving => (Fate::Left, Some(why_left(pod))),
+            State::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
+            State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => (Fate::Left, Some(why_left(pod))),
         };
         Self {
             pod: pod.name.to_string(),
@@ -295,8 +301,8 @@ impl PodRecord {
             grace_s: pod.grace.as_secs(),
             given_s,
             evictions: pod.evictions,
-            refusals: pod.refusals,
-            budget: pod.budget.clone(),
+            answers: pod.answers.clone(),
+            budget: pod.budget().map(ToString::to_string),
             why,
             gone_ms,
         }
@@ -305,15 +311,14 @@ impl PodRecord {
 
 /// Why a pod is still there.
 fn why_left(pod: &Tracked) -> String {
-    match (&pod.state, &pod.trouble, &pod.budget) {
-        (State::Leaving, ..) => "it was still shutting down".to_owned(),
+    match (&pod.state, &pod.trouble, &pod.hold) {
+        (State::Leaving(_), ..) => "it was still shutting down".to_owned(),
         (_, Some(trouble), _) => trouble.clone(),
-        (_, None, Some(budget)) => format!("PodDisruptionBudget {budget} held it"),
+        (_, None, Some(hold)) => held(hold),
         (_, None, None) => "its turn had not come".to_owned(),
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+fn held(hold: &Hold) -> String {
+    format!("{hold} held it")
 }

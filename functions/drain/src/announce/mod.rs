@@ -31,9 +31,10 @@ mod tests {
 
     use super::*;
     use crate::drain::deadline::Grace;
-    use crate::drain::evict::Way;
+    use crate::drain::evict::{Answer, Way};
     use crate::drain::plan::{PodName, PodUid, Stays, Tier};
-    use crate::drain::progress::{State, Tracked};
+    use crate::drain::rooms::BudgetName;
+    use crate::drain::tracked::{Hold, State, Tracked};
     use crate::drain::{End, Report};
     use crate::failure::Failure;
     use crate::interruption::{Deadline, Hook, InstanceId, Interruption, Kind};
@@ -50,19 +51,15 @@ mod tests {
     }
 
     fn pod(name: &str, state: State, told: Option<(Way, Grace)>) -> (PodUid, Tracked) {
-        let gone_at = (state == State::Gone).then(tokio::time::Instant::now);
-        let tracked = Tracked {
-            name: PodName { namespace: "shop".to_owned(), name: name.to_owned() },
-            grace: Duration::from_secs(30),
-            told,
-            evictions: 1,
-            refusals: 0,
-            held: false,
-            budget: None,
-            trouble: None,
-            state,
-            gone_at,
-        };
+        let now = tokio::time::Instant::now();
+        let name_of_it = PodName { namespace: "shop".to_owned(), name: name.to_owned() };
+        let mut tracked = Tracked::new(name_of_it, Tier::Ordinary, Duration::from_secs(30), state, now);
+        if let Some((way, grace)) = told {
+            tracked.tell(way, grace, now);
+            tracked.count(&Answer::Leaving);
+        }
+        tracked.state = state;
+        tracked.gone_at = (state == State::Gone).then_some(now);
         (PodUid(format!("uid-of-{name}")), tracked)
     }
 
@@ -85,14 +82,20 @@ mod tests {
         }
         receipt.step(StepName::Drained, after(9_000));
         let clamped = Grace::Clamped(Duration::from_secs(7));
-        let (held_uid, mut held) = pod("held", State::Due(Tier::Ordinary, tokio::time::Instant::now()), None);
-        held.budget = Some("web".to_owned());
-        held.refusals = 4;
+        let web = Hold::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
+        let (held_uid, mut held) = pod("held", State::Held(None), None);
+        held.hold = Some(web.clone());
+        for _ in 0..4 {
+            held.count(&Answer::HeldBy { budget: "web".to_owned() });
+        }
+        let (forced_uid, mut forced) = pod("forced", State::Gone, Some((Way::Delete, clamped)));
+        forced.hold = Some(web);
         let pods = BTreeMap::from([
             pod("agent", State::Stays(Stays::DaemonSet), None),
             pod("clamped", State::Gone, Some((Way::Evict, clamped))),
             pod("clean", State::Gone, Some((Way::Evict, Grace::Own))),
-            pod("forced", State::Gone, Some((Way::Delete, clamped))),
+            pod("unconfirmed", State::Unconfirmed, Some((Way::Evict, Grace::Own))),
+            (forced_uid, forced),
             (held_uid, held),
         ]);
         receipt.pods(&Report { pods, end: End::TimeUp }, (after(9_000), tokio::time::Instant::now()));

@@ -8,11 +8,13 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use spillway_eks::Connection;
 use tokio::time::sleep;
 
-use super::watch::{Listed, list};
+use super::pods_of;
+use super::watch::Listed;
 use crate::instance::Instance;
 use crate::kubernetes::ApiError;
 use crate::node::{self, Claim, Mark};
@@ -25,7 +27,7 @@ const BEHIND: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(crate) struct Claimed {
     pub(crate) claim: Claim,
-    pub(crate) pods: Option<Listed>,
+    pub(crate) pods: Option<Listed<Pod>>,
 }
 
 /// Claims the instance's node and lists its pods. `None`: the cluster has no such node. A list
@@ -51,8 +53,8 @@ pub(crate) async fn claim_and_list(
     }
 }
 
-async fn list_behind(mut connection: Connection, node: &str) -> Result<Listed, ApiError> {
+async fn list_behind(mut connection: Connection, node: &str) -> Result<Listed<Pod>, ApiError> {
     connection.first_request.connected().await;
     sleep(BEHIND).await;
-    list(&connection.client, node).await
+    pods_of(&connection.client, node).list().await
 }

@@ -13,6 +13,9 @@ use tokio::time::Instant;
 /// Never zero: a grace period of zero deletes the object while its containers still run.
 const LEAST_GRACE: Duration = Duration::from_secs(1);
 
+/// A request that failed is never repeated sooner, however little time is left.
+const LEAST_PAUSE: Duration = Duration::from_millis(500);
+
 /// From when to when a node is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -51,6 +54,14 @@ impl Window {
     pub(crate) fn last_safe_moment(&self, asked: Duration) -> Option<Instant> {
         let instance_goes = self.instance_goes?;
         Some(instance_goes.checked_sub(asked.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
+    }
+
+    /// When a request that failed is repeated: after the pause, but neither past the pod's last safe
+    /// moment nor so late that it could not leave before waiting ends.
+    pub(crate) fn again(&self, pause: Duration, asked: Duration, now: Instant) -> Instant {
+        let latest = self.instance_goes.unwrap_or(self.end).min(self.end);
+        let latest = latest.checked_sub(asked.saturating_add(self.margin)).unwrap_or(now);
+        (now + pause).min(latest.max(now + LEAST_PAUSE))
     }
 
     /// From when on a pod that something holds is deleted all the same: its last safe moment, but

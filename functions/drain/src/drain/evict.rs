@@ -6,12 +6,14 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::api::{DeleteParams, PostParams};
-use kube::core::Status;
-use kube::{Api, Client};
+use kube::client::Body;
+use kube::core::{Request, Status};
+use kube::{Client, Resource as _};
+use tokio::time::timeout;
 
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
-use crate::kubernetes::{ApiError, call};
+use crate::kubernetes::{ApiError, CALL_TIMEOUT};
 
 /// How a pod is told to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +24,15 @@ pub(crate) enum Way {
     Delete,
 }
 
-/// What the API server said to an eviction.
+/// What the API server said to an eviction or a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The pod is on its way out.
     Leaving,
-    /// There is no such pod any more: gone, or another one by its name.
+    /// There is no such pod any more.
     Gone,
+    /// Another pod has its name by now, so the one that is meant has gone.
+    Replaced,
     /// A PodDisruptionBudget has no room for it now.
     HeldBy { budget: String },
     /// Two budgets cover the pod, which the eviction API cannot handle.
@@ -37,34 +41,74 @@ pub(crate) enum Answer {
     NamespaceTerminating,
     /// The API server is busy; not the pod's fault.
     Throttled { retry_after: Option<Duration> },
-    /// We may not evict.
+    /// The token was too old, or the cluster does not know us.
+    Unauthorized { message: String },
+    /// We may not do that.
     Forbidden { message: String },
-    /// Something failed that may not fail again.
-    Failed { message: String },
+    /// The request as it is will not do: a conflict, or what an admission webhook objects to.
+    Refused { message: String },
+    /// The API server failed, or something that it depends on.
+    ServerError { message: String, retry_after: Option<Duration> },
+    /// No answer came, or none that can be read.
+    Unanswered { message: String },
+}
+
+impl Answer {
+    /// What the receipt calls it.
+    pub(crate) fn name(&self, way: Way) -> &'static str {
+        match (self, way) {
+            (Self::Leaving, Way::Evict) => "evicted",
+            (Self::Leaving, Way::Delete) => "deleted",
+            (Self::Gone, _) => "gone",
+            (Self::Replaced, _) => "replaced",
+            (Self::HeldBy { .. }, _) => "held-by-budget",
+            (Self::HeldBySeveral, _) => "held-by-several-budgets",
+            (Self::NamespaceTerminating, _) => "namespace-terminating",
+            (Self::Throttled { .. }, _) => "throttled",
+            (Self::Unauthorized { .. }, _) => "unauthorized",
+            (Self::Forbidden { .. }, _) => "forbidden",
+            (Self::Refused { .. }, _) => "refused",
+            (Self::ServerError { .. }, _) => "server-error",
+            (Self::Unanswered { .. }, _) => "no-answer",
+        }
+    }
 }
 
 /// Tells one pod to leave. It is named by its UID, so that one that took its name is not hit.
+///
+/// The requests are made by hand. kube's `Api::evict` writes the options under a name that the API
+/// server does not read, and grace and UID would be lost without a word (kube-core 5.0,
+/// `subresource.rs`); and of no answer does it hand out the headers, where a busy API server says
+/// how long to wait.
 pub(crate) async fn tell(client: Client, way: Way, name: PodName, uid: PodUid, grace: Grace) -> Answer {
-    let pods: Api<Pod> = Api::namespaced(client, &name.namespace);
-    let answer = match way {
-        Way::Evict => evict(&pods, &name, &uid, grace).await,
-        Way::Delete => delete(&pods, &name, &uid, grace).await,
+    match timeout(CALL_TIMEOUT, send(&client, way, &name, &uid, grace)).await {
+        Ok(Ok(response)) => meaning(&response),
+        Ok(Err(error)) => Answer::Unanswered { message: ApiError::from(error).to_string() },
+        Err(_) => Answer::Unanswered { message: ApiError::Timeout(CALL_TIMEOUT).to_string() },
+    }
+}
+
+/// As much of the API server's response as is read.
+#[derive(Debug, Default)]
+struct Response {
+    code: u16,
+    retry_after: Option<String>,
+    body: Vec<u8>,
+}
+
+async fn send(client: &Client, way: Way, name: &PodName, uid: &PodUid, grace: Grace) -> kube::Result<Response> {
+    let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
+    let request = match way {
+        Way::Evict => {
+            let body = serde_json::to_vec(&eviction(name, uid, grace)).map_err(kube::Error::SerdeError)?;
+            pods.create_subresource("eviction", &name.name, &PostParams::default(), body)
+        }
+        Way::Delete => pods.delete(&name.name, &deletion(uid, grace)),
     };
-    answer.map_or_else(refusal, |()| Answer::Leaving)
-}
-
-/// The typed object is sent, and not kube's `Api::evict`, which writes the options under a name
-/// that the API server does not read: grace and UID would be lost without a word (kube-core 5.0,
-/// `subresource.rs`).
-async fn evict(pods: &Api<Pod>, name: &PodName, uid: &PodUid, grace: Grace) -> Result<(), ApiError> {
-    let eviction = eviction(name, uid, grace);
-    call(pods.create_subresource::<_, Status>("eviction", &name.name, &PostParams::default(), &eviction))
-        .await
-        .map(drop)
-}
-
-async fn delete(pods: &Api<Pod>, name: &PodName, uid: &PodUid, grace: Grace) -> Result<(), ApiError> {
-    call(pods.delete(&name.name, &deletion(uid, grace))).await.map(drop)
+    let response = client.send(request.map_err(kube::Error::BuildRequest)?.map(Body::from)).await?;
+    let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let code = response.status().as_u16();
+    Ok(Response { code, retry_after, body: response.into_body().collect_bytes().await?.to_vec() })
 }
 
 fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
@@ -100,22 +144,34 @@ fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
 
 /// The answers as the API server's eviction handler gives them
 /// (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
-fn refusal(error: ApiError) -> Answer {
-    let ApiError::Refused(status) = error else { return Answer::Failed { message: error.to_string() } };
+fn meaning(response: &Response) -> Answer {
+    if (200..300).contains(&response.code) {
+        return Answer::Leaving;
+    }
+    // A busy API server and what stands before it answer in plain text.
+    let status = serde_json::from_slice::<Status>(&response.body)
+        .unwrap_or_else(|_| Status::failure(String::from_utf8_lossy(&response.body).trim(), "not a Status"));
+    let status = status.with_code(response.code);
     let cause =
         |reason: &str| status.details.iter().flat_map(|details| &details.causes).find(|cause| cause.reason == reason);
+    let retry_after = retry_after(response, &status);
+    let message = || ApiError::Refused(Box::new(status.clone())).to_string();
     match status.code {
         404 => Answer::Gone,
-        // Another pod has the name by now, so the one we mean has gone. Other conflicts pass.
-        409 if status.message.contains("UID in the precondition") => Answer::Gone,
+        // Other conflicts pass.
+        409 if status.message.contains("UID in the precondition") || status.message.contains("UID in precondition") => {
+            Answer::Replaced
+        }
+        401 => Answer::Unauthorized { message: message() },
         403 if cause("NamespaceTerminating").is_some() => Answer::NamespaceTerminating,
         403 => Answer::Forbidden { message: status.message },
         429 => match cause("DisruptionBudget") {
             Some(cause) => Answer::HeldBy { budget: budget_name(&cause.message) },
-            None => Answer::Throttled { retry_after: retry_after(&status) },
+            None => Answer::Throttled { retry_after },
         },
         500 if status.message.contains("more than one PodDisruptionBudget") => Answer::HeldBySeveral,
-        _ => Answer::Failed { message: ApiError::Refused(status).to_string() },
+        500.. => Answer::ServerError { message: message(), retry_after },
+        _ => Answer::Refused { message: message() },
     }
 }
 
@@ -125,9 +181,11 @@ fn budget_name(message: &str) -> String {
     name.unwrap_or(message).to_owned()
 }
 
-fn retry_after(status: &Status) -> Option<Duration> {
-    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+/// The header has it when the API server is too busy to look at a request, the body when it did.
+fn retry_after(response: &Response, status: &Status) -> Option<Duration> {
+    let header = response.retry_after.as_ref().and_then(|text| text.parse::<u32>().ok());
+    let seconds = header.or(status.details.as_ref().map(|details| details.retry_after_seconds));
+    seconds.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
 #[cfg(test)]
@@ -138,8 +196,13 @@ mod tests {
 
     use super::*;
 
-    fn answered(status: Value) -> Answer {
-        refusal(ApiError::Refused(serde_json::from_value(status).unwrap()))
+    fn answered(status: &Value) -> Answer {
+        let code = u16::try_from(status["code"].as_u64().unwrap()).unwrap();
+        meaning(&Response { code, retry_after: None, body: serde_json::to_vec(status).unwrap() })
+    }
+
+    fn message(text: &str) -> String {
+        format!("the API server answered {text}")
     }
 
     fn name() -> PodName {
@@ -172,37 +235,74 @@ mod tests {
             "message": "Cannot evict pod as it would violate the pod's disruption budget.",
             "details": {"causes": [{"reason": "DisruptionBudget",
                 "message": "The disruption budget web needs 3 healthy pods and has 3 currently"}]}});
-        assert_eq!(answered(status), Answer::HeldBy { budget: "web".to_owned() });
+        assert_eq!(answered(&status), Answer::HeldBy { budget: "web".to_owned() });
     }
 
     #[test]
     fn a_busy_api_server_is_not_taken_for_a_budget() {
         let status = json!({"code": 429, "message": "too many requests", "details": {"retryAfterSeconds": 3}});
-        assert_eq!(answered(status), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) });
-        assert_eq!(answered(json!({"code": 429})), Answer::Throttled { retry_after: None });
+        assert_eq!(answered(&status), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) });
+        assert_eq!(answered(&json!({"code": 429})), Answer::Throttled { retry_after: None });
+    }
+
+    #[test]
+    fn a_busy_api_server_says_in_a_header_how_long_to_wait() {
+        let body = b"Too many requests, please try again later.\n".to_vec();
+        let response = Response { code: 429, retry_after: Some("7".to_owned()), body };
+        assert_eq!(meaning(&response), Answer::Throttled { retry_after: Some(Duration::from_secs(7)) });
+        let by_date = Response { retry_after: Some("Sat, 21 Nov 2026 03:12:00 GMT".to_owned()), ..response };
+        assert_eq!(meaning(&by_date), Answer::Throttled { retry_after: None });
+    }
+
+    #[test]
+    fn an_answer_that_is_no_json_is_judged_by_its_code() {
+        let answer = |code, body: &str| meaning(&Response { code, retry_after: None, body: body.into() });
+        assert_eq!(answer(201, "<html>"), Answer::Leaving);
+        let bad_gateway = message("502 not a Status: bad gateway");
+        assert_eq!(answer(502, "bad gateway"), Answer::ServerError { message: bad_gateway, retry_after: None });
+        assert_eq!(answer(422, "{"), Answer::Refused { message: message("422 not a Status: {") });
+    }
+
+    #[test]
+    fn a_token_that_is_not_accepted_is_told_from_a_missing_right() {
+        let unauthorized = answered(&json!({"code": 401, "reason": "Unauthorized", "message": "Unauthorized"}));
+        assert_eq!(unauthorized, Answer::Unauthorized { message: message("401 Unauthorized: Unauthorized") });
+    }
+
+    #[test]
+    fn a_budget_that_others_change_at_the_same_time_says_when_to_ask_again() {
+        let status =
+            json!({"code": 504, "reason": "Timeout", "message": "conflicts", "details": {"retryAfterSeconds": 10}});
+        let message = message("504 Timeout: conflicts");
+        assert_eq!(answered(&status), Answer::ServerError { message, retry_after: Some(Duration::from_secs(10)) });
+    }
+
+    #[test]
+    fn a_deletion_has_a_name_of_its_own() {
+        assert_eq!((Answer::Leaving.name(Way::Evict), Answer::Leaving.name(Way::Delete)), ("evicted", "deleted"));
     }
 
     #[test]
     fn two_budgets_for_one_pod_are_told_from_a_server_error() {
         let message =
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-        assert_eq!(answered(json!({"code": 500, "message": message})), Answer::HeldBySeveral);
-        assert!(matches!(answered(json!({"code": 500, "message": "boom"})), Answer::Failed { .. }));
+        assert_eq!(answered(&json!({"code": 500, "message": message})), Answer::HeldBySeveral);
+        assert!(matches!(answered(&json!({"code": 500, "message": "boom"})), Answer::ServerError { .. }));
     }
 
     #[test]
     fn a_pod_that_went_or_was_replaced_is_gone() {
-        assert_eq!(answered(json!({"code": 404})), Answer::Gone);
+        assert_eq!(answered(&json!({"code": 404})), Answer::Gone);
         let message = "the UID in the precondition (u-1) does not match the UID in record (u-2)";
-        assert_eq!(answered(json!({"code": 409, "message": message})), Answer::Gone);
-        assert!(matches!(answered(json!({"code": 409, "message": "object was modified"})), Answer::Failed { .. }));
+        assert_eq!(answered(&json!({"code": 409, "message": message})), Answer::Replaced);
+        assert!(matches!(answered(&json!({"code": 409, "message": "object was modified"})), Answer::Refused { .. }));
     }
 
     #[test]
     fn a_terminating_namespace_is_told_from_a_missing_right() {
         let status = json!({"code": 403, "details": {"causes": [{"reason": "NamespaceTerminating"}]}});
-        assert_eq!(answered(status), Answer::NamespaceTerminating);
+        assert_eq!(answered(&status), Answer::NamespaceTerminating);
         let status = json!({"code": 403, "message": "pods is forbidden"});
-        assert_eq!(answered(status), Answer::Forbidden { message: "pods is forbidden".to_owned() });
+        assert_eq!(answered(&status), Answer::Forbidden { message: "pods is forbidden".to_owned() });
     }
 }

@@ -1,35 +1,53 @@
 //! The drain of one node: plan, evict, watch, until it is empty or the time is up.
 //!
 //! * `plan`: which pods leave, which stay, and why (pure)
+//! * `wishes`: which pods wish not to be disturbed (pure)
 //! * `deadline`: how long there is, and what that means for a pod's grace (pure)
-//! * `progress`: what is to be asked next, and what became of each pod (pure)
+//! * `tracked`: one pod: what it was told, what was answered, what comes next (pure)
+//! * `rooms`: which pods that a budget holds are asked for again, and when (pure)
+//! * `progress`: all of them: what is to be asked next, and what became of each (pure)
 //! * `evict`: telling one pod to leave, and the meaning of the answer
-//! * `watch`: the node's pods, without a gap
-//! * `beside`: their list, asked for beside the claim
+//! * `watch`: objects of one kind, without a gap
+//! * `beside`: the node's pods, listed beside the claim
+//! * `budgets`: the watches of budgets that hold pods
+//! * `kubelet`: whether anybody is there to tell of a pod's end
+//! * `news`: what the log says
 //!
 //! This file ties them together and decides nothing itself.
 
 pub(crate) mod beside;
+mod budgets;
 pub(crate) mod deadline;
 pub(crate) mod evict;
+mod kubelet;
+mod news;
 pub(crate) mod plan;
-pub(crate) mod progress;
-pub(crate) mod watch;
+mod progress;
+pub(crate) mod rooms;
+pub(crate) mod tracked;
+mod watch;
+mod wishes;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use kube::Client;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::backoff::Backoff;
+use crate::clock::Clock;
 use crate::kubernetes::ApiError;
+use budgets::Budgets;
 use deadline::Window;
+use kubelet::Kubelet;
+use news::News;
 use plan::PodUid;
-use progress::{News, Progress, Tracked};
-use watch::{Change, Listed, Watch};
+use progress::{Known, Progress};
+use tracked::Tracked;
+use watch::{Change, Listed, Selection, Watch};
 
 /// Evictions go first: the watch begins when all that can be asked for at once are answered, so
 /// that the API server does not tell of each pod while it should evict the next. One that is slow
@@ -50,6 +68,8 @@ pub(crate) struct Report {
 pub(crate) enum End {
     /// Every pod that had to leave has gone.
     Empty,
+    /// So it has, or was shutting down when the node stopped answering.
+    Silent,
     /// The window ended before.
     TimeUp,
     /// The instance need not wait any more.
@@ -62,19 +82,23 @@ pub(crate) enum End {
 pub(crate) async fn drain(
     client: &Client,
     node: &str,
-    listed: Option<Listed>,
+    listed: Option<Listed<Pod>>,
     window: Window,
+    clock: Clock,
     stop: impl Future<Output = ()>,
 ) -> Result<Report, ApiError> {
-    let listed = match listed {
-        Some(listed) => listed,
-        None => list(client, node, window).await?,
+    let pods = pods_of(client, node);
+    let (listed, known) = match listed {
+        Some(listed) => (listed, Known::BesideTheClaim),
+        None => (list(&pods, node, window).await?, Known::AfterTheClaim),
     };
-    let mut progress = Progress::new(&listed.pods, window, Instant::now());
+    let mut progress = Progress::new(&listed.items, known, window, clock, Instant::now());
     // It goes on from the list's version, so that nothing is missed until it begins.
     let mut watch = None;
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
+    let mut budgets = Budgets::new(client.clone());
     let mut evictions = FuturesUnordered::new();
+    let mut looks = FuturesUnordered::new();
     let mut stop = std::pin::pin!(stop);
     let end = loop {
         let now = Instant::now();
@@ -85,12 +109,19 @@ pub(crate) async fn drain(
                 (request.uid, answer)
             });
         }
-        progress.take_news().into_iter().for_each(tell);
-        if progress.is_empty() {
-            break End::Empty;
+        if progress.look(now) {
+            looks.push(kubelet::look(client.clone(), node.to_owned()));
+        }
+        if progress.is_to_be_listed() {
+            progress.changed(Change::OnlyThese(list(&pods, node, window).await?.items), Instant::now());
+        }
+        budgets.watch(progress.namespaces_held());
+        progress.take_news().into_iter().for_each(News::tell);
+        if let Some(end) = progress.end() {
+            break end;
         }
         if watch.is_none() && (evictions.is_empty() || watch_from <= now) {
-            watch = Some(Watch::start(client.clone(), node, listed.resource_version.clone()));
+            watch = Some(pods.clone().watch(Some(listed.resource_version.clone())));
         }
         let watch_due = watch.is_none().then_some(watch_from);
         let next_due = progress.next_due(now).into_iter().chain(watch_due).fold(window.end, Instant::min);
@@ -104,6 +135,12 @@ pub(crate) async fn drain(
                 }
                 progress.changed(change, Instant::now());
             }
+            (namespace, change) = budgets.next() => {
+                progress.budgets_changed(&namespace, change, Instant::now());
+            }
+            Some(kubelet) = looks.next() => {
+                progress.looked(seen(kubelet, node), Instant::now());
+            }
             () = sleep_until(next_due) => {
                 if next_due == window.end {
                     break End::TimeUp;
@@ -115,8 +152,20 @@ pub(crate) async fn drain(
     Ok(Report { pods: progress.into_pods(), end })
 }
 
+fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
+    Selection { api: Api::all(client.clone()), field_selector: Some(format!("spec.nodeName={node}")) }
+}
+
+/// A node that cannot be looked at is given the benefit of the doubt.
+fn seen(kubelet: Result<Kubelet, ApiError>, node: &str) -> Kubelet {
+    kubelet.unwrap_or_else(|error| {
+        tracing::warn!(node.name = node, error = %error, "cannot see whether node {node} still answers; looking again");
+        Kubelet::Answers
+    })
+}
+
 /// The next change; never, before the watch has begun.
-async fn next_change(watch: &mut Option<Watch>) -> Change {
+async fn next_change(watch: &mut Option<Watch<Pod>>) -> Change<Pod> {
     match watch {
         Some(watch) => watch.next().await,
         None => std::future::pending().await,
@@ -124,10 +173,10 @@ async fn next_change(watch: &mut Option<Watch>) -> Change {
 }
 
 /// The list has to succeed: it is tried until the window ends.
-async fn list(client: &Client, node: &str, window: Window) -> Result<Listed, ApiError> {
+async fn list(pods: &Selection<Pod>, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
     let mut backoff = Backoff::new();
     loop {
-        match watch::list(client, node).await {
+        match pods.list().await {
             Err(error) if error.is_transient() => {
                 let pause = sleep(backoff.next_pause());
                 if timeout_at(window.end, pause).await.is_err() {
@@ -137,24 +186,5 @@ async fn list(client: &Client, node: &str, window: Window) -> Result<Listed, Api
             }
             answer => return answer,
         }
-    }
-}
-
-fn tell(news: News) {
-    match news {
-        News::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
-        News::Forced(pod) => tracing::warn!(
-            pod.name = %pod,
-            "deleted pod {pod} past its PodDisruptionBudget: any later, and it would not shut down cleanly"
-        ),
-        News::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
-        News::Held(pod, budget) => tracing::info!(
-            pod.name = %pod, budget,
-            "PodDisruptionBudget {budget} holds pod {pod}; asking again until it has room"
-        ),
-        News::Failed(pod, why) => tracing::warn!(
-            pod.name = %pod, error = why,
-            "cannot evict pod {pod}; trying again"
-        ),
     }
 }

@@ -5,7 +5,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+
+use super::wishes::{Wish, wish};
 
 /// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,18 +34,23 @@ pub(crate) struct Planned {
     pub(crate) name: PodName,
     /// What it asked for to shut down cleanly.
     pub(crate) grace: Duration,
+    pub(crate) tier: Tier,
     pub(crate) place: Place,
 }
 
 /// What becomes of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It is left alone.
     Stays(Stays),
     /// It is evicted with its tier.
-    Leaves(Tier),
-    /// It is being deleted already, and waited for.
-    Leaving,
+    Leaves,
+    /// So it is, when its wish not to be disturbed has ended, or cannot be respected any longer.
+    Wishes(Wish),
+    /// It is being deleted already, should have stopped by then, and is waited for.
+    Leaving { by: Timestamp },
+    /// It has stopped; only finalizers keep its object.
+    Stopped,
 }
 
 /// Why a pod is left alone.
@@ -85,6 +93,7 @@ pub(crate) fn plan(pod: &Pod) -> Option<Planned> {
         uid: PodUid(metadata.uid.clone()?),
         name: PodName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? },
         grace: grace(pod),
+        tier: tier(pod),
         place: place(pod),
     })
 }
@@ -94,10 +103,12 @@ fn place(pod: &Pod) -> Place {
         Place::Stays(Stays::Mirror)
     } else if is_of_daemon_set(pod) && !is_finished(pod) {
         Place::Stays(Stays::DaemonSet)
-    } else if pod.metadata.deletion_timestamp.is_some() {
-        Place::Leaving
+    } else if let Some(by) = &pod.metadata.deletion_timestamp {
+        let stopped = pod.metadata.deletion_grace_period_seconds == Some(0);
+        if stopped { Place::Stopped } else { Place::Leaving { by: by.0 } }
     } else {
-        Place::Leaves(tier(pod))
+        let wish = wish(pod).filter(|_| !is_finished(pod));
+        wish.map_or(Place::Leaves, Place::Wishes)
     }
 }
 
@@ -165,14 +176,12 @@ mod tests {
 
     #[test]
     fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
-        assert_eq!(place_of(json!({})), Place::Leaves(Tier::Ordinary));
-        assert_eq!(
-            place_of(json!({"spec": {"containers": [], "priorityClassName": "high"}})),
-            Place::Leaves(Tier::Ordinary)
-        );
-        for class in CRITICAL_CLASSES {
-            let pod = json!({"spec": {"containers": [], "priorityClassName": class}});
-            assert_eq!(place_of(pod), Place::Leaves(Tier::Critical));
+        assert_eq!(planned(json!({})).tier, Tier::Ordinary);
+        for (class, tier) in
+            [("high", Tier::Ordinary), (CRITICAL_CLASSES[0], Tier::Critical), (CRITICAL_CLASSES[1], Tier::Critical)]
+        {
+            let pod = planned(json!({"spec": {"containers": [], "priorityClassName": class}}));
+            assert_eq!((pod.tier, pod.place), (tier, Place::Leaves));
         }
         assert!(Tier::Ordinary < Tier::Critical);
     }
@@ -184,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_pod_of_another_groups_daemon_set_leaves() {
-        assert_eq!(place_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Place::Leaves(Tier::Ordinary));
-        assert_eq!(place_of(owned_by("ReplicaSet", "apps/v1")), Place::Leaves(Tier::Ordinary));
+        assert_eq!(place_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Place::Leaves);
+        assert_eq!(place_of(owned_by("ReplicaSet", "apps/v1")), Place::Leaves);
     }
 
     #[test]
@@ -193,7 +202,7 @@ mod tests {
         for phase in ["Succeeded", "Failed"] {
             let mut pod = owned_by("DaemonSet", "apps/v1");
             merge(&mut pod, json!({"status": {"phase": phase}}));
-            assert_eq!(place_of(pod), Place::Leaves(Tier::Ordinary));
+            assert_eq!(place_of(pod), Place::Leaves);
         }
     }
 
@@ -205,8 +214,24 @@ mod tests {
 
     #[test]
     fn a_pod_that_is_being_deleted_is_only_waited_for() {
-        let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z"}});
-        assert_eq!(place_of(pod), Place::Leaving);
+        let by = "2026-11-21T03:12:00Z";
+        let pod = json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": 30}});
+        assert_eq!(place_of(pod), Place::Leaving { by: by.parse().unwrap() });
+    }
+
+    #[test]
+    fn a_pod_that_only_its_finalizers_keep_has_stopped() {
+        let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0,
+            "finalizers": ["example.test/kept"]}});
+        assert_eq!(place_of(pod), Place::Stopped);
+    }
+
+    #[test]
+    fn a_pod_that_wishes_not_to_be_disturbed_is_held_until_it_has_finished() {
+        let mut pod = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        assert!(matches!(place_of(pod.clone()), Place::Wishes(_)));
+        merge(&mut pod, json!({"status": {"phase": "Succeeded"}}));
+        assert_eq!(place_of(pod), Place::Leaves);
     }
 
     #[test]

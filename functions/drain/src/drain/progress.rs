@@ -1,26 +1,36 @@
 //! Where a drain stands: which pods still have to leave, what is to be asked next, and what
 //! became of each. Pure: answers and changes in, requests out; the clock is handed in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
+use super::End;
 use super::deadline::{Grace, Window};
 use super::evict::{Answer, Way};
-use super::plan::{Place, Planned, PodName, PodUid, Stays, Tier, plan};
+use super::kubelet::Kubelet;
+use super::news::News;
+use super::plan::{Place, Planned, PodName, PodUid, Tier, plan};
+use super::rooms::{BudgetName, Queue, Rooms};
+use super::tracked::{Hold, State, Tracked};
 use super::watch::Change;
+use crate::clock::Clock;
 
 /// How many evictions are under way at once: nearly all of the 100 streams that an API server
-/// allows on an HTTP/2 connection (kubernetes, `secure_serving.go`), with room for the watch.
+/// allows on an HTTP/2 connection (kubernetes, `secure_serving.go`), with room for the watches.
 pub(crate) const EVICTIONS_AT_ONCE: usize = 90;
-/// When a pod that its budget holds is asked for again.
-const HELD_RETRY: Duration = Duration::from_secs(1);
 /// When an eviction that failed is tried again.
-const FAILED_RETRY: Duration = Duration::from_millis(500);
-/// A missing right may be granted meanwhile, but not at once.
-const FORBIDDEN_RETRY: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_millis(500);
+/// When what a moment later will hardly have changed: a missing right, a second budget, a namespace
+/// that is being deleted. kubectl's own pause after a refusal.
+const SLOW_RETRY: Duration = Duration::from_secs(5);
+/// How long after its grace period a pod may be expected to be reported gone.
+const OVERDUE_AFTER: Duration = Duration::from_secs(10);
+/// How often a node is looked at while a pod on it is overdue.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// A pod to be told to leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,92 +41,69 @@ pub(crate) struct Request {
     pub(crate) grace: Grace,
 }
 
-/// A change of state that a person would want to see in the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum News {
-    /// The pod has been told to leave.
-    Evicted(PodName),
-    /// The pod has been deleted past what held it.
-    Forced(PodName),
-    /// The pod has gone.
-    Gone(PodName),
-    /// A budget holds the pod; told the first time only.
-    Held(PodName, String),
-    /// The eviction failed; told the first time only.
-    Failed(PodName, String),
-}
-
-/// One pod in the drain.
-#[derive(Debug, Clone)]
-pub(crate) struct Tracked {
-    pub(crate) name: PodName,
-    pub(crate) grace: Duration,
-    /// What it was last told.
-    pub(crate) told: Option<(Way, Grace)>,
-    pub(crate) evictions: u32,
-    pub(crate) refusals: u32,
-    /// Whether the last answer was a budget's refusal, which a deletion would pass.
-    pub(crate) held: bool,
-    /// The budget that refused it last.
-    pub(crate) budget: Option<String>,
-    /// What was wrong with the last answer.
-    pub(crate) trouble: Option<String>,
-    pub(crate) state: State,
-    pub(crate) gone_at: Option<Instant>,
-}
-
-/// What is to happen to a pod next.
+/// Since when what we know of the node's pods is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// It is left alone.
-    Stays(Stays),
-    /// It is to be evicted, not before that time, once its tier has begun.
-    Due(Tier, Instant),
-    /// An eviction is under way.
-    Asked(Tier),
-    /// It is shutting down.
-    Leaving,
-    /// It has gone.
-    Gone,
-}
-
-impl Tracked {
-    /// By eviction, until what holds the pod would cost it its clean shutdown.
-    fn way(&self, window: Window, now: Instant) -> Way {
-        let forced = window.forced_from(self.grace).is_some_and(|from| from <= now);
-        if forced && self.held { Way::Delete } else { Way::Evict }
-    }
-
-    /// When it is told again: after a pause, but a held pod in time to be forced.
-    fn again(&self, pause: Duration, window: Window, now: Instant) -> Instant {
-        let forced_from = window.forced_from(self.grace).filter(|_| self.held);
-        forced_from.map_or(now + pause, |from| from.clamp(now, now + pause))
-    }
+pub(crate) enum Known {
+    /// They were listed beside the claim: one may have been bound between the list and the cordon.
+    BesideTheClaim,
+    /// They were listed after it, or the watch has told of what happened since.
+    AfterTheClaim,
 }
 
 /// All pods of the node.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    known: Known,
     window: Window,
+    clock: Clock,
     pods: BTreeMap<PodUid, Tracked>,
+    rooms: Rooms,
     in_flight: usize,
+    /// The last look at the node.
+    looked: Option<(Instant, Kubelet)>,
     /// News since they were last taken.
     news: Vec<News>,
+    /// The missing rights that have been told of.
+    forbidden: BTreeSet<String>,
 }
 
 impl Progress {
     /// A drain that begins with these pods.
-    pub(crate) fn new(pods: &[Pod], window: Window, now: Instant) -> Self {
-        let mut progress = Self { window, pods: BTreeMap::new(), in_flight: 0, news: Vec::new() };
+    pub(crate) fn new(pods: &[Pod], known: Known, window: Window, clock: Clock, now: Instant) -> Self {
+        let mut progress = Self {
+            known,
+            window,
+            clock,
+            pods: BTreeMap::new(),
+            rooms: Rooms::default(),
+            in_flight: 0,
+            looked: None,
+            news: Vec::new(),
+            forbidden: BTreeSet::new(),
+        };
         for pod in pods {
             progress.see(pod, now);
         }
         progress
     }
 
-    /// Whether nothing is left that has to leave.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pods.values().all(|pod| matches!(pod.state, State::Stays(_) | State::Gone))
+    /// Whether the pods have to be listed before the drain may end: none has to leave of those
+    /// that we know of, and nothing has told us whether the cordon let another one through.
+    pub(crate) fn is_to_be_listed(&self) -> bool {
+        self.known == Known::BesideTheClaim && self.end().is_some()
+    }
+
+    /// How the drain has ended, if nothing is left that has to leave.
+    pub(crate) fn end(&self) -> Option<End> {
+        let mut end = End::Empty;
+        for pod in self.pods.values() {
+            match pod.state {
+                State::Stays(_) | State::Gone => {}
+                State::Unconfirmed => end = End::Silent,
+                State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => return None,
+            }
+        }
+        Some(end)
     }
 
     /// The pods, by UID.
@@ -132,49 +119,110 @@ impl Progress {
     /// The evictions to ask for now; each has to be [`answered`](Self::answered).
     pub(crate) fn requests(&mut self, now: Instant) -> Vec<Request> {
         let tier = self.tier(now);
+        let released = self.released(tier, now);
         let window = self.window;
         let mut requests = Vec::new();
         for (uid, pod) in &mut self.pods {
             if self.in_flight == EVICTIONS_AT_ONCE {
                 break;
             }
-            if let State::Due(of, at) = pod.state
-                && of <= tier
-                && at <= now
-            {
-                let way = pod.way(window, now);
-                let grace = window.grace(pod.grace, now);
-                pod.state = State::Asked(of);
-                pod.told = Some((way, grace));
-                pod.held = false;
-                pod.evictions += u32::from(way == Way::Evict);
-                self.in_flight += 1;
-                requests.push(Request { uid: uid.clone(), name: pod.name.clone(), way, grace });
+            let by_time = pod.due(window).filter(|(at, _)| pod.tier <= tier && *at <= now).map(|(_, way)| way);
+            let Some(way) = by_time.or(released.contains(uid).then_some(Way::Evict)) else { continue };
+            if let Some(budget) = pod.budget() {
+                self.rooms.asked(budget, now);
             }
+            let grace = window.grace(pod.grace, now);
+            pod.tell(way, grace, now);
+            self.in_flight += 1;
+            requests.push(Request { uid: uid.clone(), name: pod.name.clone(), way, grace });
         }
         requests
     }
 
-    /// When [`requests`](Self::requests) may have something new by the mere passing of time.
+    /// When [`requests`](Self::requests) or [`look`](Self::look) may have something new by the mere
+    /// passing of time.
     pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
+        let look = self.next_look();
         if self.in_flight == EVICTIONS_AT_ONCE {
-            return None;
+            return look;
         }
         let tier = self.tier(now);
-        let due = self.pods.values().filter_map(|pod| match pod.state {
-            State::Due(of, at) if of <= tier => Some(at),
-            State::Due(..) => self.critical_tier_at(),
+        let by_time = self.pods.values().filter(|pod| pod.waits()).filter_map(|pod| {
+            if pod.tier <= tier { pod.due(self.window).map(|(at, _)| at) } else { self.critical_tier_at() }
+        });
+        let queues = self.queues(tier).into_iter().filter(|(_, queue)| !queue.held.is_empty());
+        let by_budget = queues.filter_map(|(budget, queue)| self.rooms.next(budget, queue.asked, now));
+        by_time.chain(by_budget).chain(look).min()
+    }
+
+    /// The namespaces whose budgets hold pods.
+    pub(crate) fn namespaces_held(&self) -> BTreeSet<&str> {
+        let held = self.pods.values().filter(|pod| matches!(pod.state, State::Held(_)));
+        held.filter_map(Tracked::budget).map(|budget| budget.namespace.as_str()).collect()
+    }
+
+    /// Whether the node is to be looked at now; the look has to be [`looked`](Self::looked).
+    pub(crate) fn look(&mut self, now: Instant) -> bool {
+        let due = self.next_look().is_some_and(|at| at <= now);
+        if due {
+            let before = self.looked.map_or(Kubelet::Answers, |(_, kubelet)| kubelet);
+            self.looked = Some((now, before));
+        }
+        due
+    }
+
+    /// A pod that is overdue raises the question whether anybody is there to tell of its end. Once
+    /// nobody was, the question is asked for every pod that leaves.
+    fn next_look(&self) -> Option<Instant> {
+        let silent = self.looked.is_some_and(|(_, kubelet)| kubelet == Kubelet::Silent);
+        let leaving = self.pods.values().filter_map(|pod| match pod.state {
+            State::Leaving(by) => Some(if silent { pod.asked } else { by + OVERDUE_AFTER }),
             _ => None,
         });
-        due.min()
+        let overdue = leaving.min()?;
+        Some(self.looked.map_or(overdue, |(at, _)| overdue.max(at + LOOK_EVERY)))
+    }
+
+    /// Takes what a look at the node saw: on a silent one nothing that leaves is waited for.
+    pub(crate) fn looked(&mut self, kubelet: Kubelet, now: Instant) {
+        self.looked = Some((now, kubelet));
+        if kubelet == Kubelet::Silent {
+            for pod in self.pods.values_mut().filter(|pod| matches!(pod.state, State::Leaving(_))) {
+                pod.state = State::Unconfirmed;
+                self.news.push(News::Unconfirmed(pod.name.clone()));
+            }
+        }
+    }
+
+    /// The held pods whose budgets have room for them, or whose turn it is to see whether they have.
+    fn released(&self, tier: Tier, now: Instant) -> BTreeSet<PodUid> {
+        let queues = self.queues(tier).into_iter();
+        let released = queues.flat_map(|(budget, queue)| {
+            let count = self.rooms.count(budget, queue.asked, now);
+            queue.first(count)
+        });
+        released.cloned().collect()
+    }
+
+    fn queues(&self, tier: Tier) -> BTreeMap<&BudgetName, Queue<'_>> {
+        let mut queues = BTreeMap::<_, Queue<'_>>::new();
+        for (uid, pod) in &self.pods {
+            let Some(budget) = pod.budget() else { continue };
+            match pod.state {
+                State::Asked => queues.entry(budget).or_default().asked += 1,
+                State::Held(_) if pod.tier <= tier => {
+                    queues.entry(budget).or_default().held.push((pod.asked, uid));
+                }
+                _ => {}
+            }
+        }
+        queues
     }
 
     /// Critical pods begin when the others have gone, or when they must to be in time.
     fn tier(&self, now: Instant) -> Tier {
-        let ordinary = self.pods.values().any(|pod| match pod.state {
-            State::Due(tier, _) | State::Asked(tier) => tier == Tier::Ordinary,
-            State::Leaving => true,
-            State::Stays(_) | State::Gone => false,
+        let ordinary = self.pods.values().any(|pod| {
+            pod.tier == Tier::Ordinary && (pod.waits() || matches!(pod.state, State::Asked | State::Leaving(_)))
         });
         let must = self.critical_tier_at().is_some_and(|at| at <= now);
         if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
@@ -182,7 +230,7 @@ impl Progress {
 
     /// The last safe moment of the critical pod that asks for the longest grace.
     fn critical_tier_at(&self) -> Option<Instant> {
-        let critical = self.pods.values().filter(|pod| matches!(pod.state, State::Due(Tier::Critical, _)));
+        let critical = self.pods.values().filter(|pod| pod.tier == Tier::Critical && pod.waits());
         critical.map(|pod| pod.grace).max().and_then(|grace| self.window.last_safe_moment(grace))
     }
 
@@ -190,55 +238,95 @@ impl Progress {
     pub(crate) fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         self.in_flight -= 1;
         let Some(pod) = self.pods.get_mut(uid) else { return };
+        let times = pod.count(&answer);
         // The watch may have told of the pod's end before its eviction was answered.
-        let State::Asked(tier) = pod.state else { return };
-        let window = self.window;
-        let mut trouble = |message: String, retry: Duration, pod: &mut Tracked| {
-            if pod.trouble.as_ref() != Some(&message) {
-                self.news.push(News::Failed(pod.name.clone(), message.clone()));
-            }
-            pod.trouble = Some(message);
-            pod.state = State::Due(tier, pod.again(retry, window, now));
-        };
+        if pod.state != State::Asked {
+            return;
+        }
         match answer {
-            Answer::Leaving => {
-                pod.state = State::Leaving;
-                self.news.push(match pod.told {
-                    Some((Way::Delete, _)) => News::Forced(pod.name.clone()),
-                    _ => News::Evicted(pod.name.clone()),
-                });
-            }
-            Answer::Gone => self.gone(uid, now),
+            Answer::Leaving => self.leaves(uid, now),
+            Answer::Gone | Answer::Replaced => self.gone(uid, now),
             Answer::HeldBy { budget } => {
-                pod.refusals += 1;
-                if pod.budget.as_ref() != Some(&budget) {
-                    self.news.push(News::Held(pod.name.clone(), budget.clone()));
-                }
-                pod.budget = Some(budget);
-                pod.held = true;
-                pod.state = State::Due(tier, pod.again(HELD_RETRY, window, now));
+                let budget = BudgetName { namespace: pod.name.namespace.clone(), name: budget };
+                self.rooms.refused(&budget, pod.asked, now);
+                self.hold(uid, Hold::Budget(budget), None);
             }
-            Answer::HeldBySeveral => {
-                pod.refusals += 1;
-                pod.held = true;
-                trouble("more than one PodDisruptionBudget covers it".to_owned(), FORBIDDEN_RETRY, pod);
-            }
-            Answer::NamespaceTerminating => trouble("its namespace is being deleted".to_owned(), HELD_RETRY, pod),
+            Answer::HeldBySeveral => self.hold(uid, Hold::SeveralBudgets, Some(now + SLOW_RETRY)),
+            Answer::NamespaceTerminating => self.hold(uid, Hold::Namespace, Some(now + SLOW_RETRY)),
             Answer::Throttled { retry_after } => {
-                trouble("the API server is busy".to_owned(), retry_after.unwrap_or(FAILED_RETRY), pod);
+                self.failed(uid, "the API server is busy".to_owned(), retry_after.unwrap_or(RETRY), now);
             }
-            Answer::Forbidden { message } => trouble(message, FORBIDDEN_RETRY, pod),
-            Answer::Failed { message } => trouble(message, FAILED_RETRY, pod),
+            // The token is forgotten, so that the next request signs a new one.
+            Answer::Unauthorized { message } => {
+                let pause = if times == 1 { Duration::ZERO } else { RETRY };
+                self.failed(uid, message, pause, now);
+            }
+            Answer::Forbidden { message } => self.forbidden(uid, message, now),
+            Answer::ServerError { message, retry_after } => {
+                self.failed(uid, message, retry_after.unwrap_or(RETRY), now);
+            }
+            Answer::Refused { message } | Answer::Unanswered { message } => self.failed(uid, message, RETRY, now),
         }
     }
 
-    /// Takes what the watch saw.
-    pub(crate) fn changed(&mut self, change: Change, now: Instant) {
+    fn leaves(&mut self, uid: &PodUid, now: Instant) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if let Some(budget) = pod.budget() {
+            self.rooms.evicted(budget);
+        }
+        self.news.push(match (&pod.told, &pod.hold) {
+            (Some((Way::Delete, _)), Some(hold)) => News::Forced(pod.name.clone(), hold.clone()),
+            _ => News::Evicted(pod.name.clone()),
+        });
+        pod.leaves(now);
+    }
+
+    fn hold(&mut self, uid: &PodUid, hold: Hold, again: Option<Instant>) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if pod.hold.as_ref() != Some(&hold) {
+            self.news.push(News::Held(pod.name.clone(), hold.clone()));
+        }
+        pod.hold = Some(hold);
+        pod.trouble = None;
+        pod.state = State::Held(again);
+    }
+
+    fn failed(&mut self, uid: &PodUid, message: String, pause: Duration, now: Instant) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if pod.trouble.as_ref() != Some(&message) {
+            self.news.push(News::Failed(pod.name.clone(), message.clone()));
+        }
+        pod.trouble = Some(message);
+        pod.state = State::Due(self.window.again(pause, pod.grace, now));
+    }
+
+    /// A missing right is the same for every pod of a namespace.
+    fn forbidden(&mut self, uid: &PodUid, message: String, now: Instant) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
+        if self.forbidden.insert(right.to_owned()) {
+            self.news.push(News::Forbidden(right.to_owned()));
+        }
+        pod.state = State::Due(self.window.again(SLOW_RETRY, pod.grace, now));
+        pod.trouble = Some(message);
+    }
+
+    /// Takes what the watch of the node's pods saw.
+    pub(crate) fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
             Change::Seen(pod) => self.see(&pod, now),
-            Change::Gone(uid) => self.gone(&uid, now),
+            Change::Gone(pod) => {
+                if let Some(uid) = pod.metadata.uid.map(PodUid) {
+                    // It was told after the claim, and the watch leaves nothing out.
+                    if self.pods.get(&uid).is_some_and(|pod| pod.told.is_some()) {
+                        self.known = Known::AfterTheClaim;
+                    }
+                    self.gone(&uid, now);
+                }
+            }
             Change::OnlyThese(pods) => {
-                let there: Vec<PodUid> = pods.iter().filter_map(plan).map(|planned| planned.uid).collect();
+                self.known = Known::AfterTheClaim;
+                let there: BTreeSet<PodUid> = pods.iter().filter_map(plan).map(|planned| planned.uid).collect();
                 let absent: Vec<PodUid> = self.pods.keys().filter(|uid| !there.contains(uid)).cloned().collect();
                 for uid in absent {
                     self.gone(&uid, now);
@@ -251,31 +339,38 @@ impl Progress {
         }
     }
 
-    /// A pod that is new gets its place; one that is known may have begun to leave by itself.
+    /// Takes what a watch saw of a namespace's budgets. A budget that is no more holds nothing.
+    pub(crate) fn budgets_changed(&mut self, namespace: &str, change: Change<PodDisruptionBudget>, now: Instant) {
+        for budget in self.rooms.changed(namespace, change, now) {
+            let held = self.pods.values_mut().filter(|pod| matches!(pod.state, State::Held(_)));
+            held.filter(|pod| pod.budget() == Some(&budget)).for_each(|pod| pod.state = State::Due(now));
+        }
+    }
+
+    /// A pod that is new gets its place; one that is known may have begun to leave by itself, or
+    /// changed its wish.
     fn see(&mut self, pod: &Pod, now: Instant) {
-        let Some(Planned { uid, name, grace, place }) = plan(pod) else { return };
-        let state = match place {
-            Place::Stays(why) => State::Stays(why),
-            Place::Leaves(tier) => State::Due(tier, now),
-            Place::Leaving => State::Leaving,
-        };
-        match self.pods.get_mut(&uid) {
-            Some(known) if place == Place::Leaving && matches!(known.state, State::Due(..)) => known.state = state,
-            Some(_) => {}
-            None => {
-                let pod = Tracked {
-                    name,
-                    grace,
-                    told: None,
-                    evictions: 0,
-                    refusals: 0,
-                    held: false,
-                    budget: None,
-                    trouble: None,
-                    state,
-                    gone_at: None,
-                };
-                self.pods.insert(uid, pod);
+        let Some(Planned { uid, name, grace, tier, place }) = plan(pod) else { return };
+        let pod = self.pods.entry(uid.clone()).or_insert_with(|| Tracked::new(name, tier, grace, State::Due(now), now));
+        match place {
+            Place::Stays(why) => pod.state = State::Stays(why),
+            Place::Stopped => self.gone(&uid, now),
+            Place::Leaving { by } => {
+                if pod.waits() {
+                    pod.state = State::Leaving(self.clock.instant(by));
+                }
+            }
+            Place::Wishes(wish) => {
+                let until = wish.until.map(|until| self.clock.instant(until));
+                let lasts = until.is_none_or(|until| until > now);
+                if pod.waits() && lasts {
+                    self.hold(&uid, Hold::Wish(wish), until);
+                }
+            }
+            Place::Leaves => {
+                if matches!((&pod.hold, pod.state), (Some(Hold::Wish(_)), State::Held(_))) {
+                    pod.state = State::Due(now);
+                }
             }
         }
     }

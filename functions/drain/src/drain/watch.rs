@@ -1,20 +1,20 @@
-//! The pods of one node: listed once, then watched without a gap, whatever happens to the
+//! Objects of one kind: listed once, then watched without a gap, whatever happens to the
 //! connection.
 //!
 //! A pod that was bound to the node between the list and the cordon, or that tolerates the
 //! cordon and comes later, is seen; so is one that goes while the watch is being renewed.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::{Api, Client};
+use kube::{Api, Resource};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::plan::PodUid;
 use crate::backoff::Backoff;
 use crate::kubernetes::{ApiError, call};
 
@@ -26,65 +26,76 @@ const HEALTHY: Duration = Duration::from_secs(5);
 /// More changes than a node has pods: a slow reader never loses one, the watch only waits.
 const CHANGES_QUEUED: usize = 256;
 
-/// What happened to the node's pods.
+/// What happened to the objects.
 #[derive(Debug)]
-pub(crate) enum Change {
-    /// A pod is there, new or changed.
-    Seen(Box<Pod>),
-    /// A pod has gone.
-    Gone(PodUid),
-    /// These pods are there, and no others: the watch had lost its place.
-    OnlyThese(Vec<Pod>),
+pub(crate) enum Change<K> {
+    /// One is there, new or changed.
+    Seen(Box<K>),
+    /// One has gone.
+    Gone(Box<K>),
+    /// These are there, and no others: the watch begins, or had lost its place.
+    OnlyThese(Vec<K>),
     /// The API server cannot be watched for the moment, and why. The watch goes on trying.
     Interrupted(ApiError),
 }
 
-/// The pods as they were listed, and where a watch goes on from there.
+/// Which objects are meant.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection<K> {
+    pub(crate) api: Api<K>,
+    /// All, if there is none.
+    pub(crate) field_selector: Option<String>,
+}
+
+/// The objects as they were listed, and where a watch goes on from there.
 #[derive(Debug)]
-pub(crate) struct Listed {
-    pub(crate) pods: Vec<Pod>,
+pub(crate) struct Listed<K> {
+    pub(crate) items: Vec<K>,
     pub(crate) resource_version: String,
 }
 
-/// Lists the node's pods. Without a resource version, so that the answer is not a stale one.
-pub(crate) async fn list(client: &Client, node: &str) -> Result<Listed, ApiError> {
-    let pods: Api<Pod> = Api::all(client.clone());
-    let answer = call(pods.list(&ListParams::default().fields(&on_node(node)))).await?;
-    Ok(Listed { pods: answer.items, resource_version: answer.metadata.resource_version.unwrap_or_default() })
-}
+/// What can be watched.
+pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
 
-fn on_node(node: &str) -> String {
-    format!("spec.nodeName={node}")
+impl<K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
+
+impl<K: Watched> Selection<K> {
+    /// Lists the objects. Without a resource version, so that the answer is not a stale one.
+    pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
+        let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
+        let answer = call(self.api.list(&params)).await?;
+        Ok(Listed { items: answer.items, resource_version: answer.metadata.resource_version.unwrap_or_default() })
+    }
+
+    /// Watches from where a list ended; without one, from a list that it makes itself.
+    pub(crate) fn watch(self, resource_version: Option<String>) -> Watch<K> {
+        let (sender, changes) = mpsc::channel(CHANGES_QUEUED);
+        let watcher = Watcher { selection: self, resource_version, sender };
+        let mut task = JoinSet::new();
+        task.spawn(watcher.run());
+        Watch { changes, _task: task }
+    }
 }
 
 /// A watch that runs until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    changes: mpsc::Receiver<Change>,
+pub(crate) struct Watch<K> {
+    changes: mpsc::Receiver<Change<K>>,
     _task: JoinSet<()>,
 }
 
-impl Watch {
-    /// Watches from where a list ended.
-    pub(crate) fn start(client: Client, node: &str, resource_version: String) -> Self {
-        let (sender, changes) = mpsc::channel(CHANGES_QUEUED);
-        let watcher = Watcher { client, node: node.to_owned(), resource_version, sender };
-        let mut task = JoinSet::new();
-        task.spawn(watcher.run());
-        Self { changes, _task: task }
-    }
-
+impl<K> Watch<K> {
     /// The next change. Can be cancelled without losing one.
-    pub(crate) async fn next(&mut self) -> Change {
+    pub(crate) async fn next(&mut self) -> Change<K> {
         self.changes.recv().await.expect("the watcher runs as long as the watch")
     }
 }
 
-struct Watcher {
-    client: Client,
-    node: String,
-    resource_version: String,
-    sender: mpsc::Sender<Change>,
+struct Watcher<K> {
+    selection: Selection<K>,
+    /// Where to go on from; `None` when that has to be found out.
+    resource_version: Option<String>,
+    sender: mpsc::Sender<Change<K>>,
 }
 
 /// Why a watch came to its end.
@@ -96,7 +107,7 @@ enum End {
     Failed(ApiError),
 }
 
-impl Watcher {
+impl<K: Watched> Watcher<K> {
     async fn run(mut self) {
         let mut backoff = Backoff::new();
         loop {
@@ -105,13 +116,10 @@ impl Watcher {
             if begun.elapsed() >= HEALTHY {
                 backoff = Backoff::new();
             }
-            let failure = match end {
-                End::Renew => None,
-                End::Expired => self.list_anew().await.err(),
-                End::Failed(error) => Some(error),
-            };
-            if let Some(error) = failure {
-                self.send(Change::Interrupted(error)).await;
+            match end {
+                End::Renew => {}
+                End::Expired => self.resource_version = None,
+                End::Failed(error) => self.send(Change::Interrupted(error)).await,
             }
             tokio::time::sleep(backoff.next_pause()).await;
         }
@@ -119,9 +127,16 @@ impl Watcher {
 
     /// Watches until the connection or the API server ends it.
     async fn watch(&mut self) -> End {
-        let pods: Api<Pod> = Api::all(self.client.clone());
-        let params = WatchParams::default().fields(&on_node(&self.node)).timeout(WATCH_SECONDS);
-        let stream = match call(pods.watch(&params, &self.resource_version)).await {
+        let resource_version = match &self.resource_version {
+            Some(version) => version.clone(),
+            None => match self.list().await {
+                Ok(version) => version,
+                Err(error) => return End::Failed(error),
+            },
+        };
+        let Selection { api, field_selector } = self.selection.clone();
+        let params = WatchParams { field_selector, timeout: Some(WATCH_SECONDS), ..WatchParams::default() };
+        let stream = match call(api.watch(&params, &resource_version)).await {
             Ok(stream) => stream,
             Err(error) => return end_of(error),
         };
@@ -139,18 +154,18 @@ impl Watcher {
         }
     }
 
-    async fn take(&mut self, event: WatchEvent<Pod>) -> Option<End> {
+    async fn take(&mut self, event: WatchEvent<K>) -> Option<End> {
         let change = match event {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
-                self.resource_version = pod.metadata.resource_version.clone()?;
-                Change::Seen(Box::new(pod))
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                self.resource_version = Some(object.meta().resource_version.clone()?);
+                Change::Seen(Box::new(object))
             }
-            WatchEvent::Deleted(pod) => {
-                self.resource_version = pod.metadata.resource_version.clone()?;
-                Change::Gone(PodUid(pod.metadata.uid?))
+            WatchEvent::Deleted(object) => {
+                self.resource_version = Some(object.meta().resource_version.clone()?);
+                Change::Gone(Box::new(object))
             }
             WatchEvent::Bookmark(bookmark) => {
-                self.resource_version = bookmark.metadata.resource_version;
+                self.resource_version = Some(bookmark.metadata.resource_version);
                 return None;
             }
             WatchEvent::Error(status) => return Some(end_of(ApiError::Refused(status))),
@@ -159,15 +174,15 @@ impl Watcher {
         None
     }
 
-    async fn list_anew(&mut self) -> Result<(), ApiError> {
-        let listed = list(&self.client, &self.node).await?;
-        self.resource_version = listed.resource_version;
-        self.send(Change::OnlyThese(listed.pods)).await;
-        Ok(())
+    async fn list(&mut self) -> Result<String, ApiError> {
+        let Listed { items, resource_version } = self.selection.list().await?;
+        self.resource_version = Some(resource_version.clone());
+        self.send(Change::OnlyThese(items)).await;
+        Ok(resource_version)
     }
 
     /// Nobody listens any more only while the watch is being dropped, and this task with it.
-    async fn send(&self, change: Change) {
+    async fn send(&self, change: Change<K>) {
         let _ = self.sender.send(change).await;
     }
 }

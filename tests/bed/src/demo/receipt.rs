@@ -1,5 +1,6 @@
 //! The receipt in words, with what the drain asked of others. Pure.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use jiff::Timestamp;
@@ -50,7 +51,7 @@ struct Pod {
     #[serde(default)]
     evictions: u32,
     #[serde(default)]
-    refusals: u32,
+    answers: BTreeMap<String, u32>,
     budget: Option<String>,
     why: Option<String>,
     gone_ms: Option<i64>,
@@ -138,9 +139,10 @@ impl Pod {
             Some(given) => format!("{given} of {} s of grace", self.grace_s),
             None => format!("all {} s of grace", self.grace_s),
         });
+        let refusals = self.answers.get("held-by-budget").copied().unwrap_or_default();
         let budget = self.budget.as_ref().map(|budget| match self.fate.as_str() {
             "forced" => format!("past budget {budget}"),
-            _ => format!("refused {}× by {budget}", self.refusals),
+            _ => format!("refused {refusals}× by {budget}"),
         });
         let asked = (self.fate == "left").then(|| format!("asked {}×", self.evictions));
         [gone, grace, budget, asked, self.why.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -235,9 +237,9 @@ mod tests {
             "notice": {"kind": "spot interruption", "time": "2026-11-21T03:12:00Z", "deadline": "2026-11-21T03:14:00Z"},
             "steps": [{"step": "claimed", "at_ms": 802}, {"step": "drained", "at_ms": 43017}],
             "pods": [
-                pod("a", "clean", json!({"evictions": 6, "refusals": 5, "budget": "web", "gone_ms": 9120})),
+                pod("a", "clean", json!({"evictions": 6, "answers": {"held-by-budget": 5, "evicted": 1}, "budget": "web", "gone_ms": 9120})),
                 pod("b", "clamped", json!({"given_s": 17, "gone_ms": 41880})),
-                pod("c", "forced", json!({"given_s": 20, "refusals": 9, "budget": "web", "gone_ms": 43012})),
+                pod("c", "forced", json!({"given_s": 20, "answers": {"held-by-budget": 9, "deleted": 1}, "budget": "web", "gone_ms": 43012})),
                 pod("d", "stayed", json!({"evictions": 0, "why": "a DaemonSet's pod"})),
                 pod("e", "left", json!({"why": "it was still shutting down"})),
             ],

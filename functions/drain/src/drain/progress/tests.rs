@@ -6,6 +6,8 @@ use serde_json::json;
 
 use super::*;
 
+mod budgets;
+
 fn pod(name: &str, class: Option<&str>) -> Pod {
     serde_json::from_value(json!({
         "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-of-{name}"), "resourceVersion": "1"},
@@ -21,6 +23,14 @@ fn uid(name: &str) -> PodUid {
 /// The default of the setting.
 const MARGIN: Duration = Duration::from_secs(2);
 
+fn drain(pods: &[Pod], window: Window, now: Instant) -> Progress {
+    Progress::new(pods, Known::AfterTheClaim, window, Clock::start(), now)
+}
+
+fn gone(name: &str) -> Change<Pod> {
+    Change::Gone(Box::new(pod(name, None)))
+}
+
 fn held(now: Instant) -> Window {
     Window { start: now, end: now + Duration::from_secs(600), instance_goes: None, margin: MARGIN }
 }
@@ -32,34 +42,34 @@ fn names(requests: &[Request]) -> Vec<&str> {
 #[test]
 fn a_drain_is_over_when_the_watch_says_so_not_when_the_eviction_was_granted() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
-    assert!(!progress.is_empty());
-    progress.changed(Change::Gone(uid("web-0")), now);
-    assert!(progress.is_empty());
+    assert_eq!(progress.end(), None);
+    progress.changed(gone("web-0"), now);
+    assert_eq!(progress.end(), Some(End::Empty));
     assert_eq!(progress.take_news().len(), 2);
 }
 
 #[test]
 fn a_pod_by_the_same_name_is_not_the_one_that_was_waited_for() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("db-0", None)], held(now), now);
+    let mut progress = drain(&[pod("db-0", None)], held(now), now);
     progress.requests(now);
     progress.answered(&uid("db-0"), Answer::Leaving, now);
-    progress.changed(Change::Gone(PodUid("uid-of-another-db-0".to_owned())), now);
-    assert!(!progress.is_empty());
+    progress.changed(gone("another-db-0"), now);
+    assert_eq!(progress.end(), None);
 }
 
 #[test]
 fn critical_pods_wait_until_the_others_have_gone() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = Progress::new(&pods, held(now), now);
+    let mut progress = drain(&pods, held(now), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     assert!(progress.requests(now).is_empty());
-    progress.changed(Change::Gone(uid("web-0")), now);
+    progress.changed(gone("web-0"), now);
     assert_eq!(names(&progress.requests(now)), ["dns"]);
 }
 
@@ -68,8 +78,8 @@ fn critical_pods_start_in_time_even_if_others_are_still_there() {
     let now = Instant::now();
     let goes = now + Duration::from_secs(120);
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress =
-        Progress::new(&pods, Window { start: now, end: goes, instance_goes: Some(goes), margin: MARGIN }, now);
+    let window = Window { start: now, end: goes, instance_goes: Some(goes), margin: MARGIN };
+    let mut progress = drain(&pods, window, now);
     progress.requests(now);
     let must = progress.next_due(now).unwrap();
     assert_eq!(must, goes - Duration::from_secs(32));
@@ -78,24 +88,10 @@ fn critical_pods_start_in_time_even_if_others_are_still_there() {
 }
 
 #[test]
-fn a_held_pod_is_asked_for_again_and_its_budget_is_told_once() {
-    let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::HeldBy { budget: "web".to_owned() }, now);
-    assert!(progress.requests(now).is_empty());
-    let again = progress.next_due(now).unwrap();
-    assert_eq!(names(&progress.requests(again)), ["web-0"]);
-    progress.answered(&uid("web-0"), Answer::HeldBy { budget: "web".to_owned() }, again);
-    assert_eq!(progress.take_news().len(), 1);
-    assert_eq!(progress.into_pods()[&uid("web-0")].refusals, 2);
-}
-
-#[test]
 fn a_pod_that_comes_after_the_list_is_evicted_too() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[], held(now), now);
-    assert!(progress.is_empty());
+    let mut progress = drain(&[], held(now), now);
+    assert_eq!(progress.end(), Some(End::Empty));
     progress.changed(Change::Seen(Box::new(pod("late", None))), now);
     assert_eq!(names(&progress.requests(now)), ["late"]);
 }
@@ -103,16 +99,37 @@ fn a_pod_that_comes_after_the_list_is_evicted_too() {
 #[test]
 fn a_new_list_tells_which_pods_went_while_nobody_watched() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("a", None), pod("b", None)], held(now), now);
+    let mut progress = drain(&[pod("a", None), pod("b", None)], held(now), now);
     progress.changed(Change::OnlyThese(vec![pod("b", None), pod("c", None)]), now);
     assert_eq!(names(&progress.requests(now)), ["b", "c"]);
+}
+
+#[test]
+fn an_empty_node_is_listed_again_when_its_list_may_be_older_than_the_cordon() {
+    let now = Instant::now();
+    let mut progress = Progress::new(&[], Known::BesideTheClaim, held(now), Clock::start(), now);
+    assert!(progress.is_to_be_listed());
+    progress.changed(Change::OnlyThese(vec![pod("bound-between", None)]), now);
+    assert!(!progress.is_to_be_listed());
+    assert_eq!(names(&progress.requests(now)), ["bound-between"]);
+}
+
+#[test]
+fn a_node_whose_pods_were_seen_to_go_is_not_listed_again() {
+    let now = Instant::now();
+    let mut progress = Progress::new(&[pod("web-0", None)], Known::BesideTheClaim, held(now), Clock::start(), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    progress.changed(gone("web-0"), now);
+    assert!(!progress.is_to_be_listed());
+    assert_eq!(progress.end(), Some(End::Empty));
 }
 
 #[test]
 fn the_number_of_evictions_under_way_is_bounded() {
     let now = Instant::now();
     let pods: Vec<Pod> = (0..EVICTIONS_AT_ONCE + 10).map(|n| pod(&format!("p-{n:03}"), None)).collect();
-    let mut progress = Progress::new(&pods, held(now), now);
+    let mut progress = drain(&pods, held(now), now);
     assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE);
     assert_eq!(progress.next_due(now), None, "the rest waits for an answer, not for a time");
     progress.answered(&uid("p-000"), Answer::Leaving, now);
@@ -122,7 +139,7 @@ fn the_number_of_evictions_under_way_is_bounded() {
 #[test]
 fn a_busy_api_server_is_given_the_time_it_asks_for() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) }, now);
     assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(3)));
@@ -140,7 +157,7 @@ fn hold() -> Answer {
 #[test]
 fn a_held_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], hard(now, 120), now);
+    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     let last_safe_moment = now + Duration::from_secs(88);
     let mut at = now;
     let forced = loop {
@@ -156,13 +173,14 @@ fn a_held_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
     progress.take_news();
     progress.answered(&uid("web-0"), Answer::Leaving, at);
     let name = forced[0].name.clone();
-    assert_eq!(progress.take_news(), [News::Forced(name)]);
+    let web = Hold::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
+    assert_eq!(progress.take_news(), [News::Forced(name, web)]);
 }
 
 #[test]
 fn a_held_pod_is_not_deleted_while_a_hook_holds_the_instance() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
     let mut at = now;
     while at < now + Duration::from_secs(600) {
         assert_eq!(progress.requests(at)[0].way, Way::Evict);
@@ -175,7 +193,7 @@ fn a_held_pod_is_not_deleted_while_a_hook_holds_the_instance() {
 fn a_critical_pod_whose_budget_holds_it_is_deleted_without_a_pause() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = Progress::new(&pods, hard(now, 120), now);
+    let mut progress = drain(&pods, hard(now, 120), now);
     progress.requests(now);
     let must = progress.next_due(now).unwrap();
     progress.requests(must);
@@ -187,7 +205,7 @@ fn a_critical_pod_whose_budget_holds_it_is_deleted_without_a_pause() {
 #[test]
 fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], hard(now, 120), now);
+    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     let late = now + Duration::from_secs(100);
     progress.requests(late);
     progress.answered(&uid("web-0"), hold(), late);
@@ -201,9 +219,9 @@ fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
 #[test]
 fn a_pod_that_nothing_holds_is_never_deleted() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], hard(now, 120), now);
+    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     let late = now + Duration::from_secs(119);
-    let failed = Answer::Failed { message: "boom".to_owned() };
+    let failed = Answer::Refused { message: "boom".to_owned() };
     assert_eq!(progress.requests(late)[0].way, Way::Evict);
     progress.answered(&uid("web-0"), failed, late);
     let again = progress.next_due(late).unwrap();

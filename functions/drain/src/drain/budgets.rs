@@ -1,0 +1,84 @@
+//! The PodDisruptionBudgets of the namespaces in which one holds a pod, watched.
+//!
+//! Nothing is asked before that, so that a drain without budgets costs nothing. What a change
+//! means is decided in `rooms`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::FutureExt as _;
+use futures_util::future::select_all;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::{Api, Client};
+
+use super::watch::{Change, Selection, Watch};
+
+/// The watches, one for each namespace.
+pub(crate) struct Budgets {
+    client: Client,
+    watches: BTreeMap<String, Watch<PodDisruptionBudget>>,
+    right: Right,
+}
+
+/// Whether we may watch budgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Right {
+    /// As far as we know.
+    Granted,
+    /// The API server said no. Pods that a budget holds are asked for now and then all the same.
+    Missing,
+}
+
+impl Budgets {
+    /// No namespace is watched yet.
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, watches: BTreeMap::new(), right: Right::Granted }
+    }
+
+    /// Watches these namespaces from now on, and those of before.
+    pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
+        if self.right == Right::Missing {
+            return;
+        }
+        for namespace in namespaces {
+            if !self.watches.contains_key(namespace) {
+                let api = Api::namespaced(self.client.clone(), namespace);
+                let watch = Selection { api, field_selector: None }.watch(None);
+                self.watches.insert(namespace.to_owned(), watch);
+            }
+        }
+    }
+
+    /// The next change and its namespace; never, while nothing is watched. Can be cancelled without
+    /// losing one.
+    pub(crate) async fn next(&mut self) -> (String, Change<PodDisruptionBudget>) {
+        loop {
+            let (namespace, change) = self.next_of_any().await;
+            let Change::Interrupted(error) = &change else { return (namespace, change) };
+            if error.code() == Some(403) {
+                tracing::warn!(
+                    error = %error,
+                    "cannot watch PodDisruptionBudgets (apply deploy/rbac.yaml); asking for the pods they hold every few seconds"
+                );
+                self.right = Right::Missing;
+                self.watches.clear();
+            } else {
+                tracing::warn!(
+                    namespace, error = %error,
+                    "the watch of the PodDisruptionBudgets of namespace {namespace} broke; watching again"
+                );
+            }
+        }
+    }
+
+    async fn next_of_any(&mut self) -> (String, Change<PodDisruptionBudget>) {
+        if self.watches.is_empty() {
+            return std::future::pending().await;
+        }
+        let nexts = self
+            .watches
+            .iter_mut()
+            .map(|(namespace, watch)| async move { (namespace.clone(), watch.next().await) }.boxed());
+        let (next, ..) = select_all(nexts).await;
+        next
+    }
+}

@@ -1,0 +1,119 @@
+//! Pods that PodDisruptionBudgets hold leave when there is room, and in time when there is none.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+use spillway_bed::NodeOptions;
+use spillway_bed::pods::{self, PodShape};
+use spillway_e2e::{Stage, fates};
+
+const SPOT: Duration = Duration::from_secs(120);
+const WAIT: Duration = Duration::from_secs(30);
+
+/// At most so many pods of the app may be unavailable.
+async fn budget(stage: &Stage, app: &str, max_unavailable: u32, healthy: i32) {
+    let object = json!({
+        "metadata": {"namespace": stage.name, "name": app},
+        "spec": {"maxUnavailable": max_unavailable, "selector": {"matchLabels": {"app": app}}},
+    });
+    let object: PodDisruptionBudget = serde_json::from_value(object).expect("it is a budget");
+    let client = stage.world.admin();
+    pods::create(&client, &object).await.expect("it is created");
+    pods::until_budget_sees(&client, &stage.name, app, healthy).await.expect("it counts");
+}
+
+/// Runs a deployment on the stage's node, whose pods can go on elsewhere: a second node joins.
+async fn deploy_with_a_way_out(stage: &Stage, app: &str, replicas: u32, shape: &PodShape) {
+    let client = stage.world.admin();
+    let labels = BTreeMap::from([("stage".to_owned(), stage.name.clone())]);
+    let mut deployment = pods::deployment(&stage.name, app, replicas, shape);
+    let pod = deployment.spec.as_mut().and_then(|spec| spec.template.spec.as_mut()).expect("it has pods");
+    pod.node_selector = Some(labels.clone());
+    pods::create(&client, &deployment).await.expect("it is created");
+    pods::until_running_of(&client, &stage.name, app, replicas as usize).await.expect("its pods run");
+    stage.world.add_node(NodeOptions { labels, ..NodeOptions::default() }).await.expect("the second node joins");
+}
+
+#[tokio::test]
+async fn twenty_pods_behind_max_unavailable_one_leave_as_fast_as_their_replacements_become_ready() {
+    let mut stage = Stage::set("one-by-one").await;
+    let shape = PodShape::default().ready_after(Duration::from_millis(300));
+    deploy_with_a_way_out(&stage, "web", 20, &shape).await;
+    budget(&stage, "web", 1, 20).await;
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    // One every five seconds would not be done in time, and some would be forced.
+    assert_eq!(fates(answer), [("clean".to_owned(), 20)].into(), "{answer:#}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let count = |code| requests.iter().filter(|r| r.subresource == "eviction" && r.code == Some(code)).count();
+    assert_eq!(count(201), 20);
+    assert!(count(429) <= 30, "each pod once in vain, and now and then a probe: {}", count(429));
+    let budgets = requests.iter().filter(|r| r.resource == "poddisruptionbudgets");
+    assert_eq!(budgets.map(|r| r.verb.as_str()).collect::<Vec<_>>(), ["list", "watch"]);
+    eprintln!("one by one: {:?}, {} refused", outcome.duration, count(429));
+}
+
+#[tokio::test]
+async fn a_drain_that_no_budget_holds_up_asks_for_no_budgets() {
+    let mut stage = Stage::set("room").await;
+    stage.deploy("web", 4, PodShape::default()).await;
+    budget(&stage, "web", 4, 4).await;
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 4);
+    let requests = stage.requests();
+    assert!(requests.iter().all(|request| !request.contains("poddisruptionbudgets")), "{requests:#?}");
+}
+
+#[tokio::test]
+async fn pods_leave_as_soon_as_their_budget_is_gone() {
+    let mut stage = Stage::set("no-more").await;
+    stage.deploy("web", 5, PodShape::default()).await;
+    budget(&stage, "web", 0, 5).await;
+    let client = stage.world.admin();
+
+    let event = stage.interrupt(SPOT).await;
+    let lambda = stage.lambda.clone();
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    let watching = |requests: &[spillway_bed::audit::Request]| {
+        requests.iter().any(|r| r.verb == "watch" && r.resource == "poddisruptionbudgets" && r.code.is_some())
+    };
+    stage.audit.wait_until("a watch of the budgets", WAIT, watching).await.expect("it watches");
+    let budgets = Api::<PodDisruptionBudget>::namespaced(client, &stage.name);
+    budgets.delete("web", &DeleteParams::default()).await.expect("it is deleted");
+
+    let outcome = drain.await.expect("no panic");
+    let answer = outcome.result.as_ref().expect("it drains");
+    // By the fallback alone they would go one every five seconds, and be asked for more than twice.
+    assert_eq!(fates(answer)["clean"], 5);
+    for pod in answer["pods"].as_array().expect("pods") {
+        assert_eq!(pod["budget"], "web");
+        assert_eq!(pod["answers"], json!({"held-by-budget": 1, "evicted": 1}), "{answer:#}");
+    }
+}
+
+#[tokio::test]
+async fn pods_leave_when_their_budget_is_given_room() {
+    let mut stage = Stage::set("given-room").await;
+    stage.deploy("web", 3, PodShape::default()).await;
+    budget(&stage, "web", 0, 3).await;
+
+    let event = stage.interrupt(SPOT).await;
+    let lambda = stage.lambda.clone();
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    let refused = |requests: &[spillway_bed::audit::Request]| requests.iter().any(|r| r.code == Some(429));
+    stage.audit.wait_until("a refused eviction", WAIT, refused).await.expect("the budget refuses");
+    let budgets = Api::<PodDisruptionBudget>::namespaced(stage.world.admin(), &stage.name);
+    let wider = Patch::Merge(json!({"spec": {"maxUnavailable": 3}}));
+    budgets.patch("web", &PatchParams::default(), &wider).await.expect("it is changed");
+
+    let outcome = drain.await.expect("no panic");
+    assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 3);
+}
