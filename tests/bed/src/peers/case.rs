@@ -56,7 +56,7 @@ impl Case {
 }
 
 /// Who drains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Tool {
     Spillway,
     Kubectl,
@@ -69,8 +69,6 @@ pub(super) enum Tool {
 }
 
 impl Tool {
-    pub(super) const ALL: [Self; 5] = [Self::Spillway, Self::Kubectl, Self::Nth, Self::NthWorkers, Self::NthTuned];
-
     pub(super) fn is_nth(self) -> bool {
         matches!(self, Self::Nth | Self::NthWorkers | Self::NthTuned)
     }

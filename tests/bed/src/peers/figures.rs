@@ -16,8 +16,7 @@ pub(super) const SPOT_WINDOW: Duration = Duration::from_mins(2);
 pub(super) struct Drained {
     /// The notice, however the tool gets it.
     pub(super) begin: Timestamp,
-    /// None of a tool that did not come to an end.
-    pub(super) end: Option<Timestamp>,
+    pub(super) end: Timestamp,
     /// In the order in which the API server received them.
     pub(super) requests: Vec<Request>,
     /// Of each process.
@@ -32,7 +31,7 @@ pub(super) struct Figures {
     pub(super) last_cordon: Option<Duration>,
     /// To the last answer, only when every pod was evicted.
     pub(super) last_eviction: Option<Duration>,
-    pub(super) end: Option<Duration>,
+    pub(super) end: Duration,
     pub(super) cordoned_in_window: usize,
     pub(super) evicted_in_window: usize,
     /// Requests before the first cordon.
@@ -59,7 +58,7 @@ impl Figures {
             first_cordon: cordons.first().copied(),
             last_cordon: last_of_all(&cordons, nodes),
             last_eviction: last_of_all(&evictions, pods),
-            end: end.map(|end| since(*begin, end)),
+            end: since(*begin, *end),
             cordoned_in_window: in_window(&cordons),
             evicted_in_window: in_window(&evictions),
             before_cordon: requests.iter().take_while(|request| !is_cordon(request)).count(),
@@ -131,7 +130,7 @@ mod tests {
     }
 
     fn figures(requests: Vec<Request>, nodes: usize, pods: usize) -> Figures {
-        Figures::of(&Drained { begin: BEGIN, end: Some(at(300)), requests, usage: Vec::new() }, nodes, pods)
+        Figures::of(&Drained { begin: BEGIN, end: at(300), requests, usage: Vec::new() }, nodes, pods)
     }
 
     #[test]
@@ -153,7 +152,7 @@ mod tests {
         );
         let s = Duration::from_secs;
         assert_eq!((figures.first_cordon, figures.last_cordon), (Some(s(3)), Some(s(4))));
-        assert_eq!((figures.last_eviction, figures.end), (Some(s(121)), Some(s(300))));
+        assert_eq!((figures.last_eviction, figures.end), (Some(s(121)), s(300)));
         assert_eq!((figures.cordoned_in_window, figures.evicted_in_window), (2, 1));
         assert_eq!((figures.before_cordon, figures.for_pods, figures.beside), (2, 4, 5));
     }

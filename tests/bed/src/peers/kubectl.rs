@@ -62,7 +62,7 @@ pub(super) async fn drain(field: &Field, scene: &Scene) -> Result<Drained, BedEr
     }
     let user = format!("system:serviceaccount:{NAMESPACE}:{}", scene.name);
     let requests = until_evicted(AuditLog::of_user(&world.audit_log, &user), begin, scene).await?;
-    Ok(Drained { begin, end: Some(end), requests, usage: vec![usage] })
+    Ok(Drained { begin, end, requests, usage: vec![usage] })
 }
 
 async fn until_ended(child: &mut Child) -> io::Result<(ExitStatus, Usage)> {

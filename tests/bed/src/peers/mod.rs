@@ -52,6 +52,9 @@ pub struct Options {
     /// Only this case; may be given more than once.
     #[arg(long = "case", value_enum)]
     cases: Vec<Case>,
+    /// Only this tool; may be given more than once.
+    #[arg(long = "tool", value_enum)]
+    tools: Vec<Tool>,
     /// A build of NTH that knows `KUBE_API_QPS`; no release does yet.
     #[arg(long)]
     nth_tuned: Option<PathBuf>,
@@ -104,9 +107,18 @@ async fn page(options: &Options) -> Result<String, BedError> {
     say("starting the world");
     let mut field = Field::set().await?;
     let (nth, unmeasured) = nth::Builds::find(&field, options.nth_tuned.clone()).await;
-    let tools: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| !tool.is_nth() || nth.of(*tool).is_some()).collect();
+    let is_wanted = |tool: &Tool| options.tools.is_empty() || options.tools.contains(tool);
+    let is_here = |tool: &Tool| !tool.is_nth() || nth.of(*tool).is_some();
+    let tools = Tool::value_variants().iter().copied().filter(|tool| is_wanted(tool) && is_here(tool));
+    let tools: Vec<Tool> = tools.collect();
     let kubectl = kubectl::version(&field.world.kubectl).await?;
     let mut results = Results { busy: Vec::new(), runs: Vec::new(), kubectl, unmeasured };
+    for tool in in_turn(&tools, Case::SmallNode, 0) {
+        say(&format!("once, not counted: {}", tool.in_words()));
+        // Whoever cannot do it will show it when it counts.
+        let _ = drain(&mut field, &nth, Case::SmallNode, NEAR, tool).await;
+        field.clear().await?;
+    }
     for (case, distance, round) in rounds(options) {
         for tool in in_turn(&tools, case, round) {
             let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
@@ -154,13 +166,13 @@ fn rounds(options: &Options) -> Vec<(Case, Duration, usize)> {
 fn in_turn(tools: &[Tool], case: Case, round: usize) -> Vec<Tool> {
     let mut tools: Vec<Tool> = tools.iter().copied().filter(|tool| tool.takes(case)).collect();
     let all = tools.len();
-    tools.rotate_left(round % all);
+    tools.rotate_left(round % all.max(1));
     tools
 }
 
 /// A part of the measurements is no page for the documents.
 fn kept_in(options: &Options) -> Option<PathBuf> {
-    let everything = options.cases.is_empty() && !options.quick;
+    let everything = options.cases.is_empty() && options.tools.is_empty() && !options.quick;
     options.page.clone().or_else(|| everything.then(|| crate::setup::own_file("../../docs/peers.md")))
 }
 

@@ -124,7 +124,7 @@ pub(super) async fn drain(field: &Field, scene: &Scene, builds: &Builds, tool: T
     let user = format!("system:serviceaccount:{NAMESPACE}:{}", scene.name);
     let requests = until_evicted(AuditLog::of_user(&field.world.audit_log, &user), begin, scene).await?;
     let end = calls.iter().filter(is_done).map(|call| call.at).fold(0.0, f64::max);
-    Ok(Drained { begin, end: Some(at(end)), requests, usage: vec![usage] })
+    Ok(Drained { begin, end: at(end), requests, usage: vec![usage] })
 }
 
 /// As in a pod of the cluster. It dies with this program.

@@ -74,8 +74,8 @@ fn table(results: &Results, case: Case, distance: Duration) -> Option<String> {
         let is_it = |run: &&Run| run.case == case && run.distance == distance && run.tool == tool;
         results.runs.iter().filter(is_it).map(|run| &run.figures).collect()
     };
-    let columns: Vec<Column> = Tool::ALL.map(|tool| Column { tool, runs: runs_of(tool) }).into();
-    let columns: Vec<Column> = columns.into_iter().filter(|column| !column.runs.is_empty()).collect();
+    let columns = Tool::value_variants().iter().map(|tool| Column { tool: *tool, runs: runs_of(*tool) });
+    let columns: Vec<Column> = columns.filter(|column| !column.runs.is_empty()).collect();
     if columns.is_empty() {
         return None;
     }
@@ -102,7 +102,7 @@ fn rows(case: Case) -> Vec<(&'static str, Value)> {
     }
     rows.extend([
         ("last eviction, s", (|of| seconds(of.last_eviction)) as Value),
-        ("end, s", |of| seconds(of.end)),
+        ("end, s", |of| seconds(Some(of.end))),
         ("requests before the first cordon", |of| count(of.before_cordon)),
         ("requests that name a pod", |of| count(of.for_pods)),
         ("requests in all", |of| count(of.for_pods + of.beside)),

@@ -38,5 +38,5 @@ pub(super) async fn drain(field: &Field, scene: &Scene) -> Result<Drained, BedEr
     }
     let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{}", scene.name));
     let requests = until_evicted(audit, begin, scene).await?;
-    Ok(Drained { begin, end: Some(end), requests, usage })
+    Ok(Drained { begin, end, requests, usage })
 }
