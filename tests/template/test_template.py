@@ -20,6 +20,7 @@ PARAMETERS: dict[str, Any] = TEMPLATE["Parameters"]
 RESOURCES: dict[str, Any] = TEMPLATE["Resources"]
 SPOT = json.loads((ROOT / "events/spot-interruption.json").read_text())
 TERMINATE = json.loads((ROOT / "events/terminate-lifecycle-action.json").read_text())
+CONTINUATION = json.loads((ROOT / "events/drain-continuation.json").read_text())
 
 
 def properties(logical_id: str) -> dict[str, Any]:
@@ -46,6 +47,7 @@ class TheRules(unittest.TestCase):
     def test_each_notice_passes_exactly_one_rule(self) -> None:
         self.assertEqual(self.rules_for(SPOT), ["DrainSpotInterruption"])
         self.assertEqual(self.rules_for(TERMINATE), ["DrainTerminateLifecycleAction"])
+        self.assertEqual(self.rules_for(CONTINUATION), ["DrainContinueDrain"])
 
     def test_what_is_no_notice_of_ours_passes_none(self) -> None:
         launching = {**TERMINATE, "detail-type": "EC2 Instance-launch Lifecycle Action"}
@@ -55,7 +57,8 @@ class TheRules(unittest.TestCase):
         }
         rebalance = {**SPOT, "detail-type": "EC2 Instance Rebalance Recommendation"}
         somebody_elses = {**SPOT, "source": "my.ec2"}
-        for event in (launching, other_transition, rebalance, somebody_elses):
+        another_of_ours = {**CONTINUATION, "detail-type": "Spillway Receipt"}
+        for event in (launching, other_transition, rebalance, somebody_elses, another_of_ours):
             with self.subTest(event=event):
                 self.assertEqual(self.rules_for(event), [])
 
@@ -77,7 +80,7 @@ class TheRules(unittest.TestCase):
         (target,) = properties("DrainSpotInterruption")["Targets"]
         self.assertEqual(target["RetryPolicy"]["MaximumEventAgeInSeconds"], 120)
 
-    def test_a_setting_switches_each_rule(self) -> None:
+    def test_a_setting_switches_the_rule_of_each_notice(self) -> None:
         self.assertEqual(properties("DrainSpotInterruption")["State"], {"Fn::If": ["DrainsSpot", "ENABLED", "DISABLED"]})
         self.assertEqual(properties("DrainTerminateLifecycleAction")["State"], {"Fn::If": ["DrainsTerminate", "ENABLED", "DISABLED"]})
 
@@ -91,6 +94,9 @@ class TheFunction(unittest.TestCase):
 
     def test_many_notices_at_once_do_not_wait_for_each_other(self) -> None:
         self.assertNotIn("ReservedConcurrentExecutions", properties("Drain"))
+
+    def test_a_drain_that_goes_on_again_and_again_is_not_taken_for_a_loop(self) -> None:
+        self.assertEqual(properties("Drain")["RecursiveLoop"], "Allow")
 
     def test_it_has_lambdas_longest_time(self) -> None:
         self.assertEqual(properties("Drain")["Timeout"], 900)
@@ -163,8 +169,15 @@ class TheRights(unittest.TestCase):
                 "autoscaling:CompleteLifecycleAction",
                 "autoscaling:DescribeLifecycleHooks",
                 "autoscaling:RecordLifecycleActionHeartbeat",
+                "events:PutEvents",
             },
         )
+
+    def test_the_function_may_put_no_event_but_the_one_that_its_rule_routes_back(self) -> None:
+        (statement,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
+        self.assertTrue(statement["Resource"]["Fn::Sub"].endswith(":event-bus/default"))
+        source = statement["Condition"]["StringEquals"]["events:source"]
+        self.assertEqual([source], properties("DrainContinueDrain")["EventPattern"]["source"])
 
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
@@ -183,7 +196,7 @@ class TheRights(unittest.TestCase):
     def test_only_our_rules_may_write_to_the_failure_queue(self) -> None:
         allow, deny = properties("FailuresPolicy")["PolicyDocument"]["Statement"]
         rules = [attribute(rule, "Arn") for rule in of_type("AWS::Events::Rule")]
-        self.assertEqual(allow["Condition"]["ArnEquals"]["aws:SourceArn"], rules)
+        self.assertCountEqual(allow["Condition"]["ArnEquals"]["aws:SourceArn"], rules)
         self.assertEqual(deny["Effect"], "Deny")
 
     def test_a_failed_notice_is_kept_for_two_weeks_and_encrypted(self) -> None:

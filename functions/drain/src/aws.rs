@@ -65,8 +65,12 @@ impl CallError {
         };
         let code = answer.code().unwrap_or("no error code");
         let message = answer.message().unwrap_or("no message");
-        let status = error.raw_response().map_or(0, |response| response.status().as_u16());
-        Self { action, kind: kind_of(code, status), detail: format!("{code}: {message}") }
+        Self::answered(action, code, message, error.raw_response().map(|response| response.status().as_u16()))
+    }
+
+    /// Sorts an answer by its code and, if it came with one of its own, its status.
+    pub(crate) fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
+        Self { action, kind: kind_of(code, status.unwrap_or_default()), detail: format!("{code}: {message}") }
     }
 
     /// Whether the same call may well succeed a moment later.
@@ -80,20 +84,26 @@ impl CallError {
 
 /// Makes a call again and again until it is answered or `end` is here: Lambda's own retry comes
 /// after a minute, too late for a spot notice.
-pub(crate) async fn until<T, F>(end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
+pub(crate) async fn until<T, F>(action: &'static str, end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<T, CallError>>,
 {
     let mut backoff = Backoff::new();
+    let mut last_error = None;
     loop {
-        let error = match call().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
+        let error = match timeout_at(end, call()).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let detail = "the time was up".to_owned();
+                return Err(last_error.unwrap_or(CallError { action, kind: CallErrorKind::Unreachable, detail }));
+            }
         };
         if !error.is_transient() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
             return Err(error);
         }
-        tracing::warn!(error = %error, "{} failed; trying again", error.action);
+        tracing::warn!(error = %error, "{action} failed; trying again");
+        last_error = Some(error);
     }
 }
 
@@ -103,6 +113,7 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
         "Throttling" | "ThrottlingException" | "RequestLimitExceeded" | "TooManyRequestsException" => {
             CallErrorKind::Throttled
         }
+        "InternalFailure" | "InternalException" => CallErrorKind::Broken,
         _ if status >= 500 => CallErrorKind::Broken,
         _ => CallErrorKind::Refused,
     }
@@ -146,7 +157,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_is_throttled_is_made_again_until_it_is_answered() {
         let mut calls = 0;
-        let answer = until(Instant::now() + Duration::from_secs(60), || {
+        let answer = until("ec2:DescribeInstances", Instant::now() + Duration::from_secs(60), || {
             calls += 1;
             std::future::ready(if calls < 5 { Err(error(CallErrorKind::Throttled)) } else { Ok(calls) })
         });
@@ -156,7 +167,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_is_denied_is_not_made_again() {
         let mut calls = 0;
-        let answer: Result<(), _> = until(Instant::now() + Duration::from_secs(60), || {
+        let answer: Result<(), _> = until("ec2:DescribeInstances", Instant::now() + Duration::from_secs(60), || {
             calls += 1;
             std::future::ready(Err(error(CallErrorKind::Denied)))
         })
@@ -167,8 +178,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_keeps_failing_ends_with_the_window() {
         let end = Instant::now() + Duration::from_secs(60);
-        let answer: Result<(), _> = until(end, || std::future::ready(Err(error(CallErrorKind::Broken)))).await;
+        let answer: Result<(), _> =
+            until("ec2:DescribeInstances", end, || std::future::ready(Err(error(CallErrorKind::Broken)))).await;
         assert_eq!(answer, Err(error(CallErrorKind::Broken)));
+        assert_eq!(Instant::now(), end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_hangs_is_given_up_when_the_window_ends() {
+        let end = Instant::now() + Duration::from_secs(5);
+        let answer: Result<(), _> = until("ec2:DescribeInstances", end, std::future::pending).await;
+        assert_eq!(answer.map_err(|error| error.kind), Err(CallErrorKind::Unreachable));
         assert_eq!(Instant::now(), end);
     }
 }

@@ -4,7 +4,7 @@
 //! start of an invocation ties the two together.
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
 /// The tie between wall-clock time and Tokio's clock, made once for each invocation: after a
 /// freeze the monotonic clock is behind by as long as it lasted.
@@ -36,15 +36,22 @@ impl Clock {
         self.wall.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 
-    /// The instant to wait for so that it is `at`; now, if that has passed.
+    /// The instant at which it is, or was, `at`.
     pub(crate) fn instant(&self, at: Timestamp) -> Instant {
-        let ahead = Duration::try_from(at.duration_since(self.wall)).unwrap_or_default();
-        self.instant + ahead
+        let ahead = at.duration_since(self.wall);
+        let distance = ahead.unsigned_abs();
+        if ahead.is_negative() {
+            self.instant.checked_sub(distance).unwrap_or(self.instant)
+        } else {
+            self.instant + distance
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -53,5 +60,13 @@ mod tests {
         tokio::time::sleep(Duration::from_hours(48)).await;
         assert_eq!(clock.now(), Timestamp::UNIX_EPOCH + SignedDuration::from_hours(48));
         assert_eq!(clock.instant(clock.now()), Instant::now());
+        assert_eq!(clock.instant(Timestamp::UNIX_EPOCH), Instant::now() - Duration::from_hours(48));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_time_before_the_clock_began_is_in_the_past() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let before = Timestamp::UNIX_EPOCH - SignedDuration::from_hours(1);
+        assert_eq!(clock.instant(before) + Duration::from_hours(1), Instant::now());
     }
 }

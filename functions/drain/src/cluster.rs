@@ -21,7 +21,7 @@ impl Access {
     /// until `end`.
     pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
-        let cluster = aws::until(end, || self.describe(name)).await??;
+        let cluster = aws::until("eks:DescribeCluster", end, || self.describe(name)).await??;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;
         spillway_eks::connect(&cluster, &self.region, credentials).map_err(|error| unusable(chain(&error)))
     }

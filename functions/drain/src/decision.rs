@@ -34,6 +34,8 @@ pub(crate) enum Reason {
     Karpenter,
     #[error("the node belongs to EKS Auto Mode, which drains it itself")]
     AutoMode,
+    #[error("the lifecycle hook waited no longer, before the node was cordoned")]
+    HookIsOver,
     #[error("not a node of ours: cluster {cluster} has no node with the provider id {provider_id}")]
     NoNode { cluster: ClusterName, provider_id: String },
 }

@@ -66,6 +66,19 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Whether the same may well work later. A 401 to the end is no busy authenticator: somebody
+    /// has to let the function in.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Aws(error) => error.is_transient(),
+            Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
+            Self::PodsLeft { .. } => true,
+            Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } => false,
+        }
+    }
+}
+
 impl From<Failure> for Diagnostic {
     fn from(failure: Failure) -> Self {
         Self { error_type: failure.error_type().to_owned(), error_message: failure.to_string() }

@@ -1,6 +1,9 @@
 //! What happens to a notice, from the event to the receipt, in order.
 
-use jiff::{SignedDuration, Timestamp};
+use std::pin::{Pin, pin};
+
+use futures_util::future::{Either, select};
+use jiff::SignedDuration;
 use lambda_runtime::LambdaEvent;
 use serde_json::Value;
 use spillway_eks::ClusterName;
@@ -9,23 +12,24 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::announce::announce;
 use crate::aws;
 use crate::backoff::Backoff;
-use crate::clock::Clock;
 use crate::cluster::Access;
 use crate::decision::{self, Decision, Reason};
 use crate::drain::beside::{self, Claimed};
 use crate::drain::deadline::Window;
 use crate::drain::{self, End};
+use crate::ending::{self, Outcome, ignored};
 use crate::failure::Failure;
 use crate::instance::{self, Instance};
+use crate::interruption::continued::History;
 use crate::interruption::{self, Deadline, Interruption, Notice};
+use crate::invocation::Invocation;
 use crate::kubernetes::ApiError;
-use crate::lifecycle;
-use crate::node::{Claim, How, Mark};
-use crate::receipt::{Ending, Fate, Receipt, StepName};
+use crate::later::{self, Limits};
+use crate::lifecycle::Action;
+use crate::node::{Claim, Claimant, How, Mark};
+use crate::receipt::{Receipt, StepName};
 use crate::settings::{HeldPods, LifecycleResult, Settings};
 
-/// Kept back at the end of an invocation for completing the hook and writing the receipt.
-const RESERVE: SignedDuration = SignedDuration::from_secs(5);
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
 const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
@@ -36,74 +40,81 @@ pub(crate) struct Spillway {
     pub(crate) settings: Settings,
     pub(crate) ec2: aws_sdk_ec2::Client,
     pub(crate) autoscaling: aws_sdk_autoscaling::Client,
+    pub(crate) eventbridge: aws_sdk_eventbridge::Client,
     pub(crate) access: Access,
 }
 
-/// One invocation: when it began and when it must be over.
-struct Invocation {
-    clock: Clock,
-    end: Timestamp,
-}
-
-impl Invocation {
-    /// When waiting for anything but the hook has to stop.
-    fn last_moment(&self) -> Instant {
-        self.clock.instant(self.end.saturating_sub(RESERVE).unwrap_or(Timestamp::MIN))
-    }
+/// One interruption in one invocation.
+struct Attempt<'a> {
+    interruption: &'a Interruption,
+    history: &'a History,
+    invocation: &'a Invocation,
+    /// The lifecycle action that waits for us, if there is one.
+    action: Option<Action<'a>>,
+    limits: Limits,
 }
 
 impl Spillway {
     /// Handles one event. The answer is the receipt; an error keeps the event.
     pub(crate) async fn handle(&self, event: LambdaEvent<Value>) -> Result<Receipt, Failure> {
-        let clock = Clock::start();
-        let end = i64::try_from(event.context.deadline).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        let invocation = Invocation { clock, end: end.unwrap_or(Timestamp::MAX) };
-        let request_id = event.context.request_id;
+        let invocation = Invocation::begin(&event.context);
+        let request_id = &invocation.request_id;
         let event_id = event.payload.get("id").and_then(Value::as_str).map(str::to_owned);
 
         let (mut receipt, outcome) = match interruption::read(event.payload) {
-            Ok(Notice::Interruption(interruption)) => {
-                let deadline = match interruption.deadline {
-                    Deadline::Hard(at) => Some(at),
-                    Deadline::HeldByHook => None,
-                };
-                let mut receipt = Receipt::begin(&request_id, &interruption, deadline);
-                let outcome = self.interruption(&interruption, &invocation, &mut receipt).await;
+            Ok(Notice::Interruption { interruption, history }) => {
+                let mut receipt = Receipt::begin(request_id, &interruption, &history.earlier);
+                let outcome = self.interruption(&interruption, &history, &invocation, &mut receipt).await;
                 (receipt, outcome)
             }
             Ok(Notice::Unhandled { event_id, why }) => {
-                let receipt = Receipt::without_interruption(&request_id, Some(event_id));
-                (receipt, Ok((Ending::Ignored, Reason::NotHandled(why).to_string())))
+                (Receipt::without_interruption(request_id, Some(event_id)), Ok(ignored(&Reason::NotHandled(why))))
             }
-            Err(error) => (Receipt::without_interruption(&request_id, event_id), Err(error.into())),
+            Err(error) => (Receipt::without_interruption(request_id, event_id), Err(error.into())),
         };
 
         match &outcome {
             Ok((ending, reason)) => receipt.end(*ending, reason.clone()),
             Err(failure) => receipt.fail(failure),
         }
-        announce(&receipt, &self.settings.metrics_namespace, clock.now());
+        announce(&receipt, &self.settings.metrics_namespace, invocation.clock.now());
         outcome.map(|_| receipt)
     }
 
-    /// The way of an interruption: whose node is it, claim it, empty it, let the instance go.
+    /// Whether to act at all, until when, and what becomes of what is left when the invocation is over.
     async fn interruption(
         &self,
         interruption: &Interruption,
+        history: &History,
         invocation: &Invocation,
         receipt: &mut Receipt,
-    ) -> Result<(Ending, String), Failure> {
-        let clock = invocation.clock;
-        receipt.step(StepName::Begun, clock.started());
+    ) -> Outcome {
+        receipt.step(StepName::Begun, invocation.clock.started());
         if let Some(reason) = decision::by_setting(interruption, &self.settings) {
             return Ok(ignored(&reason));
         }
-
-        let window = self.window(interruption, invocation);
-        let described = aws::until(window.end, || instance::describe(&self.ec2, &interruption.instance)).await?;
-        let Some(instance) = described else {
-            return Ok(ignored(&Reason::NoInstance(interruption.instance.to_string())));
+        let action = match &interruption.hook {
+            Some(hook) => Some(Action::look_up(&self.autoscaling, hook, &interruption.instance).await),
+            None => None,
         };
+        let limits = Limits::of(interruption, action.as_ref().map(|action| action.waits), &self.settings);
+
+        let attempt = Attempt { interruption, history, invocation, action, limits };
+        match self.drain(&attempt, receipt).await {
+            Err(failure) if limits.leave_time_after(invocation, &failure, history) => {
+                self.hand_on(&attempt, &failure, receipt).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The way of an interruption: whose node is it, claim it, empty it, let the instance go.
+    async fn drain(&self, attempt: &Attempt<'_>, receipt: &mut Receipt) -> Outcome {
+        let clock = attempt.invocation.clock;
+        let window = attempt.window(&self.settings);
+        let id = &attempt.interruption.instance;
+        let described = aws::until(instance::DESCRIBE, window.end, || instance::describe(&self.ec2, id)).await?;
+        let Some(instance) = described else { return Ok(ignored(&Reason::NoInstance(id.to_string()))) };
         receipt.step(StepName::Described, clock.now());
         let cluster = match decision::by_instance(&instance) {
             Decision::Drain(cluster) => cluster,
@@ -112,15 +123,23 @@ impl Spillway {
         };
         receipt.cluster = Some(cluster.to_string());
 
-        let mark = mark(interruption);
-        let Some((kubernetes, Claimed { claim, pods })) = self.claim(&cluster, &instance, &mark, window).await? else {
-            return self.no_node(interruption, &instance, cluster, invocation, receipt).await;
+        let claimant = attempt.claimant();
+        let mut held = pin!(attempt.hold(&self.settings));
+        let claimed = tokio::select! {
+            claimed = self.claim(&cluster, &instance, &claimant, window) => claimed?,
+            () = &mut held => {
+                receipt.hook_is_over();
+                return Ok(ignored(&Reason::HookIsOver));
+            }
+        };
+        let Some((kubernetes, Claimed { claim, pods })) = claimed else {
+            return self.no_node(attempt, &instance, cluster, held, receipt).await;
         };
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, clock.now());
-        tell_claim(&claim, interruption);
+        tell_claim(&claim, attempt.interruption);
 
-        let report = drain::drain(&kubernetes, &claim.node, pods, window, clock, self.hold(interruption))
+        let report = drain::drain(&kubernetes, &claim.node, pods, window, clock, &mut held)
             .await
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
         receipt.step(StepName::Drained, clock.now());
@@ -129,34 +148,10 @@ impl Spillway {
             receipt.hook_is_over();
         }
 
-        if let Some(result) = self.result(report.end, interruption, invocation) {
-            self.complete(interruption, result, invocation, receipt).await?;
+        if let Some(result) = self.result(report.end, attempt) {
+            self.complete(attempt, result, held, receipt).await?;
         }
-        ending(report.end, &claim, receipt)
-    }
-
-    fn window(&self, interruption: &Interruption, invocation: &Invocation) -> Window {
-        let clock = invocation.clock;
-        let (until, instance_goes) = match interruption.deadline {
-            Deadline::Hard(at) => {
-                let at = clock.instant(at.max(clock.now() + LEAST_WINDOW));
-                (at, Some(at))
-            }
-            Deadline::HeldByHook => {
-                let limit = clock.instant(self.hook_limit(interruption));
-                match self.settings.held_pods {
-                    HeldPods::Keep => (limit, None),
-                    HeldPods::Delete => (limit, Some(limit)),
-                }
-            }
-        };
-        let margin = self.settings.margin;
-        Window { start: Instant::now(), end: until.min(invocation.last_moment()), instance_goes, margin }
-    }
-
-    /// Until when a hook may be held.
-    fn hook_limit(&self, interruption: &Interruption) -> Timestamp {
-        interruption.time.saturating_add(self.settings.hook_max_wait).unwrap_or(Timestamp::MAX)
+        ending::drained(report.end, &claim, receipt)
     }
 
     /// Connects and claims. A connection that fails makes us ask EKS anew: the cluster may have
@@ -165,13 +160,13 @@ impl Spillway {
         &self,
         cluster: &ClusterName,
         instance: &Instance,
-        mark: &Mark,
+        claimant: &Claimant,
         window: Window,
     ) -> Result<Option<(kube::Client, Claimed)>, Failure> {
         let mut backoff = Backoff::new();
         loop {
             let connection = self.access.connect(cluster, window.end).await?;
-            let error = match beside::claim_and_list(&connection, instance, mark).await {
+            let error = match beside::claim_and_list(&connection, instance, claimant).await {
                 Ok(claimed) => return Ok(claimed.map(|claimed| (connection.client, claimed))),
                 Err(error) => error,
             };
@@ -190,76 +185,113 @@ impl Spillway {
     /// so its group must not wait for it.
     async fn no_node(
         &self,
-        interruption: &Interruption,
+        attempt: &Attempt<'_>,
         instance: &Instance,
         cluster: ClusterName,
-        invocation: &Invocation,
+        held: Pin<&mut impl Future<Output = ()>>,
         receipt: &mut Receipt,
-    ) -> Result<(Ending, String), Failure> {
-        if let Deadline::Hard(at) = interruption.deadline
-            && at < invocation.clock.now()
+    ) -> Outcome {
+        if let Deadline::Hard(at) = attempt.interruption.deadline
+            && at < attempt.invocation.clock.now()
         {
             return Err(Failure::TooLate { instance: instance.id.to_string(), deadline: at });
         }
-        self.complete(interruption, LifecycleResult::Continue, invocation, receipt).await?;
+        self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
         Ok(ignored(&Reason::NoNode { cluster, provider_id: instance.provider_id() }))
     }
 
-    /// Keeps the hook waiting; ends when nobody waits for us any more. Without a hook, never.
-    async fn hold(&self, interruption: &Interruption) {
-        match self.action(interruption) {
-            Some(action) => action.hold(self.settings.heartbeat).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn action<'a>(&'a self, interruption: &'a Interruption) -> Option<lifecycle::Action<'a>> {
-        let hook = interruption.hook.as_ref()?;
-        Some(lifecycle::Action { client: &self.autoscaling, hook, instance: &interruption.instance })
-    }
-
     /// What to tell Auto Scaling. Nothing, when nobody waits any more, or when only this
-    /// invocation's time is up and not the hook's: the retry goes on from here.
-    fn result(&self, end: End, interruption: &Interruption, invocation: &Invocation) -> Option<LifecycleResult> {
-        let hook_limit = invocation.clock.instant(self.hook_limit(interruption));
+    /// invocation's time is up and not the hook's.
+    fn result(&self, end: End, attempt: &Attempt<'_>) -> Option<LifecycleResult> {
         match end {
             End::Empty | End::Silent => Some(LifecycleResult::Continue),
-            End::TimeUp if hook_limit <= invocation.last_moment() => Some(self.settings.undrained_result),
-            End::TimeUp | End::Stopped => None,
+            End::TimeUp if attempt.invocation.is_over_before(attempt.limits.drain) => None,
+            End::TimeUp => Some(self.settings.undrained_result),
+            End::Stopped => None,
         }
     }
 
+    /// Lets the instance go. The hook is held until Auto Scaling has taken the answer.
     async fn complete(
         &self,
-        interruption: &Interruption,
+        attempt: &Attempt<'_>,
         result: LifecycleResult,
-        invocation: &Invocation,
+        held: Pin<&mut impl Future<Output = ()>>,
         receipt: &mut Receipt,
     ) -> Result<(), Failure> {
-        let Some(action) = self.action(interruption) else { return Ok(()) };
-        let end = invocation.clock.instant(invocation.end.saturating_sub(RESERVE / 2).unwrap_or(Timestamp::MIN));
-        let completion = action.complete(result, end).await;
+        let Some(action) = &attempt.action else { return Ok(()) };
+        let completion = pin!(action.complete(result, attempt.invocation.completes_until()));
+        let completion = match select(completion, held).await {
+            Either::Left((completion, _)) => completion,
+            // Our own answer may be why it waits no longer.
+            Either::Right(((), completion)) => completion.await,
+        };
         receipt.hook(completion.as_ref().map(|completion| *completion).map_err(|_| ()), result);
         completion?;
-        receipt.step(StepName::Completed, invocation.clock.now());
+        receipt.step(StepName::Completed, attempt.invocation.clock.now());
         Ok(())
+    }
+
+    /// Leaves the rest to a later invocation.
+    async fn hand_on(&self, attempt: &Attempt<'_>, unfinished: &Failure, receipt: &mut Receipt) -> Outcome {
+        let Attempt { history, invocation, action, .. } = attempt;
+        let history = history.with(receipt.in_short(invocation.clock.started(), invocation.clock.now()));
+        let end = invocation.hands_on_until();
+        let (handed_on, ()) = tokio::join!(later::hand_on(&self.eventbridge, &history, end), async {
+            if let Some(action) = action {
+                action.hold_for_the_next(end).await;
+            }
+        });
+        handed_on?;
+        receipt.hook_is_held();
+        Ok(ending::continued(unfinished))
     }
 }
 
-fn ignored(reason: &Reason) -> (Ending, String) {
-    (Ending::Ignored, reason.to_string())
+impl Attempt<'_> {
+    /// From when to when the node is drained: within this invocation, by the notice's own clock.
+    fn window(&self, settings: &Settings) -> Window {
+        let clock = self.invocation.clock;
+        let limit = clock.instant(self.limits.drain.max(clock.now() + LEAST_WINDOW));
+        let instance_goes = match (self.interruption.deadline, settings.held_pods) {
+            (Deadline::Hard(_), _) | (Deadline::HeldByHook, HeldPods::Delete) => Some(limit),
+            (Deadline::HeldByHook, HeldPods::Keep) => None,
+        };
+        Window {
+            start: self.history.began().map_or_else(Instant::now, |began| clock.instant(began)),
+            end: limit.min(self.invocation.drains_until()),
+            instance_goes,
+            margin: settings.margin,
+        }
+    }
+
+    fn claimant(&self) -> Claimant {
+        let interruption = self.interruption;
+        let until = match interruption.deadline {
+            Deadline::Hard(at) => Some(at.to_string()),
+            Deadline::HeldByHook => None,
+        };
+        let mark = Mark {
+            event: interruption.event_id.clone(),
+            request: self.invocation.request_id.clone(),
+            notice: interruption.kind.as_str().to_owned(),
+            until,
+            cordoned: true,
+        };
+        Claimant { mark, handed_on_by: self.history.handed_on_by().map(str::to_owned) }
+    }
+
+    /// Keeps the hook waiting; ends when nobody waits for us any more. Without a hook, never.
+    async fn hold(&self, settings: &Settings) {
+        match &self.action {
+            Some(action) => action.hold(settings.heartbeat).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 fn cannot(doing: String, cluster: &ClusterName, error: ApiError) -> Failure {
     Failure::Kubernetes { doing, cluster: cluster.clone(), error }
-}
-
-fn mark(interruption: &Interruption) -> Mark {
-    let until = match interruption.deadline {
-        Deadline::Hard(at) => Some(at.to_string()),
-        Deadline::HeldByHook => None,
-    };
-    Mark { event: interruption.event_id.clone(), notice: interruption.kind.as_str().to_owned(), until, cordoned: true }
 }
 
 fn tell_claim(claim: &Claim, interruption: &Interruption) {
@@ -273,30 +305,4 @@ fn tell_claim(claim: &Claim, interruption: &Interruption) {
         How::Joined { notice, event } => format!("node {node} is being drained for the {notice} {event}; joining"),
     };
     tracing::info!(node.name = node, instance.id = %interruption.instance, notice.kind = interruption.kind.as_str(), "{how}");
-}
-
-fn ending(end: End, claim: &Claim, receipt: &Receipt) -> Result<(Ending, String), Failure> {
-    let node = &claim.node;
-    let left = receipt.count(Fate::Left);
-    let moved = receipt.count(Fate::Clean) + receipt.count(Fate::Clamped) + receipt.count(Fate::Forced);
-    match (end, &claim.how) {
-        (End::Empty, How::First | How::CordonedByOthers | How::Again) => {
-            Ok((Ending::Drained, format!("all {moved} pods that had to leave node {node} have gone")))
-        }
-        (End::Silent, How::First | How::CordonedByOthers | How::Again) => {
-            let unconfirmed = receipt.count(Fate::Unconfirmed);
-            let reason = format!(
-                "node {node} has stopped answering: {moved} pods have gone, and {unconfirmed} that had to are not waited for"
-            );
-            Ok((Ending::Drained, reason))
-        }
-        (End::Empty | End::Silent, How::Joined { notice, event }) => {
-            Ok((Ending::Joined, format!("node {node} was being drained for the {notice} {event}, and is empty")))
-        }
-        (End::Stopped, _) => {
-            let reason = format!("the lifecycle hook waits no longer; {left} pods were still on node {node}");
-            Ok((Ending::Ignored, reason))
-        }
-        (End::TimeUp, _) => Err(Failure::PodsLeft { node: node.clone(), left, all: left + moved }),
-    }
 }

@@ -9,6 +9,9 @@ use spillway_eks::ClusterName;
 use crate::aws::CallError;
 use crate::interruption::InstanceId;
 
+/// The call that says who an instance is.
+pub(crate) const DESCRIBE: &str = "ec2:DescribeInstances";
+
 /// What we need to know of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instance {
@@ -37,7 +40,7 @@ pub(crate) async fn describe(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Resu
         Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
             return Ok(None);
         }
-        Err(error) => return Err(CallError::new("ec2:DescribeInstances", &error)),
+        Err(error) => return Err(CallError::new(DESCRIBE, &error)),
     };
     let found = answer.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default()).next();
     Ok(found.map(|instance| from_ec2(id.clone(), instance)))

@@ -9,7 +9,8 @@
 //! * `node`: find the node, check it, claim it
 //! * `drain`: plan, evict, watch
 //! * `lifecycle`: Auto Scaling: heartbeat, complete
-//! * `receipt` and `announce`: what happened, and its views
+//! * `later`: EventBridge: go on in a later invocation
+//! * `ending`, `receipt` and `announce`: what happened, and its views
 //!
 //! This file wires them and nothing else.
 
@@ -20,11 +21,14 @@ mod clock;
 mod cluster;
 mod decision;
 mod drain;
+mod ending;
 mod failure;
 mod handler;
 mod instance;
 mod interruption;
+mod invocation;
 mod kubernetes;
+mod later;
 mod lifecycle;
 mod logs;
 mod node;
@@ -51,6 +55,7 @@ async fn main() -> Result<(), Error> {
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
+        eventbridge: aws_sdk_eventbridge::Client::new(&aws),
         access: Access {
             clusters: spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws)),
             credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,

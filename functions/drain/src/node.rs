@@ -29,6 +29,8 @@ const CLAIM_ATTEMPTS: u32 = 3;
 pub(crate) struct Mark {
     /// The id of the event that made the claim.
     pub(crate) event: String,
+    /// The invocation that holds it: Lambda's request id, the same for all attempts at a delivery.
+    pub(crate) request: String,
     /// The kind of notice.
     pub(crate) notice: String,
     /// The deadline, RFC 3339; absent while a hook holds the instance.
@@ -38,6 +40,15 @@ pub(crate) struct Mark {
     pub(crate) cordoned: bool,
 }
 
+/// Who claims, and from whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claimant {
+    /// What is to be written.
+    pub(crate) mark: Mark,
+    /// The invocation that handed the drain on to this one: its claim becomes ours.
+    pub(crate) handed_on_by: Option<String>,
+}
+
 /// How the claim went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum How {
@@ -45,9 +56,9 @@ pub(crate) enum How {
     First,
     /// Somebody had cordoned it before; we drain it, and leave the cordon to them.
     CordonedByOthers,
-    /// This very event had claimed it: an earlier delivery or attempt.
+    /// This delivery of the event had claimed it: an earlier attempt or an earlier invocation.
     Again,
-    /// Another notice has claimed it, and tells people about it.
+    /// Another notice has claimed it, or another delivery of the same, and tells people about it.
     Joined {
         /// That notice's kind.
         notice: String,
@@ -66,14 +77,18 @@ pub(crate) struct Claim {
 }
 
 /// Finds the instance's node and claims it. `None`: the cluster has no such node.
-pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, mark: &Mark) -> Result<Option<Claim>, ApiError> {
+pub(crate) async fn claim(
+    nodes: &Api<Node>,
+    instance: &Instance,
+    claimant: &Claimant,
+) -> Result<Option<Claim>, ApiError> {
     for name in guesses(instance) {
-        if let Some(how) = claim_by_name(nodes, &name, instance, mark).await? {
+        if let Some(how) = claim_by_name(nodes, &name, instance, claimant).await? {
             return Ok(Some(Claim { node: name, how }));
         }
     }
     let Some(name) = find_by_provider_id(nodes, &instance.provider_id()).await? else { return Ok(None) };
-    let how = claim_by_name(nodes, &name, instance, mark).await?;
+    let how = claim_by_name(nodes, &name, instance, claimant).await?;
     Ok(how.map(|how| Claim { node: name, how }))
 }
 
@@ -99,12 +114,12 @@ async fn claim_by_name(
     nodes: &Api<Node>,
     name: &str,
     instance: &Instance,
-    mark: &Mark,
+    claimant: &Claimant,
 ) -> Result<Option<How>, ApiError> {
-    let mut expected = Seen::untouched();
+    let mut free = Free { seen: Seen::untouched(), as_what: How::First, cordoned_by_us: true };
     for _ in 0..CLAIM_ATTEMPTS {
-        match patch(nodes, name, &claim_patch(&instance.provider_id(), &expected, mark)).await {
-            Ok(()) => return Ok(Some(if expected.cordoned { How::CordonedByOthers } else { How::First })),
+        match patch(nodes, name, &claim_patch(&instance.provider_id(), &free, &claimant.mark)).await {
+            Ok(()) => return Ok(Some(free.as_what)),
             Err(ApiError::Refused(status)) if status.code == 404 => return Ok(None),
             Err(ApiError::Refused(status)) if status.code == 422 => {}
             Err(error) => return Err(error),
@@ -113,9 +128,9 @@ async fn claim_by_name(
         if node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) != Some(&instance.provider_id()) {
             return Ok(None);
         }
-        match standing(Seen::of(&node), &mark.event) {
+        match standing(Seen::of(&node), claimant) {
             Standing::Taken(how) => return Ok(Some(how)),
-            Standing::Free(seen) => expected = seen,
+            Standing::Free(as_it_stands) => free = as_it_stands,
         }
     }
     Err(ApiError::NoAnswer(format!("node {name} changed each time it was to be cordoned")))
@@ -151,26 +166,46 @@ enum Standing {
     /// Claimed and cordoned already.
     Taken(How),
     /// To be claimed as it stands.
-    Free(Seen),
+    Free(Free),
+}
+
+/// A node that may be claimed.
+#[derive(Debug, PartialEq, Eq)]
+struct Free {
+    /// What the claim tests before it changes anything.
+    seen: Seen,
+    /// What the claim will have been.
+    as_what: How,
+    /// Whether the cordon will be ours to take away.
+    cordoned_by_us: bool,
 }
 
 /// A claim counts while the node is cordoned. One that somebody has uncordoned since, or that
-/// we cannot read, is claimed anew.
-fn standing(seen: Seen, event: &str) -> Standing {
+/// we cannot read, is claimed anew; one that was handed on to us becomes ours, so that a second
+/// delivery of what handed it on finds it taken.
+fn standing(seen: Seen, claimant: &Claimant) -> Standing {
     let mark = seen.annotation.as_deref().and_then(|text| serde_json::from_str::<Mark>(text).ok());
-    match mark {
-        Some(mark) if seen.cordoned && mark.event == event => Standing::Taken(How::Again),
-        Some(mark) if seen.cordoned => Standing::Taken(How::Joined { notice: mark.notice, event: mark.event }),
-        _ => Standing::Free(seen),
+    match mark.filter(|_| seen.cordoned) {
+        None if seen.cordoned => Standing::Free(Free { seen, as_what: How::CordonedByOthers, cordoned_by_us: false }),
+        None => Standing::Free(Free { seen, as_what: How::First, cordoned_by_us: true }),
+        Some(mark) if mark.event != claimant.mark.event => {
+            Standing::Taken(How::Joined { notice: mark.notice, event: mark.event })
+        }
+        Some(mark) if mark.request == claimant.mark.request => Standing::Taken(How::Again),
+        Some(mark) if Some(&mark.request) == claimant.handed_on_by.as_ref() => {
+            Standing::Free(Free { seen, as_what: How::Again, cordoned_by_us: mark.cordoned })
+        }
+        Some(mark) => Standing::Taken(How::Joined { notice: mark.notice, event: mark.event }),
     }
 }
 
 /// A test with the value null passes only where nothing stands.
-fn claim_patch(provider_id: &str, expected: &Seen, mark: &Mark) -> Patch {
+fn claim_patch(provider_id: &str, free: &Free, mark: &Mark) -> Patch {
+    let expected = &free.seen;
     let annotations = PointerBuf::from_tokens(["metadata", "annotations"]);
     let annotation = PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION]);
     let unschedulable = PointerBuf::from_tokens(["spec", "unschedulable"]);
-    let mark = Mark { cordoned: !expected.cordoned, ..mark.clone() };
+    let mark = Mark { cordoned: free.cordoned_by_us, ..mark.clone() };
     let text = serde_json::to_string(&mark).expect("a mark is plain text and a flag");
     let tested = if expected.annotated { &annotation } else { &annotations };
     let mut operations = vec![
@@ -239,12 +274,25 @@ mod tests {
         }
     }
 
-    fn mark(event: &str) -> Mark {
-        Mark { event: event.to_owned(), notice: "spot interruption".to_owned(), until: None, cordoned: true }
+    fn mark(event: &str, request: &str) -> Mark {
+        let notice = "terminate lifecycle action".to_owned();
+        Mark { event: event.to_owned(), request: request.to_owned(), notice, until: None, cordoned: true }
     }
 
-    fn annotated(cordoned: bool, mark: &Mark) -> Seen {
+    fn claimant(event: &str, request: &str) -> Claimant {
+        Claimant { mark: mark(event, request), handed_on_by: None }
+    }
+
+    fn marked(cordoned: bool, mark: &Mark) -> Seen {
         Seen { cordoned, annotation: Some(serde_json::to_string(mark).unwrap()), annotated: true }
+    }
+
+    fn first(seen: Seen) -> Free {
+        Free { seen, as_what: How::First, cordoned_by_us: true }
+    }
+
+    fn joined(event: &str) -> Standing {
+        Standing::Taken(How::Joined { notice: "terminate lifecycle action".to_owned(), event: event.to_owned() })
     }
 
     #[test]
@@ -262,35 +310,65 @@ mod tests {
 
     #[test]
     fn the_claim_tests_all_it_relies_on_before_it_changes_anything() {
-        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &Seen::untouched(), &mark("e-1"));
+        let free = first(Seen::untouched());
+        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &free, &mark("e-1", "r-1"));
         insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
     }
 
     #[test]
     fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
         let seen = Seen { cordoned: true, ..Seen::untouched() };
-        assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen.clone()));
-        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &seen, &mark("e-1"));
+        let Standing::Free(free) = standing(seen, &claimant("e-1", "r-1")) else { panic!("it is taken") };
+        assert_eq!(free.as_what, How::CordonedByOthers);
+        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &free, &mark("e-1", "r-1"));
         insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
     }
 
     #[test]
-    fn a_second_notice_joins_and_a_second_delivery_goes_on() {
-        let seen = annotated(true, &mark("e-1"));
-        assert_eq!(standing(seen.clone(), "e-1"), Standing::Taken(How::Again));
-        let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
-        assert_eq!(standing(seen, "e-2"), Standing::Taken(joined));
+    fn a_second_notice_joins_and_a_second_attempt_goes_on() {
+        let seen = marked(true, &mark("e-1", "r-1"));
+        assert_eq!(standing(seen.clone(), &claimant("e-1", "r-1")), Standing::Taken(How::Again));
+        assert_eq!(standing(seen, &claimant("e-2", "r-2")), joined("e-1"));
+    }
+
+    #[test]
+    fn a_second_delivery_of_the_same_event_joins() {
+        assert_eq!(standing(marked(true, &mark("e-1", "r-1")), &claimant("e-1", "r-2")), joined("e-1"));
+    }
+
+    #[test]
+    fn a_claim_that_was_handed_on_is_taken_over_once() {
+        let handed_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant("e-1", "r-2") };
+        let seen = marked(true, &mark("e-1", "r-1"));
+        let Standing::Free(free) = standing(seen, &handed_on) else { panic!("it is not handed on") };
+        assert_eq!((&free.as_what, free.cordoned_by_us), (&How::Again, true));
+        let patch = claim_patch("aws:///us-east-1a/i-0123456789abcdef0", &free, &handed_on.mark);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
+
+        let second_delivery = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant("e-1", "r-3") };
+        assert_eq!(standing(marked(true, &handed_on.mark), &second_delivery), joined("e-1"));
+        let retry_of_the_first = claimant("e-1", "r-1");
+        assert_eq!(standing(marked(true, &handed_on.mark), &retry_of_the_first), joined("e-1"));
+    }
+
+    #[test]
+    fn a_cordon_that_was_not_ours_is_not_ours_when_the_claim_is_handed_on() {
+        let others = Mark { cordoned: false, ..mark("e-1", "r-1") };
+        let handed_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant("e-1", "r-2") };
+        let Standing::Free(free) = standing(marked(true, &others), &handed_on) else { panic!("it is not handed on") };
+        assert!(!free.cordoned_by_us);
     }
 
     #[test]
     fn a_node_that_was_uncordoned_since_is_claimed_anew() {
-        let seen = annotated(false, &mark("e-1"));
-        assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen));
+        let seen = marked(false, &mark("e-1", "r-1"));
+        assert_eq!(standing(seen.clone(), &claimant("e-1", "r-1")), Standing::Free(first(seen)));
     }
 
     #[test]
     fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
         let seen = Seen { cordoned: true, annotation: Some("{".to_owned()), annotated: true };
-        assert_eq!(standing(seen.clone(), "e-1"), Standing::Free(seen));
+        let free = Free { seen: seen.clone(), as_what: How::CordonedByOthers, cordoned_by_us: false };
+        assert_eq!(standing(seen, &claimant("e-1", "r-1")), Standing::Free(free));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Unit};
 use serde::Serialize;
 
 use crate::drain::Report;
@@ -11,7 +11,8 @@ use crate::drain::deadline::Grace;
 use crate::drain::evict::Way;
 use crate::drain::tracked::{Hold, State, Tracked};
 use crate::failure::Failure;
-use crate::interruption::Interruption;
+use crate::interruption::continued::Earlier;
+use crate::interruption::{Deadline, Interruption};
 use crate::lifecycle::Completion;
 use crate::settings::LifecycleResult;
 
@@ -28,6 +29,8 @@ pub(crate) enum Ending {
     Joined,
     /// Nothing was to be done, for the reason stated.
     Ignored,
+    /// A later invocation goes on with it.
+    Continued,
     /// It did not work; the event is kept.
     Failed,
 }
@@ -54,6 +57,9 @@ pub(crate) struct Receipt {
     pub(crate) ending: Option<Ending>,
     /// The ending in a sentence.
     pub(crate) reason: String,
+    /// The invocations that worked on the notice before this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Earlier>,
     /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pods: Vec<PodRecord>,
@@ -158,6 +164,8 @@ pub(crate) struct HookRecord {
 pub(crate) enum HookState {
     /// Not touched: it is left to its owner, or to its own timeout.
     Left,
+    /// Held for a later invocation.
+    Held,
     /// Completed by us.
     Completed,
     /// Nobody waited any more: it had been completed, or its time had passed.
@@ -168,7 +176,7 @@ pub(crate) enum HookState {
 
 impl Receipt {
     /// A receipt for an interruption that is about to be handled.
-    pub(crate) fn begin(request_id: &str, interruption: &Interruption, deadline: Option<Timestamp>) -> Self {
+    pub(crate) fn begin(request_id: &str, interruption: &Interruption, earlier: &[Earlier]) -> Self {
         let hook = interruption.hook.as_ref().map(|hook| HookRecord {
             group: hook.group.clone(),
             name: hook.name.clone(),
@@ -179,9 +187,13 @@ impl Receipt {
             event_id: Some(interruption.event_id.clone()),
             kind: Some(interruption.kind.as_str()),
             time: Some(interruption.time),
-            deadline,
+            deadline: match interruption.deadline {
+                Deadline::Hard(at) => Some(at),
+                Deadline::HeldByHook => None,
+            },
         };
-        Self { instance: Some(interruption.instance.to_string()), hook, ..Self::blank(request_id, notice) }
+        let instance = Some(interruption.instance.to_string());
+        Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(request_id, notice) }
     }
 
     /// A receipt for an event that is no interruption, or none that can be read.
@@ -201,6 +213,7 @@ impl Receipt {
             hook: None,
             ending: None,
             reason: String::new(),
+            earlier: Vec::new(),
             pods: Vec::new(),
         }
     }
@@ -248,6 +261,13 @@ impl Receipt {
         }
     }
 
+    /// Notes that the hook is held for a later invocation.
+    pub(crate) fn hook_is_held(&mut self) {
+        if let Some(hook) = &mut self.hook {
+            hook.state = HookState::Held;
+        }
+    }
+
     /// Notes that the hook waited no longer.
     pub(crate) fn hook_is_over(&mut self) {
         if let Some(hook) = &mut self.hook {
@@ -273,9 +293,41 @@ impl Receipt {
         self.end(Ending::Failed, format!("{failure}{hook}"));
     }
 
+    /// This receipt in short, for those of the invocations that go on with it.
+    pub(crate) fn in_short(&self, from: Timestamp, to: Timestamp) -> Earlier {
+        let mut pods = BTreeMap::new();
+        for pod in &self.pods {
+            *pods.entry(pod.fate.as_str().to_owned()).or_default() += 1;
+        }
+        let second = |at: Timestamp| at.round(Unit::Second).unwrap_or(at);
+        Earlier { request_id: self.request_id.clone(), from: second(from), to: second(to), pods }
+    }
+
+    /// How many pods have gone, in this invocation and in those before it.
+    pub(crate) fn moved(&self) -> usize {
+        let gone = [Fate::Clean, Fate::Clamped, Fate::Forced];
+        let before =
+            self.earlier.iter().flat_map(|earlier| gone.iter().filter_map(|fate| earlier.pods.get(fate.as_str())));
+        gone.iter().map(|fate| self.count(*fate)).sum::<usize>() + before.sum::<usize>()
+    }
+
     /// How many pods came to such an end.
     pub(crate) fn count(&self, fate: Fate) -> usize {
         self.pods.iter().filter(|pod| pod.fate == fate).count()
+    }
+}
+
+impl Fate {
+    /// As it stands in the receipt.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Clamped => "clamped",
+            Self::Forced => "forced",
+            Self::Stayed => "stayed",
+            Self::Left => "left",
+            Self::Unconfirmed => "unconfirmed",
+        }
     }
 }
 

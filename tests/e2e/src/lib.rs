@@ -69,6 +69,21 @@ impl Stage {
         Self { world, name: name.to_owned(), node, lambda, audit }
     }
 
+    /// The same stage with a function whose invocations take no longer than that.
+    pub async fn with_invocations_of(mut self, timeout: Duration) -> Self {
+        let options = LambdaOptions { function_name: self.name.clone(), timeout, ..LambdaOptions::default() };
+        self.lambda = Lambda::start(self.world, options).await.unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
+    /// The continuation that the function has just put on the bus, as its rule delivers it.
+    pub async fn continuation(&self) -> Value {
+        let delivered = self.world.aws_side().take_deliveries(self.lambda.access_key_id()).await;
+        let delivered = delivered.expect("the AWS side is there");
+        assert!(delivered.iter().all(|one| one.rule == "DrainContinueDrain"), "{delivered:?}");
+        the_one(delivered)
+    }
+
     /// Runs a deployment on the node and waits until its pods are Ready.
     pub async fn deploy(&self, app: &str, replicas: u32, shape: PodShape) {
         let client = self.world.admin();
@@ -108,6 +123,15 @@ impl Stage {
     pub async fn aws_calls(&self) -> Vec<String> {
         let calls = self.world.aws_side().calls(Some(self.lambda.access_key_id())).await.expect("the journal is there");
         calls.into_iter().map(|call| format!("{}:{}", call.service, call.action)).collect()
+    }
+
+    /// Waits until the API server has taken that many evictions of the function's.
+    pub async fn until_evicted(&mut self, pods: usize) {
+        let evicted = self.audit.wait_until("the evictions", Duration::from_secs(60), |requests| {
+            requests.iter().filter(|request| request.subresource == "eviction" && request.code == Some(201)).count()
+                >= pods
+        });
+        evicted.await.unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// The requests to the API server, as `verb resource[/subresource] name code`.

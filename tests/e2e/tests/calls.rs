@@ -9,14 +9,16 @@ use spillway_e2e::Stage;
 
 #[tokio::test]
 async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was_seen_to_make() {
-    // Longer than the hook's timeout, so that heartbeats are among the calls.
-    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(2));
-    let stage = Stage::set_in_group("calls", hook).await;
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(4))).await;
+    let stage = Stage::set_in_group("calls", Hook::terminate("drain")).await;
+    // Longer than the first invocation, so that it is handed on.
+    let stage = stage.with_invocations_of(Duration::from_secs(9)).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(6))).await;
 
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+    let first = stage.lambda.invoke(stage.terminate().await).await;
+    let second = stage.lambda.invoke(stage.continuation().await).await;
 
-    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained");
+    assert_eq!(first.result.as_ref().expect("it is handed on")["ending"], "continued", "{first:#?}");
+    assert_eq!(second.result.as_ref().expect("it drains")["ending"], "drained", "{second:#?}");
     let seen: BTreeSet<String> = stage.aws_calls().await.into_iter().collect();
     assert_eq!(seen, allowed());
 }
@@ -27,7 +29,7 @@ fn allowed() -> BTreeSet<String> {
     let from = template.split("PolicyName: drain").nth(1).expect("the policy");
     let policy = from.split("PolicyName:").next().unwrap_or(from);
     let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
-    let services = ["ec2:", "eks:", "autoscaling:"];
+    let services = ["ec2:", "eks:", "autoscaling:", "events:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
     let is_action = |word: &&str| {
         services

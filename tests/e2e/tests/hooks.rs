@@ -98,23 +98,31 @@ async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
 
 #[tokio::test]
 async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_error() {
-    let stage = Stage::set_in_group("ended", Hook::terminate("drain")).await;
+    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(2));
+    let mut stage = Stage::set_in_group("ended", hook).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
-    let fault = Fault {
-        status: Some(400),
-        code: Some("ValidationError".to_owned()),
-        message: Some("No active Lifecycle Action found with instance ID i-0".to_owned()),
-        ..Fault::of(stage.lambda.access_key_id(), "autoscaling", "RecordLifecycleActionHeartbeat")
-    };
-    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+    let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    stage.until_evicted(1).await;
+    stage.world.aws_side().add_fault(&nobody_waits(&stage, "RecordLifecycleActionHeartbeat")).await.expect("a fault");
 
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+    let outcome = drain.await.expect("no panic");
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
     let node = &stage.node.name;
     assert_eq!(answer["reason"], format!("the lifecycle hook waits no longer; 1 pods were still on node {node}"));
     assert!(!stage.aws_calls().await.iter().any(|call| call.ends_with("CompleteLifecycleAction")));
+}
+
+/// What Auto Scaling answers when the action has been completed, or its time has passed.
+fn nobody_waits(stage: &Stage, action: &str) -> Fault {
+    Fault {
+        status: Some(400),
+        code: Some("ValidationError".to_owned()),
+        message: Some("No active Lifecycle Action found with instance ID i-0".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "autoscaling", action)
+    }
 }
 
 #[tokio::test]

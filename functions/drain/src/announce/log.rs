@@ -20,6 +20,7 @@ pub(super) fn line(receipt: &Receipt, now: Timestamp) -> String {
         Some(Ending::Drained) => ("INFO", "drained"),
         Some(Ending::Joined) => ("INFO", "joined"),
         Some(Ending::Ignored) => ("INFO", "ignored"),
+        Some(Ending::Continued) => ("INFO", "continued"),
         Some(Ending::Failed) => ("ERROR", "failed"),
         None => ("ERROR", "without an ending"),
     };

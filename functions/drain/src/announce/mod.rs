@@ -74,7 +74,7 @@ mod tests {
             deadline: Deadline::HeldByHook,
             hook: Some(hook),
         };
-        let mut receipt = Receipt::begin("r-1", &interruption, None);
+        let mut receipt = Receipt::begin("r-1", &interruption, &[]);
         receipt.cluster = Some("prod".to_owned());
         receipt.node = Some("ip-10-0-0-1.ec2.internal".to_owned());
         for (step, ms) in [(StepName::Begun, 350), (StepName::Described, 420), (StepName::Claimed, 480)] {

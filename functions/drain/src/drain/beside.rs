@@ -17,7 +17,7 @@ use super::pods_of;
 use super::watch::Listed;
 use crate::instance::Instance;
 use crate::kubernetes::ApiError;
-use crate::node::{self, Claim, Mark};
+use crate::node::{self, Claim, Claimant};
 
 /// How far the list stays behind the claim. The API server starts every request on a thread of
 /// its own, the latest first: without a pause it often begins with the list.
@@ -35,11 +35,11 @@ pub(crate) struct Claimed {
 pub(crate) async fn claim_and_list(
     connection: &Connection,
     instance: &Instance,
-    mark: &Mark,
+    claimant: &Claimant,
 ) -> Result<Option<Claimed>, ApiError> {
     let likely = node::likely_name(instance);
     let nodes = Api::all(connection.client.clone());
-    let claim = pin!(node::claim(&nodes, instance, mark));
+    let claim = pin!(node::claim(&nodes, instance, claimant));
     let pods = pin!(list_behind(connection.clone(), &likely));
     match select(claim, pods).await {
         Either::Left((Ok(Some(claim)), pods)) if claim.node == likely => {

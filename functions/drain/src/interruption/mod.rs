@@ -3,6 +3,7 @@
 //! Each kind of notice has a file of its own. Nothing but the instance id, the time and the
 //! names of the hook is taken from an event: documented ARNs are malformed.
 
+pub(crate) mod continued;
 mod envelope;
 pub(crate) mod spot;
 mod terminate;
@@ -12,6 +13,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use continued::History;
+use envelope::Envelope;
 pub(crate) use envelope::NoticeError;
 
 /// An EC2 instance id, checked: `i-` and 8 or 17 hexadecimal digits.
@@ -98,7 +101,12 @@ pub(crate) struct Interruption {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// One that concerns an instance.
-    Interruption(Interruption),
+    Interruption {
+        /// What it means for it.
+        interruption: Interruption,
+        /// The notice itself, and how far earlier invocations came with it.
+        history: History,
+    },
     /// One that we do not handle, and why.
     Unhandled {
         /// The event's id.
@@ -110,15 +118,29 @@ pub(crate) enum Notice {
 
 /// Reads an event. An event of another kind is no error; one of ours that cannot be read is.
 pub(crate) fn read(payload: Value) -> Result<Notice, NoticeError> {
-    let envelope = envelope::read(payload)?;
+    let envelope = envelope::read(payload.clone())?;
     match (envelope.source.as_str(), envelope.detail_type.as_str()) {
-        ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope),
-        ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope),
-        (source, detail_type) => Ok(Notice::Unhandled {
-            why: format!("Spillway does not handle the notice {detail_type:?} of {source}"),
-            event_id: envelope.id,
-        }),
+        (continued::SOURCE, continued::DETAIL_TYPE) => {
+            let history = continued::read(&envelope)?;
+            of_aws(envelope::read(history.notice.clone())?, history)
+        }
+        _ => of_aws(envelope, History::of(payload)),
     }
+}
+
+/// Reads one of AWS' notices.
+fn of_aws(envelope: Envelope, history: History) -> Result<Notice, NoticeError> {
+    let interruption = match (envelope.source.as_str(), envelope.detail_type.as_str()) {
+        ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope)?,
+        ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope)?,
+        (source, detail_type) => {
+            return Ok(Notice::Unhandled {
+                why: format!("Spillway does not handle the notice {detail_type:?} of {source}"),
+                event_id: envelope.id,
+            });
+        }
+    };
+    Ok(Notice::Interruption { interruption, history })
 }
 
 #[cfg(test)]
@@ -140,10 +162,10 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            assert!(matches!(read(event).unwrap(), Notice::Interruption(_)), "{}", path.display());
+            assert!(matches!(read(event).unwrap(), Notice::Interruption { .. }), "{}", path.display());
             seen += 1;
         }
-        assert!(seen >= 2, "the samples are gone");
+        assert!(seen >= 3, "the samples are gone");
     }
 
     #[test]

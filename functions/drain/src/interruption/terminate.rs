@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::envelope::{self, Envelope};
-use super::{Deadline, Hook, Interruption, Kind, Notice, NoticeError};
+use super::{Deadline, Hook, Interruption, Kind, NoticeError};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-terminate Lifecycle Action";
 
@@ -19,9 +19,9 @@ struct Detail {
     lifecycle_action_token: Option<String>,
 }
 
-pub(super) fn read(envelope: Envelope) -> Result<Notice, NoticeError> {
+pub(super) fn read(envelope: Envelope) -> Result<Interruption, NoticeError> {
     let detail: Detail = envelope.detail()?;
-    Ok(Notice::Interruption(Interruption {
+    Ok(Interruption {
         kind: Kind::Terminate,
         instance: envelope::instance_id("detail.EC2InstanceId", &detail.instance)?,
         time: envelope.time,
@@ -32,7 +32,7 @@ pub(super) fn read(envelope: Envelope) -> Result<Notice, NoticeError> {
             token: detail.lifecycle_action_token,
         }),
         event_id: envelope.id,
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -42,12 +42,12 @@ mod tests {
     use serde_json::json;
 
     use super::super::tests::sample;
-    use super::super::{InstanceId, read};
+    use super::super::{InstanceId, Notice, read};
     use super::*;
 
     #[test]
     fn the_hook_to_complete_comes_with_the_notice() {
-        let Notice::Interruption(interruption) = read(sample("terminate-lifecycle-action")).unwrap() else {
+        let Notice::Interruption { interruption, .. } = read(sample("terminate-lifecycle-action")).unwrap() else {
             panic!("not read")
         };
         assert_eq!(
@@ -71,7 +71,7 @@ mod tests {
     fn a_notice_without_a_token_names_its_action_by_the_instance() {
         let mut event = sample("terminate-lifecycle-action");
         event["detail"].as_object_mut().unwrap().remove("LifecycleActionToken");
-        let Notice::Interruption(interruption) = read(event).unwrap() else { panic!("not read") };
+        let Notice::Interruption { interruption, .. } = read(event).unwrap() else { panic!("not read") };
         assert_eq!(interruption.hook.unwrap().token, None);
     }
 

@@ -54,6 +54,8 @@ class App:
             response = self._rooms.autoscaling.answer(call)
         elif call.service == "eks":
             response = self._rooms.eks.answer(call)
+        elif call.service == "events":
+            response = self._rooms.notices.answer(call)
         if response is None:
             environ = {**call.request.environ, "wsgi.input": io.BytesIO(call.request.get_data())}
             response = Response.from_app(self._moto, environ, buffered=True)

@@ -36,6 +36,7 @@ class BedApi:
             ("POST", "/bed/instances", self.post_instance),
             ("GET", "/bed/instances/<instance_id>", rooms.autoscaling.described),
             ("POST", "/bed/notices", self.post_notice),
+            ("POST", "/bed/deliveries", self.post_deliveries),
             ("POST", "/bed/interrupt", self.post_interrupt),
             ("POST", "/bed/terminate", self.post_terminate),
             ("GET", "/bed/terminated", self.get_terminated),
@@ -101,6 +102,9 @@ class BedApi:
 
     def post_notice(self, event: Event) -> Json:
         return {"delivered": self._rooms.notices.put(event)}
+
+    def post_deliveries(self, access_key_id: str) -> Json:
+        return {"delivered": self._rooms.notices.take(access_key_id)}
 
     def post_interrupt(self, instance_id: str, in_s: float = 120) -> Json:
         if self._rooms.instances.get(instance_id).lifecycle != "spot":

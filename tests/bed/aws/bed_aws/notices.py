@@ -2,13 +2,16 @@
 
 import json
 import uuid
+from collections import defaultdict
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
 from moto.core.exceptions import JsonRESTError
+from werkzeug import Response
 
 from bed_aws import rules
+from bed_aws.call import Call
 from bed_aws.errors import BedError
 from bed_aws.moto_side import Moto
 
@@ -19,6 +22,7 @@ class Notices:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
         self._lock = Lock()
+        self._sent: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
 
     def put(self, event: Event) -> list[dict[str, Any]]:
         """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
@@ -27,22 +31,52 @@ class Notices:
         In a real notice AWS sets those, so the caller's are kept: moto decides, the original is what is handed on.
         """
         whole = {**self.envelope(), **event}
+        if not isinstance(whole.get("detail"), dict):
+            raise BedError("EventBridge carries only events whose detail is an object")
         entry = {
             "Source": whole.get("source"),
             "DetailType": whole.get("detail-type"),
             "Detail": json.dumps(whole.get("detail")),
             "Resources": whole.get("resources", []),
         }
-        if not isinstance(whole.get("detail"), dict):
-            raise BedError("EventBridge carries only events whose detail is an object")
+        outcome, matched = self._pass(entry)
+        if "EventId" not in outcome:
+            raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
+        return [{"rule": rule, "event": whole} for rule in matched]
+
+    def answer(self, call: Call) -> Response | None:
+        """A caller's own PutEvents: what its events become is kept until the test takes it."""
+        if call.action != "PutEvents":
+            return None
+        outcomes = []
+        for entry in json.loads(call.request.get_data())["Entries"]:
+            outcome, matched = self._pass(entry)
+            outcomes.append(outcome)
+            if matched:
+                event = self.envelope() | {
+                    "id": outcome["EventId"],
+                    "source": entry["Source"],
+                    "detail-type": entry["DetailType"],
+                    "resources": entry.get("Resources", []),
+                    "detail": json.loads(entry["Detail"]),
+                }
+                self._sent[call.access_key_id] += [{"rule": rule, "event": event} for rule in matched]
+        failed = sum("ErrorCode" in outcome for outcome in outcomes)
+        text = json.dumps({"FailedEntryCount": failed, "Entries": outcomes})
+        return Response(text, mimetype="application/x-amz-json-1.1")
+
+    def take(self, access_key_id: str) -> list[dict[str, Any]]:
+        """What the rules let through of the events that a caller has put since the last time."""
+        return self._sent.pop(access_key_id, [])
+
+    def _pass(self, entry: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
+        """Puts an entry of PutEvents into moto; answers its outcome, and the rules that let it through."""
         with self._lock:
             try:
                 [outcome] = self._moto.events.put_events([entry])
             except JsonRESTError as refused:
                 raise BedError(str(refused)) from refused
-            if "EventId" not in outcome:
-                raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
-            return [{"rule": rule, "event": whole} for rule in self._take(outcome["EventId"])]
+            return outcome, self._take(outcome["EventId"]) if "EventId" in outcome else []
 
     def envelope(self) -> Event:
         """What EventBridge adds to every event."""

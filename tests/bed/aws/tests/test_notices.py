@@ -1,5 +1,6 @@
 """A notice passes the rules of the template, or it does not; it arrives as it was sent."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -54,6 +55,33 @@ class Notices(OnTheSide):
                 delivered(event)
 
 
+class PutEvents(OnTheSide):
+    def put(self, **entry: Any) -> dict[str, Any]:
+        return self.client("events").put_events(Entries=[entry])
+
+    def taken(self) -> list[dict[str, Any]]:
+        return bed("POST", "deliveries", access_key_id=self.key)["delivered"]
+
+    def test_what_a_rule_lets_through_is_kept_for_the_test_once(self) -> None:
+        detail = {"notice": {"id": "1"}, "quoted": '"'}
+        answer = self.put(Source="spillway", DetailType="Spillway Drain Continuation", Detail=json.dumps(detail))
+        self.assertEqual(answer["FailedEntryCount"], 0)
+        [delivery] = self.taken()
+        self.assertEqual(delivery["rule"], "DrainContinueDrain")
+        self.assertEqual(delivery["event"]["detail"], detail)
+        self.assertEqual(delivery["event"]["id"], answer["Entries"][0]["EventId"])
+        self.assertEqual(self.taken(), [])
+
+    def test_what_no_rule_lets_through_vanishes(self) -> None:
+        self.put(Source="my.tool", DetailType="Spillway Drain Continuation", Detail="{}")
+        self.assertEqual(self.taken(), [])
+
+    def test_an_entry_that_is_refused_is_told_as_such(self) -> None:
+        answer = self.put(Source="spillway", DetailType="Spillway Drain Continuation", Detail="{")
+        self.assertEqual((answer["FailedEntryCount"], answer["Entries"][0]["ErrorCode"]), (1, "MalformedDetail"))
+        self.assertEqual(self.taken(), [])
+
+
 class Templates(OnTheSide):
     def test_source_and_transformed_template_say_the_same(self) -> None:
         source = rules.read(TEMPLATE)
@@ -64,7 +92,7 @@ class Templates(OnTheSide):
         ]
         transformed.write_text("\n".join(["Resources:", *resources]))
         self.assertEqual(rules.read(transformed), source)
-        self.assertEqual([rule.logical_id for rule in source], ["DrainSpotInterruption", "DrainTerminate"])
+        self.assertEqual([rule.logical_id for rule in source], ["DrainSpotInterruption", "DrainTerminate", "DrainContinueDrain"])
 
     def test_what_the_bed_cannot_carry_out_is_refused(self) -> None:
         template = temporary_folder(self) / "template.yaml"

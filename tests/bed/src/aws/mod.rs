@@ -85,6 +85,12 @@ impl Aws {
         self.deliveries("notices", &json!({"event": event})).await
     }
 
+    /// What the template's rules let through of the events that this caller has put on the bus itself,
+    /// since the last time.
+    pub async fn take_deliveries(&self, access_key_id: &str) -> Result<Vec<Delivered>, BedError> {
+        self.deliveries("deliveries", &json!({"access_key_id": access_key_id})).await
+    }
+
     /// A spot interruption: the notice now, the instance gone after `window`.
     pub async fn interrupt(&self, instance_id: &str, window: Duration) -> Result<Vec<Delivered>, BedError> {
         let body = json!({"instance_id": instance_id, "in_s": window.as_secs_f64()});

@@ -1,0 +1,48 @@
+//! How a notice ended, in a sentence. Pure.
+
+use crate::decision::Reason;
+use crate::drain::End;
+use crate::failure::Failure;
+use crate::node::{Claim, How};
+use crate::receipt::{Ending, Fate, Receipt};
+
+/// An ending and its reason.
+pub(crate) type Ended = (Ending, String);
+/// The ending, or what went wrong.
+pub(crate) type Outcome = Result<Ended, Failure>;
+
+/// Nothing was to be done.
+pub(crate) fn ignored(reason: &Reason) -> Ended {
+    (Ending::Ignored, reason.to_string())
+}
+
+/// A drain has come to its end.
+pub(crate) fn drained(end: End, claim: &Claim, receipt: &Receipt) -> Outcome {
+    let node = &claim.node;
+    let (left, moved) = (receipt.count(Fate::Left), receipt.moved());
+    match (end, &claim.how) {
+        (End::Empty, How::First | How::CordonedByOthers | How::Again) => {
+            Ok((Ending::Drained, format!("all {moved} pods that had to leave node {node} have gone")))
+        }
+        (End::Silent, How::First | How::CordonedByOthers | How::Again) => {
+            let unconfirmed = receipt.count(Fate::Unconfirmed);
+            let reason = format!(
+                "node {node} has stopped answering: {moved} pods have gone, and {unconfirmed} that had to are not waited for"
+            );
+            Ok((Ending::Drained, reason))
+        }
+        (End::Empty | End::Silent, How::Joined { notice, event }) => {
+            Ok((Ending::Joined, format!("node {node} was being drained for the {notice} {event}, and is empty")))
+        }
+        (End::Stopped, _) => {
+            let reason = format!("the lifecycle hook waits no longer; {left} pods were still on node {node}");
+            Ok((Ending::Ignored, reason))
+        }
+        (End::TimeUp, _) => Err(Failure::PodsLeft { node: node.clone(), left, all: left + moved }),
+    }
+}
+
+/// A later invocation goes on with what this one could not do.
+pub(crate) fn continued(unfinished: &Failure) -> Ended {
+    (Ending::Continued, format!("handed on to a later invocation: {unfinished}"))
+}

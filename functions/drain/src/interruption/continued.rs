@@ -1,0 +1,111 @@
+//! `Spillway Drain Continuation`: our own event, with which an invocation whose time is up hands a
+//! drain on to a later one. It has the notice whole, so that nothing need be kept in between.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::NoticeError;
+use super::envelope::Envelope;
+
+/// Who sends it: the rule in the template and the function's right name it too.
+pub(crate) const SOURCE: &str = "spillway";
+pub(crate) const DETAIL_TYPE: &str = "Spillway Drain Continuation";
+
+/// A notice as AWS sent it, and how far earlier invocations came with it. It is the detail of the
+/// event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct History {
+    /// The whole event.
+    pub(crate) notice: Value,
+    /// The invocations before this one, the first of them first.
+    pub(crate) earlier: Vec<Earlier>,
+}
+
+/// What an earlier invocation did, in short: its own receipt has it whole. About 250 bytes, so that
+/// as many as there may be ([`crate::later::MOST_INVOCATIONS`]) fit into an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Earlier {
+    /// Lambda's id of it, which finds its receipt.
+    pub(crate) request_id: String,
+    /// When it began.
+    pub(crate) from: Timestamp,
+    /// When it handed on.
+    pub(crate) to: Timestamp,
+    /// How many pods came to which fate.
+    pub(crate) pods: BTreeMap<String, usize>,
+}
+
+impl History {
+    /// A notice that nobody has worked on yet.
+    pub(super) fn of(notice: Value) -> Self {
+        Self { notice, earlier: Vec::new() }
+    }
+
+    /// When the first invocation began, if this is a later one.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        self.earlier.first().map(|first| first.from)
+    }
+
+    /// The invocation that handed on to this one.
+    pub(crate) fn handed_on_by(&self) -> Option<&str> {
+        self.earlier.last().map(|last| last.request_id.as_str())
+    }
+
+    /// The history that the next invocation gets.
+    pub(crate) fn with(&self, invocation: Earlier) -> Self {
+        let mut history = self.clone();
+        history.earlier.push(invocation);
+        history
+    }
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<History, NoticeError> {
+    envelope.detail()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::super::tests::sample;
+    use super::super::{Notice, read};
+
+    #[test]
+    fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
+        let first = read(sample("terminate-lifecycle-action")).unwrap();
+        let later = read(sample("drain-continuation")).unwrap();
+        let (
+            Notice::Interruption { interruption: first, history: at_first },
+            Notice::Interruption { interruption, history },
+        ) = (first, later)
+        else {
+            panic!("not read")
+        };
+        assert_eq!(interruption, first);
+        assert_eq!((at_first.began(), at_first.handed_on_by()), (None, None));
+        assert_eq!(history.notice, at_first.notice);
+        assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
+        assert_eq!(history.handed_on_by(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
+        assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("left".to_owned(), 2)].into());
+    }
+
+    #[test]
+    fn a_continuation_of_a_continuation_is_none_of_ours() {
+        let mut event = sample("drain-continuation");
+        event["detail"]["notice"] = sample("drain-continuation");
+        let Notice::Unhandled { why, .. } = read(event).unwrap() else { panic!("it is handled") };
+        assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of spillway");
+    }
+
+    #[test]
+    fn a_continuation_without_its_notice_cannot_be_read() {
+        let mut event = sample("drain-continuation");
+        event["detail"] = json!({"earlier": []});
+        assert_eq!(read(event).unwrap_err().to_string(), "cannot read the notice: at detail: missing field `notice`");
+    }
+}

@@ -1,0 +1,61 @@
+//! One invocation: who it is, when it began, and what has to be done in it by when.
+
+use jiff::{SignedDuration, Timestamp};
+use lambda_runtime::Context;
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+
+/// What is kept back at the end of an invocation, so that Lambda never cuts off what is under way:
+/// for completing a hook or handing on,
+const FOR_THE_REST: SignedDuration = SignedDuration::from_secs(5);
+/// for handing on what completing left undone,
+const FOR_HANDING_ON: SignedDuration = SignedDuration::from_millis(2_500);
+/// and for the receipt.
+const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
+
+/// One invocation of the function.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    /// Lambda's id of it: the same for all attempts at an event.
+    pub(crate) request_id: String,
+    pub(crate) clock: Clock,
+    /// When Lambda ends it.
+    end: Timestamp,
+}
+
+impl Invocation {
+    /// The invocation that begins now.
+    pub(crate) fn begin(context: &Context) -> Self {
+        let end = i64::try_from(context.deadline).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        Self::until(end.unwrap_or(Timestamp::MAX), &context.request_id, Clock::start())
+    }
+
+    fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
+        Self { request_id: request_id.to_owned(), clock, end }
+    }
+
+    /// When finding, claiming and draining a node have to stop.
+    pub(crate) fn drains_until(&self) -> Instant {
+        self.before_the_end(FOR_THE_REST)
+    }
+
+    /// When completing a hook has to stop.
+    pub(crate) fn completes_until(&self) -> Instant {
+        self.before_the_end(FOR_HANDING_ON)
+    }
+
+    /// When handing on to a later invocation has to stop.
+    pub(crate) fn hands_on_until(&self) -> Instant {
+        self.before_the_end(FOR_THE_RECEIPT)
+    }
+
+    /// Whether that time comes only when this invocation drains no more.
+    pub(crate) fn is_over_before(&self, limit: Timestamp) -> bool {
+        self.clock.instant(limit) > self.drains_until()
+    }
+
+    fn before_the_end(&self, reserve: SignedDuration) -> Instant {
+        self.clock.instant(self.end.saturating_sub(reserve).unwrap_or(Timestamp::MIN))
+    }
+}
