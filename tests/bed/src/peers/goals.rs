@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::case::{Case, Tool};
 use super::figures::{Figures, SPOT_WINDOW};
-use super::{FAR, Results, Run, how_far};
+use super::results::{Results, Run};
+use super::{FAR, how_far};
 use crate::measure::goal::{Goal, Verdict};
 use crate::measure::statistics::{least, median, most};
 
@@ -26,11 +27,9 @@ pub(super) fn goals(results: &Results) -> Vec<Goal> {
         eviction(Case::Budget, Tool::Kubectl, 5.0),
         eviction(Case::Budget, Tool::Nth, 5.0),
         eviction(Case::Budget, Tool::NthTuned, 5.0),
-        at_worst(results, "requests a pod", REQUESTS_A_POD, |run| {
-            ratio(run.figures.for_pods, run.case.nodes() * run.case.pods())
-        }),
-        at_worst(results, "requests a node beside", REQUESTS_A_NODE, |run| ratio(run.figures.beside, run.case.nodes())),
-        at_worst(results, "peak memory of a process, MiB", PEAK_MIB, |run| in_mib(run.figures.peak_memory)),
+        at_worst(results, "requests a pod", REQUESTS_A_POD, Run::requests_a_pod),
+        at_worst(results, "requests a node beside", REQUESTS_A_NODE, Run::requests_a_node),
+        at_worst(results, "peak memory of a process, MiB", PEAK_MIB, Run::peak_mib),
     ]
 }
 
@@ -43,14 +42,13 @@ fn sooner(
     wanted: f64,
     time: fn(&Figures) -> Option<Duration>,
 ) -> Goal {
-    let of = |round: usize, tool: Tool| {
-        let is_it = |run: &&Run| run.case == case && run.distance == FAR && run.round == round && run.tool == tool;
-        results.runs.iter().find(is_it).and_then(|run| time(&run.figures))
+    let time_of = |tool: Tool, round: usize| {
+        let run = results.of(case, FAR, tool).find(|run| run.round == round)?;
+        time(&run.figures).map(|time| time.as_secs_f64())
     };
-    let rounds = results.runs.iter().map(|run| run.round + 1).max().unwrap_or(0);
-    let times: Vec<f64> = (0..rounds)
-        .filter_map(|round| Some(of(round, tool)?.as_secs_f64() / of(round, Tool::Spillway)?.as_secs_f64()))
-        .collect();
+    let rounds = results.of(case, FAR, Tool::Spillway).map(|run| run.round);
+    let times: Vec<f64> =
+        rounds.filter_map(|round| Some(time_of(tool, round)? / time_of(Tool::Spillway, round)?)).collect();
     Goal {
         what: format!("{}, {}: {what}, against {}", case.in_words(), how_far(FAR), tool.in_words()),
         wanted: format!("at least {wanted} × sooner"),
@@ -100,12 +98,61 @@ fn spread(values: &[f64], unit: &str) -> String {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a drain has fewer requests than would lose one")]
-fn ratio(count: usize, of: usize) -> f64 {
-    count as f64 / of as f64
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[expect(clippy::cast_precision_loss, reason = "a process has fewer bytes than would lose one")]
-pub(super) fn in_mib(bytes: u64) -> f64 {
-    bytes as f64 / 1024.0 / 1024.0
+    fn run(tool: Tool, round: usize, last_eviction_s: u64) -> Run {
+        let time = Duration::from_secs(last_eviction_s);
+        let figures = Figures {
+            first_cordon: Some(time),
+            last_cordon: Some(time),
+            last_eviction: Some(time),
+            end: time,
+            cordoned_in_window: 1,
+            evicted_in_window: 110,
+            before_cordon: 0,
+            for_pods: 121,
+            beside: 5,
+            processor_time: Duration::ZERO,
+            peak_memory: 24 << 20,
+        };
+        Run { case: Case::FullNode, distance: FAR, round, tool, figures }
+    }
+
+    fn results(runs: Vec<Run>) -> Results {
+        Results { busy: Vec::new(), runs, kubectl: String::new(), unmeasured: Vec::new() }
+    }
+
+    fn against(tool: Tool, runs: Vec<Run>) -> Goal {
+        sooner(&results(runs), Case::FullNode, tool, "last eviction", 30.0, |of| of.last_eviction)
+    }
+
+    #[test]
+    fn a_ratio_is_taken_within_a_round() {
+        let rounds = [(0, 1, 30), (1, 2, 120)];
+        let runs = rounds
+            .into_iter()
+            .flat_map(|(round, ours, theirs)| [run(Tool::Spillway, round, ours), run(Tool::Kubectl, round, theirs)]);
+        let goal = against(Tool::Kubectl, runs.collect());
+        assert_eq!((goal.found.as_str(), goal.verdict), ("30.0 × (30.0 to 60.0)", Verdict::Met));
+    }
+
+    #[test]
+    fn nothing_is_decided_against_whom_nobody_measured() {
+        let goal = against(Tool::NthTuned, vec![run(Tool::Spillway, 0, 1)]);
+        assert_eq!((goal.found.as_str(), goal.verdict), ("not measured", Verdict::Undecided));
+    }
+
+    #[test]
+    fn requests_and_memory_are_judged_by_the_worst_run() {
+        let mut worse = run(Tool::Spillway, 1, 1);
+        worse.figures.for_pods = 122;
+        let results = results(vec![run(Tool::Spillway, 0, 1), worse]);
+        let goals = goals(&results);
+        let verdict = |what: &str| goals.iter().find(|goal| goal.what.starts_with(what)).map(|goal| goal.verdict);
+        assert_eq!(verdict("requests a pod"), Some(Verdict::NotMet));
+        assert_eq!(verdict("requests a node"), Some(Verdict::NotMet));
+        assert_eq!(verdict("peak memory"), Some(Verdict::Met));
+    }
 }

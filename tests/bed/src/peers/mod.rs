@@ -6,7 +6,8 @@
 //! * `case`: what is drained, and by whom;
 //! * `field`: a world, its nodes and pods, and the rights of a peer;
 //! * `spillway`, `kubectl`, `nth`: one drain by each;
-//! * `figures`, `goals`: what a drain came to, and whether it is what was wanted (pure);
+//! * `figures`: what one drain came to (pure);
+//! * `results`, `goals`: what came of all, and whether it is what was wanted (pure);
 //! * `page`: the page that is printed and kept;
 //! * [`crate::measure`] has what it shares with `bench`.
 
@@ -17,6 +18,7 @@ mod goals;
 mod kubectl;
 mod nth;
 mod page;
+mod results;
 mod spillway;
 
 use std::num::NonZeroUsize;
@@ -34,6 +36,7 @@ use crate::measure::machine::{self, Machine};
 use case::{Case, Tool};
 use field::{Field, Scene};
 use figures::{Figures, evicted};
+use results::{Results, Run};
 
 /// The round trips that are added on the way to the API server.
 const NEAR: Duration = Duration::ZERO;
@@ -61,29 +64,6 @@ pub struct Options {
     /// Where the page is kept; docs/peers.md of this repository when absent and everything is measured.
     #[arg(long)]
     page: Option<PathBuf>,
-}
-
-/// What came of all runs.
-#[derive(Debug)]
-struct Results {
-    /// Which part of the machine's time others used, before and after; empty when that is not known.
-    busy: Vec<f64>,
-    runs: Vec<Run>,
-    /// Its version.
-    kubectl: String,
-    /// What was to be measured and was not, with the reason.
-    unmeasured: Vec<String>,
-}
-
-/// One drain of one case by one tool.
-#[derive(Debug)]
-struct Run {
-    case: Case,
-    distance: Duration,
-    /// Those of one round follow one another.
-    round: usize,
-    tool: Tool,
-    figures: Figures,
 }
 
 /// Measures, prints the page and keeps it. A goal that is not met is no error: it is a result.

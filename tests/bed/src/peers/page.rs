@@ -8,9 +8,9 @@ use clap::ValueEnum as _;
 use jiff::Timestamp;
 
 use super::case::{Case, Tool};
-use super::figures::Figures;
-use super::goals::{goals, in_mib};
-use super::{FAR, NEAR, Results, Run, how_far, kubectl, nth};
+use super::goals::goals;
+use super::results::{Results, Run};
+use super::{FAR, NEAR, how_far, kubectl, nth};
 use crate::measure::build;
 use crate::measure::goal;
 use crate::measure::machine::{self, Machine};
@@ -62,76 +62,75 @@ fn head(results: &Results, machine: &Machine, binary: &Path) -> String {
     text
 }
 
-/// A tool, and what each of its runs came to.
+/// What a tool's runs came to.
 struct Column<'a> {
     tool: Tool,
-    runs: Vec<&'a Figures>,
+    runs: Vec<&'a Run>,
+}
+
+struct Row {
+    what: &'static str,
+    digits: usize,
+    value: fn(&Run) -> Option<f64>,
 }
 
 /// One column for each tool that drained this case from this far.
 fn table(results: &Results, case: Case, distance: Duration) -> Option<String> {
-    let runs_of = |tool| {
-        let is_it = |run: &&Run| run.case == case && run.distance == distance && run.tool == tool;
-        results.runs.iter().filter(is_it).map(|run| &run.figures).collect()
-    };
-    let columns = Tool::value_variants().iter().map(|tool| Column { tool: *tool, runs: runs_of(*tool) });
-    let columns: Vec<Column> = columns.filter(|column| !column.runs.is_empty()).collect();
+    let of = |tool: &Tool| Column { tool: *tool, runs: results.of(case, distance, *tool).collect() };
+    let columns: Vec<Column> = Tool::value_variants().iter().map(of).filter(|column| !column.runs.is_empty()).collect();
     if columns.is_empty() {
         return None;
     }
-    let row = |what: &str, cell: &dyn Fn(&Column) -> String| {
+    let line = |what: &str, cell: &dyn Fn(&Column) -> String| {
         format!("| {what} | {} |\n", columns.iter().map(cell).collect::<Vec<_>>().join(" | "))
     };
     let mut text = format!("## {}, {}\n\n", case.in_words(), how_far(distance));
-    text += &row("", &|column| column.tool.in_words().to_owned());
-    text += &row("---", &|_| "---".to_owned());
-    text += &row("runs", &|column| column.runs.len().to_string());
-    for (what, value) in rows(case) {
-        text += &row(what, &|column| in_cell(column.runs.iter().map(|figures| value(figures))));
+    text += &line("", &|column| column.tool.in_words().to_owned());
+    text += &line("---", &|_| "---".to_owned());
+    text += &line("runs", &|column| column.runs.len().to_string());
+    for row in rows(case) {
+        text += &line(row.what, &|column| in_cell(&column.runs, &row));
     }
     Some(text)
 }
 
-/// A value of a row: none where there is none, with its digits.
-type Value = fn(&Figures) -> Option<(f64, usize)>;
-
-fn rows(case: Case) -> Vec<(&'static str, Value)> {
-    let mut rows: Vec<(&'static str, Value)> = vec![("first cordon, s", |of| seconds(of.first_cordon))];
+fn rows(case: Case) -> Vec<Row> {
+    let row = |what, digits, value| Row { what, digits, value };
+    let mut rows = vec![row("first cordon, s", 2, |run| seconds(run.figures.first_cordon))];
     if case.nodes() > 1 {
-        rows.push(("last cordon, s", |of| seconds(of.last_cordon)));
+        rows.push(row("last cordon, s", 2, |run| seconds(run.figures.last_cordon)));
     }
     rows.extend([
-        ("last eviction, s", (|of| seconds(of.last_eviction)) as Value),
-        ("end, s", |of| seconds(Some(of.end))),
-        ("requests before the first cordon", |of| count(of.before_cordon)),
-        ("requests that name a pod", |of| count(of.for_pods)),
-        ("requests in all", |of| count(of.for_pods + of.beside)),
-        ("processor time, s", |of| seconds(Some(of.processor_time))),
-        ("peak memory of a process, MiB", |of| Some((in_mib(of.peak_memory), 1))),
+        row("last eviction, s", 2, |run| seconds(run.figures.last_eviction)),
+        row("end, s", 2, |run| seconds(Some(run.figures.end))),
+        row("requests before the first cordon", 0, |run| count(run.figures.before_cordon)),
+        row("requests for each pod", 2, |run| Some(run.requests_a_pod())),
+        row("requests for each node beside", 1, |run| Some(run.requests_a_node())),
+        row("requests in all", 0, |run| count(run.figures.for_pods + run.figures.beside)),
+        row("processor time, s", 2, |run| seconds(Some(run.figures.processor_time))),
+        row("peak memory of a process, MiB", 1, |run| Some(run.peak_mib())),
     ]);
     if case == Case::FiftyNodes {
-        rows.push(("nodes cordoned within 120 s", |of| count(of.cordoned_in_window)));
-        rows.push(("pods evicted within 120 s", |of| count(of.evicted_in_window)));
+        rows.push(row("nodes cordoned within 120 s", 0, |run| count(run.figures.cordoned_in_window)));
+        rows.push(row("pods evicted within 120 s", 0, |run| count(run.figures.evicted_in_window)));
     }
     rows
 }
 
-fn seconds(time: Option<Duration>) -> Option<(f64, usize)> {
-    time.map(|time| (time.as_secs_f64(), 2))
+fn seconds(time: Option<Duration>) -> Option<f64> {
+    time.map(|time| time.as_secs_f64())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a drain has fewer requests than would lose one")]
-#[expect(clippy::unnecessary_wraps, reason = "rows may lack a value; this one never does")]
-fn count(count: usize) -> Option<(f64, usize)> {
-    Some((count as f64, 0))
+fn count(count: usize) -> Option<f64> {
+    u32::try_from(count).ok().map(f64::from)
 }
 
-fn in_cell(values: impl Iterator<Item = Option<(f64, usize)>>) -> String {
-    let Some(values) = values.collect::<Option<Vec<_>>>() else {
+/// The median, and how far the runs spread; it never came to it when one of them did not.
+fn in_cell(runs: &[&Run], row: &Row) -> String {
+    let Some(values) = runs.iter().map(|run| (row.value)(run)).collect::<Option<Vec<f64>>>() else {
         return "never".to_owned();
     };
-    let digits = values[0].1;
-    let values: Vec<f64> = values.into_iter().map(|(value, _)| value).collect();
+    let digits = row.digits;
     let [middle, low, high] = [median(&values), least(&values), most(&values)].map(|value| format!("{value:.digits$}"));
     if low == high { middle } else { format!("{middle} ({low} to {high})") }
 }
@@ -151,7 +150,7 @@ fn how() -> String {
     point of its clocks. It runs as in a pod, with the rights of its chart, and takes its queue and its instances from\n\
     moto, as Spillway its instances.\n\
     \n\
-    *Requests that name a pod* are evictions, and looks whether the pod has gone. Processor time is of all processes\n\
+    *Requests for each pod* are those that name one: evictions, and looks whether it has gone. Processor time is of all processes\n\
     together, memory (`VmHWM`) of the largest. A goal about time is judged by its ratios, each of two drains that\n\
     followed one another: when the limit lies in the interval of their median, it is undecided.\n"
         .to_owned()
