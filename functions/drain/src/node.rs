@@ -7,8 +7,9 @@
 
 use json_patch::{AddOperation, Patch, PatchOperation, TestOperation, jsonptr::PointerBuf};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{ListParams, PatchParams};
-use kube::{Api, Resource as _, ResourceExt as _};
+use kube::api::{ApiResource, ListParams, PatchParams};
+use kube::core::{NotUsed, Object};
+use kube::{Api, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -19,8 +20,9 @@ use crate::kubernetes::{ApiError, call};
 pub(crate) const ANNOTATION: &str = "spillway/claim";
 /// Names us in `managedFields`.
 const FIELD_MANAGER: &str = "spillway";
-/// As many nodes as fit an answer of a few megabytes.
-const PAGE: u32 = 500;
+/// How many nodes the search looks at in one request. A node is 17 KB and more, most of it the names of
+/// its images, and an answer is in memory twice: 4 MB, whatever the size of the cluster.
+const PAGE: u32 = 100;
 /// How often a claim is tried anew when the node changes between looking and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
 
@@ -236,18 +238,25 @@ async fn patch(nodes: &Api<Node>, name: &str, patch: &Patch) -> Result<(), ApiEr
     call(nodes.patch_metadata(name, &params, &kube::api::Patch::Json::<()>(patch.clone()))).await.map(|_| ())
 }
 
+/// A node as the search sees it: what else an answer holds is not kept.
+type Found = Object<FoundSpec, NotUsed>;
+
+#[derive(Debug, Clone, Deserialize)]
+struct FoundSpec {
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
+}
+
 /// The last resort, when no guess was right: page through all nodes. Provider ids have no
 /// field selector.
 async fn find_by_provider_id(nodes: &Api<Node>, provider_id: &str) -> Result<Option<String>, ApiError> {
+    let nodes = Api::<Found>::all_with(nodes.clone().into_client(), &ApiResource::erase::<Node>(&()));
     let mut page = ListParams::default().limit(PAGE);
     loop {
         let answer = call(nodes.list(&page)).await?;
-        let found = answer
-            .items
-            .iter()
-            .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id));
-        if let Some(name) = found.and_then(|node| node.meta().name.clone()) {
-            return Ok(Some(name));
+        let found = answer.items.into_iter().find(|node| node.spec.provider_id.as_deref() == Some(provider_id));
+        if let Some(node) = found {
+            return Ok(node.metadata.name);
         }
         match answer.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
