@@ -57,7 +57,7 @@ async fn drained_by(stage: &Stage, event: Value) -> Value {
     let neighbours: Vec<&Value> = records(&receipt, &format!("{}/web-", stage.name)).collect();
     assert_eq!(neighbours.len(), 2, "{receipt:#}");
     for pod in neighbours {
-        assert_eq!((&pod["fate"], &pod["evictions"]), (&json!("clean"), &json!(1)), "{receipt:#}");
+        assert_eq!((&pod["fate"], &pod["answers"]), (&json!("clean"), &json!({"evicted": 1})), "{receipt:#}");
     }
     receipt
 }
@@ -258,6 +258,20 @@ async fn until_leaving(stage: &Stage, pod: &Pod) {
 }
 
 #[tokio::test]
+async fn a_pod_with_a_finalizer_is_no_longer_waited_for_when_it_has_stopped() {
+    let stage = stage("finalizer").await;
+    let kept = json!({"metadata": {"finalizers": ["spillway.test/kept"]}});
+    odd(&stage, PodShape::default().with(kept)).await;
+
+    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
+
+    assert_eq!(on_node(&stage).await, [ODD], "only the finalizer keeps its object");
+    let pods = Api::<Pod>::namespaced(stage.world.admin(), &stage.name);
+    let released = Patch::Merge(json!({"metadata": {"finalizers": []}}));
+    pods.patch(ODD, &PatchParams::default(), &released).await.expect("it is released");
+}
+
+#[tokio::test]
 async fn absurd_grace_periods_are_given_as_far_as_there_is_time() {
     let stage = stage("absurd-grace").await;
     let client = stage.world.admin();
@@ -359,12 +373,9 @@ async fn a_pod_that_never_came_up_leaves() {
 #[tokio::test]
 async fn a_static_pod_stays() {
     let mut stage = stage("static").await;
-    let mirror = json!({
-        "metadata": {"annotations": {"kubernetes.io/config.mirror": "f00d"}},
-        // The kubelet binds it itself, past the scheduler.
-        "spec": {"nodeName": stage.node.name},
-    });
-    odd(&stage, PodShape::default().with(mirror)).await;
+    let mirror = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "f00d"}}});
+    // Its kubelet binds it.
+    odd(&stage, PodShape::default().with(mirror).bound_to(&stage.node.name)).await;
 
     let receipt = drained(&stage).await;
 
