@@ -16,7 +16,7 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed bench peers test build lint ci clean bed-setup venv control-plane programs tests
+.PHONY: help demo bed bench load peers test build lint ci clean bed-setup venv control-plane programs tests
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -43,6 +43,12 @@ peers: ## beside kubectl drain and NTH, in turn, in one cluster: a table, from t
 	@scripts/peers
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers $(if $(RUNS),--runs $(RUNS))
+
+load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: a table, from the release build (NODES=, PODS=)
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
 
 ##@ Work on it
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes

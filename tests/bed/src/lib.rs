@@ -5,11 +5,13 @@
 //! outlives a test that panics and cleans up behind it.
 //!
 //! * what a test uses: [`world`], [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
-//!   cloud, [`life_like`] for a small cluster with something of everything, [`watch`] to wait;
+//!   cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a large one,
+//!   [`watch`] to wait;
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
 //! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
-//! * [`bench`] measures the function, [`peers`] sets it beside others, both over `measure`;
+//! * [`bench`] measures the function, [`peers`] sets it beside others, [`load`] counts what it costs in a
+//!   large cluster, all over `measure`;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
 //!   `control_plane`, `cloud`, `certs`, `processes`, `setup`; [`guard`] ties a process to its parent.
 
@@ -21,11 +23,13 @@ mod cloud;
 mod control_plane;
 pub mod demo;
 mod error;
+pub mod filler;
 pub mod gateway;
 pub mod guard;
 mod kubeconfig;
 pub mod lambda;
 pub mod life_like;
+pub mod load;
 mod measure;
 pub mod nodes;
 pub mod peers;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use spillway_bed::demo::{self, DemoOptions};
 use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, bench, guard, peers, play};
+use spillway_bed::{WorldOptions, bench, guard, load, peers, play};
 
 /// A real control plane and an AWS side on this machine, for a person or a test.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ enum Command {
     Bench(bench::Options),
     /// Measures it beside `kubectl drain`, and writes docs/peers.md.
     Peers(peers::Options),
+    /// Measures what a drain costs in a large cluster, and writes docs/load.md.
+    Load(load::Options),
     /// Becomes a command that dies with its parent.
     #[command(hide = true)]
     Guard {
@@ -69,6 +71,7 @@ async fn main() -> ExitCode {
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,
         Command::Bench(options) => bench::run(options).await,
         Command::Peers(options) => peers::run(options).await,
+        Command::Load(options) => load::run(options).await,
         Command::Guard { parent, command } => {
             eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));
             ExitCode::FAILURE

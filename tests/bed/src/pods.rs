@@ -77,6 +77,12 @@ impl PodShape {
         self
     }
 
+    /// Binds the pods to this node itself, past the scheduler.
+    #[must_use]
+    pub fn bound_to(self, node: &str) -> Self {
+        self.with(json!({"spec": {"nodeName": node}}))
+    }
+
     fn timed(mut self, annotation: &str, time: Duration) -> Self {
         self.annotations.insert(annotation.to_owned(), format!("{}s", time.as_secs_f64()));
         self

@@ -52,6 +52,7 @@ struct Network {
     round_trip: Mutex<Duration>,
     connections: AtomicU64,
     client_hellos: AtomicU64,
+    bytes: AtomicU64,
     /// Connections before this one are forgotten.
     forgotten: AtomicU64,
     reset: broadcast::Sender<()>,
@@ -74,6 +75,7 @@ impl Proxy {
             round_trip: Mutex::default(),
             connections: AtomicU64::new(0),
             client_hellos: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
             reset: broadcast::Sender::new(1),
         });
@@ -111,6 +113,12 @@ impl Proxy {
     #[must_use]
     pub fn client_hellos(&self) -> u64 {
         self.network.client_hellos.load(Relaxed)
+    }
+
+    /// Bytes carried so far, both ways, as TLS has them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.network.bytes.load(Relaxed)
     }
 
     /// What is added to a round trip.
@@ -240,6 +248,7 @@ impl Connection {
         loop {
             let mut bytes = Vec::with_capacity(CHUNK);
             from.read_buf(&mut bytes).await?;
+            self.network.bytes.fetch_add(bytes.len() as u64, Relaxed);
             if way == Way::Out {
                 if self.number < self.network.forgotten.load(Relaxed) {
                     return Err(io::ErrorKind::ConnectionReset.into());

@@ -1,0 +1,160 @@
+//! What only makes a cluster large: nodes and pods as life has them, which nobody acts on.
+//!
+//! kwok leaves the nodes alone, because they lack its annotation. The pods are bound as they are
+//! created, and stay Pending for ever.
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use crate::error::BedError;
+use crate::pods::create_namespace;
+
+const NAMESPACE: &str = "filler";
+/// More do not make it faster: the API server has no more processors for them.
+const CREATED_AT_ONCE: usize = 16;
+/// As many as a kubelet reports (`nodeStatusMaxImages`).
+const IMAGES: usize = 50;
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Filler {
+    /// How many nodes.
+    #[arg(long, default_value_t = 5_000)]
+    pub nodes: usize,
+    /// How many pods, spread over them.
+    #[arg(long, default_value_t = 50_000)]
+    pub pods: usize,
+}
+
+impl Filler {
+    /// Puts it into a cluster that has none yet.
+    pub async fn pour(self, client: &Client) -> Result<(), BedError> {
+        create_namespace(client, NAMESPACE).await?;
+        let nodes = Api::<Node>::all(client.clone());
+        let creations = (0..self.nodes).map(|number| create(&nodes, node(number), "filler nodes"));
+        at_once(creations).await?;
+        let pods = Api::<Pod>::namespaced(client.clone(), NAMESPACE);
+        let creations = (0..self.pods).map(|number| create(&pods, pod(number, number % self.nodes), "filler pods"));
+        at_once(creations).await
+    }
+}
+
+async fn at_once(creations: impl Iterator<Item = impl Future<Output = Result<(), BedError>>>) -> Result<(), BedError> {
+    futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_collect().await
+}
+
+async fn create<K>(objects: &Api<K>, object: Value, what: &str) -> Result<(), BedError>
+where
+    K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    let object: K = serde_json::from_value(object).expect("what is made below is what it says");
+    let creating = BedError::kubernetes(format!("create {what}"));
+    objects.create(&PostParams::default(), &object).await.map(drop).map_err(creating)
+}
+
+fn node_name(number: usize) -> String {
+    format!("ip-192-168-{}-{}.ec2.internal", number / 256, number % 256)
+}
+
+/// Some 20 KB, most of it images, as a kubelet's node has them.
+fn node(number: usize) -> Value {
+    let name = node_name(number);
+    let image = |image: usize| {
+        let repository = format!("123456789012.dkr.ecr.us-east-1.amazonaws.com/services/backend-{image:02}");
+        json!({
+            "names": [format!("{repository}@sha256:{image:064x}"), format!("{repository}:2026.11.21-{image:08x}")],
+            "sizeBytes": 150_000_000 + image,
+        })
+    };
+    let now = Timestamp::now();
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastHeartbeatTime": now, "lastTransitionTime": now,
+        })
+    };
+    let room = json!({
+        "cpu": "8", "memory": "31892Mi", "pods": "110", "ephemeral-storage": "83873772Ki",
+        "hugepages-1Gi": "0", "hugepages-2Mi": "0",
+    });
+    json!({
+        "metadata": {
+            "name": name,
+            "labels": {
+                "beta.kubernetes.io/arch": "amd64",
+                "beta.kubernetes.io/instance-type": "m7i.2xlarge",
+                "beta.kubernetes.io/os": "linux",
+                "failure-domain.beta.kubernetes.io/region": "us-east-1",
+                "failure-domain.beta.kubernetes.io/zone": "us-east-1a",
+                "k8s.io/cloud-provider-aws": "5553ae84a0d29114870f67bbabd07d44",
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "node.kubernetes.io/instance-type": "m7i.2xlarge",
+                "topology.k8s.aws/zone-id": "use1-az4",
+                "topology.kubernetes.io/region": "us-east-1",
+                "topology.kubernetes.io/zone": "us-east-1a",
+            },
+            "annotations": {
+                "alpha.kubernetes.io/provided-node-ip": format!("192.168.{}.{}", number / 256, number % 256),
+                "csi.volume.kubernetes.io/nodeid": format!("{{\"ebs.csi.aws.com\":\"i-{number:017x}\"}}"),
+                "node.alpha.kubernetes.io/ttl": "0",
+                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+            },
+        },
+        "spec": {"providerID": format!("aws:///us-east-1a/i-{number:017x}")},
+        "status": {
+            "addresses": [
+                {"type": "InternalIP", "address": format!("192.168.{}.{}", number / 256, number % 256)},
+                {"type": "InternalDNS", "address": name},
+                {"type": "Hostname", "address": name},
+            ],
+            "allocatable": room,
+            "capacity": room,
+            "conditions": [
+                condition("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+                condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+                condition("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+                condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "images": (0..IMAGES).map(image).collect::<Vec<_>>(),
+            "nodeInfo": {
+                "architecture": "amd64",
+                "bootID": format!("0f0e0d0c-0b0a-0908-0706-{number:012x}"),
+                "containerRuntimeVersion": "containerd://2.1.5",
+                "kernelVersion": "6.12.46-66.121.amzn2023.x86_64",
+                "kubeProxyVersion": "v1.36.3-eks-3abbec1",
+                "kubeletVersion": "v1.36.3-eks-3abbec1",
+                "machineID": format!("{number:032x}"),
+                "operatingSystem": "linux",
+                "osImage": "Amazon Linux 2023.9.20251014",
+                "systemUUID": format!("ec2f0e0d-0c0b-0a09-0807-{number:012x}"),
+            },
+        },
+    })
+}
+
+fn pod(number: usize, node: usize) -> Value {
+    json!({
+        "metadata": {
+            "name": format!("backend-{number:06}"),
+            "labels": {"app.kubernetes.io/name": "backend", "app.kubernetes.io/instance": format!("backend-{number:06}")},
+        },
+        "spec": {
+            "nodeName": node_name(node),
+            "containers": [{
+                "name": "main",
+                "image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/services/backend-00:2026.11.21",
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+                "ports": [{"name": "http", "containerPort": 8080}],
+            }],
+            // However long it stands: nobody taints it away.
+            "tolerations": [{"operator": "Exists"}],
+        },
+    })
+}
