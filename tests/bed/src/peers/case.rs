@@ -1,6 +1,10 @@
 //! What is drained, and by whom: every case and every tool.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
+
+use super::{FAR, NEAR};
 
 /// The nodes that go at once, and what is on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,12 +39,20 @@ impl Case {
         }
     }
 
-    /// Given that the shortest case is run so often. The others take a peer minutes.
-    pub(super) fn runs(self, of_the_shortest: usize) -> usize {
+    /// Given that the smallest case is run so often. The others take a peer minutes.
+    pub(super) fn runs(self, of_the_smallest: usize) -> usize {
         match self {
-            Self::SmallNode => of_the_shortest,
-            Self::FullNode => of_the_shortest.div_ceil(2),
+            Self::SmallNode => of_the_smallest,
+            Self::FullNode => of_the_smallest.div_ceil(2),
             Self::TenNodes | Self::FiftyNodes | Self::Budget => 1,
+        }
+    }
+
+    /// The round trips that are added. What takes a peer minutes takes as long from near.
+    pub(super) fn distances(self) -> &'static [Duration] {
+        match self {
+            Self::SmallNode | Self::FullNode | Self::TenNodes => &[NEAR, FAR],
+            Self::FiftyNodes | Self::Budget => &[FAR],
         }
     }
 

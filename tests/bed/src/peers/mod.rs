@@ -131,11 +131,10 @@ fn rounds(options: &Options) -> Vec<(Case, Duration, usize)> {
         (false, _) => options.cases.contains(case),
         (true, quick) => !(quick && *case == Case::FiftyNodes),
     };
-    let distances: &[Duration] = if options.quick { &[FAR] } else { &[NEAR, FAR] };
     let of_the_smallest = if options.quick { 1 } else { options.runs.get() };
     let mut rounds = Vec::new();
     for case in Case::value_variants().iter().filter(|case| is_wanted(case)) {
-        for distance in distances {
+        for distance in case.distances().iter().filter(|distance| !options.quick || **distance == FAR) {
             rounds.extend((0..case.runs(of_the_smallest)).map(|round| (*case, *distance, round)));
         }
     }
