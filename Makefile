@@ -37,12 +37,13 @@ bench: ## how fast and how small: a table, from the release build
 		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
 
-peers: ## beside kubectl drain and NTH, in turn, in one cluster: a table, from the release build (RUNS=5)
+peers: ## beside kubectl drain and NTH, in turn, in one cluster: a table, from the release build (RUNS=5 NTH_TUNED=…)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/peers
 	@scripts/sam-build $(HERE) $(SAM_TEST)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers $(if $(RUNS),--runs $(RUNS))
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers \
+		$(if $(RUNS),--runs $(RUNS)) $(if $(NTH_TUNED),--nth-tuned $(NTH_TUNED))
 
 load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: a table, from the release build (NODES=, PODS=)
 	@scripts/need

@@ -74,9 +74,9 @@ pub(super) enum Tool {
     Kubectl,
     /// As its chart installs it.
     Nth,
-    /// With a worker for each node: all that its last release can be tuned.
+    /// With a worker for each node: all that the release can be tuned.
     NthWorkers,
-    /// With a worker for each node and a client that is hardly limited: not released yet.
+    /// With a worker for each node and a client that is hardly limited: a later build.
     NthTuned,
 }
 

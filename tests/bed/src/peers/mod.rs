@@ -58,7 +58,7 @@ pub struct Options {
     /// Only this tool; may be given more than once.
     #[arg(long = "tool", value_enum)]
     tools: Vec<Tool>,
-    /// A build of NTH that knows `KUBE_API_QPS`; no release does yet.
+    /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.
     #[arg(long)]
     nth_tuned: Option<PathBuf>,
     /// Where the page is kept; docs/peers.md of this repository when absent and everything is measured.

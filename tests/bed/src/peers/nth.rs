@@ -52,15 +52,13 @@ impl Builds {
             let why = format!("NTH: it cannot be given a service account's files on this machine ({why})");
             return (Self { released: None, tuned: None }, vec![why]);
         }
-        let mut missing = Vec::new();
         let released = Some(peer("nth")).filter(|program| program.is_file());
-        if released.is_none() {
-            missing.push("NTH: it is not built; `make peers` does it".to_owned());
-        }
-        if tuned.is_none() {
-            let why = "no release of it knows `KUBE_API_QPS`, and no later build was named with `--nth-tuned`";
-            missing.push(format!("{}: {why}", Tool::NthTuned.in_words()));
-        }
+        let tuned = tuned.filter(|program| program.is_file());
+        let not_built = released.is_none().then_some("NTH: it is not built; `make peers` does it");
+        let not_named = tuned.is_none().then_some(
+            "NTH, tuned: the release does not know `KUBE_API_QPS`, and no later build was named (`make peers NTH_TUNED=…`)",
+        );
+        let missing = not_built.into_iter().chain(not_named).map(str::to_owned).collect();
         (Self { released, tuned }, missing)
     }
 
