@@ -13,8 +13,8 @@ use tokio::time::Instant;
 /// Never zero: a grace period of zero deletes the object while its containers still run.
 const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// A request that failed is never repeated sooner, however little time is left.
-const LEAST_PAUSE: Duration = Duration::from_millis(500);
+/// What the API server asks for at least when it is busy: so long it may always have.
+const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// From when to when a node is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +56,11 @@ impl Window {
         Some(instance_goes.checked_sub(asked.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
-    /// When a request that failed is repeated: after the pause, but neither past the pod's last safe
-    /// moment nor so late that it could not leave before waiting ends.
-    pub(crate) fn again(&self, pause: Duration, asked: Duration, now: Instant) -> Instant {
-        let latest = self.instance_goes.unwrap_or(self.end).min(self.end);
-        let latest = latest.checked_sub(asked.saturating_add(self.margin)).unwrap_or(now);
-        (now + pause).min(latest.max(now + LEAST_PAUSE))
+    /// When a request is repeated for which the API server had no time: as late as it asked for, but
+    /// neither past the moment from which the pod may be forced nor past the window.
+    pub(crate) fn again(&self, after: Duration, asked: Duration, now: Instant) -> Instant {
+        let latest = self.forced_from(asked).unwrap_or(self.end).min(self.end);
+        (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
     /// From when on a pod that something holds is deleted all the same: its last safe moment, but
@@ -111,54 +110,108 @@ mod tests {
         assert_eq!(hard(now, 120).forced_from(Duration::MAX), at(60));
     }
 
+    #[test]
+    fn a_busy_api_server_waits_no_longer_than_the_pod_can() {
+        let now = Instant::now();
+        let again = |window: Window, seconds, at| {
+            let asked = Duration::from_secs(30);
+            window.again(Duration::from_secs(seconds), asked, now + Duration::from_secs(at)) - now
+        };
+        let seconds = Duration::from_secs;
+        assert_eq!(again(hard(now, 120), 10, 20), seconds(30));
+        assert_eq!(again(hard(now, 120), 10, 85), seconds(88), "its last safe moment");
+        assert_eq!(again(hard(now, 120), 10, 100), seconds(101), "the least that it asks for");
+        let soft = Window { instance_goes: None, ..hard(now, 120) };
+        assert_eq!(again(soft, 10, 100), seconds(110));
+        assert_eq!(again(soft, 10, 115), seconds(120), "the end of the window");
+    }
+
+    /// What the rule says of forcing, in whole milliseconds from the start.
+    fn forced_by_the_rule(window_ms: u64, asked_ms: u64, margin_ms: u64) -> u64 {
+        (window_ms / 2).max(window_ms.saturating_sub(asked_ms + margin_ms))
+    }
+
+    fn window(start: Instant, window_ms: u64, margin_ms: u64) -> Window {
+        let goes = start + Duration::from_millis(window_ms);
+        Window { start, end: goes, instance_goes: Some(goes), margin: Duration::from_millis(margin_ms) }
+    }
+
+    fn given(window: Window, asked: Duration, now: Instant) -> Duration {
+        match window.grace(asked, now) {
+            Grace::Own => asked,
+            Grace::Clamped(given) => given,
+        }
+    }
+
     proptest! {
         #[test]
-        fn nothing_is_forced_before_half_the_window_nor_later_than_its_last_safe_moment_after_it(
-            asked_s in 0..200_000_u64, window_ms in 0..7_200_000_u64,
+        fn a_pod_is_forced_at_its_last_safe_moment_but_not_before_half_the_window(
+            asked_s in 0..200_000_u64, half_ms in 0..86_400_000_u64, margin_ms in 0..60_000_u64,
         ) {
             let start = Instant::now();
-            let window_length = Duration::from_millis(window_ms);
-            let goes = start + window_length;
-            let window = Window { start, end: goes, instance_goes: Some(goes), margin: MARGIN };
-            let asked = Duration::from_secs(asked_s);
-            let forced = window.forced_from(asked).expect("the deadline is hard");
-            prop_assert!(forced >= start + window_length / 2);
-            prop_assert!(forced <= goes);
-            // The model: at half the window there is time for the whole grace, or there is not.
-            let fits = window_length / 2 >= asked + MARGIN;
-            prop_assert!(!fits || forced + asked + MARGIN == goes, "a grace that fits is given whole");
-            prop_assert!(fits || forced == start + window_length / 2);
+            let forced = window(start, 2 * half_ms, margin_ms).forced_from(Duration::from_secs(asked_s));
+            let by_the_rule = forced_by_the_rule(2 * half_ms, 1000 * asked_s, margin_ms);
+            prop_assert_eq!(forced, Some(start + Duration::from_millis(by_the_rule)));
         }
 
         #[test]
-        fn a_tighter_deadline_never_forces_later(asked_s in 0..1000_u64, window_s in 0..1000_u64, less_s in 0..1000_u64) {
+        fn the_grace_is_never_zero_never_more_than_is_asked_for_and_never_more_than_is_left(
+            asked_s in 0..200_000_u64, left_ms in 0..7_200_000_u64, margin_ms in 0..60_000_u64,
+        ) {
             let now = Instant::now();
             let asked = Duration::from_secs(asked_s);
-            let forced = |seconds| hard(now, seconds).forced_from(asked);
-            prop_assert!(forced(window_s.saturating_sub(less_s)) <= forced(window_s));
+            let given = given(window(now, left_ms, margin_ms), asked, now);
+            let left = Duration::from_millis(left_ms.saturating_sub(margin_ms));
+            prop_assert!(given <= left.max(LEAST_GRACE));
+            prop_assert!(given <= asked, "{given:?}");
+            prop_assert!(given == asked || given >= LEAST_GRACE);
         }
 
         #[test]
-        fn a_clamped_grace_is_never_zero_and_never_more_than_is_left(asked_s in 0..200_000_u64, left_ms in 0..7_200_000_u64) {
-            let now = Instant::now();
-            let at = now + Duration::from_millis(left_ms);
-            let window = Window { start: now, end: at, instance_goes: Some(at), margin: MARGIN };
+        fn a_pod_that_is_told_at_its_last_safe_moment_gets_all_of_its_grace(
+            asked_s in 0..1000_u64, more_ms in 0..7_200_000_u64, margin_ms in 0..60_000_u64,
+        ) {
+            let start = Instant::now();
+            let window = window(start, 1000 * asked_s + margin_ms + more_ms, margin_ms);
             let asked = Duration::from_secs(asked_s);
-            match window.grace(asked, now) {
-                Grace::Own => prop_assert!(asked <= Duration::from_millis(left_ms) || asked <= LEAST_GRACE),
-                Grace::Clamped(given) => {
-                    prop_assert!(given >= LEAST_GRACE && given < asked);
-                    prop_assert!(given <= Duration::from_millis(left_ms).max(LEAST_GRACE));
-                }
-            }
+            let moment = window.last_safe_moment(asked).expect("the deadline is hard");
+            prop_assert_eq!(window.grace(asked, moment), Grace::Own);
+            prop_assert_eq!(moment, start + Duration::from_millis(more_ms), "and it is the last one");
         }
 
         #[test]
-        fn a_tighter_deadline_never_gives_more(asked_s in 0..1000_u64, left_s in 0..1000_u64, less_s in 0..1000_u64) {
-            let now = Instant::now();
+        fn a_tighter_deadline_never_forces_later_and_never_gives_more(
+            asked_s in 0..1000_u64, window_ms in 0..1_000_000_u64, less_ms in 0..1_000_000_u64, at_ms in 0..1_000_000_u64,
+        ) {
+            let start = Instant::now();
+            let (asked, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let (loose, tight) = (window(start, window_ms, 2000), window(start, window_ms.saturating_sub(less_ms), 2000));
+            prop_assert!(tight.forced_from(asked) <= loose.forced_from(asked));
+            prop_assert!(tight.last_safe_moment(asked) <= loose.last_safe_moment(asked));
+            prop_assert!(given(tight, asked, at) <= given(loose, asked, at).max(LEAST_GRACE));
+        }
+
+        #[test]
+        fn the_end_of_an_invocation_changes_nothing_before_the_instance_goes(
+            asked_s in 0..1000_u64, window_ms in 0..172_800_000_u64, end_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
+        ) {
+            let start = Instant::now();
+            let (asked, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let whole = window(start, window_ms, 2000);
+            let cut = Window { end: start + Duration::from_millis(end_ms), ..whole };
+            prop_assert_eq!(cut.forced_from(asked), whole.forced_from(asked));
+            prop_assert_eq!(cut.grace(asked, at), whole.grace(asked, at));
+        }
+
+        #[test]
+        fn while_a_hook_holds_the_instance_nothing_is_forced_and_nothing_clamped(
+            asked_s in 0..200_000_u64, window_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
+        ) {
+            let start = Instant::now();
+            let soft = Window { instance_goes: None, ..window(start, window_ms, 2000) };
             let asked = Duration::from_secs(asked_s);
-            let given = |window: Window| match window.grace(asked, now) { Grace::Own => asked, Grace::Clamped(given) => given };
-            prop_assert!(given(hard(now, left_s.saturating_sub(less_s))) <= given(hard(now, left_s)).max(LEAST_GRACE));
+            prop_assert_eq!(soft.forced_from(asked), None);
+            prop_assert_eq!(soft.grace(asked, start + Duration::from_millis(at_ms)), Grace::Own);
         }
     }
 }

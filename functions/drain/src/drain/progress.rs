@@ -22,11 +22,6 @@ use crate::clock::Clock;
 /// How many evictions are under way at once: nearly all of the 100 streams that an API server
 /// allows on an HTTP/2 connection (kubernetes, `secure_serving.go`), with room for the watches.
 pub(crate) const EVICTIONS_AT_ONCE: usize = 90;
-/// When an eviction that failed is tried again.
-const RETRY: Duration = Duration::from_millis(500);
-/// When what a moment later will hardly have changed: a missing right, a second budget, a namespace
-/// that is being deleted. kubectl's own pause after a refusal.
-const SLOW_RETRY: Duration = Duration::from_secs(5);
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
 /// How often a node is looked at while a pod on it is overdue.
@@ -238,77 +233,21 @@ impl Progress {
     pub(crate) fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
         self.in_flight -= 1;
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        let times = pod.count(&answer);
-        // The watch may have told of the pod's end before its eviction was answered.
-        if pod.state != State::Asked {
-            return;
+        let news = pod.answered(answer, self.window, now);
+        match (pod.state, pod.budget()) {
+            (State::Leaving(_), Some(budget)) => self.rooms.evicted(budget),
+            (State::Held(_), Some(budget)) => self.rooms.refused(budget, pod.asked, now),
+            _ => {}
         }
-        match answer {
-            Answer::Leaving => self.leaves(uid, now),
-            Answer::Gone | Answer::Replaced => self.gone(uid, now),
-            Answer::HeldBy { budget } => {
-                let budget = BudgetName { namespace: pod.name.namespace.clone(), name: budget };
-                self.rooms.refused(&budget, pod.asked, now);
-                self.hold(uid, Hold::Budget(budget), None);
-            }
-            Answer::HeldBySeveral => self.hold(uid, Hold::SeveralBudgets, Some(now + SLOW_RETRY)),
-            Answer::NamespaceTerminating => self.hold(uid, Hold::Namespace, Some(now + SLOW_RETRY)),
-            Answer::Throttled { retry_after } => {
-                self.failed(uid, "the API server is busy".to_owned(), retry_after.unwrap_or(RETRY), now);
-            }
-            // The token is forgotten, so that the next request signs a new one.
-            Answer::Unauthorized { message } => {
-                let pause = if times == 1 { Duration::ZERO } else { RETRY };
-                self.failed(uid, message, pause, now);
-            }
-            Answer::Forbidden { message } => self.forbidden(uid, message, now),
-            Answer::ServerError { message, retry_after } => {
-                self.failed(uid, message, retry_after.unwrap_or(RETRY), now);
-            }
-            Answer::Refused { message } | Answer::Unanswered { message } => self.failed(uid, message, RETRY, now),
-        }
+        self.report(news);
     }
 
-    fn leaves(&mut self, uid: &PodUid, now: Instant) {
-        let Some(pod) = self.pods.get_mut(uid) else { return };
-        if let Some(budget) = pod.budget() {
-            self.rooms.evicted(budget);
+    fn report(&mut self, news: Option<News>) {
+        match news {
+            // It is the same for all pods of a namespace.
+            Some(News::Forbidden(right)) if !self.forbidden.insert(right.clone()) => {}
+            news => self.news.extend(news),
         }
-        self.news.push(match (&pod.told, &pod.hold) {
-            (Some((Way::Delete, _)), Some(hold)) => News::Forced(pod.name.clone(), hold.clone()),
-            _ => News::Evicted(pod.name.clone()),
-        });
-        pod.leaves(now);
-    }
-
-    fn hold(&mut self, uid: &PodUid, hold: Hold, again: Option<Instant>) {
-        let Some(pod) = self.pods.get_mut(uid) else { return };
-        if pod.hold.as_ref() != Some(&hold) {
-            self.news.push(News::Held(pod.name.clone(), hold.clone()));
-        }
-        pod.hold = Some(hold);
-        pod.trouble = None;
-        pod.state = State::Held(again);
-    }
-
-    fn failed(&mut self, uid: &PodUid, message: String, pause: Duration, now: Instant) {
-        let Some(pod) = self.pods.get_mut(uid) else { return };
-        if pod.trouble.as_ref() != Some(&message) {
-            self.news.push(News::Failed(pod.name.clone(), message.clone()));
-        }
-        pod.trouble = Some(message);
-        pod.state = State::Due(self.window.again(pause, pod.grace, now));
-    }
-
-    /// A missing right is the same for every pod of a namespace.
-    fn forbidden(&mut self, uid: &PodUid, message: String, now: Instant) {
-        let Some(pod) = self.pods.get_mut(uid) else { return };
-        let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
-        if self.forbidden.insert(right.to_owned()) {
-            self.news.push(News::Forbidden(right.to_owned()));
-        }
-        pod.state = State::Due(self.window.again(SLOW_RETRY, pod.grace, now));
-        pod.trouble = Some(message);
     }
 
     /// Takes what the watch of the node's pods saw.
@@ -352,37 +291,36 @@ impl Progress {
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, grace, tier, place }) = plan(pod) else { return };
         let pod = self.pods.entry(uid.clone()).or_insert_with(|| Tracked::new(name, tier, grace, State::Due(now), now));
-        match place {
-            Place::Stays(why) => pod.state = State::Stays(why),
-            Place::Stopped => self.gone(&uid, now),
+        let news = match place {
+            Place::Stays(why) => {
+                pod.state = State::Stays(why);
+                None
+            }
+            Place::Stopped => pod.gone(now),
             Place::Leaving { by } => {
                 if pod.waits() {
                     pod.state = State::Leaving(self.clock.instant(by));
                 }
+                None
             }
             Place::Wishes(wish) => {
                 let until = wish.until.map(|until| self.clock.instant(until));
-                let lasts = until.is_none_or(|until| until > now);
-                if pod.waits() && lasts {
-                    self.hold(&uid, Hold::Wish(wish), until);
-                }
+                let stands = pod.waits() && until.is_none_or(|until| until > now);
+                stands.then(|| pod.held(Hold::Wish(wish), until)).flatten()
             }
             Place::Leaves => {
                 if matches!((&pod.hold, pod.state), (Some(Hold::Wish(_)), State::Held(_))) {
                     pod.state = State::Due(now);
                 }
+                None
             }
-        }
+        };
+        self.report(news);
     }
 
     fn gone(&mut self, uid: &PodUid, now: Instant) {
-        if let Some(pod) = self.pods.get_mut(uid)
-            && !matches!(pod.state, State::Gone | State::Stays(_))
-        {
-            pod.state = State::Gone;
-            pod.gone_at = Some(now);
-            self.news.push(News::Gone(pod.name.clone()));
-        }
+        let news = self.pods.get_mut(uid).and_then(|pod| pod.gone(now));
+        self.report(news);
     }
 }
 

@@ -8,9 +8,16 @@ use tokio::time::Instant;
 
 use super::deadline::{Grace, Window};
 use super::evict::{Answer, Way};
+use super::news::News;
 use super::plan::{PodName, Stays, Tier};
 use super::rooms::BudgetName;
 use super::wishes::Wish;
+
+/// When an eviction that failed is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// When what a moment later will hardly have changed: a missing right, a second budget, a namespace
+/// that is being deleted. kubectl's own pause after a refusal.
+const SLOW_RETRY: Duration = Duration::from_secs(5);
 
 /// One pod in the drain.
 #[derive(Debug, Clone)]
@@ -113,7 +120,8 @@ impl Tracked {
         match self.state {
             State::Due(at) => Some((at, Way::Evict)),
             State::Held(again) => {
-                let forced = window.forced_from(self.grace).map(|from| (from, Way::Delete));
+                let forced =
+                    window.forced_from(self.grace).map(|from| (from.max(self.not_deleted_before()), Way::Delete));
                 let again = again.map(|at| (at, Way::Evict));
                 match (forced, again) {
                     (Some(forced), Some(again)) if again.0 < forced.0 => Some(again),
@@ -125,12 +133,55 @@ impl Tracked {
         }
     }
 
+    /// No deletion follows another at once, whatever was answered.
+    fn not_deleted_before(&self) -> Instant {
+        match self.told {
+            Some((Way::Delete, _)) => self.asked + RETRY,
+            Some((Way::Evict, _)) | None => self.asked,
+        }
+    }
+
     /// Notes that it is being told.
     pub(crate) fn tell(&mut self, way: Way, grace: Grace, now: Instant) {
         self.told = Some((way, grace));
         self.evictions += u32::from(way == Way::Evict);
         self.asked = now;
         self.state = State::Asked;
+    }
+
+    /// Takes the answer; says what of it is news.
+    pub(crate) fn answered(&mut self, answer: Answer, window: Window, now: Instant) -> Option<News> {
+        let times = self.count(&answer);
+        // The watch may have told of the pod's end before its eviction was answered.
+        if self.state != State::Asked {
+            return None;
+        }
+        match answer {
+            Answer::Leaving => Some(self.leaves(now)),
+            Answer::Gone | Answer::Replaced => self.gone(now),
+            Answer::HeldBy { budget } => {
+                let namespace = self.name.namespace.clone();
+                self.held(Hold::Budget(BudgetName { namespace, name: budget }), None)
+            }
+            Answer::HeldBySeveral => self.held(Hold::SeveralBudgets, Some(now + SLOW_RETRY)),
+            Answer::NamespaceTerminating => self.held(Hold::Namespace, Some(now + SLOW_RETRY)),
+            Answer::Throttled { retry_after } => {
+                let again = window.again(retry_after.unwrap_or(RETRY), self.grace, now);
+                self.failed("the API server is busy".to_owned(), again)
+            }
+            Answer::ServerError { message, retry_after } => {
+                self.failed(message, window.again(retry_after.unwrap_or(RETRY), self.grace, now))
+            }
+            // That token has been forgotten: the next request has a new one.
+            Answer::Unauthorized { message } => self.failed(message, if times == 1 { now } else { now + RETRY }),
+            Answer::Forbidden { message } => {
+                let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
+                let news = News::Forbidden(right.to_owned());
+                self.failed(message, now + SLOW_RETRY);
+                Some(news)
+            }
+            Answer::Refused { message } | Answer::Unanswered { message } => self.failed(message, now + RETRY),
+        }
     }
 
     /// Counts an answer; says how often it has been given by now.
@@ -141,14 +192,43 @@ impl Tracked {
         *count
     }
 
-    /// Notes that it is shutting down.
-    pub(crate) fn leaves(&mut self, now: Instant) {
+    /// Notes that something holds it, and when it is asked for again if nothing else says when.
+    pub(crate) fn held(&mut self, hold: Hold, again: Option<Instant>) -> Option<News> {
+        let news = (self.hold.as_ref() != Some(&hold)).then(|| News::Held(self.name.clone(), hold.clone()));
+        self.hold = Some(hold);
+        self.trouble = None;
+        self.state = State::Held(again);
+        news
+    }
+
+    /// Notes that it has gone.
+    pub(crate) fn gone(&mut self, now: Instant) -> Option<News> {
+        if matches!(self.state, State::Gone | State::Stays(_)) {
+            return None;
+        }
+        self.state = State::Gone;
+        self.gone_at = Some(now);
+        Some(News::Gone(self.name.clone()))
+    }
+
+    fn leaves(&mut self, now: Instant) -> News {
         let given = match self.told {
             Some((_, Grace::Clamped(given))) => given,
             Some((_, Grace::Own)) | None => self.grace,
         };
         self.trouble = None;
         self.state = State::Leaving(later(now, given));
+        match (self.told, &self.hold) {
+            (Some((Way::Delete, _)), Some(hold)) => News::Forced(self.name.clone(), hold.clone()),
+            _ => News::Evicted(self.name.clone()),
+        }
+    }
+
+    fn failed(&mut self, message: String, again: Instant) -> Option<News> {
+        let news = (self.trouble.as_ref() != Some(&message)).then(|| News::Failed(self.name.clone(), message.clone()));
+        self.trouble = Some(message);
+        self.state = State::Due(again);
+        news
     }
 }
 

@@ -6,7 +6,11 @@ use serde_json::json;
 
 use super::*;
 
+mod answers;
 mod budgets;
+mod model;
+mod waiting;
+mod wishes;
 
 fn pod(name: &str, class: Option<&str>) -> Pod {
     serde_json::from_value(json!({
@@ -23,8 +27,15 @@ fn uid(name: &str) -> PodUid {
 /// The default of the setting.
 const MARGIN: Duration = Duration::from_secs(2);
 
+/// What the wall clock says when a drain begins.
+const BEGIN: &str = "2026-11-21T03:12:00Z";
+
+fn clock() -> Clock {
+    Clock::starting_at(BEGIN.parse().unwrap())
+}
+
 fn drain(pods: &[Pod], window: Window, now: Instant) -> Progress {
-    Progress::new(pods, Known::AfterTheClaim, window, Clock::start(), now)
+    Progress::new(pods, Known::AfterTheClaim, window, clock(), now)
 }
 
 fn gone(name: &str) -> Change<Pod> {
@@ -107,7 +118,7 @@ fn a_new_list_tells_which_pods_went_while_nobody_watched() {
 #[test]
 fn an_empty_node_is_listed_again_when_its_list_may_be_older_than_the_cordon() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[], Known::BesideTheClaim, held(now), Clock::start(), now);
+    let mut progress = Progress::new(&[], Known::BesideTheClaim, held(now), clock(), now);
     assert!(progress.is_to_be_listed());
     progress.changed(Change::OnlyThese(vec![pod("bound-between", None)]), now);
     assert!(!progress.is_to_be_listed());
@@ -117,7 +128,7 @@ fn an_empty_node_is_listed_again_when_its_list_may_be_older_than_the_cordon() {
 #[test]
 fn a_node_whose_pods_were_seen_to_go_is_not_listed_again() {
     let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], Known::BesideTheClaim, held(now), Clock::start(), now);
+    let mut progress = Progress::new(&[pod("web-0", None)], Known::BesideTheClaim, held(now), clock(), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     progress.changed(gone("web-0"), now);
@@ -134,15 +145,6 @@ fn the_number_of_evictions_under_way_is_bounded() {
     assert_eq!(progress.next_due(now), None, "the rest waits for an answer, not for a time");
     progress.answered(&uid("p-000"), Answer::Leaving, now);
     assert_eq!(progress.requests(now).len(), 1);
-}
-
-#[test]
-fn a_busy_api_server_is_given_the_time_it_asks_for() {
-    let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) }, now);
-    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(3)));
 }
 
 fn hard(now: Instant, seconds: u64) -> Window {

@@ -1,0 +1,129 @@
+//! Each answer of the API server has its own consequence.
+
+use super::*;
+
+/// What the only pod is asked next, and after how long, when an answer was given at once.
+fn then(answer: Answer, window: Window, now: Instant) -> (Duration, Way) {
+    let mut progress = drain(&[pod("web-0", None)], window, now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), answer, now);
+    let again = progress.next_due(now).unwrap();
+    let requests = progress.requests(again);
+    assert_eq!(names(&requests), ["web-0"]);
+    (again - now, requests[0].way)
+}
+
+fn forbidden(pod: &str, namespace: &str) -> Answer {
+    let message = format!(
+        "pods \"{pod}\" is forbidden: User \"spillway\" cannot create resource \"pods/eviction\" in API group \"\" in the namespace \"{namespace}\""
+    );
+    Answer::Forbidden { message }
+}
+
+#[test]
+fn a_busy_api_server_is_given_the_time_it_asks_for() {
+    let now = Instant::now();
+    let after = |retry_after| then(Answer::Throttled { retry_after }, held(now), now).0;
+    assert_eq!(after(Some(Duration::from_secs(3))), Duration::from_secs(3));
+    assert_eq!(after(None), Duration::from_millis(500));
+}
+
+#[test]
+fn a_busy_api_server_is_asked_again_before_the_pod_could_be_lost() {
+    let now = Instant::now();
+    let busy = Answer::Throttled { retry_after: Some(Duration::from_secs(600)) };
+    assert_eq!(then(busy.clone(), hard(now, 120), now), (Duration::from_secs(88), Way::Evict));
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), busy, now);
+    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(600)), "the end of the window");
+}
+
+#[test]
+fn a_server_error_that_says_when_to_come_back_is_given_that_time() {
+    let now = Instant::now();
+    let error = |retry_after| Answer::ServerError { message: "boom".to_owned(), retry_after };
+    assert_eq!(then(error(Some(Duration::from_secs(10))), held(now), now).0, Duration::from_secs(10));
+    assert_eq!(then(error(None), held(now), now).0, Duration::from_millis(500));
+}
+
+#[test]
+fn a_token_that_is_not_accepted_is_replaced_at_once_but_not_again_and_again() {
+    let now = Instant::now();
+    let unauthorized = || Answer::Unauthorized { message: "401".to_owned() };
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), unauthorized(), now);
+    assert_eq!(names(&progress.requests(now)), ["web-0"], "at once");
+    progress.answered(&uid("web-0"), unauthorized(), now);
+    assert!(progress.requests(now).is_empty());
+    assert_eq!(progress.next_due(now), Some(now + Duration::from_millis(500)));
+}
+
+#[test]
+fn a_missing_right_is_told_once_for_all_pods_of_a_namespace() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("a", None), pod("b", None), pod("c", None)], held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("a"), forbidden("a", "shop"), now);
+    progress.answered(&uid("b"), forbidden("b", "shop"), now);
+    progress.answered(&uid("c"), forbidden("c", "bank"), now);
+    let news = progress.take_news();
+    let [News::Forbidden(first), News::Forbidden(second)] = news.as_slice() else { panic!("{news:?}") };
+    assert!(first.contains("cannot create resource \"pods/eviction\"") && first.contains("\"shop\""), "{first}");
+    assert!(second.contains("\"bank\""), "{second}");
+    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(5)));
+    for pod in progress.into_pods().values() {
+        assert!(pod.trouble.as_ref().unwrap().contains(&pod.name.name), "the receipt names it all the same");
+    }
+}
+
+#[test]
+fn a_pod_that_went_or_was_replaced_is_not_waited_for() {
+    for (answer, name) in [(Answer::Gone, "gone"), (Answer::Replaced, "replaced")] {
+        let now = Instant::now();
+        let mut progress = drain(&[pod("web-0", None)], held(now), now);
+        progress.requests(now);
+        progress.answered(&uid("web-0"), answer, now);
+        assert_eq!(progress.end(), Some(End::Empty));
+        assert_eq!(progress.into_pods()[&uid("web-0")].answers, [(name, 1)].into());
+    }
+}
+
+#[test]
+fn a_pod_of_a_namespace_that_is_being_deleted_is_deleted_in_time_too() {
+    let now = Instant::now();
+    assert_eq!(then(Answer::NamespaceTerminating, hard(now, 120), now), (Duration::from_secs(5), Way::Evict));
+    let late = now + Duration::from_secs(86);
+    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
+    progress.requests(late);
+    progress.answered(&uid("web-0"), Answer::NamespaceTerminating, late);
+    let forced = now + Duration::from_secs(88);
+    assert_eq!(progress.next_due(late), Some(forced));
+    assert_eq!(progress.requests(forced)[0].way, Way::Delete);
+}
+
+#[test]
+fn what_failed_is_told_when_it_changes_and_not_each_time() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut at = now;
+    for message in ["a", "a", "b", "b", "a"] {
+        progress.requests(at);
+        progress.answered(&uid("web-0"), Answer::Unanswered { message: message.to_owned() }, at);
+        at = progress.next_due(at).unwrap();
+    }
+    assert_eq!(progress.take_news().len(), 3);
+    assert_eq!(progress.into_pods()[&uid("web-0")].answers, [("no-answer", 5)].into());
+}
+
+#[test]
+fn an_answer_that_comes_after_the_pod_has_gone_changes_nothing_but_the_count() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    progress.requests(now);
+    progress.changed(gone("web-0"), now);
+    progress.answered(&uid("web-0"), hold(), now);
+    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.into_pods()[&uid("web-0")].answers, [("held-by-budget", 1)].into());
+}

@@ -1,0 +1,170 @@
+//! Whatever the API server answers: what may never happen, for drains of all kinds.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What is drawn for a pod: its grace, its tier, its wish, and the answers that it gets in turn.
+#[derive(Debug, Clone)]
+struct Draw {
+    grace_s: i64,
+    critical: bool,
+    wishes: bool,
+    answers: Vec<Answer>,
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    let retry_after = || prop::option::of((1..100_u64).prop_map(Duration::from_secs));
+    prop_oneof![
+        1 => Just(Answer::Leaving),
+        1 => Just(Answer::Gone),
+        1 => Just(Answer::Replaced),
+        4 => Just(hold()),
+        2 => Just(Answer::HeldBySeveral),
+        1 => Just(Answer::NamespaceTerminating),
+        1 => retry_after().prop_map(|retry_after| Answer::Throttled { retry_after }),
+        1 => Just(Answer::Unauthorized { message: "401".to_owned() }),
+        1 => Just(Answer::Forbidden { message: "403".to_owned() }),
+        1 => Just(Answer::Refused { message: "422".to_owned() }),
+        1 => retry_after().prop_map(|retry_after| Answer::ServerError { message: "500".to_owned(), retry_after }),
+        1 => Just(Answer::Unanswered { message: "lost".to_owned() }),
+    ]
+}
+
+fn draw() -> impl Strategy<Value = Draw> {
+    let answers = prop::collection::vec(answer(), 1..6);
+    (prop_oneof![0..40_i64, 0..1000_i64], any::<bool>(), any::<bool>(), answers)
+        .prop_map(|(grace_s, critical, wishes, answers)| Draw { grace_s, critical, wishes, answers })
+}
+
+fn pod_of(n: usize, draw: &Draw) -> Pod {
+    let mut pod = pod(&format!("p-{n}"), draw.critical.then_some("system-cluster-critical"));
+    pod.spec.as_mut().unwrap().termination_grace_period_seconds = Some(draw.grace_s);
+    if draw.wishes {
+        let wish = ("cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(), "false".to_owned());
+        pod.metadata.annotations = Some([wish].into());
+    }
+    pod
+}
+
+/// A request and when it was made, from the start.
+type Asked = (Duration, Request);
+
+/// Drains until the window ends; every request is answered at once, with the pod's next answer, the
+/// last of them for ever.
+fn play(draws: &[Draw], window: Window) -> (Vec<Asked>, Progress) {
+    let pods: Vec<Pod> = draws.iter().enumerate().map(|(n, draw)| pod_of(n, draw)).collect();
+    let mut progress = drain(&pods, window, window.start);
+    let mut asked = Vec::new();
+    let mut now = window.start;
+    let mut steps = 0;
+    while now < window.end && progress.end().is_none() {
+        steps += 1;
+        assert!(steps < 20_000, "it goes on for ever {:?} after the start: {progress:?}", now - window.start);
+        for request in progress.requests(now) {
+            let n: usize = request.name.name[2..].parse().unwrap();
+            let times = asked.iter().filter(|(_, before): &&Asked| before.uid == request.uid).count();
+            let answers = &draws[n].answers;
+            progress.answered(&request.uid, answers[times.min(answers.len() - 1)].clone(), now);
+            asked.push((now - window.start, request));
+        }
+        if progress.look(now) {
+            progress.looked(Kubelet::Answers, now);
+        }
+        now = progress.next_due(now).unwrap_or(window.end).min(window.end);
+    }
+    (asked, progress)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn nothing_is_deleted_before_half_the_window_nor_before_its_last_safe_moment_nor_unless_it_was_held(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let (asked, progress) = play(&draws, window);
+        let pods = progress.into_pods();
+        for (at, request) in asked.iter().filter(|(_, request)| request.way == Way::Delete) {
+            let pod = &pods[&request.uid];
+            prop_assert!(2 * *at >= Duration::from_secs(window_s), "{request:?} at {at:?}");
+            prop_assert!(*at + pod.grace + MARGIN >= Duration::from_secs(window_s), "{request:?} at {at:?}");
+            prop_assert!(pod.hold.is_some(), "{request:?}");
+        }
+    }
+
+    #[test]
+    fn what_something_holds_is_deleted_no_later_than_its_last_safe_moment_unless_half_the_window_is_later(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 10..300_u64,
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let (asked, progress) = play(&draws, window);
+        for (uid, pod) in progress.into_pods() {
+            let forced = window.forced_from(pod.grace).unwrap();
+            let requests: Vec<&Asked> = asked.iter().filter(|(_, request)| request.uid == uid).collect();
+            match requests.iter().position(|(_, request)| request.way == Way::Delete) {
+                // It is deleted then, or at once when it became known that something holds it.
+                Some(first) => {
+                    let known = first.checked_sub(1).map_or(Duration::ZERO, |before| requests[before].0);
+                    prop_assert_eq!(requests[first].0, known.max(forced - window.start), "{:?}", pod);
+                }
+                None => prop_assert!(!matches!(pod.state, State::Held(_)) || forced >= window.end, "{pod:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_grace_that_is_given_ends_before_the_instance_goes(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let (asked, progress) = play(&draws, window);
+        let pods = progress.into_pods();
+        for (at, request) in &asked {
+            let given = match request.grace {
+                Grace::Own => pods[&request.uid].grace,
+                Grace::Clamped(given) => given,
+            };
+            let left = Duration::from_secs(window_s).saturating_sub(*at + MARGIN);
+            prop_assert!(given <= left.max(Duration::from_secs(1)), "{request:?} at {at:?}");
+        }
+    }
+
+    #[test]
+    fn while_a_hook_holds_the_instance_nothing_is_deleted_and_no_wish_disturbed(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+    ) {
+        let window = Window { instance_goes: None, ..hard(Instant::now(), window_s) };
+        let (asked, _) = play(&draws, window);
+        for (_, request) in &asked {
+            prop_assert_eq!((request.way, request.grace), (Way::Evict, Grace::Own));
+            let n: usize = request.name.name[2..].parse().unwrap();
+            prop_assert!(!draws[n].wishes);
+        }
+    }
+
+    #[test]
+    fn no_pod_is_asked_for_again_and_again_without_a_pause(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+    ) {
+        let (asked, progress) = play(&draws, hard(Instant::now(), window_s));
+        let twice_a_second = usize::try_from(2 * window_s).unwrap();
+        for uid in progress.into_pods().keys() {
+            let times = asked.iter().filter(|(_, request)| request.uid == *uid).count();
+            // One more for a new token, and each refused eviction may be followed by a deletion at once.
+            prop_assert!(times <= 2 * twice_a_second + 4, "{uid:?} was asked for {times} times");
+        }
+    }
+
+    #[test]
+    fn every_pod_that_may_leave_is_asked_to(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 40..300_u64,
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let (_, progress) = play(&draws, window);
+        for pod in progress.into_pods().values() {
+            prop_assert!(pod.told.is_some(), "{pod:?} was left alone");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What is waited for, and what is not.
+
+use super::*;
+
+const GRACE: Duration = Duration::from_secs(30);
+
+fn leaving(name: &str, by: Duration, grace_s: i64) -> Pod {
+    let mut pod = pod(name, None);
+    let by = BEGIN.parse::<jiff::Timestamp>().unwrap() + jiff::SignedDuration::try_from(by).unwrap();
+    pod.metadata.deletion_timestamp = serde_json::from_value(json!(by.to_string())).unwrap();
+    pod.metadata.deletion_grace_period_seconds = Some(grace_s);
+    pod
+}
+
+/// A drain whose pods have all been told to leave.
+fn told(names: &[&str], window: Window, now: Instant) -> Progress {
+    let pods: Vec<Pod> = names.iter().map(|name| pod(name, None)).collect();
+    let mut progress = drain(&pods, window, now);
+    for request in progress.requests(now) {
+        progress.answered(&request.uid, Answer::Leaving, now);
+    }
+    progress
+}
+
+#[test]
+fn a_pod_that_only_its_finalizers_keep_has_gone() {
+    let now = Instant::now();
+    let mut progress = told(&["web-0"], held(now), now);
+    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 30))), now);
+    assert_eq!(progress.end(), None, "it is still shutting down");
+    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
+    assert_eq!(progress.end(), Some(End::Empty));
+    progress.changed(gone("web-0"), now);
+    assert_eq!(progress.take_news().len(), 2, "evicted and gone, once");
+}
+
+#[test]
+fn a_pod_that_only_its_finalizers_kept_before_is_not_waited_for_either() {
+    let now = Instant::now();
+    let progress = drain(&[leaving("web-0", GRACE, 0)], held(now), now);
+    assert_eq!(progress.end(), Some(End::Empty));
+}
+
+#[test]
+fn the_node_is_looked_at_when_a_pod_is_overdue_and_then_every_ten_seconds() {
+    let now = Instant::now();
+    let mut progress = told(&["web-0"], held(now), now);
+    let overdue = now + GRACE + Duration::from_secs(10);
+    assert_eq!(progress.next_due(now), Some(overdue));
+    assert!(!progress.look(overdue - Duration::from_millis(1)));
+    assert!(progress.look(overdue));
+    assert!(!progress.look(overdue), "one look at a time");
+    let seen = overdue + Duration::from_secs(1);
+    progress.looked(Kubelet::Answers, seen);
+    assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
+    assert_eq!(progress.next_due(seen), Some(seen + Duration::from_secs(10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_leaving_already_is_overdue_by_its_own_time() {
+    let now = Instant::now();
+    let mut progress = drain(&[leaving("web-0", Duration::from_secs(5), 30)], held(now), now);
+    let overdue = now + Duration::from_secs(5 + 10);
+    assert_eq!(progress.next_due(now), Some(overdue));
+    assert!(progress.look(overdue));
+}
+
+#[test]
+fn a_pod_that_goes_in_time_costs_no_look() {
+    let now = Instant::now();
+    let mut progress = told(&["web-0"], held(now), now);
+    progress.changed(gone("web-0"), now);
+    assert!(!progress.look(now + Duration::from_secs(600)));
+}
+
+#[test]
+fn nothing_that_leaves_a_silent_node_is_waited_for() {
+    let now = Instant::now();
+    let mut progress = told(&["a", "b", "c"], held(now), now);
+    progress.changed(gone("a"), now);
+    progress.take_news();
+    progress.looked(Kubelet::Silent, now);
+    assert_eq!(progress.end(), Some(End::Silent));
+    assert_eq!(progress.take_news().len(), 2);
+    let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
+    assert_eq!(states, [State::Gone, State::Unconfirmed, State::Unconfirmed]);
+}
+
+#[test]
+fn what_has_not_left_a_silent_node_is_still_evicted_and_then_not_waited_for_long() {
+    let now = Instant::now();
+    let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
+    let mut progress = drain(&pods, held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    let overdue = now + GRACE + Duration::from_secs(10);
+    assert!(progress.look(overdue));
+    progress.looked(Kubelet::Silent, overdue);
+    assert_eq!(names(&progress.requests(overdue)), ["dns"], "its turn has come");
+    progress.answered(&uid("dns"), Answer::Leaving, overdue);
+    assert_eq!(progress.end(), None);
+    assert_eq!(progress.next_due(overdue), Some(overdue + Duration::from_secs(10)), "long before its grace ends");
+}
+
+#[test]
+fn a_pod_whose_end_is_told_after_all_has_gone() {
+    let now = Instant::now();
+    let mut progress = told(&["a", "b"], held(now), now);
+    progress.looked(Kubelet::Silent, now);
+    progress.changed(gone("a"), now);
+    progress.changed(gone("b"), now);
+    assert_eq!(progress.end(), Some(End::Empty));
+}
+
+#[test]
+fn a_grace_period_of_centuries_is_no_panic() {
+    let now = Instant::now();
+    let mut forever = pod("web-0", None);
+    forever.spec.as_mut().unwrap().termination_grace_period_seconds = Some(i64::MAX);
+    let mut progress = drain(&[forever], held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    assert!(progress.next_due(now).unwrap() > now + Duration::from_hours(24));
+}
+
+#[test]
+fn a_pod_that_took_the_name_of_one_that_left_is_another_pod() {
+    let now = Instant::now();
+    let mut progress = told(&["db-0"], held(now), now);
+    // A list says what is on this node: the new pod of that name is on another one.
+    progress.changed(Change::OnlyThese(vec![]), now);
+    assert_eq!(progress.end(), Some(End::Empty));
+}

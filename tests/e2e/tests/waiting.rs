@@ -1,0 +1,174 @@
+//! What a drain waits for, and what it does not.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+use spillway_bed::NodeOptions;
+use spillway_bed::audit::Request;
+use spillway_bed::pods::{self, PodShape};
+use spillway_e2e::{Stage, fates, spot_notice};
+use tokio::task::JoinHandle;
+
+const SPOT: Duration = Duration::from_secs(120);
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Starts the drain of a spot notice.
+async fn interrupted(stage: &Stage) -> JoinHandle<Value> {
+    let event = stage.interrupt(SPOT).await;
+    let lambda = stage.lambda.clone();
+    tokio::spawn(async move { lambda.invoke(event).await.result.expect("it drains") })
+}
+
+fn pods_of(stage: &Stage) -> Api<Pod> {
+    Api::namespaced(stage.world.admin(), &stage.name)
+}
+
+async fn annotate(stage: &Stage, pod: &str, annotation: &str, value: Option<&str>) {
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {annotation: value}}}));
+    pods_of(stage).patch(pod, &PatchParams::default(), &patch).await.expect("it is annotated");
+}
+
+async fn bare(stage: &Stage, name: &str, shape: PodShape) -> Pod {
+    let client = stage.world.admin();
+    let before = pods::on_node(&client, &stage.node.name).await.expect("a list").len();
+    let pod = pods::bare_pod(&stage.name, name, &shape.on_node(&stage.node.name));
+    pods::create(&client, &pod).await.expect("it is created");
+    let running = pods::until_running_on(&client, &stage.node.name, before + 1).await.expect("it runs");
+    running.into_iter().find(|pod| pod.name_any() == name).expect("it is there")
+}
+
+async fn finalizers(stage: &Stage, pod: &str, names: &[&str]) {
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": names}}));
+    pods_of(stage).patch(pod, &PatchParams::default(), &patch).await.expect("its finalizers");
+}
+
+#[tokio::test]
+async fn a_pod_that_has_stopped_and_is_kept_by_a_finalizer_is_not_waited_for() {
+    let stage = Stage::set("finalizer").await;
+    bare(&stage, "kept", PodShape::default().exits_after(Duration::from_secs(1))).await;
+    finalizers(&stage, "kept", &["spillway.test/kept"]).await;
+
+    let answer = interrupted(&stage).await.await.expect("no panic");
+
+    assert_eq!((&answer["ending"], &answer["pods"][0]["fate"]), (&json!("drained"), &json!("clean")), "{answer:#}");
+    assert!(pods_of(&stage).get_opt("kept").await.expect("an answer").is_some(), "its object is still there");
+    finalizers(&stage, "kept", &[]).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_tolerates_the_cordon_and_comes_later_leaves_too() {
+    let mut stage = Stage::set("late").await;
+    bare(&stage, "slow", PodShape::default().exits_after(Duration::from_secs(4))).await;
+    let drain = interrupted(&stage).await;
+    let watching = |requests: &[Request]| requests.iter().any(|r| r.verb == "watch" && r.code.is_some());
+    stage.audit.wait_until("the watch", WAIT, watching).await.expect("it watches");
+
+    let mut late = pods::bare_pod(&stage.name, "late", &PodShape::default());
+    let spec = late.spec.as_mut().expect("it has a spec");
+    // What a scheduler does that has not yet heard of the cordon, too.
+    spec.node_name = Some(stage.node.name.clone());
+    pods::create(&stage.world.admin(), &late).await.expect("it is created");
+
+    let answer = drain.await.expect("no panic");
+    assert_eq!(fates(&answer)["clean"], 2, "{answer:#}");
+    assert!(pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list").is_empty());
+}
+
+#[tokio::test]
+async fn a_pod_that_another_node_has_taken_over_under_its_name_is_not_waited_for() {
+    let mut stage = Stage::set("taken-over").await;
+    let other = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
+    bare(&stage, "db-0", PodShape::default().exits_after(Duration::from_secs(600)).grace(600)).await;
+    let drain = interrupted(&stage).await;
+    let told = |requests: &[Request]| requests.iter().any(|r| r.subresource == "eviction" && r.done.is_some());
+    stage.audit.wait_until("the eviction", WAIT, told).await.expect("it is evicted");
+
+    // The node's kubelet is slow; whoever is in a hurry takes the object away, and makes the next.
+    let now = DeleteParams::default().grace_period(0);
+    pods_of(&stage).delete("db-0", &now).await.expect("it is deleted");
+    let next = pods::bare_pod(&stage.name, "db-0", &PodShape::default().on_node(&other.name));
+    let next = pods::create(&stage.world.admin(), &next).await.expect("it is created anew");
+
+    let answer = drain.await.expect("no panic");
+    assert_eq!(answer["ending"], "drained");
+    assert_eq!(answer["pods"].as_array().map(Vec::len), Some(1), "{answer:#}");
+    let there = pods_of(&stage).get("db-0").await.expect("it is there");
+    assert_eq!((there.uid(), there.metadata.deletion_timestamp), (next.uid(), None));
+}
+
+#[tokio::test]
+async fn a_node_that_has_stopped_answering_is_not_waited_for() {
+    let mut stage = Stage::set("silent").await;
+    // Nobody will ever say that it has stopped.
+    bare(&stage, "lost", PodShape::default().grace(1).exits_after(Duration::from_secs(600))).await;
+    finalizers(&stage, "lost", &["spillway.test/never"]).await;
+    silence(&stage).await;
+
+    let answer = interrupted(&stage).await.await.expect("no panic");
+
+    assert_eq!(answer["ending"], "drained", "{answer:#}");
+    assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("has stopped answering")), "{answer:#}");
+    let pod = &answer["pods"][0];
+    assert_eq!((&pod["fate"], &pod["answers"]), (&json!("unconfirmed"), &json!({"evicted": 1})));
+    let looks = stage.requests().into_iter().filter(|request| request.starts_with("get nodes")).count();
+    assert_eq!(looks, 1, "{:#?}", stage.requests());
+    finalizers(&stage, "lost", &[]).await;
+}
+
+/// Takes the node away from kwok, and says of it what the node controller says when a kubelet has
+/// not reported for its grace period.
+async fn silence(stage: &Stage) {
+    let nodes = Api::<Node>::all(stage.world.admin());
+    let name = &stage.node.name;
+    let unmanaged = Patch::Merge(json!({"metadata": {"annotations": {"kwok.x-k8s.io/node": null}}}));
+    nodes.patch(name, &PatchParams::default(), &unmanaged).await.expect("kwok lets it go");
+    let unknown = Patch::Strategic(json!({"status": {"conditions": [
+        {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."},
+    ]}}));
+    nodes.patch_status(name, &PatchParams::default(), &unknown).await.expect("its condition");
+}
+
+#[tokio::test]
+async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that_back() {
+    let mut stage = Stage::set("wish").await;
+    let wish = "karpenter.sh/do-not-disrupt";
+    bare(&stage, "busy", PodShape::default()).await;
+    annotate(&stage, "busy", wish, Some("true")).await;
+    bare(&stage, "idle", PodShape::default()).await;
+
+    let drain = interrupted(&stage).await;
+    pods::until_gone(&stage.world.admin(), &pods_of(&stage).get("idle").await.expect("it is there"))
+        .await
+        .expect("it goes");
+    let evicted = |requests: &[Request]| -> Vec<String> {
+        requests.iter().filter(|r| r.subresource == "eviction").map(|r| r.name.clone()).collect()
+    };
+    assert_eq!(evicted(&stage.audit.requests().expect("the audit log")), ["idle"]);
+    annotate(&stage, "busy", wish, None).await;
+
+    let answer = drain.await.expect("no panic");
+    assert_eq!(fates(&answer)["clean"], 2, "{answer:#}");
+    assert_eq!(evicted(&stage.audit.requests().expect("the audit log")), ["idle", "busy"]);
+}
+
+#[tokio::test]
+async fn a_pod_that_wishes_not_to_be_disturbed_is_deleted_in_time_and_the_receipt_says_why() {
+    let mut stage = Stage::set("wish-forced").await;
+    bare(&stage, "busy", PodShape::default().grace(3)).await;
+    annotate(&stage, "busy", "cluster-autoscaler.kubernetes.io/safe-to-evict", Some("false")).await;
+    // Late by two minutes: the window is ten seconds.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+
+    let outcome = stage.lambda.invoke(&event).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    let pod = &answer["pods"][0];
+    assert_eq!((&pod["fate"], &pod["answers"]), (&json!("forced"), &json!({"deleted": 1})), "{answer:#}");
+    assert_eq!(pod["why"], "its annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false held it");
+    let requests = stage.requests();
+    assert!(requests.iter().all(|request| !request.contains("eviction")), "{requests:#?}");
+}
