@@ -1,6 +1,7 @@
 //! What happens to a notice, from the event to the receipt, in order.
 
 use std::pin::{Pin, pin};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use jiff::SignedDuration;
@@ -33,6 +34,10 @@ use crate::settings::{HeldPods, LifecycleResult, Settings};
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
 const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
+
+/// Who joins lets the claim's holder begin: its evictions are on their way, and asking for each once
+/// more would only double the work. A second of two minutes, should the holder be dead.
+const HEAD_START: Duration = Duration::from_secs(1);
 
 /// Everything a notice needs, made once when the function starts.
 #[derive(Debug)]
@@ -138,18 +143,28 @@ impl Spillway {
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, clock.now());
         tell_claim(&claim, attempt.interruption);
+        let pods = match claim.how {
+            How::First | How::CordonedByOthers | How::Again => pods,
+            How::Joined { .. } => {
+                sleep(HEAD_START).await;
+                None
+            }
+        };
 
         let report = drain::drain(&kubernetes, &claim.node, pods, window, clock, &mut held)
             .await
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
-        receipt.step(StepName::Drained, clock.now());
         receipt.pods(&report, (clock.now(), Instant::now()));
-        if report.end == End::Stopped {
-            receipt.hook_is_over();
-        }
-
-        if let Some(result) = self.result(report.end, attempt) {
-            self.complete(attempt, result, held, receipt).await?;
+        let result = match report.end {
+            End::Empty | End::Silent => Some(LifecycleResult::Continue),
+            End::TimeUp if attempt.is_cut_short() => return ending::drained(report.end, &claim, receipt),
+            End::TimeUp => Some(self.settings.undrained_result),
+            End::Stopped => None,
+        };
+        receipt.step(StepName::Drained, clock.now());
+        match result {
+            Some(result) => self.complete(attempt, result, held, receipt).await?,
+            None => receipt.hook_is_over(),
         }
         ending::drained(report.end, &claim, receipt)
     }
@@ -200,17 +215,6 @@ impl Spillway {
         Ok(ignored(&Reason::NoNode { cluster, provider_id: instance.provider_id() }))
     }
 
-    /// What to tell Auto Scaling. Nothing, when nobody waits any more, or when only this
-    /// invocation's time is up and not the hook's.
-    fn result(&self, end: End, attempt: &Attempt<'_>) -> Option<LifecycleResult> {
-        match end {
-            End::Empty | End::Silent => Some(LifecycleResult::Continue),
-            End::TimeUp if attempt.invocation.is_over_before(attempt.limits.drain) => None,
-            End::TimeUp => Some(self.settings.undrained_result),
-            End::Stopped => None,
-        }
-    }
-
     /// Lets the instance go. The hook is held until Auto Scaling has taken the answer.
     async fn complete(
         &self,
@@ -243,6 +247,7 @@ impl Spillway {
             }
         });
         handed_on?;
+        receipt.step(StepName::HandedOn, invocation.clock.now());
         receipt.hook_is_held();
         Ok(ending::continued(unfinished))
     }
@@ -263,6 +268,11 @@ impl Attempt<'_> {
             instance_goes,
             margin: settings.margin,
         }
+    }
+
+    /// Whether only the invocation's time is up, and not the notice's.
+    fn is_cut_short(&self) -> bool {
+        self.invocation.is_over_before(self.limits.drain)
     }
 
     fn claimant(&self) -> Claimant {

@@ -31,7 +31,8 @@ impl Invocation {
         Self::until(end.unwrap_or(Timestamp::MAX), &context.request_id, Clock::start())
     }
 
-    fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
+    /// An invocation that Lambda ends then.
+    pub(crate) fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
         Self { request_id: request_id.to_owned(), clock, end }
     }
 
@@ -57,5 +58,25 @@ impl Invocation {
 
     fn before_the_end(&self, reserve: SignedDuration) -> Instant {
         self.clock.instant(self.end.saturating_sub(reserve).unwrap_or(Timestamp::MIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_last_in_an_invocation_has_time_of_its_own() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let at = |ms| Timestamp::UNIX_EPOCH + SignedDuration::from_millis(ms);
+        let invocation = Invocation::until(at(900_000), "r-1", clock);
+        let began = Instant::now();
+        assert_eq!(invocation.drains_until() - began, Duration::from_millis(895_000));
+        assert_eq!(invocation.completes_until() - began, Duration::from_millis(897_500));
+        assert_eq!(invocation.hands_on_until() - began, Duration::from_millis(899_500));
+        assert!(!invocation.is_over_before(at(895_000)));
+        assert!(invocation.is_over_before(at(895_001)));
     }
 }

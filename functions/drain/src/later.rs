@@ -15,7 +15,8 @@ use crate::lifecycle::Waits;
 use crate::settings::Settings;
 
 /// How many invocations one notice may take. The longest drain, 48 hours in invocations of
-/// 15 minutes, takes 194; should time ever be reckoned wrong, the going round still ends.
+/// 15 minutes, takes 193 (a test counts them); should time ever be reckoned wrong, the going round
+/// still ends.
 pub(crate) const MOST_INVOCATIONS: usize = 200;
 const PUT_EVENTS: &str = "events:PutEvents";
 
@@ -80,4 +81,171 @@ fn taken(answer: &PutEventsOutput) -> Result<(), CallError> {
     let code = refused.and_then(|entry| entry.error_code()).unwrap_or("no error code");
     let message = refused.and_then(|entry| entry.error_message()).unwrap_or("no message");
     Err(CallError::answered(PUT_EVENTS, code, message, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aws_sdk_eventbridge::types::PutEventsResultEntry;
+    use jiff::SignedDuration;
+    use serde_json::json;
+    use tokio::time::{sleep, sleep_until};
+
+    use super::*;
+    use crate::aws::CallErrorKind;
+    use crate::clock::Clock;
+    use crate::interruption::continued::Earlier;
+    use crate::interruption::{Hook, InstanceId, Kind};
+
+    const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
+
+    fn notice(time: Timestamp, deadline: Deadline) -> Interruption {
+        let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
+        Interruption {
+            event_id: "e-1".to_owned(),
+            kind: Kind::Terminate,
+            instance: InstanceId::parse("i-0123456789abcdef0").expect("an id"),
+            time,
+            deadline,
+            hook: (deadline == Deadline::HeldByHook).then_some(hook),
+        }
+    }
+
+    fn settings(max_wait: Duration) -> Settings {
+        let defaults = Settings::from_variables(std::iter::empty()).expect("the defaults are good");
+        Settings { hook_max_wait: max_wait, ..defaults }
+    }
+
+    fn waits(in_all: Duration) -> Waits {
+        Waits { timeout: in_all / 100, in_all }
+    }
+
+    fn history(earlier: usize) -> History {
+        let one = Earlier {
+            request_id: "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(),
+            from: Timestamp::UNIX_EPOCH,
+            to: Timestamp::UNIX_EPOCH,
+            pods: ["clean", "clamped", "forced", "stayed", "left", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
+        };
+        History { notice: json!({"detail": "x".repeat(8_000)}), earlier: vec![one; earlier] }
+    }
+
+    fn pods_left() -> Failure {
+        Failure::PodsLeft { node: "n".to_owned(), left: 1, all: 2 }
+    }
+
+    fn call_failed(kind: CallErrorKind) -> Failure {
+        CallError { action: PUT_EVENTS, kind, detail: "why".to_owned() }.into()
+    }
+
+    /// An invocation that is about to end.
+    async fn ending() -> (Timestamp, Invocation) {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
+        sleep_until(invocation.drains_until()).await;
+        (Timestamp::UNIX_EPOCH, invocation)
+    }
+
+    #[test]
+    fn a_hook_is_held_as_long_as_the_setting_and_auto_scaling_let_it() {
+        let time = Timestamp::UNIX_EPOCH;
+        let limits = |max_wait, in_all| {
+            let limits = Limits::of(&notice(time, Deadline::HeldByHook), Some(waits(in_all)), &settings(max_wait));
+            (limits.drain.as_second(), limits.retry.as_second())
+        };
+        let (hour, day) = (Duration::from_hours(1), Duration::from_hours(24));
+        assert_eq!(limits(hour, day), (3600, 86_395), "the answer may come later than the drain's end");
+        assert_eq!(limits(day, hour), (3595, 3595), "in time for Auto Scaling to take it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_are_left_are_a_later_invocations_until_the_drains_limit() {
+        let (time, invocation) = ending().await;
+        let leave_time = |max_wait, earlier| {
+            let hook = notice(time, Deadline::HeldByHook);
+            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
+            limits.leave_time_after(&invocation, &pods_left(), &history(earlier))
+        };
+        assert!(leave_time(Duration::from_secs(896), 0));
+        assert!(!leave_time(Duration::from_secs(895), 0), "this invocation has told Auto Scaling so");
+        assert!(leave_time(Duration::from_secs(896), MOST_INVOCATIONS - 2));
+        assert!(!leave_time(Duration::from_secs(896), MOST_INVOCATIONS - 1), "it goes round for ever");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_may_work_later_is_a_later_invocations_until_nobody_waits_for_it() {
+        let (time, invocation) = ending().await;
+        let hook = notice(time, Deadline::HeldByHook);
+        let limits = Limits::of(&hook, Some(waits(Duration::from_hours(1))), &settings(Duration::from_secs(60)));
+        let leave_time = |failure| limits.leave_time_after(&invocation, &failure, &history(0));
+        assert!(leave_time(call_failed(CallErrorKind::Broken)));
+        assert!(!leave_time(call_failed(CallErrorKind::Denied)), "a right that is missing is named at once");
+        assert!(!leave_time(pods_left()), "the drain is over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_spot_notice_is_never_handed_on_from_an_invocation_of_lambdas_length() {
+        let (time, invocation) = ending().await;
+        let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
+        let limits = Limits::of(&spot, None, &settings(Duration::from_hours(1)));
+        assert!(!limits.leave_time_after(&invocation, &pods_left(), &history(0)));
+    }
+
+    /// A drain that never ends, of a notice of that time: how many invocations it takes and how long.
+    async fn for_ever(time: Timestamp, max_wait: Duration) -> (usize, Duration) {
+        let (began, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let mut history = history(0);
+        loop {
+            let clock = Clock::starting_at(now + SignedDuration::try_from(began.elapsed()).expect("it fits"));
+            let invocation = Invocation::until(clock.now() + INVOCATION, "r-1", clock);
+            let hook = notice(time, Deadline::HeldByHook);
+            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
+            sleep_until(clock.instant(limits.drain).min(invocation.drains_until())).await;
+            if !limits.leave_time_after(&invocation, &pods_left(), &history) {
+                return (history.earlier.len() + 1, began.elapsed());
+            }
+            history = history.with(self::history(1).earlier.remove(0));
+            // EventBridge takes its time.
+            sleep(Duration::from_secs(2)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_drain_of_48_hours_takes_193_invocations_and_ends_in_time_for_its_answer() {
+        let longest = Duration::from_hours(48);
+        let in_time = Duration::from_secs(48 * 3600 - 5);
+        assert_eq!(for_ever(Timestamp::UNIX_EPOCH, longest).await, (193, in_time));
+        let hour = Duration::from_hours(1);
+        assert_eq!(for_ever(Timestamp::UNIX_EPOCH, hour).await, (5, hour));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_notice_from_the_future_does_not_go_round_for_ever() {
+        let (invocations, _) = for_ever(Timestamp::MAX, Duration::from_hours(1)).await;
+        assert_eq!(invocations, MOST_INVOCATIONS);
+    }
+
+    #[test]
+    fn the_longest_history_fits_into_an_event() {
+        // EventBridge's 256 KB for an entry of PutEvents.
+        let detail = serde_json::to_string(&history(MOST_INVOCATIONS - 1)).expect("plain data");
+        assert!(detail.len() < 200 * 1024, "{}", detail.len());
+    }
+
+    #[test]
+    fn an_entry_that_eventbridge_refused_is_a_failure() {
+        let answer = |code: &str| {
+            let entry = PutEventsResultEntry::builder().error_code(code).error_message("why").build();
+            taken(&PutEventsOutput::builder().failed_entry_count(1).entries(entry).build())
+        };
+        let kind = |code| answer(code).map_err(|error| error.kind);
+        assert_eq!(kind("InternalFailure"), Err(CallErrorKind::Broken));
+        assert_eq!(kind("ThrottlingException"), Err(CallErrorKind::Throttled));
+        assert_eq!(kind("AccessDeniedException"), Err(CallErrorKind::Denied));
+        let text = answer("MalformedDetail").map_err(|error| error.to_string());
+        assert_eq!(text, Err("events:PutEvents is refused: MalformedDetail: why".to_owned()));
+        let entry = PutEventsResultEntry::builder().event_id("1").build();
+        assert_eq!(taken(&PutEventsOutput::builder().entries(entry).build()), Ok(()));
+    }
 }

@@ -30,9 +30,9 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waits {
     /// From one sign of life to the next: `HeartbeatTimeout`.
-    timeout: Duration,
+    pub(crate) timeout: Duration,
     /// In all, whatever is sent: `GlobalTimeout`.
-    in_all: Duration,
+    pub(crate) in_all: Duration,
 }
 
 impl Waits {

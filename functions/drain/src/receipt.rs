@@ -101,6 +101,8 @@ pub(crate) enum StepName {
     Drained,
     /// The lifecycle action is completed.
     Completed,
+    /// What is left is a later invocation's.
+    HandedOn,
 }
 
 /// What became of a pod.
@@ -301,6 +303,11 @@ impl Receipt {
         }
         let second = |at: Timestamp| at.round(Unit::Second).unwrap_or(at);
         Earlier { request_id: self.request_id.clone(), from: second(from), to: second(to), pods }
+    }
+
+    /// How many pods are left that no later invocation goes on with.
+    pub(crate) fn left_for_good(&self) -> usize {
+        if self.ending == Some(Ending::Continued) { 0 } else { self.count(Fate::Left) }
     }
 
     /// How many pods have gone, in this invocation and in those before it.

@@ -70,8 +70,13 @@ impl Stage {
     }
 
     /// The same stage with a function whose invocations take no longer than that.
-    pub async fn with_invocations_of(mut self, timeout: Duration) -> Self {
-        let options = LambdaOptions { function_name: self.name.clone(), timeout, ..LambdaOptions::default() };
+    pub async fn with_invocations_of(self, timeout: Duration) -> Self {
+        self.with_function(LambdaOptions { timeout, ..LambdaOptions::default() }).await
+    }
+
+    /// The same stage with a function to order.
+    pub async fn with_function(mut self, options: LambdaOptions) -> Self {
+        let options = LambdaOptions { function_name: self.name.clone(), ..options };
         self.lambda = Lambda::start(self.world, options).await.unwrap_or_else(|error| panic!("{error}"));
         self
     }

@@ -3,42 +3,225 @@
 
 use std::time::Duration;
 
-use spillway_bed::aws::Hook;
+use serde_json::{Value, json};
+use spillway_bed::aws::{Fault, Hook};
+use spillway_bed::lambda::{LambdaOptions, Outcome};
+use spillway_bed::nodes;
 use spillway_bed::pods::PodShape;
-use spillway_e2e::{Stage, fates};
+use spillway_bed::proxy::Mode;
+use spillway_e2e::{Stage, fates, receipt};
 
 /// Five seconds of it are kept back for the hook and for handing on.
 const INVOCATION: Duration = Duration::from_secs(9);
 
+/// A stage whose function is ended by Lambda after nine seconds.
+async fn stage(name: &str, hook: Hook) -> Stage {
+    Stage::set_in_group(name, hook).await.with_invocations_of(INVOCATION).await
+}
+
+async fn deploy_pod_that_takes(stage: &Stage, seconds: u64) {
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(seconds))).await;
+}
+
+/// Invokes the function with what it has put on the bus, until it puts no more.
+async fn until_the_end(stage: &Stage, first: Outcome) -> Vec<Outcome> {
+    let mut outcomes = vec![first];
+    while ending(&outcomes[outcomes.len() - 1]) == "continued" {
+        outcomes.push(stage.lambda.invoke(stage.continuation().await).await);
+    }
+    outcomes
+}
+
+fn ending(outcome: &Outcome) -> String {
+    receipt(outcome)["ending"].as_str().unwrap_or_default().to_owned()
+}
+
+/// What Auto Scaling was told in the end, and how often it was told anything.
+async fn told(stage: &Stage) -> (Option<String>, usize) {
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    let completions = stage.aws_calls().await.into_iter().filter(|call| call.ends_with("CompleteLifecycleAction"));
+    (instance.actions[0].result.clone(), completions.count())
+}
+
+async fn break_calls(stage: &Stage, service: &str, action: &str, status: u16, code: &str, message: &str) {
+    let fault = Fault {
+        status: Some(status),
+        code: Some(code.to_owned()),
+        message: Some(message.to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), service, action)
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+}
+
+async fn mend_calls(stage: &Stage) {
+    stage.world.aws_side().clear_faults(stage.lambda.access_key_id()).await.expect("no fault");
+}
+
 #[tokio::test]
 async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_history() {
-    let stage = Stage::set_in_group("outlasts", Hook::terminate("drain")).await;
-    let stage = stage.with_invocations_of(INVOCATION).await;
+    let stage = stage("outlasts", Hook::terminate("drain")).await;
     stage.deploy("quick", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(10))).await;
+    deploy_pod_that_takes(&stage, 10).await;
 
     let first = stage.lambda.invoke(stage.terminate().await).await;
 
     let answer = first.result.as_ref().expect("it is no failure");
-    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"continued".into(), &"held".into()), "{first:#?}");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("continued"), &json!("held")), "{first:#?}");
     let node = &stage.node.name;
     let reason = format!("handed on to a later invocation: 1 of 3 pods were still on node {node} when the time was up");
     assert_eq!(answer["reason"], reason);
 
-    let mut last = stage.lambda.invoke(stage.continuation().await).await;
-    let mut invocations = 2;
-    while last.result.as_ref().expect("it is no failure")["ending"] == "continued" {
-        last = stage.lambda.invoke(stage.continuation().await).await;
-        invocations += 1;
-    }
+    let outcomes = until_the_end(&stage, first).await;
 
-    let answer = last.result.as_ref().expect("it drains");
-    assert_eq!(answer["ending"], "drained", "{last:#?}");
-    assert_eq!(answer["reason"], format!("all 3 pods that had to leave node {node} have gone"));
-    assert_eq!(fates(answer)["clean"], 1, "what had gone before is not told twice");
-    assert_eq!(answer["earlier"].as_array().expect("it has a history").len(), invocations - 1);
-    assert_eq!(answer["earlier"][0]["request_id"], first.request_id);
-    assert_eq!(answer["earlier"][0]["pods"], serde_json::json!({"clean": 2, "left": 1}));
+    let last = receipt(&outcomes[outcomes.len() - 1]);
+    assert_eq!(last["ending"], "drained", "{outcomes:#?}");
+    assert_eq!(last["reason"], format!("all 3 pods that had to leave node {node} have gone"));
+    assert_eq!(fates(&last)["clean"], 1, "what had gone before is not told twice");
+    let ids = |value: &Value| value["request_id"].as_str().unwrap_or_default().to_owned();
+    let earlier: Vec<String> = last["earlier"].as_array().expect("it has a history").iter().map(ids).collect();
+    let before: Vec<String> = outcomes[..outcomes.len() - 1].iter().map(|outcome| outcome.request_id.clone()).collect();
+    assert_eq!(earlier, before);
+    assert_eq!(last["earlier"][0]["pods"], json!({"clean": 2, "left": 1}));
+    assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
+}
+
+#[tokio::test]
+async fn a_continuation_that_is_delivered_twice_is_gone_on_with_once_and_joined_once() {
+    let mut stage = stage("delivered-twice", Hook::terminate("drain")).await;
+    deploy_pod_that_takes(&stage, 6).await;
+    stage.lambda.invoke(stage.terminate().await).await;
+    let continuation = stage.continuation().await;
+
+    let (one, other) = tokio::join!(stage.lambda.invoke(&continuation), stage.lambda.invoke(&continuation));
+
+    let mut endings = [ending(&one), ending(&other)];
+    endings.sort();
+    assert_eq!(endings, ["drained", "joined"], "{one:#?} {other:#?}");
+    let evictions = stage.requests().into_iter().filter(|request| request.contains("pods/eviction")).count();
+    assert_eq!(evictions, 1, "a pod that is leaving is only waited for");
+    assert_eq!(told(&stage).await.0.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn a_continuation_that_is_killed_is_gone_on_with_by_lambdas_retry() {
+    let mut stage = stage("killed-later", Hook::terminate("drain")).await;
+    deploy_pod_that_takes(&stage, 8).await;
+    stage.lambda.invoke(stage.terminate().await).await;
+    let (lambda, continuation) = (stage.lambda.clone(), stage.continuation().await);
+    let delivery = tokio::spawn(async move { lambda.invoke_async(continuation).await });
+    let taken_over = stage.audit.wait_until("the claim to be taken over", Duration::from_secs(30), |requests| {
+        requests.iter().filter(|r| r.verb == "patch" && r.resource == "nodes" && r.code == Some(200)).count() == 2
+    });
+    taken_over.await.expect("it is");
+    stage.lambda.kill();
+
+    let delivery = delivery.await.expect("no panic").expect("the queue works");
+
+    assert_eq!(delivery.failed.len(), 1);
+    let outcomes = until_the_end(&stage, delivery.last).await;
+    assert_eq!(ending(&outcomes[outcomes.len() - 1]), "drained", "{outcomes:#?}");
+    assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
+}
+
+#[tokio::test]
+async fn a_hook_that_could_not_be_completed_in_a_whole_invocation_is_completed_in_the_next() {
+    let stage = stage("not-completed", Hook::terminate("drain")).await;
+    break_calls(&stage, "autoscaling", "CompleteLifecycleAction", 500, "InternalFailure", "made by the test").await;
+
+    let first = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = first.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("continued"), &json!("held")), "{first:#?}");
+    let reason = answer["reason"].as_str().expect("a reason");
+    assert!(reason.contains("autoscaling:CompleteLifecycleAction fails at AWS' end"), "{reason}");
+
+    mend_calls(&stage).await;
+    let second = stage.lambda.invoke(stage.continuation().await).await;
+
+    let answer = second.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("drained"), &json!("completed")));
+    assert_eq!(told(&stage).await.0.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_away_for_a_whole_invocation_is_asked_again_in_the_next() {
+    let stage = stage("away", Hook::terminate("drain")).await;
+    let proxy = stage.through_proxy().await;
+    proxy.set_mode(Mode::Refuse).await.expect("it refuses");
+
+    let first = stage.lambda.invoke(stage.terminate().await).await;
+    proxy.set_mode(Mode::Pass).await.expect("it is back");
+    let second = stage.lambda.invoke(stage.continuation().await).await;
+
+    assert_eq!((ending(&first), ending(&second)), ("continued".to_owned(), "drained".to_owned()), "{first:#?}");
     let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
+    assert!(instance.actions[0].heartbeats >= 2, "the hook is held meanwhile: {instance:?}");
+}
+
+#[tokio::test]
+async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in_error() {
+    let stage = stage("gone-later", Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(4))).await;
+    deploy_pod_that_takes(&stage, 60).await;
+    stage.lambda.invoke(stage.terminate().await).await;
+    let continuation = stage.continuation().await;
+    // EventBridge takes so long to deliver it that the hook runs out and the instance goes.
+    nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the hook expires");
+
+    let late = stage.lambda.invoke(continuation).await;
+
+    let answer = late.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("already-over")), "{late:#?}");
+}
+
+#[tokio::test]
+async fn when_the_hooks_longest_wait_is_over_it_gets_the_result_of_the_setting() {
+    let hook = Hook::terminate("drain").global_timeout(Duration::from_secs(18));
+    let stage = Stage::set_in_group("time-up", hook).await;
+    let env = [("SPILLWAY_UNDRAINED_RESULT".to_owned(), "ABANDON".to_owned())].into();
+    let stage = stage.with_function(LambdaOptions { timeout: INVOCATION, env, ..LambdaOptions::default() }).await;
+    deploy_pod_that_takes(&stage, 60).await;
+
+    let first = stage.lambda.invoke(stage.terminate().await).await;
+    let outcomes = until_the_end(&stage, first).await;
+
+    let last = &outcomes[outcomes.len() - 1];
+    assert!(outcomes.len() > 1, "it took more than one invocation");
+    let error = last.result.as_ref().expect_err("a pod is left");
+    assert_eq!(error.error_type, "PodsLeft", "{error}");
+    let last = receipt(last);
+    assert_eq!((&last["hook"]["state"], &last["hook"]["result"]), (&json!("completed"), &json!("ABANDON")), "{last:#}");
+    assert_eq!(told(&stage).await, (Some("ABANDON".to_owned()), 1));
+}
+
+#[tokio::test]
+async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept() {
+    let stage = stage("denied-bus", Hook::terminate("drain")).await;
+    deploy_pod_that_takes(&stage, 60).await;
+    break_calls(&stage, "events", "PutEvents", 400, "AccessDeniedException", "not authorized").await;
+    let event = stage.terminate().await;
+
+    let delivery = stage.lambda.invoke_async(&event).await.expect("the queue works");
+
+    let error = delivery.last.result.as_ref().expect_err("it fails");
+    assert_eq!(error.error_type, "AwsDenied");
+    assert!(error.message.contains("the function's role lacks events:PutEvents"), "{error}");
+    assert_eq!(delivery.failure_record.expect("it is kept")["requestPayload"], event);
+}
+
+#[tokio::test]
+async fn handing_on_is_tried_again_when_eventbridge_fails() {
+    let stage = stage("flaky-bus", Hook::terminate("drain")).await;
+    deploy_pod_that_takes(&stage, 60).await;
+    let fault = Fault {
+        times: 4,
+        status: Some(500),
+        code: Some("InternalException".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "events", "PutEvents")
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    assert_eq!(ending(&outcome), "continued", "{outcome:#?}");
+    stage.continuation().await;
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use spillway_bed::aws::{Fault, Hook, InstanceRequest};
-use spillway_bed::nodes;
-use spillway_bed::pods::PodShape;
+use spillway_bed::lambda::{LambdaOptions, Outcome};
+use spillway_bed::pods::{self, PodShape};
+use spillway_bed::{NodeOptions, nodes};
 use spillway_e2e::{Stage, fates, function, receipt, the_one, world};
 
 #[tokio::test]
@@ -164,4 +165,84 @@ async fn a_hook_that_may_not_be_completed_is_said_to_be_left_and_the_event_is_ke
     let reason = receipt(&delivery.last)["reason"].as_str().expect("a reason").to_owned();
     assert!(reason.contains("lifecycle hook drain of group denied-hook is left to its own timeout"), "{reason}");
     assert_eq!(delivery.failure_record.expect("it is kept")["requestPayload"], event);
+}
+
+#[tokio::test]
+async fn a_heartbeat_comes_sooner_if_the_setting_says_so() {
+    let stage = Stage::set_in_group("sooner", Hook::terminate("drain")).await;
+    let env = [("SPILLWAY_HEARTBEAT_S".to_owned(), "5".to_owned())].into();
+    let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(8))).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained");
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert!(instance.actions[0].heartbeats >= 2, "half of the hook's own 300 s have not passed: {instance:?}");
+}
+
+#[tokio::test]
+async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
+    let world = world().await;
+    let hooks = [Hook::terminate("drain"), Hook::terminate("logs")];
+    world.aws_side().put_group("two-hooks", &hooks).await.expect("the group is new");
+    let node = NodeOptions { group: Some("two-hooks".to_owned()), ..NodeOptions::default() };
+    let mut stage = Stage::set_with("two-hooks", node).await;
+    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(2))).await;
+    let delivered = world.aws_side().terminate(&stage.node.instance_id).await.expect("it terminates");
+    let [drain, logs] = <[_; 2]>::try_from(delivered).expect("a notice for each hook");
+
+    let (one, other) = tokio::join!(stage.lambda.invoke(drain.event), stage.lambda.invoke(logs.event));
+
+    assert_eq!(endings(&one, &other), ["drained", "joined"], "{one:#?} {other:#?}");
+    assert_eq!(evicted(&mut stage), 3);
+    let instance = world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert!(instance.actions.iter().all(|action| action.result.as_deref() == Some("CONTINUE")), "{instance:?}");
+}
+
+#[tokio::test]
+async fn the_same_event_twice_at_once_drains_once_and_completes_the_hook_once() {
+    let mut stage = Stage::set_in_group("same-event", Hook::terminate("drain")).await;
+    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(2))).await;
+    let event = stage.terminate().await;
+
+    let (one, other) = tokio::join!(stage.lambda.invoke(&event), stage.lambda.invoke(&event));
+
+    assert_eq!(endings(&one, &other), ["drained", "joined"], "{one:#?} {other:#?}");
+    assert_eq!(evicted(&mut stage), 3);
+    let states = [receipt(&one), receipt(&other)].map(|receipt| receipt["hook"]["state"].to_string());
+    assert!(states.contains(&"\"completed\"".to_owned()), "{states:?}");
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn held_pods_are_deleted_in_time_before_a_hooks_longest_wait_is_over_if_the_setting_says_so() {
+    let hook = Hook::terminate("drain").global_timeout(Duration::from_secs(30));
+    let stage = Stage::set_in_group("delete-held", hook).await;
+    let env = [("SPILLWAY_HELD_PODS".to_owned(), "delete".to_owned())].into();
+    let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+    stage.deploy("web", 1, PodShape::default().grace(3)).await;
+    let client = stage.world.admin();
+    pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
+    assert_eq!(fates(answer), [("forced".to_owned(), 1)].into());
+}
+
+/// The endings of two invocations, in alphabetical order.
+fn endings(one: &Outcome, other: &Outcome) -> [String; 2] {
+    let mut endings = [one, other].map(|outcome| receipt(outcome)["ending"].as_str().unwrap_or_default().to_owned());
+    endings.sort();
+    endings
+}
+
+/// How many evictions were asked for and granted.
+fn evicted(stage: &mut Stage) -> usize {
+    let requests = stage.audit.requests().expect("the audit log is there");
+    requests.iter().filter(|request| request.subresource == "eviction" && request.code == Some(201)).count()
 }

@@ -47,7 +47,7 @@ fn metrics(receipt: &Receipt) -> Vec<(&'static str, &'static str, Value)> {
         ("PodsClean", "Count", json!(receipt.count(Fate::Clean))),
         ("PodsClamped", "Count", json!(receipt.count(Fate::Clamped))),
         ("PodsForced", "Count", json!(receipt.count(Fate::Forced))),
-        ("PodsLeft", "Count", json!(receipt.count(Fate::Left))),
+        ("PodsLeft", "Count", json!(receipt.left_for_good())),
         ("PodsHeld", "Count", json!(receipt.pods.iter().filter(|pod| pod.budget.is_some()).count())),
         ("HooksNotCompleted", "Count", json!(usize::from(hook_not_completed))),
     ];

@@ -131,6 +131,22 @@ mod tests {
         insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left() {
+        let mut first = receipt();
+        first.step(StepName::HandedOn, after(9_050));
+        first.hook_is_held();
+        let unfinished = Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 };
+        let (ending, reason) = crate::ending::continued(&unfinished);
+        first.end(ending, reason);
+        let line: Value = serde_json::from_str(&log::line(&first, after(9_060))).unwrap();
+        assert_eq!(line["level"], "INFO");
+        insta::assert_snapshot!(line["message"].as_str().unwrap());
+        let metrics: Value = serde_json::from_str(&metrics::line(&first, "Spillway", after(9_060)).unwrap()).unwrap();
+        assert_eq!((&metrics["PodsLeft"], &metrics["HooksNotCompleted"]), (&0.into(), &0.into()));
+        insta::assert_json_snapshot!(first.in_short(after(350), after(9_050)));
+    }
+
     #[test]
     fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
         let mut receipt = Receipt::without_interruption("r-1", None);

@@ -134,11 +134,12 @@ def _hook(
     heartbeat_timeout_s: float = 300,
     default_result: str = "ABANDON",
     metadata: str | None = None,
+    global_timeout_s: float | None = None,
 ) -> Hook:
     # AWS's least is 30 s; tests have less patience. It is whole seconds on the wire.
     if heartbeat_timeout_s < 1:
         raise BedError("heartbeat_timeout_s is at least 1")
-    return Hook(name, transition, heartbeat_timeout_s, default_result, metadata)
+    return Hook(name, transition, heartbeat_timeout_s, default_result, metadata, global_timeout_s)
 
 
 def _call(answer: Callable[..., Any], fields: Json) -> Any:

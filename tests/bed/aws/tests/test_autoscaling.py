@@ -2,7 +2,6 @@
 
 import time
 from typing import Any
-from unittest.mock import patch
 
 from botocore.exceptions import ClientError
 
@@ -99,15 +98,21 @@ class Lifecycle(OnTheSide):
             self.assertEqual((action["result"], action["ended_by"]), (default, "expiry"))
 
     def test_heartbeats_hold_the_instance_longer_but_not_beyond_the_cap(self) -> None:
-        with patch("bed_aws.autoscaling.MAX_TIMEOUTS", 2):
-            instance = self.instance(hook(heartbeat_timeout_s=1))
-            started = time.monotonic()
-            bed("POST", "terminate", instance_id=instance)
-            with self.assertRaisesRegex(ClientError, "No active Lifecycle Action"):
-                while time.monotonic() < started + 5:
-                    self.heartbeat(InstanceId=instance)
-        self.assertAlmostEqual(time.monotonic() - started, 2, delta=0.5)
+        instance = self.instance(hook(heartbeat_timeout_s=1, global_timeout_s=2))
+        started = time.monotonic()
+        bed("POST", "terminate", instance_id=instance)
+        with self.assertRaisesRegex(ClientError, "No active Lifecycle Action"):
+            while True:
+                self.heartbeat(InstanceId=instance)
+        self.assertGreaterEqual(time.monotonic() - started, 2)
         until_gone(instance)
+
+    def test_a_hook_says_how_long_it_waits_in_all(self) -> None:
+        for fields, in_all in (({}, 6000), ({"heartbeat_timeout_s": 7200}, 48 * 3600), ({"global_timeout_s": 20}, 20)):
+            group = f"{self.id().rpartition('.')[2]}-{in_all}"
+            bed("POST", "groups", name=group, hooks=[hook(**fields)])
+            [described] = self.client("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"]
+            self.assertEqual(described["GlobalTimeout"], in_all)
 
     def test_every_hook_holds_and_abandon_ends_them_all(self) -> None:
         for result in ("CONTINUE", "ABANDON"):

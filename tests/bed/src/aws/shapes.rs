@@ -33,6 +33,9 @@ pub struct Hook {
     pub default_result: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
+    /// How long it waits in all; AWS reckons it from the heartbeat timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub global_timeout_s: Option<u32>,
 }
 
 impl Hook {
@@ -45,7 +48,14 @@ impl Hook {
             heartbeat_timeout_s: 300,
             default_result: "ABANDON".to_owned(),
             metadata: None,
+            global_timeout_s: None,
         }
+    }
+
+    /// Shorter than AWS would reckon it, for a test that sees it run out.
+    #[must_use]
+    pub fn global_timeout(self, timeout: Duration) -> Self {
+        Self { global_timeout_s: Some(u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX)), ..self }
     }
 
     #[must_use]
