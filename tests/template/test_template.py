@@ -204,7 +204,7 @@ class TheRights(unittest.TestCase):
         self.assertEqual(queue["MessageRetentionPeriod"], 14 * 24 * 3600)
         self.assertTrue(queue["SqsManagedSseEnabled"])
 
-    def test_the_access_entry_and_the_cluster_role_speak_of_one_group(self) -> None:
+    def test_the_access_entry_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
         self.assertEqual(
@@ -218,6 +218,11 @@ class TheRights(unittest.TestCase):
         )
         (subject,) = binding["subjects"]
         self.assertEqual([subject["name"]], properties("ClusterAccess")["KubernetesGroups"])
+        level, *flows = yaml.safe_load_all((ROOT / "deploy/flow-control.yaml").read_text())
+        for flow in flows:
+            self.assertEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
+            (rule,) = flow["spec"]["rules"]
+            self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
         self.assertEqual(RESOURCES["ClusterAccess"]["Condition"], "HasCluster")
 
 

@@ -55,11 +55,6 @@ fn all_pods(nodes: &[TestNode], pods: usize) -> Vec<String> {
     names
 }
 
-/// Requests that the API server did not put off.
-fn served(requests: &[Request]) -> usize {
-    requests.iter().filter(|request| request.code != Some(429)).count()
-}
-
 /// What a node's drain may cost: 1.1 requests a pod, and 4 beside.
 fn allowed(pods: usize) -> usize {
     pods + pods / 10 + 4
@@ -78,11 +73,11 @@ async fn a_node_of_three_hundred_pods_is_drained_with_one_eviction_each() {
     assert_eq!(fates(answer), [("clean".to_owned(), 300)].into());
     let requests = stage.audit.requests().expect("the audit log");
     assert_eq!(evicted(&requests), all_pods(&[stage.node.clone()], 300));
-    assert!(served(&requests) <= allowed(300), "{} requests", served(&requests));
+    assert!(requests.len() <= allowed(300), "{} requests", requests.len());
 }
 
 #[tokio::test]
-async fn fifty_nodes_at_once_are_drained_within_the_window_of_their_notices() {
+async fn fifty_nodes_at_once_are_drained_within_the_window_and_nothing_is_put_off() {
     let _turn = turn().await;
     let world = world().await;
     let client = world.admin();
@@ -102,7 +97,10 @@ async fn fifty_nodes_at_once_are_drained_within_the_window_of_their_notices() {
     }
     let requests = audit.requests().expect("the audit log");
     assert_eq!(evicted(&requests), all_pods(&nodes, PODS));
-    assert!(served(&requests) <= 50 * allowed(PODS), "{} requests", served(&requests));
+    // By deploy/flow-control.yaml; without it the API server answers many of them with 429.
+    let put_off = requests.iter().filter(|request| request.code == Some(429)).count();
+    assert_eq!(put_off, 0, "of {} requests", requests.len());
+    assert!(requests.len() <= 50 * allowed(PODS), "{} requests", requests.len());
     assert_eq!(lambda.process_ids().len(), 50);
 }
 

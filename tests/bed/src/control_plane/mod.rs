@@ -3,8 +3,8 @@
 mod api_server;
 mod authenticator;
 mod controllers;
+mod deploy;
 mod etcd;
-mod rbac;
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use crate::site::Site;
 pub(crate) async fn start(site: &Site, authority: &Authority) -> Result<Client, BedError> {
     let (admin, ()) = try_join(admin(site, authority), etcd::start(site)).await?;
     api_server::start(site, authority, &admin).await?;
-    try_join(controllers::start(site, authority, &admin), rbac::apply(site)).await?;
+    try_join(controllers::start(site, authority, &admin), deploy::apply(site)).await?;
     Ok(admin)
 }
 
