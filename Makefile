@@ -16,7 +16,7 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed bench load peers test build lint ci clean bed-setup venv control-plane programs tests
+.PHONY: help demo bed bench faults load peers test build lint ci clean bed-setup venv control-plane programs tests
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -50,6 +50,11 @@ load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: a table
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
+
+faults: ## every fault at every step of a drain: a table, in about four minutes (ONLY="watch, 410" is a part of it)
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@$(BED) faults $(if $(ONLY),--only "$(ONLY)")
 
 ##@ Work on it
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes

@@ -33,7 +33,7 @@ pub(crate) enum CallErrorKind {
     Denied,
     /// AWS asks us to slow down.
     Throttled,
-    /// No answer: DNS, TCP, TLS or a timeout.
+    /// No answer: DNS, TCP, TLS, a timeout, or something that is none.
     Unreachable,
     /// AWS has a fault of its own (5xx).
     Broken,
@@ -63,9 +63,14 @@ impl CallError {
         let Some(answer) = error.as_service_error() else {
             return Self { action, kind: CallErrorKind::Unreachable, detail: chain(error) };
         };
+        let status = error.raw_response().map(|response| response.status().as_u16());
+        if status.is_some_and(|status| (200..300).contains(&status)) {
+            let detail = format!("what came cannot be read: {}", chain(error));
+            return Self { action, kind: CallErrorKind::Unreachable, detail };
+        }
         let code = answer.code().unwrap_or("no error code");
         let message = answer.message().unwrap_or("no message");
-        Self::answered(action, code, message, error.raw_response().map(|response| response.status().as_u16()))
+        Self::answered(action, code, message, status)
     }
 
     /// Sorts an answer by its code and, if it came with one of its own, its status.

@@ -4,15 +4,14 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::LambdaEvent;
 use serde_json::Value;
 use spillway_eks::ClusterName;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use crate::announce::announce;
 use crate::aws;
-use crate::backoff::Backoff;
 use crate::cluster::Access;
 use crate::decision::{self, Decision, Reason};
 use crate::drain::beside::{self, Claimed};
@@ -24,7 +23,7 @@ use crate::instance::{self, Instance};
 use crate::interruption::continued::History;
 use crate::interruption::{self, Deadline, Interruption, Notice};
 use crate::invocation::Invocation;
-use crate::kubernetes::ApiError;
+use crate::kubernetes::{self, ApiError};
 use crate::later::{self, Limits};
 use crate::lifecycle::Action;
 use crate::node::{Claim, Claimant, How, Mark};
@@ -178,21 +177,34 @@ impl Spillway {
         claimant: &Claimant,
         window: Window,
     ) -> Result<Option<(kube::Client, Claimed)>, Failure> {
-        let mut backoff = Backoff::new();
-        loop {
-            let connection = self.access.connect(cluster, window.end).await?;
-            let error = match beside::claim_and_list(&connection, instance, claimant).await {
-                Ok(claimed) => return Ok(claimed.map(|claimed| (connection.client, claimed))),
-                Err(error) => error,
-            };
-            if matches!(error, ApiError::NoConnection(_)) {
-                self.access.forget(cluster);
-            }
-            let pause = sleep(backoff.next_pause());
-            if !error.is_transient() || timeout_at(window.end, pause).await.is_err() {
-                return Err(cannot(format!("cordon the node of instance {}", instance.id), cluster, error));
-            }
+        let tell = |error: &ApiError| {
             tracing::warn!(cluster.name = %cluster, error = %error, "cannot cordon the node; trying again");
+        };
+        let claimed =
+            kubernetes::until(window.end, async || self.try_claim(cluster, instance, claimant, window).await, tell);
+        claimed.await.map_err(|error| cannot(format!("cordon the node of instance {}", instance.id), cluster, error))?
+    }
+
+    /// The outer error is the API server's, the inner one is of what leads to it.
+    async fn try_claim(
+        &self,
+        cluster: &ClusterName,
+        instance: &Instance,
+        claimant: &Claimant,
+        window: Window,
+    ) -> Result<Result<Option<(kube::Client, Claimed)>, Failure>, ApiError> {
+        let connection = match self.access.connect(cluster, window.end).await {
+            Ok(connection) => connection,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        match beside::claim_and_list(&connection, instance, claimant).await {
+            Ok(claimed) => Ok(Ok(claimed.map(|claimed| (connection.client, claimed)))),
+            Err(error) => {
+                if matches!(error, ApiError::NoConnection(_)) {
+                    self.access.forget(cluster);
+                }
+                Err(error)
+            }
         }
     }
 
@@ -257,7 +269,10 @@ impl Attempt<'_> {
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
     fn window(&self, settings: &Settings) -> Window {
         let clock = self.invocation.clock;
-        let limit = clock.instant(self.limits.drain.max(clock.now() + LEAST_WINDOW));
+        // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
+        let slow_by = self.interruption.time.duration_since(clock.started()).max(SignedDuration::ZERO);
+        let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
+        let limit = clock.instant(limit.max(clock.now() + LEAST_WINDOW));
         let instance_goes = match (self.interruption.deadline, settings.held_pods) {
             (Deadline::Hard(_), _) | (Deadline::HeldByHook, HeldPods::Delete) => Some(limit),
             (Deadline::HeldByHook, HeldPods::Keep) => None,

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use aws_sdk_autoscaling::Client;
+use aws_sdk_autoscaling::operation::RequestId as _;
 use aws_sdk_autoscaling::operation::complete_lifecycle_action::CompleteLifecycleActionError;
 use aws_sdk_autoscaling::types::LifecycleHook;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use tokio::time::{Instant, sleep_until};
 
-use crate::aws::{self, CallError};
+use crate::aws::{self, CallError, CallErrorKind};
 use crate::interruption::{Hook, InstanceId};
 use crate::settings::{Heartbeat, LifecycleResult};
 
@@ -132,7 +133,12 @@ impl<'a> Action<'a> {
             .instance_id(self.instance.as_str())
             .set_lifecycle_action_token(self.hook.token.clone());
         match call.send().await {
-            Ok(_) => Ok(Completion::Completed),
+            Ok(answer) if answer.request_id().is_some() => Ok(Completion::Completed),
+            // The answer has nothing else in it, so that the SDK would take any page for one.
+            Ok(_) => {
+                let detail = "what came is not of Auto Scaling: it names no request".to_owned();
+                Err(CallError { action: COMPLETE, kind: CallErrorKind::Unreachable, detail })
+            }
             Err(error) if error.as_service_error().is_some_and(is_over::<CompleteLifecycleActionError>) => {
                 Ok(Completion::AlreadyOver)
             }

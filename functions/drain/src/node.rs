@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::instance::Instance;
-use crate::kubernetes::{ApiError, call};
+use crate::kubernetes::{ApiError, call, is_missing};
 
 /// The annotation that says who claimed the node, for what and until when.
 pub(crate) const ANNOTATION: &str = "spillway/claim";
@@ -119,11 +119,12 @@ async fn claim_by_name(
     claimant: &Claimant,
 ) -> Result<Option<How>, ApiError> {
     let mut free = Free { seen: Seen::untouched(), as_what: How::First, cordoned_by_us: true };
+    let mut refusal = None;
     for _ in 0..CLAIM_ATTEMPTS {
         match patch(nodes, name, &claim_patch(&instance.provider_id(), &free, &claimant.mark)).await {
             Ok(()) => return Ok(Some(free.as_what)),
-            Err(ApiError::Refused(status)) if status.code == 404 => return Ok(None),
-            Err(ApiError::Refused(status)) if status.code == 422 => {}
+            Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => return Ok(None),
+            Err(ApiError::Refused(status)) if status.code == 422 => refusal = Some(status),
             Err(error) => return Err(error),
         }
         let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(None) };
@@ -135,7 +136,7 @@ async fn claim_by_name(
             Standing::Free(as_it_stands) => free = as_it_stands,
         }
     }
-    Err(ApiError::NoAnswer(format!("node {name} changed each time it was to be cordoned")))
+    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
 }
 
 /// What matters about a node as it was last seen.

@@ -246,7 +246,7 @@ impl Receipt {
                 let ago = SignedDuration::try_from(instant.saturating_duration_since(at)).unwrap_or_default();
                 self.since_notice(wall) - i64::try_from(ago.as_millis()).unwrap_or_default()
             });
-            records.push(PodRecord::new(uid.0.clone(), pod, gone_ms));
+            records.push(PodRecord::new(uid.0.clone(), pod, gone_ms, report.blind.as_deref()));
         }
         self.pods = records;
     }
@@ -339,7 +339,7 @@ impl Fate {
 }
 
 impl PodRecord {
-    fn new(uid: String, pod: &Tracked, gone_ms: Option<i64>) -> Self {
+    fn new(uid: String, pod: &Tracked, gone_ms: Option<i64>, blind: Option<&str>) -> Self {
         let given_s = match pod.told {
             Some((_, Grace::Clamped(given))) => Some(given.as_secs()),
             Some((_, Grace::Own)) | None => None,
@@ -351,7 +351,9 @@ impl PodRecord {
             State::Gone if given_s.is_some() => (Fate::Clamped, None),
             State::Gone => (Fate::Clean, None),
             State::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
-            State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => (Fate::Left, Some(why_left(pod))),
+            State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => {
+                (Fate::Left, Some(why_left(pod, blind)))
+            }
         };
         Self {
             pod: pod.name.to_string(),
@@ -369,11 +371,15 @@ impl PodRecord {
 }
 
 /// Why a pod is still there.
-fn why_left(pod: &Tracked) -> String {
+fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
     match (&pod.state, &pod.trouble, &pod.hold) {
-        (State::Leaving(_), ..) => "it was still shutting down".to_owned(),
+        (State::Leaving(_), ..) => match blind {
+            Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
+            None => "it was still shutting down".to_owned(),
+        },
         (_, Some(trouble), _) => trouble.clone(),
         (_, None, Some(hold)) => held(hold),
+        (State::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
     }
 }

@@ -10,6 +10,7 @@
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
 //! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
+//! * [`faults`] goes through what can go wrong at each step;
 //! * [`bench`] measures the function, [`peers`] sets it beside others, [`load`] counts what it costs in a
 //!   large cluster, all over `measure`;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
@@ -23,6 +24,7 @@ mod cloud;
 mod control_plane;
 pub mod demo;
 mod error;
+pub mod faults;
 pub mod filler;
 pub mod gateway;
 pub mod guard;

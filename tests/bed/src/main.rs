@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use spillway_bed::demo::{self, DemoOptions};
 use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, bench, guard, load, peers, play};
+use spillway_bed::{WorldOptions, bench, faults, guard, load, peers, play};
 
 /// A real control plane and an AWS side on this machine, for a person or a test.
 #[derive(Debug, Parser)]
@@ -49,6 +49,8 @@ enum Command {
     Peers(peers::Options),
     /// Measures what a drain costs in a large cluster, and writes docs/load.md.
     Load(load::Options),
+    /// Makes every fault at every step of a drain, and writes docs/faults.md.
+    Faults(faults::Options),
     /// Becomes a command that dies with its parent.
     #[command(hide = true)]
     Guard {
@@ -72,6 +74,7 @@ async fn main() -> ExitCode {
         Command::Bench(options) => bench::run(options).await,
         Command::Peers(options) => peers::run(options).await,
         Command::Load(options) => load::run(options).await,
+        Command::Faults(options) => faults::run(options).await,
         Command::Guard { parent, command } => {
             eprintln!("cannot run {}: {}", command[0].display(), guard::exec(&command, parent));
             ExitCode::FAILURE

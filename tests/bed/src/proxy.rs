@@ -67,9 +67,13 @@ impl Network {
 impl Proxy {
     /// Listens on a free port of 127.0.0.1. Without delay until told.
     pub fn start(upstream: SocketAddr) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (listener, address) = {
+            let _context = runtime.enter();
+            let socket = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+            let address = socket.local_addr()?;
+            (socket.listen(BACKLOG)?, address)
+        };
         let network = Arc::new(Network {
             upstream,
             round_trip: Mutex::default(),
@@ -81,7 +85,6 @@ impl Proxy {
         });
         let (mode, wanted) = watch::channel(Mode::Pass);
         let (apply, applied) = watch::channel(Mode::Pass);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let proxy = Self { address, network: Arc::clone(&network), mode, applied };
         thread::spawn(move || {
             // Ends when the proxy is dropped, and all connections with the runtime.
@@ -154,21 +157,18 @@ impl Proxy {
 
 /// Accepts connections, or refuses them, until the proxy is dropped.
 async fn accept(
-    listener: std::net::TcpListener,
+    mut listener: TcpListener,
     network: &Arc<Network>,
     mut wanted: watch::Receiver<Mode>,
     apply: &watch::Sender<Mode>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let mut listener = TcpListener::from_std(listener)?;
     loop {
         let mode = *wanted.borrow_and_update();
         if mode == Mode::Refuse {
-            // A socket that is bound and does not listen refuses, and keeps the port.
+            // A socket that is bound and does not listen refuses, and keeps the port from others.
+            let socket = socket(address)?;
             drop(listener);
-            let socket = TcpSocket::new_v4()?;
-            socket.set_reuseaddr(true)?;
-            socket.bind(address)?;
             apply.send_replace(mode);
             if wanted.changed().await.is_err() {
                 return Ok(());
@@ -195,6 +195,15 @@ async fn accept(
             }
         }
     }
+}
+
+/// Bound beside another of ours, if there is one.
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    Ok(socket)
 }
 
 /// One connection of a client, and its continuation to the server.

@@ -98,7 +98,7 @@ mod tests {
             (forced_uid, forced),
             (held_uid, held),
         ]);
-        receipt.pods(&Report { pods, end: End::TimeUp }, (after(9_000), tokio::time::Instant::now()));
+        receipt.pods(&Report { pods, end: End::TimeUp, blind: None }, (after(9_000), tokio::time::Instant::now()));
         receipt
     }
 

@@ -7,13 +7,13 @@ use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::api::{DeleteParams, PostParams};
 use kube::client::Body;
-use kube::core::{Request, Status};
+use kube::core::{Request, Status, TypeMeta};
 use kube::{Client, Resource as _};
 use tokio::time::timeout;
 
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
-use crate::kubernetes::{ApiError, CALL_TIMEOUT};
+use crate::kubernetes::{ApiError, CALL_TIMEOUT, is_missing};
 
 /// How a pod is told to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,11 @@ fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
 /// (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
 fn meaning(response: &Response) -> Answer {
     if (200..300).contains(&response.code) {
-        return Answer::Leaving;
+        // A success that is no object came from something else on the way.
+        return match serde_json::from_slice::<TypeMeta>(&response.body) {
+            Ok(_) => Answer::Leaving,
+            Err(error) => Answer::Unanswered { message: ApiError::NoAnswer(error.to_string()).to_string() },
+        };
     }
     // A busy API server and what stands before it answer in plain text.
     let status = serde_json::from_slice::<Status>(&response.body)
@@ -157,7 +161,8 @@ fn meaning(response: &Response) -> Answer {
     let retry_after = retry_after(response, &status);
     let message = || ApiError::Refused(Box::new(status.clone())).to_string();
     match status.code {
-        404 => Answer::Gone,
+        // Whatever else cannot be found, a pod that may be there is not taken for gone.
+        404 if is_missing(&status, "pods") => Answer::Gone,
         // Other conflicts pass.
         409 if status.message.contains("UID in the precondition") || status.message.contains("UID in precondition") => {
             Answer::Replaced
@@ -257,10 +262,17 @@ mod tests {
     #[test]
     fn an_answer_that_is_no_json_is_judged_by_its_code() {
         let answer = |code, body: &str| meaning(&Response { code, retry_after: None, body: body.into() });
-        assert_eq!(answer(201, "<html>"), Answer::Leaving);
         let bad_gateway = message("502 not a Status: bad gateway");
         assert_eq!(answer(502, "bad gateway"), Answer::ServerError { message: bad_gateway, retry_after: None });
         assert_eq!(answer(422, "{"), Answer::Refused { message: message("422 not a Status: {") });
+    }
+
+    #[test]
+    fn a_success_that_is_no_object_evicts_nobody() {
+        let answer = |body: &str| meaning(&Response { code: 201, retry_after: None, body: body.into() });
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201});
+        assert_eq!(answer(&status.to_string()), Answer::Leaving);
+        assert!(matches!(answer("<html>"), Answer::Unanswered { .. }));
     }
 
     #[test]
@@ -292,10 +304,19 @@ mod tests {
 
     #[test]
     fn a_pod_that_went_or_was_replaced_is_gone() {
-        assert_eq!(answered(&json!({"code": 404})), Answer::Gone);
+        let not_found = json!({"code": 404, "details": {"name": "web-0", "kind": "pods"}});
+        assert_eq!(answered(&not_found), Answer::Gone);
         let message = "the UID in the precondition (u-1) does not match the UID in record (u-2)";
         assert_eq!(answered(&json!({"code": 409, "message": message})), Answer::Replaced);
         assert!(matches!(answered(&json!({"code": 409, "message": "object was modified"})), Answer::Refused { .. }));
+    }
+
+    #[test]
+    fn a_path_that_is_not_found_says_nothing_of_the_pod() {
+        let status = json!({"code": 404, "message": "the server could not find the requested resource"});
+        assert!(matches!(answered(&status), Answer::Refused { .. }));
+        let page = Response { code: 404, retry_after: None, body: b"404 page not found".to_vec() };
+        assert!(matches!(meaning(&page), Answer::Refused { .. }));
     }
 
     #[test]

@@ -35,11 +35,10 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
-use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::kubernetes::ApiError;
+use crate::kubernetes::{ApiError, until};
 use budgets::Budgets;
 use deadline::Window;
 use kubelet::Kubelet;
@@ -61,6 +60,8 @@ pub(crate) struct Report {
     pub(crate) pods: BTreeMap<PodUid, Tracked>,
     /// Why it ended.
     pub(crate) end: End,
+    /// Why the pods could not be watched at the end, if they could not.
+    pub(crate) blind: Option<String>,
 }
 
 /// Why a drain ended.
@@ -99,6 +100,7 @@ pub(crate) async fn drain(
     let mut budgets = Budgets::new(client.clone());
     let mut evictions = FuturesUnordered::new();
     let mut looks = FuturesUnordered::new();
+    let mut blind = None;
     let mut stop = std::pin::pin!(stop);
     let end = loop {
         let now = Instant::now();
@@ -130,8 +132,12 @@ pub(crate) async fn drain(
                 progress.answered(&uid, answer, Instant::now());
             }
             change = next_change(&mut watch) => {
-                if let Change::Interrupted(error) = &change {
-                    tracing::warn!(node.name = node, error = %error, "the watch of the node's pods broke; watching again");
+                blind = match &change {
+                    Change::Interrupted(error) => Some(error.to_string()),
+                    _ => None,
+                };
+                if let Some(error) = &blind {
+                    tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
                 }
                 progress.changed(change, Instant::now());
             }
@@ -149,7 +155,7 @@ pub(crate) async fn drain(
             () = &mut stop => break End::Stopped,
         }
     };
-    Ok(Report { pods: progress.into_pods(), end })
+    Ok(Report { pods: progress.into_pods(), end, blind })
 }
 
 fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
@@ -174,17 +180,8 @@ async fn next_change(watch: &mut Option<Watch<Pod>>) -> Change<Pod> {
 
 /// The list has to succeed: it is tried until the window ends.
 async fn list(pods: &Selection<Pod>, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
-    let mut backoff = Backoff::new();
-    loop {
-        match pods.list().await {
-            Err(error) if error.is_transient() => {
-                let pause = sleep(backoff.next_pause());
-                if timeout_at(window.end, pause).await.is_err() {
-                    return Err(error);
-                }
-                tracing::warn!(node.name = node, error = %error, "cannot list the node's pods; trying again");
-            }
-            answer => return answer,
-        }
-    }
+    let tell = |error: &ApiError| {
+        tracing::warn!(node.name = node, error = %error, "cannot list the node's pods; trying again");
+    };
+    until(window.end, async || pods.list().await, tell).await
 }

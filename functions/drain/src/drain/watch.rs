@@ -13,7 +13,7 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Resource};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::backoff::Backoff;
 use crate::kubernetes::{ApiError, call};
@@ -23,6 +23,9 @@ const WATCH_SECONDS: u32 = 240;
 /// A watch that lasted this long was well. One that ends sooner is renewed after a growing pause: a
 /// busy API server ends watches whose reader does not keep up with a burst of changes.
 const HEALTHY: Duration = Duration::from_secs(5);
+/// The API server begins its answer to a watch at once, or within the 3 s that it waits for its cache to
+/// come up to date (apiserver, `watch_cache.go`).
+const BEGINS_WITHIN: Duration = Duration::from_secs(5);
 /// More changes than a node has pods: a slow reader never loses one, the watch only waits.
 const CHANGES_QUEUED: usize = 256;
 
@@ -113,13 +116,20 @@ impl<K: Watched> Watcher<K> {
         loop {
             let begun = Instant::now();
             let end = self.watch().await;
-            if begun.elapsed() >= HEALTHY {
+            let was_well = begun.elapsed() >= HEALTHY;
+            if was_well {
                 backoff = Backoff::new();
             }
             match end {
                 End::Renew => {}
                 End::Expired => self.resource_version = None,
-                End::Failed(error) => self.send(Change::Interrupted(error)).await,
+                End::Failed(error) => {
+                    // What cannot be watched for now is looked at all the same, as often as it is tried.
+                    if !was_well && error.is_transient() {
+                        self.resource_version = None;
+                    }
+                    self.send(Change::Interrupted(error)).await;
+                }
             }
             tokio::time::sleep(backoff.next_pause()).await;
         }
@@ -136,9 +146,10 @@ impl<K: Watched> Watcher<K> {
         };
         let Selection { api, field_selector } = self.selection.clone();
         let params = WatchParams { field_selector, timeout: Some(WATCH_SECONDS), ..WatchParams::default() };
-        let stream = match call(api.watch(&params, &resource_version)).await {
-            Ok(stream) => stream,
-            Err(error) => return end_of(error),
+        let stream = match timeout(BEGINS_WITHIN, api.watch(&params, &resource_version)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return end_of(error.into()),
+            Err(_) => return End::Failed(ApiError::Timeout(BEGINS_WITHIN)),
         };
         let mut stream = std::pin::pin!(stream);
         loop {

@@ -183,12 +183,12 @@ class AutoScaling:
                 self._finish(self._find(form), result, "call")
         else:
             return None
-        name = call.action
+        name, request_id = call.action, str(uuid.uuid4())
         text = (
             f'<{name}Response xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><{name}Result/>'
-            f"<ResponseMetadata><RequestId>{uuid.uuid4()}</RequestId></ResponseMetadata></{name}Response>"
+            f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{name}Response>"
         )
-        return Response(text, mimetype="text/xml")
+        return Response(text, headers={"x-amzn-requestid": request_id}, mimetype="text/xml")
 
     def _known_group(self, name: str) -> None:
         if name not in self._groups:

@@ -26,6 +26,7 @@ impl Answer {
                 "Operation cannot be fulfilled: the object has been modified; please apply your changes to the \
                  latest version and try again",
             ),
+            410 => ("Expired", "too old resource version: 1 (2)"),
             // What a failed test of a JSON patch says: no causes.
             422 => ("Invalid", "the server rejected our request due to an error in our request"),
             500 => ("InternalError", "Internal error occurred: etcdserver: request timed out"),
@@ -94,6 +95,13 @@ impl Answer {
     pub(super) fn page() -> Self {
         let body = "<!DOCTYPE html><title>Welcome</title><p>This is not the server you are looking for.".to_owned();
         Self { status: 200, retry_after_s: None, content_type: "text/html", body }
+    }
+
+    /// What it says, if it is a `Status`.
+    #[must_use]
+    pub fn message(&self) -> Option<String> {
+        let status: Value = serde_json::from_str(&self.body).ok()?;
+        status["message"].as_str().map(str::to_owned)
     }
 
     pub(super) fn into_response(self) -> Response<String> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream;
-use http::header::{CONNECTION, HOST, HeaderMap, TRANSFER_ENCODING};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::{Authority, Scheme, Uri};
 use http::{Request, Response};
@@ -92,9 +92,10 @@ impl Door {
     ) -> Result<Response<Body>, Failure> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        match self.rules.strike(self.language.call(&parts, &body)) {
+        match self.rules.strike(self.language.call(&parts, &body), parts.headers.get(AUTHORIZATION)) {
             None => self.forward(parts, body).await,
             Some(Fault::Answer(answer)) => Ok(whole(answer)),
+            Some(Fault::TokenExpires) => Ok(whole(Answer::kubernetes(401))),
             Some(Fault::CutShort) => cut_short(self.forward(parts, body).await?).await,
             Some(Fault::NotData) => Ok(whole(Answer::page())),
             Some(Fault::Reset) => Err("reset, as a rule wants it".into()),

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::HeaderValue;
 use tokio::sync::Notify;
 
 use super::answers::Answer;
@@ -24,6 +25,8 @@ pub enum Fault {
     Slow(Duration),
     /// Passed on, and the client is told to use another connection from now on.
     GoAway,
+    /// Refused with 401, and so is every later request with the same token.
+    TokenExpires,
     /// Stands still until released.
     Hold(Side, Held),
 }
@@ -102,6 +105,7 @@ struct Book {
     rules: Vec<Kept>,
     calls: Vec<String>,
     struck: usize,
+    expired_tokens: Vec<HeaderValue>,
 }
 
 #[derive(Debug)]
@@ -136,7 +140,7 @@ impl Rules {
     }
 
     /// Counts a request, and tells how it goes wrong.
-    pub(super) fn strike(&self, call: String) -> Option<Fault> {
+    pub(super) fn strike(&self, call: String, token: Option<&HeaderValue>) -> Option<Fault> {
         let mut book = self.book();
         let now = Instant::now();
         let mut fault = None;
@@ -144,6 +148,11 @@ impl Rules {
             if kept.meets(&call, now) && fault.is_none() {
                 fault = Some(kept.rule.fault.clone());
             }
+        }
+        if fault.is_none() && token.is_some_and(|token| book.expired_tokens.contains(token)) {
+            fault = Some(Fault::TokenExpires);
+        } else if let (Some(Fault::TokenExpires), Some(token)) = (&fault, token) {
+            book.expired_tokens.push(token.clone());
         }
         book.calls.push(call);
         book.struck += usize::from(fault.is_some());
@@ -180,7 +189,7 @@ mod tests {
         rules.add(Rule::new("list pods", Which::Nth(2), Fault::Reset));
         rules.add(Rule::new("patch nodes", Which::All, Fault::Silence));
         let struck: Vec<bool> = ["list pods", "watch pods", "list pods", "list pods", "patch nodes", "patch nodes"]
-            .map(|call| rules.strike(call.to_owned()).is_some())
+            .map(|call| rules.strike(call.to_owned(), None).is_some())
             .into();
         assert_eq!(struck, [false, false, true, false, true, true]);
         assert_eq!((rules.calls().len(), rules.struck()), (6, 3));
@@ -190,7 +199,20 @@ mod tests {
     fn a_rule_for_any_request_counts_them_all() {
         let rules = Rules::default();
         rules.add(Rule::any(Which::Nth(2), Fault::Reset));
-        assert!(rules.strike("ec2:DescribeInstances".to_owned()).is_none());
-        assert!(rules.clone().strike("patch nodes".to_owned()).is_some(), "gateways that share rules count together");
+        assert!(rules.strike("ec2:DescribeInstances".to_owned(), None).is_none());
+        assert!(
+            rules.clone().strike("patch nodes".to_owned(), None).is_some(),
+            "gateways that share rules count together"
+        );
+    }
+
+    #[test]
+    fn a_token_that_expires_is_refused_from_then_on_and_no_other_is() {
+        let rules = Rules::default();
+        rules.add(Rule::new("list pods", Which::Nth(1), Fault::TokenExpires));
+        let (old, new) = (HeaderValue::from_static("Bearer old"), HeaderValue::from_static("Bearer new"));
+        let struck = [("patch nodes", &old), ("list pods", &old), ("watch pods", &old), ("watch pods", &new)]
+            .map(|(call, token)| rules.strike(call.to_owned(), Some(token)).is_some());
+        assert_eq!(struck, [false, true, true, false]);
     }
 }
