@@ -8,6 +8,8 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use spillway_bed::NodeOptions;
+use spillway_bed::audit::Request;
+use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, fates};
 
@@ -56,7 +58,6 @@ async fn twenty_pods_behind_max_unavailable_one_leave_as_fast_as_their_replaceme
     assert!(count(429) <= 30, "each pod once in vain, and now and then a probe: {}", count(429));
     let budgets = requests.iter().filter(|r| r.resource == "poddisruptionbudgets");
     assert_eq!(budgets.map(|r| r.verb.as_str()).collect::<Vec<_>>(), ["list", "watch"]);
-    eprintln!("one by one: {:?}, {} refused", outcome.duration, count(429));
 }
 
 #[tokio::test]
@@ -82,7 +83,7 @@ async fn pods_leave_as_soon_as_their_budget_is_gone() {
     let event = stage.interrupt(SPOT).await;
     let lambda = stage.lambda.clone();
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
-    let watching = |requests: &[spillway_bed::audit::Request]| {
+    let watching = |requests: &[Request]| {
         requests.iter().any(|r| r.verb == "watch" && r.resource == "poddisruptionbudgets" && r.code.is_some())
     };
     stage.audit.wait_until("a watch of the budgets", WAIT, watching).await.expect("it watches");
@@ -108,7 +109,7 @@ async fn pods_leave_when_their_budget_is_given_room() {
     let event = stage.interrupt(SPOT).await;
     let lambda = stage.lambda.clone();
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
-    let refused = |requests: &[spillway_bed::audit::Request]| requests.iter().any(|r| r.code == Some(429));
+    let refused = |requests: &[Request]| requests.iter().any(|r| r.code == Some(429));
     stage.audit.wait_until("a refused eviction", WAIT, refused).await.expect("the budget refuses");
     let budgets = Api::<PodDisruptionBudget>::namespaced(stage.world.admin(), &stage.name);
     let wider = Patch::Merge(json!({"spec": {"maxUnavailable": 3}}));
@@ -116,4 +117,31 @@ async fn pods_leave_when_their_budget_is_given_room() {
 
     let outcome = drain.await.expect("no panic");
     assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 3);
+}
+
+#[tokio::test]
+async fn a_watch_of_the_budgets_that_breaks_is_begun_again() {
+    let mut stage = Stage::set("broken-watch").await;
+    stage.deploy("web", 5, PodShape::default()).await;
+    budget(&stage, "web", 0, 5).await;
+    let gateway = stage.through_gateway().await;
+    let breaks = |n, fault| gateway.rules().add(Rule::new("watch poddisruptionbudgets", Which::Nth(n), fault));
+    breaks(1, Fault::Reset);
+    breaks(2, Fault::Answer(Answer::kubernetes(410)));
+    breaks(3, Fault::Answer(Answer::kubernetes(503)));
+
+    let event = stage.interrupt(SPOT).await;
+    let lambda = stage.lambda.clone();
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    let watching = |requests: &[Request]| {
+        requests.iter().any(|r| r.verb == "watch" && r.resource == "poddisruptionbudgets" && r.code == Some(200))
+    };
+    stage.audit.wait_until("a watch of the budgets", WAIT, watching).await.expect("it watches in the end");
+    let budgets = Api::<PodDisruptionBudget>::namespaced(stage.world.admin(), &stage.name);
+    budgets.delete("web", &DeleteParams::default()).await.expect("it is deleted");
+
+    let outcome = drain.await.expect("no panic");
+    assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 5);
+    let lists = stage.requests().into_iter().filter(|request| request.starts_with("list poddisruptionbudgets")).count();
+    assert_eq!((gateway.rules().struck(), lists), (3, 2), "at the beginning, and when it has lost its place");
 }
