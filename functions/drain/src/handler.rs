@@ -1,14 +1,13 @@
 //! What happens to a notice, from the event to the receipt, in order.
 
 use std::pin::{Pin, pin};
-use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::LambdaEvent;
 use serde_json::Value;
 use spillway_eks::ClusterName;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::announce::announce;
 use crate::aws;
@@ -33,10 +32,6 @@ use crate::settings::{HeldPods, LifecycleResult, Settings};
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
 const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-
-/// Who joins lets the claim's holder begin: its evictions are on their way, and asking for each once
-/// more would only double the work. A second of two minutes, should the holder be dead.
-const HEAD_START: Duration = Duration::from_secs(1);
 
 /// Everything a notice needs, made once when the function starts.
 #[derive(Debug)]
@@ -142,15 +137,8 @@ impl Spillway {
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, clock.now());
         tell_claim(&claim, attempt.interruption);
-        let pods = match claim.how {
-            How::First | How::CordonedByOthers | How::Again => pods,
-            How::Joined { .. } => {
-                sleep(HEAD_START).await;
-                None
-            }
-        };
 
-        let report = drain::drain(&kubernetes, &claim.node, pods, window, clock, &mut held)
+        let report = drain::drain(&kubernetes, &claim, pods, window, clock, &mut held)
             .await
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
         receipt.pods(&report, (clock.now(), Instant::now()));

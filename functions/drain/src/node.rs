@@ -78,6 +78,13 @@ pub(crate) struct Claim {
     pub(crate) how: How,
 }
 
+impl Claim {
+    /// Whether another drain of the node is at work.
+    pub(crate) fn is_joined(&self) -> bool {
+        matches!(self.how, How::Joined { .. })
+    }
+}
+
 /// Finds the instance's node and claims it. `None`: the cluster has no such node.
 pub(crate) async fn claim(
     nodes: &Api<Node>,

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
+use serde_json::json;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, TestNode};
 use spillway_e2e::{Stage, fates, receipt, spot_notice};
@@ -175,12 +176,10 @@ async fn a_budget_that_never_has_room_is_respected_for_half_the_window_and_then_
 async fn a_pod_that_does_not_go_ends_as_failed_and_is_named_in_the_receipt() {
     let stage = Stage::set("stuck").await;
     let client = stage.world.admin();
-    let slow = PodShape::default().grace(600).exits_after(Duration::from_secs(600)).on_node(&stage.node.name);
-    pods::create(&client, &pods::bare_pod(&stage.name, "slow", &slow)).await.expect("it is created");
+    let lost = PodShape::default().grace(1).with(json!({"metadata": {"annotations": {"spillway.test/lost": "true"}}}));
+    let lost = pods::bare_pod(&stage.name, "lost", &lost.on_node(&stage.node.name));
+    pods::create(&client, &lost).await.expect("it is created");
     pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
-    // Somebody has given it all of its grace already, so that the drain may only wait.
-    let in_namespace = Api::<Pod>::namespaced(client, &stage.name);
-    in_namespace.delete("slow", &DeleteParams::default()).await.expect("it is asked to leave");
     let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - SPOT);
 
     let outcome = stage.lambda.invoke(&event).await;

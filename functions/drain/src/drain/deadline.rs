@@ -63,6 +63,11 @@ impl Window {
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
+    /// Whether a pod that leaves until then would outlast its instance.
+    pub(crate) fn is_outlasted_by(&self, until: Instant) -> bool {
+        self.instance_goes.is_some_and(|goes| goes < until)
+    }
+
     /// From when on a pod that something holds is deleted all the same: its last safe moment, but
     /// not before half of the window, so that a long grace does not make a budget void.
     pub(crate) fn forced_from(&self, asked: Duration) -> Option<Instant> {

@@ -39,6 +39,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 use crate::kubernetes::{ApiError, until};
+use crate::node::Claim;
 use budgets::Budgets;
 use deadline::Window;
 use kubelet::Kubelet;
@@ -52,6 +53,11 @@ use watch::{Change, Listed, Selection, Watch};
 /// that the API server does not tell of each pod while it should evict the next. One that is slow
 /// to be answered does not keep it for longer than this.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
+
+/// Who joins lets the claim's holder begin: a pod is told to leave only if the holder has not told it
+/// by then. Time enough for a full node at a busy API server; three seconds of two minutes, should the
+/// holder be dead.
+const HEAD_START: Duration = Duration::from_secs(3);
 
 /// How a drain ended.
 #[derive(Debug)]
@@ -82,18 +88,20 @@ pub(crate) enum End {
 /// the claim; it fails only if they cannot be.
 pub(crate) async fn drain(
     client: &Client,
-    node: &str,
+    claim: &Claim,
     listed: Option<Listed<Pod>>,
     window: Window,
     clock: Clock,
     stop: impl Future<Output = ()>,
 ) -> Result<Report, ApiError> {
+    let node = &claim.node;
     let pods = pods_of(client, node);
     let (listed, known) = match listed {
         Some(listed) => (listed, Known::BesideTheClaim),
         None => (list(&pods, node, window).await?, Known::AfterTheClaim),
     };
-    let mut progress = Progress::new(&listed.items, known, window, clock, Instant::now());
+    let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
+    let mut progress = Progress::new(&listed.items, known, window, clock, Instant::now() + head_start);
     // It goes on from the list's version, so that nothing is missed until it begins.
     let mut watch = None;
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;

@@ -298,8 +298,10 @@ impl Progress {
             }
             Place::Stopped => pod.gone(now),
             Place::Leaving { by } => {
+                let by = self.clock.instant(by);
                 if pod.waits() {
-                    pod.state = State::Leaving(self.clock.instant(by));
+                    // Told again, it gets what is left: a drain with more time, or a person, gave it more.
+                    pod.state = if self.window.is_outlasted_by(by) { State::Due(now) } else { State::Leaving(by) };
                 }
                 None
             }

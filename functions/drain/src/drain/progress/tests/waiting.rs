@@ -131,3 +131,25 @@ fn a_pod_that_took_the_name_of_one_that_left_is_another_pod() {
     progress.changed(Change::OnlyThese(vec![]), now);
     assert_eq!(progress.end(), Some(End::Empty));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_given_longer_than_its_instance_has_is_told_again_once() {
+    const TEN_MINUTES: Duration = Duration::from_secs(600);
+    let now = Instant::now();
+    let mut longer = leaving("given-longer", TEN_MINUTES, 600);
+    longer.spec.as_mut().unwrap().termination_grace_period_seconds = Some(600);
+    let mut progress = drain(&[longer.clone(), leaving("in-time", GRACE, 30)], hard(now, 120), now);
+    let requests = progress.requests(now);
+    assert_eq!(names(&requests), ["given-longer"]);
+    assert_eq!((requests[0].way, requests[0].grace), (Way::Evict, Grace::Clamped(Duration::from_secs(118))));
+    progress.answered(&uid("given-longer"), Answer::Leaving, now);
+    progress.changed(Change::Seen(Box::new(longer)), now);
+    assert!(progress.requests(now).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_hook_holds_the_instance_no_pod_has_been_given_too_long() {
+    let now = Instant::now();
+    let mut progress = drain(&[leaving("web-0", Duration::from_secs(6000), 6000)], held(now), now);
+    assert!(progress.requests(now).is_empty());
+}
