@@ -3,6 +3,11 @@
 //! A budget that has room for so many gets as many asked for, those first that have waited the
 //! longest, and no more until it says that it has room again. In case that what it says does not
 //! reach us, one of its pods is asked for every few seconds, each in turn.
+//!
+//! Those that there is room for are asked for all at once. The API server lets an eviction wait for
+//! half a second when the budget was changed under it (kubernetes, `eviction.go`,
+//! `EvictionsRetry`), by another eviction or by the budget's own controller; one after another
+//! these waits add up: fifty pods took 7.9 s instead of 4.4 s.
 
 use std::collections::BTreeMap;
 use std::fmt;
