@@ -253,13 +253,15 @@ impl Progress {
     /// Takes what the watch of the node's pods saw.
     pub(crate) fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
-            Change::Seen(pod) => self.see(&pod, now),
+            Change::Seen(pod) => {
+                if let Some(uid) = pod.metadata.uid.clone().filter(|_| pod.metadata.deletion_timestamp.is_some()) {
+                    self.saw_leaving(&PodUid(uid));
+                }
+                self.see(&pod, now);
+            }
             Change::Gone(pod) => {
                 if let Some(uid) = pod.metadata.uid.map(PodUid) {
-                    // It was told after the claim, and the watch leaves nothing out.
-                    if self.pods.get(&uid).is_some_and(|pod| pod.told.is_some()) {
-                        self.known = Known::AfterTheClaim;
-                    }
+                    self.saw_leaving(&uid);
                     self.gone(&uid, now);
                 }
             }
@@ -275,6 +277,14 @@ impl Progress {
                 }
             }
             Change::Interrupted(_) => {}
+        }
+    }
+
+    /// Notes that the watch saw a pod leave. If we told it to, that was after the claim, and the watch leaves
+    /// nothing out.
+    fn saw_leaving(&mut self, uid: &PodUid) {
+        if self.pods.get(uid).is_some_and(|pod| pod.told.is_some()) {
+            self.known = Known::AfterTheClaim;
         }
     }
 

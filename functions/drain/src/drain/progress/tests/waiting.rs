@@ -42,6 +42,17 @@ fn a_pod_that_only_its_finalizers_kept_before_is_not_waited_for_either() {
 }
 
 #[test]
+fn a_node_whose_pods_were_seen_to_stop_is_not_listed_again() {
+    let now = Instant::now();
+    let mut progress = Progress::new(&[pod("web-0", None)], Known::BesideTheClaim, held(now), clock(), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
+    assert_eq!(progress.end(), Some(End::Empty));
+    assert!(!progress.is_to_be_listed());
+}
+
+#[test]
 fn the_node_is_looked_at_when_a_pod_is_overdue_and_then_every_ten_seconds() {
     let now = Instant::now();
     let mut progress = told(&["web-0"], held(now), now);
