@@ -60,7 +60,7 @@ fn node_name(number: usize) -> String {
     format!("ip-192-168-{}-{}.ec2.internal", number / 256, number % 256)
 }
 
-/// Some 20 KB, most of it images, as a kubelet's node has them.
+/// Some 17 KB, most of it images, as a kubelet's node has them.
 fn node(number: usize) -> Value {
     let name = node_name(number);
     let image = |image: usize| {

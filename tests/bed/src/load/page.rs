@@ -22,7 +22,7 @@ pub(super) fn page(results: &Results, machine: &Machine, binary: &Path) -> Strin
         * {date}\n\
         * {machine}; {quiet}\n\
         * measured: {build}\n\
-        * the cluster: {nodes} nodes, each some 20 KB as a kubelet's is, and {pods} pods; it held, and stood after {poured:.0} s\n\
+        * the cluster: {nodes} nodes, each some 17 KB as a kubelet's is, and {pods} pods; it held, and stood after {poured:.0} s\n\
         * what it needed at most: {needed}\n\
         \n\
         The same drain three times, by a function that is cold: a spot notice for a node of {PODS} pods that exit at\n\
