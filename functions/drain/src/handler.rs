@@ -32,6 +32,8 @@ use crate::settings::{HeldPods, LifecycleResult, Settings};
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
 const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
+/// The same when a hook waits: its answer must still find it waiting.
+const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
 
 /// Everything a notice needs, made once when the function starts.
 #[derive(Debug)]
@@ -257,10 +259,14 @@ impl Attempt<'_> {
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
     fn window(&self, settings: &Settings) -> Window {
         let clock = self.invocation.clock;
+        let least = match self.interruption.deadline {
+            Deadline::Hard(_) => LEAST_WINDOW,
+            Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
+        };
         // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
         let slow_by = self.interruption.time.duration_since(clock.started()).max(SignedDuration::ZERO);
         let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
-        let limit = clock.instant(limit.max(clock.now() + LEAST_WINDOW));
+        let limit = clock.instant(limit.max(clock.now() + least));
         let instance_goes = match (self.interruption.deadline, settings.held_pods) {
             (Deadline::Hard(_), _) | (Deadline::HeldByHook, HeldPods::Delete) => Some(limit),
             (Deadline::HeldByHook, HeldPods::Keep) => None,

@@ -36,13 +36,9 @@ impl Limits {
         let after = |wait| interruption.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (interruption.deadline, waits) {
             (Deadline::Hard(at), _) => Self { drain: at, retry: at },
-            (Deadline::HeldByHook, Some(waits)) => {
-                let longest = waits.longest_for_an_answer();
+            (Deadline::HeldByHook, waits) => {
+                let longest = waits.map_or(settings.hook_max_wait, Waits::longest_for_an_answer);
                 Self { drain: after(settings.hook_max_wait.min(longest)), retry: after(longest) }
-            }
-            (Deadline::HeldByHook, None) => {
-                let at = after(settings.hook_max_wait);
-                Self { drain: at, retry: at }
             }
         }
     }

@@ -11,8 +11,8 @@ use spillway_e2e::Stage;
 async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was_seen_to_make() {
     let stage = Stage::set_in_group("calls", Hook::terminate("drain")).await;
     // Longer than the first invocation, so that it is handed on.
-    let stage = stage.with_invocations_of(Duration::from_secs(9)).await;
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(6))).await;
+    let stage = stage.with_invocations_of(Duration::from_secs(15)).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(12))).await;
 
     let first = stage.lambda.invoke(stage.terminate().await).await;
     let second = stage.lambda.invoke(stage.continuation().await).await;

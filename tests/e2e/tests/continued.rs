@@ -3,24 +3,46 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
+use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::{Fault, Hook};
 use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::nodes;
 use spillway_bed::pods::PodShape;
 use spillway_bed::proxy::Mode;
-use spillway_e2e::{Stage, fates, receipt};
+use spillway_e2e::{Stage, receipt};
 
 /// Five seconds of it are kept back for the hook and for handing on.
-const INVOCATION: Duration = Duration::from_secs(9);
+const INVOCATION: Duration = Duration::from_secs(15);
 
-/// A stage whose function is ended by Lambda after nine seconds.
+/// A stage whose function is ended by Lambda after 15 seconds, and not minutes.
 async fn stage(name: &str, hook: Hook) -> Stage {
     Stage::set_in_group(name, hook).await.with_invocations_of(INVOCATION).await
 }
 
-async fn deploy_pod_that_takes(stage: &Stage, seconds: u64) {
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(seconds))).await;
+/// A pod that is still shutting down at the end of every invocation, unless the test ends it.
+async fn deploy_slow_pod(stage: &Stage) {
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_mins(10)).grace(600)).await;
+}
+
+async fn end_slow_pod(stage: &Stage) {
+    let slow = ListParams::default().labels("app=slow").fields(&format!("spec.nodeName={}", stage.node.name));
+    let pods: Api<Pod> = Api::namespaced(stage.world.admin(), &stage.name);
+    pods.delete_collection(&DeleteParams::default().grace_period(0), &slow).await.expect("it ends");
+}
+
+/// Waits until the claim has passed from one invocation to the next, and so many have looked for it.
+async fn until_taken_over(audit: &mut AuditLog, looked: usize) {
+    let claims = audit.wait_until("the claim to be taken over", Duration::from_secs(60), |requests| {
+        let of_nodes = |verb: &str| {
+            requests.iter().filter(|r| r.verb == verb && r.resource == "nodes" && r.code == Some(200)).count()
+        };
+        of_nodes("patch") == 2 && of_nodes("get") >= looked
+    });
+    claims.await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Invokes the function with what it has put on the bus, until it puts no more.
@@ -61,7 +83,7 @@ async fn mend_calls(stage: &Stage) {
 async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_history() {
     let stage = stage("outlasts", Hook::terminate("drain")).await;
     stage.deploy("quick", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    deploy_pod_that_takes(&stage, 10).await;
+    deploy_slow_pod(&stage).await;
 
     let first = stage.lambda.invoke(stage.terminate().await).await;
 
@@ -71,28 +93,33 @@ async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_
     let reason = format!("handed on to a later invocation: 1 of 3 pods were still on node {node} when the time was up");
     assert_eq!(answer["reason"], reason);
 
-    let outcomes = until_the_end(&stage, first).await;
+    let second = stage.lambda.invoke(stage.continuation().await).await;
+    assert_eq!(ending(&second), "continued", "{second:#?}");
+    end_slow_pod(&stage).await;
+    let third = stage.lambda.invoke(stage.continuation().await).await;
 
-    let last = receipt(&outcomes[outcomes.len() - 1]);
-    assert_eq!(last["ending"], "drained", "{outcomes:#?}");
-    assert_eq!(last["reason"], format!("all 3 pods that had to leave node {node} have gone"));
-    assert_eq!(fates(&last)["clean"], 1, "what had gone before is not told twice");
-    let ids = |value: &Value| value["request_id"].as_str().unwrap_or_default().to_owned();
-    let earlier: Vec<String> = last["earlier"].as_array().expect("it has a history").iter().map(ids).collect();
-    let before: Vec<String> = outcomes[..outcomes.len() - 1].iter().map(|outcome| outcome.request_id.clone()).collect();
-    assert_eq!(earlier, before);
-    assert_eq!(last["earlier"][0]["pods"], json!({"clean": 2, "left": 1}));
+    let last = receipt(&third);
+    assert_eq!(last["ending"], "drained", "{third:#?}");
+    assert_eq!(last["reason"], format!("all 2 pods that had to leave node {node} have gone"));
+    let earlier: Vec<&Value> = last["earlier"].as_array().expect("it has a history").iter().collect();
+    assert_eq!([&earlier[0]["request_id"], &earlier[1]["request_id"]], [&first.request_id, &second.request_id]);
+    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "left": 1}));
+    assert_eq!(earlier[1]["pods"], json!({"left": 1}));
     assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 
 #[tokio::test]
 async fn a_continuation_that_is_delivered_twice_is_gone_on_with_once_and_joined_once() {
     let mut stage = stage("delivered-twice", Hook::terminate("drain")).await;
-    deploy_pod_that_takes(&stage, 6).await;
+    deploy_slow_pod(&stage).await;
     stage.lambda.invoke(stage.terminate().await).await;
     let continuation = stage.continuation().await;
+    let lambda = stage.lambda.clone();
 
-    let (one, other) = tokio::join!(stage.lambda.invoke(&continuation), stage.lambda.invoke(&continuation));
+    let (one, other, ()) = tokio::join!(lambda.invoke(&continuation), lambda.invoke(&continuation), async {
+        until_taken_over(&mut stage.audit, 2).await;
+        end_slow_pod(&stage).await;
+    });
 
     let mut endings = [ending(&one), ending(&other)];
     endings.sort();
@@ -105,21 +132,18 @@ async fn a_continuation_that_is_delivered_twice_is_gone_on_with_once_and_joined_
 #[tokio::test]
 async fn a_continuation_that_is_killed_is_gone_on_with_by_lambdas_retry() {
     let mut stage = stage("killed-later", Hook::terminate("drain")).await;
-    deploy_pod_that_takes(&stage, 8).await;
+    deploy_slow_pod(&stage).await;
     stage.lambda.invoke(stage.terminate().await).await;
     let (lambda, continuation) = (stage.lambda.clone(), stage.continuation().await);
     let delivery = tokio::spawn(async move { lambda.invoke_async(continuation).await });
-    let taken_over = stage.audit.wait_until("the claim to be taken over", Duration::from_secs(30), |requests| {
-        requests.iter().filter(|r| r.verb == "patch" && r.resource == "nodes" && r.code == Some(200)).count() == 2
-    });
-    taken_over.await.expect("it is");
+    until_taken_over(&mut stage.audit, 1).await;
     stage.lambda.kill();
+    end_slow_pod(&stage).await;
 
     let delivery = delivery.await.expect("no panic").expect("the queue works");
 
     assert_eq!(delivery.failed.len(), 1);
-    let outcomes = until_the_end(&stage, delivery.last).await;
-    assert_eq!(ending(&outcomes[outcomes.len() - 1]), "drained", "{outcomes:#?}");
+    assert_eq!(ending(&delivery.last), "drained", "{delivery:#?}");
     assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 
@@ -144,13 +168,22 @@ async fn a_hook_that_could_not_be_completed_in_a_whole_invocation_is_completed_i
 }
 
 #[tokio::test]
-async fn an_api_server_that_is_away_for_a_whole_invocation_is_asked_again_in_the_next() {
-    let stage = stage("away", Hook::terminate("drain")).await;
+async fn an_api_server_that_refuses_for_a_whole_invocation_is_asked_again_in_the_next() {
+    is_asked_again_after("refuses", Mode::Refuse).await;
+}
+
+#[tokio::test]
+async fn an_api_server_that_says_nothing_for_a_whole_invocation_is_asked_again_in_the_next() {
+    is_asked_again_after("says-nothing", Mode::BlackHole).await;
+}
+
+async fn is_asked_again_after(name: &str, fault: Mode) {
+    let stage = stage(name, Hook::terminate("drain")).await;
     let proxy = stage.through_proxy().await;
-    proxy.set_mode(Mode::Refuse).await.expect("it refuses");
+    proxy.set_mode(fault).await.expect("the fault begins");
 
     let first = stage.lambda.invoke(stage.terminate().await).await;
-    proxy.set_mode(Mode::Pass).await.expect("it is back");
+    proxy.set_mode(Mode::Pass).await.expect("the fault is over");
     let second = stage.lambda.invoke(stage.continuation().await).await;
 
     assert_eq!((ending(&first), ending(&second)), ("continued".to_owned(), "drained".to_owned()), "{first:#?}");
@@ -161,7 +194,7 @@ async fn an_api_server_that_is_away_for_a_whole_invocation_is_asked_again_in_the
 #[tokio::test]
 async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in_error() {
     let stage = stage("gone-later", Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(4))).await;
-    deploy_pod_that_takes(&stage, 60).await;
+    deploy_slow_pod(&stage).await;
     stage.lambda.invoke(stage.terminate().await).await;
     let continuation = stage.continuation().await;
     // EventBridge takes so long to deliver it that the hook runs out and the instance goes.
@@ -175,11 +208,13 @@ async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in
 
 #[tokio::test]
 async fn when_the_hooks_longest_wait_is_over_it_gets_the_result_of_the_setting() {
-    let hook = Hook::terminate("drain").global_timeout(Duration::from_secs(18));
+    // Five seconds before that the drain is over: in the midst of the second invocation.
+    let hook = Hook::terminate("drain").global_timeout(Duration::from_secs(40));
     let stage = Stage::set_in_group("time-up", hook).await;
     let env = [("SPILLWAY_UNDRAINED_RESULT".to_owned(), "ABANDON".to_owned())].into();
-    let stage = stage.with_function(LambdaOptions { timeout: INVOCATION, env, ..LambdaOptions::default() }).await;
-    deploy_pod_that_takes(&stage, 60).await;
+    let stage =
+        stage.with_function(LambdaOptions { timeout: Duration::from_secs(25), env, ..LambdaOptions::default() }).await;
+    deploy_slow_pod(&stage).await;
 
     let first = stage.lambda.invoke(stage.terminate().await).await;
     let outcomes = until_the_end(&stage, first).await;
@@ -196,7 +231,7 @@ async fn when_the_hooks_longest_wait_is_over_it_gets_the_result_of_the_setting()
 #[tokio::test]
 async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept() {
     let stage = stage("denied-bus", Hook::terminate("drain")).await;
-    deploy_pod_that_takes(&stage, 60).await;
+    deploy_slow_pod(&stage).await;
     break_calls(&stage, "events", "PutEvents", 400, "AccessDeniedException", "not authorized").await;
     let event = stage.terminate().await;
 
@@ -211,7 +246,7 @@ async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept
 #[tokio::test]
 async fn handing_on_is_tried_again_when_eventbridge_fails() {
     let stage = stage("flaky-bus", Hook::terminate("drain")).await;
-    deploy_pod_that_takes(&stage, 60).await;
+    deploy_slow_pod(&stage).await;
     let fault = Fault {
         times: 4,
         status: Some(500),
