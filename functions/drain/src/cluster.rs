@@ -1,5 +1,7 @@
 //! From a cluster's name to a Kubernetes client: EKS' answer, our credentials, one connection.
 
+use std::sync::Arc;
+
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
 use tokio::time::Instant;
@@ -10,7 +12,7 @@ use crate::failure::Failure;
 /// The way into every cluster.
 #[derive(Debug)]
 pub(crate) struct Access {
-    pub(crate) clusters: Clusters,
+    pub(crate) clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
 }
@@ -23,7 +25,8 @@ impl Access {
         let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
         let cluster = aws::until("eks:DescribeCluster", end, || self.describe(name)).await??;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;
-        spillway_eks::connect(&cluster, &self.region, credentials).map_err(|error| unusable(chain(&error)))
+        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials)
+            .map_err(|error| unusable(chain(&error)))
     }
 
     /// The outer error is EKS' refusal, the inner one an answer that is no use.
@@ -35,11 +38,5 @@ impl Access {
                 Ok(Err(Failure::Cluster { cluster: name.clone(), why: chain(&error) }))
             }
         }
-    }
-
-    /// Forgets what EKS said: a connection failed, and the cluster may have a new certificate
-    /// authority or endpoint.
-    pub(crate) fn forget(&self, name: &ClusterName) {
-        self.clusters.forget(name);
     }
 }

@@ -158,8 +158,7 @@ impl Spillway {
         ending::drained(report.end, &claim, receipt)
     }
 
-    /// Connects and claims. A connection that fails makes us ask EKS anew: the cluster may have
-    /// a new certificate authority. Tried until the window ends.
+    /// Connects and claims. Tried until the window ends.
     async fn claim(
         &self,
         cluster: &ClusterName,
@@ -187,15 +186,8 @@ impl Spillway {
             Ok(connection) => connection,
             Err(failure) => return Ok(Err(failure)),
         };
-        match beside::claim_and_list(&connection, instance, claimant).await {
-            Ok(claimed) => Ok(Ok(claimed.map(|claimed| (connection.client, claimed)))),
-            Err(error) => {
-                if matches!(error, ApiError::NoConnection(_)) {
-                    self.access.forget(cluster);
-                }
-                Err(error)
-            }
-        }
+        let claimed = beside::claim_and_list(&connection, instance, claimant).await?;
+        Ok(Ok(claimed.map(|claimed| (connection.client, claimed))))
     }
 
     /// The cluster has no such node: it never joined, or has left. Nobody needs the instance,

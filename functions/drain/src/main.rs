@@ -35,6 +35,8 @@ mod node;
 mod receipt;
 mod settings;
 
+use std::sync::Arc;
+
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_smithy_http_client::tls;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -57,7 +59,7 @@ async fn main() -> Result<(), Error> {
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
         eventbridge: aws_sdk_eventbridge::Client::new(&aws),
         access: Access {
-            clusters: spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws)),
+            clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
             credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
             region: aws.region().ok_or("AWS_REGION is not set")?.to_string(),
         },

@@ -12,17 +12,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::middleware::BaseUriLayer;
+use kube::client::Body;
+use kube::client::middleware::{BaseUri, BaseUriLayer};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use tower::Layer as _;
 
 use crate::bearer::{Bearer, Signer};
-use crate::cluster::Cluster;
-use crate::first_request::{FirstRequest, Watched};
+use crate::cluster::{Cluster, Clusters};
+use crate::first_request::{self, Connected, FirstRequest, Watched};
+use crate::renewing::Renewing;
 
 /// A handshake takes two round trips; five seconds are plenty across the world and still
 /// leave most of a two-minute notice.
@@ -70,8 +73,25 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A client for `cluster` that signs its tokens with `credentials`. No request is made yet.
-pub fn connect(cluster: &Cluster, region: &str, credentials: Credentials) -> Result<Connection, ConnectError> {
+/// One connection to one endpoint, with a token on every request.
+pub(crate) type Transport = BaseUri<Bearer<Watched<legacy::Client<HttpsConnector<HttpConnector>, Body>>>>;
+
+/// A client for `cluster` that signs its tokens with `credentials`, and asks `clusters` anew when
+/// no connection comes about. No request is made yet.
+pub fn connect(
+    cluster: &Cluster,
+    clusters: Arc<Clusters>,
+    region: &str,
+    credentials: Credentials,
+) -> Result<Connection, ConnectError> {
+    let signer = Arc::new(Signer::new(cluster.name.clone(), region.to_owned(), credentials));
+    let (connected, first_request) = first_request::channel();
+    let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer), connected.clone());
+    let service = Renewing::new(cluster, clusters, transport)?;
+    Ok(Connection { client: kube::Client::new(service, "default"), first_request })
+}
+
+fn transport(cluster: &Cluster, signer: Arc<Signer>, connected: Connected) -> Result<Transport, ConnectError> {
     let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
         cluster: cluster.name.to_string(),
         endpoint: cluster.endpoint.clone(),
@@ -86,7 +106,7 @@ pub fn connect(cluster: &Cluster, region: &str, credentials: Credentials) -> Res
         .https_only()
         .enable_http2()
         .wrap_connector(http);
-    let connection = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+    let connection = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         // One connection: without this, requests that start together open one each, because
         // none of them knows yet that the server speaks HTTP/2.
@@ -94,10 +114,8 @@ pub fn connect(cluster: &Cluster, region: &str, credentials: Credentials) -> Res
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .build(https);
-    let (connection, first_request) = Watched::new(connection);
-    let signer = Signer::new(cluster.name.clone(), region.to_owned(), credentials);
-    let service = BaseUriLayer::new(endpoint).layer(Bearer::new(connection, Arc::new(signer)));
-    Ok(Connection { client: kube::Client::new(service, "default"), first_request })
+    let connection = Watched::new(connection, connected);
+    Ok(BaseUriLayer::new(endpoint).layer(Bearer::new(connection, signer)))
 }
 
 fn tls(cluster: &Cluster) -> Result<rustls::ClientConfig, ConnectError> {
@@ -122,21 +140,19 @@ fn tls(cluster: &Cluster) -> Result<rustls::ClientConfig, ConnectError> {
 /// then be out of date.
 #[must_use]
 pub fn is_connection_failure(error: &kube::Error) -> bool {
-    transport_error(error).is_some_and(hyper_util::client::legacy::Error::is_connect)
+    matches!(error, kube::Error::Service(source) if is_connect(source.as_ref()))
 }
 
-fn transport_error(error: &kube::Error) -> Option<&hyper_util::client::legacy::Error> {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = match error {
-        kube::Error::Service(source) => Some(source.as_ref()),
-        _ => None,
-    };
+/// The same of an error below kube's.
+pub(crate) fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut source = Some(error);
     while let Some(error) = source {
-        if let Some(transport) = error.downcast_ref() {
-            return Some(transport);
+        if let Some(transport) = error.downcast_ref::<legacy::Error>() {
+            return transport.is_connect();
         }
         source = error.source();
     }
-    None
+    false
 }
 
 #[cfg(test)]
@@ -148,7 +164,9 @@ mod tests {
 
     fn attempt(endpoint: &str, ca: &[u8]) -> Result<Connection, ConnectError> {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
-        connect(&cluster, "us-east-1", Credentials::new("a", "b", None, None, "test"))
+        let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
+        let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config)));
+        connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! function is warm.
 //!
 //! They change: EKS rotates certificate authorities, and an endpoint moves when a cluster is
-//! made anew under its old name. So the caller forgets a cluster it could not connect to.
+//! made anew under its old name. So a cluster that could not be connected to is forgotten.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -83,7 +83,7 @@ impl Clusters {
     }
 
     /// Forgets a cluster that could not be connected to, so that the next [`get`](Self::get) asks EKS.
-    pub fn forget(&self, name: &ClusterName) {
+    pub(crate) fn forget(&self, name: &ClusterName) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 

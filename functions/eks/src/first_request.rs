@@ -22,17 +22,24 @@ impl FirstRequest {
     }
 }
 
+/// Where it is told that there is a connection.
+pub(crate) type Connected = Arc<watch::Sender<bool>>;
+
+pub(crate) fn channel() -> (Connected, FirstRequest) {
+    let (connected, first_request) = watch::channel(false);
+    (Arc::new(connected), FirstRequest(first_request))
+}
+
 /// The tower service around the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Watched<S> {
     inner: S,
-    connected: Arc<watch::Sender<bool>>,
+    connected: Connected,
 }
 
 impl<S> Watched<S> {
-    pub(crate) fn new(inner: S) -> (Self, FirstRequest) {
-        let (connected, first_request) = watch::channel(false);
-        (Self { inner, connected: Arc::new(connected) }, FirstRequest(first_request))
+    pub(crate) fn new(inner: S, connected: Connected) -> Self {
+        Self { inner, connected }
     }
 }
 

@@ -8,11 +8,13 @@
 //! * `bearer`: puts a fresh token on every request
 //! * `client`: the connection, and which errors mean that it was never made
 //! * `first_request`: when the first request has its connection
+//! * `renewing`: asks EKS anew when no connection comes about
 
 mod bearer;
 mod client;
 mod cluster;
 mod first_request;
+mod renewing;
 pub mod token;
 
 pub use client::{ConnectError, Connection, connect, is_connection_failure};

@@ -259,27 +259,21 @@ async fn a_name_that_does_not_resolve_is_asked_of_eks_again() {
 }
 
 #[tokio::test]
-async fn an_authority_that_changes_in_mid_drain_is_met_by_the_retry() {
+async fn an_authority_that_changes_in_mid_drain_is_asked_of_eks() {
     let stage = Stage::set("rotated-in-mid-drain").await;
     stage.deploy("web", 2, PodShape::default()).await;
     let gateway = stage.through_gateway().await;
-    let held = Held::default();
-    let fault = Fault::Hold(Side::Before, held.clone());
-    gateway.rules().add(Rule::new("create pods/eviction", Which::Nth(1), fault));
-    // Late, so that the window is short.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
-    let rotation = async {
-        held.reached().await;
+
+    let outcome = broken_at(&stage, &gateway, "create pods/eviction", async || {
         gateway.rotate_authority().expect("a new authority");
         gateway.show(stage.world, stage.lambda.access_key_id()).await.expect("EKS shows it");
         gateway.network().reset();
-    };
+    })
+    .await;
 
-    let (delivery, ()) = tokio::join!(stage.lambda.invoke_async(&event), rotation);
-
-    let delivery = delivery.expect("the queue works");
-    assert_eq!(delivery.last.result.as_ref().expect("it drains")["ending"], "drained", "{delivery:#?}");
-    assert!(pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list").is_empty());
+    assert_drained(&outcome, 2);
+    let asked = stage.aws_calls().await.into_iter().filter(|call| call == "eks:DescribeCluster").count();
+    assert_eq!(asked, 2);
 }
 
 #[tokio::test]

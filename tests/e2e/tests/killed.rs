@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::WatchParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::{Delivery, Lambda, LambdaOptions};
-use spillway_bed::pods::{self, PodShape};
+use spillway_bed::pods::PodShape;
+use spillway_bed::watch::{Objects, until};
 use spillway_e2e::{Stage, receipt, spot_notice};
 
 const PODS: u32 = 2;
+/// An object goes a moment after its pod has stopped.
+const WAIT: Duration = Duration::from_secs(5);
 /// Drains at a time: each is a node, two gateways and up to two processes.
 const AT_ONCE: usize = 4;
 
@@ -81,8 +85,14 @@ impl Watched {
         Api::<Node>::all(self.stage.world.admin()).get(&self.stage.node.name).await.expect("the node is there")
     }
 
-    async fn pods_left(&self) -> usize {
-        pods::on_node(&self.stage.world.admin(), &self.stage.node.name).await.expect("a list").len()
+    /// Waits until no pod is on the node: one that has stopped is gone for the drain, and its object goes after.
+    async fn until_empty(&self, last: &str) {
+        let of_node = WatchParams::default().fields(&format!("spec.nodeName={}", self.stage.node.name));
+        let pods = Api::<Pod>::all(self.stage.world.admin());
+        let empty = until(&pods, &of_node, "an empty node", WAIT, |pods: &Objects<Pod>| {
+            if pods.is_empty() { Ok(()) } else { Err(format!("{:?} are there", pods.keys())) }
+        });
+        empty.await.unwrap_or_else(|error| panic!("after {last}: {error}"));
     }
 
     /// How the hook ended, and by whom.
@@ -124,7 +134,7 @@ async fn the_retry_finishes(name: &str, notice: Notice) {
             } else {
                 assert_eq!(answer["ending"], "drained", "after {last}: {delivery:#?}");
             }
-            assert_eq!(watched.pods_left().await, 0, "after {last}");
+            watched.until_empty(&last).await;
             match notice {
                 Notice::Spot => assert!(is_cordoned(&watched.node().await), "after {last}"),
                 Notice::Terminate => {
@@ -166,7 +176,7 @@ async fn a_drain_that_is_killed_after_any_of_its_requests_is_finished_by_another
                 ["drained", "joined"].contains(&answer["ending"].as_str().unwrap_or_default()),
                 "{last}: {answer:#}"
             );
-            assert_eq!(watched.pods_left().await, 0, "after {last}");
+            watched.until_empty(&last).await;
             assert_eq!(watched.hook().await, (Some("CONTINUE".to_owned()), Some("call".to_owned())), "after {last}");
         })
         .await;
