@@ -108,12 +108,14 @@ async fn a_watch_that_has_lost_its_place_begins_with_a_list() {
 
 #[tokio::test]
 async fn a_watch_that_never_comes_about_is_made_up_for_by_lists() {
-    let stage = Stage::set("no-watch").await;
-    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    let gateway = stage.through_gateway().await;
-    gateway.rules().add(Rule::new("watch pods", Which::All, Fault::Answer(Answer::kubernetes(503))));
+    for (name, fault) in [("no-watch", Fault::Answer(Answer::kubernetes(503))), ("silent-watch", Fault::Silence)] {
+        let stage = Stage::set(name).await;
+        stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
+        let gateway = stage.through_gateway().await;
+        gateway.rules().add(Rule::new("watch pods", Which::All, fault));
 
-    assert_drained(&invoke(&stage).await, 2);
+        assert_drained(&invoke(&stage).await, 2);
+    }
 }
 
 #[tokio::test]
