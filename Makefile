@@ -66,7 +66,9 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap scripts/timed "Rust tests" cargo test --workspace
+	@# End to end, most of a test's time is waiting: more of them at once than there are cores.
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap RUST_TEST_THREADS=4 scripts/timed "Rust tests" \
+		cargo test --workspace
 
 lint: ## format, clippy, dependencies, scripts
 	@scripts/need
