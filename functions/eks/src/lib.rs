@@ -6,7 +6,8 @@
 //! * `cluster`: `DescribeCluster`, remembered while the function is warm
 //! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
 //! * `bearer`: puts a fresh token on every request
-//! * `client`: the connection, and which errors mean that it was never made
+//! * `client`: a client for one cluster
+//! * `transport`: the one connection, and which errors mean that it was never made
 //! * `first_request`: when the first request has its connection
 //! * `renewing`: asks EKS anew when no connection comes about
 
@@ -16,7 +17,9 @@ mod cluster;
 mod first_request;
 mod renewing;
 pub mod token;
+mod transport;
 
-pub use client::{ConnectError, Connection, connect, is_connection_failure};
+pub use client::{Connection, connect, is_connection_failure};
 pub use cluster::{Cluster, ClusterName, Clusters, DescribeError};
 pub use first_request::FirstRequest;
+pub use transport::ConnectError;

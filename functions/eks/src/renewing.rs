@@ -12,8 +12,8 @@ use kube::client::Body;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 
-use crate::client::{ConnectError, Transport, is_connect};
 use crate::cluster::{Cluster, ClusterName, Clusters, DescribeError};
+use crate::transport::{ConnectError, Transport, is_connect};
 
 /// An API server that is down is connected to many times a second, and EKS has limits of its own.
 const PAUSE: Duration = Duration::from_secs(2);

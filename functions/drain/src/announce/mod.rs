@@ -32,9 +32,10 @@ mod tests {
     use super::*;
     use crate::drain::deadline::Grace;
     use crate::drain::evict::{Answer, Way};
+    use crate::drain::hold::Hold;
     use crate::drain::plan::{PodName, PodUid, Stays, Tier};
     use crate::drain::rooms::BudgetName;
-    use crate::drain::tracked::{Hold, State, Tracked};
+    use crate::drain::tracked::{State, Tracked};
     use crate::drain::{End, Report};
     use crate::failure::Failure;
     use crate::interruption::{Deadline, Hook, InstanceId, Interruption, Kind};

@@ -3,6 +3,7 @@
 //! * `plan`: which pods leave, which stay, and why (pure)
 //! * `wishes`: which pods wish not to be disturbed (pure)
 //! * `deadline`: how long there is, and what that means for a pod's grace (pure)
+//! * `hold`: what holds a pod (pure)
 //! * `tracked`: one pod: what it was told, what was answered, what comes next (pure)
 //! * `rooms`: which pods that a budget holds are asked for again, and when (pure)
 //! * `progress`: all of them: what is to be asked next, and what became of each (pure)
@@ -19,6 +20,7 @@ pub(crate) mod beside;
 mod budgets;
 pub(crate) mod deadline;
 pub(crate) mod evict;
+pub(crate) mod hold;
 mod kubelet;
 mod news;
 pub(crate) mod plan;

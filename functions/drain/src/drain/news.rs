@@ -1,7 +1,7 @@
 //! The changes of state that a person would want to see in the log, and their words.
 
+use super::hold::Hold;
 use super::plan::PodName;
-use super::tracked::Hold;
 
 /// A change of state.
 #[derive(Debug, Clone, PartialEq, Eq)]

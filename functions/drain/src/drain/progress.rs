@@ -11,11 +11,12 @@ use tokio::time::Instant;
 use super::End;
 use super::deadline::{Grace, Window};
 use super::evict::{Answer, Way};
+use super::hold::Hold;
 use super::kubelet::Kubelet;
 use super::news::News;
 use super::plan::{Place, Planned, PodName, PodUid, Tier, plan};
 use super::rooms::{BudgetName, Queue, Rooms};
-use super::tracked::{Hold, State, Tracked};
+use super::tracked::{State, Tracked};
 use super::watch::Change;
 use crate::clock::Clock;
 

@@ -1,17 +1,16 @@
 //! One pod in the drain: what it was told, what was answered, and what comes next. Pure.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::deadline::{Grace, Window};
 use super::evict::{Answer, Way};
+use super::hold::Hold;
 use super::news::News;
 use super::plan::{PodName, Stays, Tier};
 use super::rooms::BudgetName;
-use super::wishes::Wish;
 
 /// When an eviction that failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -57,30 +56,6 @@ pub(crate) enum State {
     Unconfirmed,
     /// It has gone.
     Gone,
-}
-
-/// What holds a pod although it is to leave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// A PodDisruptionBudget without room.
-    Budget(BudgetName),
-    /// More budgets than the eviction API can handle.
-    SeveralBudgets,
-    /// In a namespace that is being deleted nothing is evicted. It deletes its pods itself.
-    Namespace,
-    /// The pod wishes not to be disturbed.
-    Wish(Wish),
-}
-
-impl fmt::Display for Hold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Budget(budget) => write!(f, "PodDisruptionBudget {budget}"),
-            Self::SeveralBudgets => f.write_str("more than one PodDisruptionBudget"),
-            Self::Namespace => f.write_str("the deletion of its namespace"),
-            Self::Wish(wish) => wish.fmt(f),
-        }
-    }
 }
 
 impl Tracked {

@@ -1,0 +1,30 @@
+//! What holds a pod although it is to leave. Pure.
+
+use std::fmt;
+
+use super::rooms::BudgetName;
+use super::wishes::Wish;
+
+/// What holds a pod although it is to leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// A PodDisruptionBudget without room.
+    Budget(BudgetName),
+    /// More budgets than the eviction API can handle.
+    SeveralBudgets,
+    /// In a namespace that is being deleted nothing is evicted. It deletes its pods itself.
+    Namespace,
+    /// The pod wishes not to be disturbed.
+    Wish(Wish),
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(budget) => write!(f, "PodDisruptionBudget {budget}"),
+            Self::SeveralBudgets => f.write_str("more than one PodDisruptionBudget"),
+            Self::Namespace => f.write_str("the deletion of its namespace"),
+            Self::Wish(wish) => wish.fmt(f),
+        }
+    }
+}

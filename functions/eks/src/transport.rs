@@ -1,0 +1,118 @@
+//! The way to one endpoint of a cluster: one HTTP/2 connection carries every request.
+//!
+//! kube's stock client asks for HTTP/1.1, so that each request in flight opens a TLS
+//! connection of its own (110 of them for a full node), and it answers 429 by retrying up to
+//! fifteen times by itself, which would hide a `PodDisruptionBudget`. Both are left out here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::Body;
+use kube::client::middleware::{BaseUri, BaseUriLayer};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tower::Layer as _;
+
+use crate::bearer::{Bearer, Signer};
+use crate::cluster::Cluster;
+use crate::first_request::{Connected, Watched};
+
+/// A handshake takes two round trips; five seconds are plenty across the world and still
+/// leave most of a two-minute notice.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// HTTP/2 pings find a connection that has gone silent, which TCP would not for minutes.
+const PING_EVERY: Duration = Duration::from_secs(5);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The cluster's data cannot make a connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The endpoint is no URL.
+    #[error("cluster {cluster} has an endpoint that is no URL: {endpoint}")]
+    Endpoint {
+        /// The cluster's name.
+        cluster: String,
+        /// What EKS said.
+        endpoint: String,
+        /// Why it is none.
+        #[source]
+        source: http::uri::InvalidUri,
+    },
+    /// The certificate authority holds no certificate that we can read.
+    #[error("cluster {cluster} has a certificate authority that cannot be read: {why}")]
+    Authority {
+        /// The cluster's name.
+        cluster: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// One connection to one endpoint, with a token on every request.
+pub(crate) type Transport = BaseUri<Bearer<Watched<legacy::Client<HttpsConnector<HttpConnector>, Body>>>>;
+
+/// The way to the cluster as EKS describes it. No connection is made yet.
+pub(crate) fn transport(
+    cluster: &Cluster,
+    signer: Arc<Signer>,
+    connected: Connected,
+) -> Result<Transport, ConnectError> {
+    let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
+        cluster: cluster.name.to_string(),
+        endpoint: cluster.endpoint.clone(),
+        source,
+    })?;
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    let https = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls(cluster)?)
+        .https_only()
+        .enable_http2()
+        .wrap_connector(http);
+    let connection = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        // One connection: without this, requests that start together open one each, because
+        // none of them knows yet that the server speaks HTTP/2.
+        .http2_only(true)
+        .http2_keep_alive_interval(PING_EVERY)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .build(https);
+    let connection = Watched::new(connection, connected);
+    Ok(BaseUriLayer::new(endpoint).layer(Bearer::new(connection, signer)))
+}
+
+fn tls(cluster: &Cluster) -> Result<rustls::ClientConfig, ConnectError> {
+    let unreadable = |why: String| ConnectError::Authority { cluster: cluster.name.to_string(), why };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&cluster.ca) {
+        let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
+        roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(unreadable("it holds no certificate".to_owned()));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring supports TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+/// Whether no connection came about.
+pub(crate) fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut source = Some(error);
+    while let Some(error) = source {
+        if let Some(transport) = error.downcast_ref::<legacy::Error>() {
+            return transport.is_connect();
+        }
+        source = error.source();
+    }
+    false
+}
