@@ -230,6 +230,7 @@ async fn a_network_that_goes_silent_in_mid_drain_is_left_for_a_new_connection() 
 
     let outcome = broken_at(&stage, &gateway, "watch pods", async || {
         gateway.network().set_mode(Mode::BlackHole).await.expect("it is silent");
+        // The time is the fault: nothing is waited for.
         tokio::time::sleep(DOWN).await;
         gateway.network().set_mode(Mode::Pass).await.expect("it is back");
     })
