@@ -3,6 +3,7 @@
 use crate::decision::Reason;
 use crate::drain::End;
 use crate::failure::Failure;
+use crate::interruption::InstanceId;
 use crate::node::{Claim, How};
 use crate::receipt::{Ending, Fate, Receipt};
 
@@ -40,6 +41,16 @@ pub(crate) fn drained(end: End, claim: &Claim, receipt: &Receipt) -> Outcome {
         }
         (End::TimeUp, _) => Err(Failure::PodsLeft { node: node.clone(), left, all: left + moved }),
     }
+}
+
+/// The node is cordoned, and nothing else was asked for.
+pub(crate) fn cordoned(node: &str) -> Ended {
+    (Ending::Done, format!("node {node} is cordoned, and its pods stay: the settings ask for no more"))
+}
+
+/// Each instance of the notice gets an invocation of its own.
+pub(crate) fn one_for_each(instances: &[InstanceId]) -> Ended {
+    (Ending::Continued, format!("handed on to an invocation for each of its {} instances", instances.len()))
 }
 
 /// A later invocation goes on with what this one could not do.

@@ -45,6 +45,7 @@ impl Failure {
     /// A stable name, for alarms and for those who read the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
+            Self::Notice(NoticeError::Foreign { .. }) => "ForeignNotice",
             Self::Notice(_) => "UnreadableNotice",
             Self::Refused(_) => "AmbiguousInstance",
             Self::Aws(error) => match error.kind {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_ec2::types::Instance as Ec2Instance;
+use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use spillway_eks::ClusterName;
 
@@ -44,6 +44,26 @@ pub(crate) async fn describe(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Resu
     };
     let found = answer.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default()).next();
     Ok(found.map(|instance| from_ec2(id.clone(), instance)))
+}
+
+/// The instances of a capacity reservation that are not gone.
+pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
+    let filter = |name: &str, values: &[&str]| {
+        Filter::builder().name(name).set_values(Some(values.iter().map(|v| (*v).to_owned()).collect())).build()
+    };
+    let mut pages = ec2
+        .describe_instances()
+        .filters(filter("capacity-reservation-id", &[reservation]))
+        .filters(filter("instance-state-name", &["pending", "running", "stopping"]))
+        .into_paginator()
+        .send();
+    let mut found = Vec::new();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|error| CallError::new(DESCRIBE, &error))?;
+        let instances = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
+        found.extend(instances.filter_map(|instance| InstanceId::parse(&instance.instance_id?)));
+    }
+    Ok(found)
 }
 
 fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {

@@ -5,6 +5,7 @@ use lambda_runtime::Context;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::interruption::Home;
 
 /// What is kept back at the end of an invocation, so that Lambda never cuts off what is under way:
 /// for completing a hook or handing on,
@@ -19,6 +20,8 @@ const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
 pub(crate) struct Invocation {
     /// Lambda's id of it: the same for all attempts at an event.
     pub(crate) request_id: String,
+    /// Where the function is at home.
+    pub(crate) home: Home,
     pub(crate) clock: Clock,
     /// When Lambda ends it.
     end: Timestamp,
@@ -28,12 +31,13 @@ impl Invocation {
     /// The invocation that begins now.
     pub(crate) fn begin(context: &Context) -> Self {
         let end = i64::try_from(context.deadline).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        Self::until(end.unwrap_or(Timestamp::MAX), &context.request_id, Clock::start())
+        let home = Home::of_function(&context.invoked_function_arn);
+        Self { home, ..Self::until(end.unwrap_or(Timestamp::MAX), &context.request_id, Clock::start()) }
     }
 
     /// An invocation that Lambda ends then.
     pub(crate) fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
-        Self { request_id: request_id.to_owned(), clock, end }
+        Self { request_id: request_id.to_owned(), home: Home::of_function(""), clock, end }
     }
 
     /// When finding, claiming and draining a node have to stop.

@@ -1,5 +1,7 @@
 //! Going on in a later invocation: until when, and the event that asks for it.
 
+use std::cell::Cell;
+
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
@@ -36,6 +38,10 @@ impl Limits {
         let after = |wait| interruption.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (interruption.deadline, waits) {
             (Deadline::Hard(at), _) => Self { drain: at, retry: at },
+            (Deadline::Open, _) => {
+                let enough = after(settings.rebalance_window);
+                Self { drain: enough, retry: enough }
+            }
             (Deadline::HeldByHook, waits) => {
                 let longest = waits.map_or(settings.hook_max_wait, Waits::longest_for_an_answer);
                 Self { drain: after(settings.hook_max_wait.min(longest)), retry: after(longest) }
@@ -54,18 +60,55 @@ impl Limits {
     }
 }
 
-/// Puts the event that a rule of the template routes back to the function. Tried until `end`.
-pub(crate) async fn hand_on(client: &Client, history: &History, end: Instant) -> Result<(), CallError> {
-    let detail = serde_json::to_string(history).expect("a history is plain data with string keys");
-    aws::until(PUT_EVENTS, end, || put(client, &detail)).await
+/// What EventBridge takes in one call: so many entries, of so many bytes in all.
+const MOST_ENTRIES: usize = 10;
+const MOST_BYTES: usize = 256 * 1024;
+
+/// Puts an event for each history that a rule of the template routes back to the function. Tried until
+/// `end`; what EventBridge has taken is not put again.
+pub(crate) async fn hand_on(client: &Client, histories: &[History], end: Instant) -> Result<(), CallError> {
+    let details = histories.iter().map(|history| serde_json::to_string(history).expect("a history is plain data"));
+    for batch in batches(details.collect()) {
+        let left = Cell::new(batch);
+        aws::until(PUT_EVENTS, end, || put(client, &left)).await?;
+    }
+    Ok(())
 }
 
-async fn put(client: &Client, detail: &str) -> Result<(), CallError> {
-    let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).detail(detail).build();
-    match client.put_events().entries(entry).send().await {
-        Ok(answer) => taken(&answer),
-        Err(error) => Err(CallError::new(PUT_EVENTS, &error)),
+/// As many in each as one call takes.
+fn batches(details: Vec<String>) -> Vec<Vec<String>> {
+    let (mut batches, mut bytes): (Vec<Vec<String>>, _) = (Vec::new(), 0);
+    for detail in details {
+        bytes += detail.len();
+        match batches.last_mut() {
+            Some(batch) if batch.len() < MOST_ENTRIES && bytes <= MOST_BYTES => batch.push(detail),
+            _ => {
+                bytes = detail.len();
+                batches.push(vec![detail]);
+            }
+        }
     }
+    batches
+}
+
+/// Puts what is left; what is refused is left again.
+async fn put(client: &Client, left: &Cell<Vec<String>>) -> Result<(), CallError> {
+    let details = left.take();
+    let entry =
+        |detail| PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).detail(detail).build();
+    let sent = client.put_events().set_entries(Some(details.iter().map(entry).collect())).send().await;
+    let (refused, answer) = match &sent {
+        Ok(answer) => (refused(details, answer), taken(answer)),
+        Err(error) => (details, Err(CallError::new(PUT_EVENTS, error))),
+    };
+    left.set(refused);
+    answer
+}
+
+/// EventBridge answers entry by entry, in order.
+fn refused(details: Vec<String>, answer: &PutEventsOutput) -> Vec<String> {
+    let answers = answer.entries().iter().map(|entry| entry.error_code().is_some());
+    details.into_iter().zip(answers).filter_map(|(detail, refused)| refused.then_some(detail)).collect()
 }
 
 /// EventBridge answers 200 to a call whose entries it has refused.
@@ -105,6 +148,7 @@ mod tests {
             time,
             deadline,
             hook: (deadline == Deadline::HeldByHook).then_some(hook),
+            maintenance: None,
         }
     }
 
@@ -124,7 +168,7 @@ mod tests {
             to: Timestamp::UNIX_EPOCH,
             pods: ["clean", "clamped", "forced", "stayed", "left", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
-        History { notice: json!({"detail": "x".repeat(8_000)}), earlier: vec![one; earlier] }
+        History { notice: json!({"detail": "x".repeat(8_000)}), instance: None, earlier: vec![one; earlier] }
     }
 
     fn pods_left() -> Failure {

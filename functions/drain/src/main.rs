@@ -4,7 +4,9 @@
 //! Read `handler` first: it tells what happens to a notice, in order. Each step is a file:
 //! * `interruption`: each notice's JSON → what it means for one instance (pure)
 //! * `instance`: EC2: who is this instance, which cluster, whose node
-//! * `decision`: act, or the reason why not (pure)
+//! * `decision`: what is to be done, or the reason why nothing is (pure)
+//! * `attempt`: one interruption in one invocation
+//! * `acts`: a file for each thing that may be done
 //! * `cluster`: EKS: a Kubernetes client
 //! * `node`: find the node, check it, claim it
 //! * `drain`: plan, evict, watch
@@ -14,7 +16,9 @@
 //!
 //! This file wires them and nothing else.
 
+mod acts;
 mod announce;
+mod attempt;
 mod aws;
 mod backoff;
 mod clock;

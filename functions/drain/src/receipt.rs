@@ -13,7 +13,7 @@ use crate::drain::hold::Hold;
 use crate::drain::tracked::{State, Tracked};
 use crate::failure::Failure;
 use crate::interruption::continued::Earlier;
-use crate::interruption::{Deadline, Interruption};
+use crate::interruption::{Deadline, Interruption, Several};
 use crate::lifecycle::Completion;
 use crate::settings::LifecycleResult;
 
@@ -32,6 +32,8 @@ pub(crate) enum Ending {
     Ignored,
     /// A later invocation goes on with it.
     Continued,
+    /// What was asked for, which is no drain, has been done.
+    Done,
     /// It did not work; the event is kept.
     Failed,
 }
@@ -192,11 +194,22 @@ impl Receipt {
             time: Some(interruption.time),
             deadline: match interruption.deadline {
                 Deadline::Hard(at) => Some(at),
-                Deadline::HeldByHook => None,
+                Deadline::HeldByHook | Deadline::Open => None,
             },
         };
         let instance = Some(interruption.instance.to_string());
         Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(request_id, notice) }
+    }
+
+    /// A receipt for a notice of several instances, which hands them on.
+    pub(crate) fn of_several(request_id: &str, several: &Several) -> Self {
+        let notice = Notice {
+            event_id: Some(several.event_id.clone()),
+            kind: Some(several.kind.as_str()),
+            time: Some(several.time),
+            deadline: None,
+        };
+        Self::blank(request_id, notice)
     }
 
     /// A receipt for an event that is no interruption, or none that can be read.

@@ -21,6 +21,7 @@ pub(super) fn line(receipt: &Receipt, now: Timestamp) -> String {
         Some(Ending::Joined) => ("INFO", "joined"),
         Some(Ending::Ignored) => ("INFO", "ignored"),
         Some(Ending::Continued) => ("INFO", "continued"),
+        Some(Ending::Done) => ("INFO", "done"),
         Some(Ending::Failed) => ("ERROR", "failed"),
         None => ("ERROR", "without an ending"),
     };

@@ -74,6 +74,7 @@ mod tests {
             time: notice(),
             deadline: Deadline::HeldByHook,
             hook: Some(hook),
+            maintenance: None,
         };
         let mut receipt = Receipt::begin("r-1", &interruption, &[]);
         receipt.cluster = Some("prod".to_owned());

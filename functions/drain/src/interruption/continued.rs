@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::NoticeError;
 use super::envelope::Envelope;
+use super::{InstanceId, NoticeError};
 
 /// Who sends it: the rule in the template and the function's right name it too.
 pub(crate) const SOURCE: &str = "spillway";
@@ -20,6 +20,9 @@ pub(crate) const DETAIL_TYPE: &str = "Spillway Drain Continuation";
 pub(crate) struct History {
     /// The whole event.
     pub(crate) notice: Value,
+    /// Which of its instances this is about, if it names several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub(crate) earlier: Vec<Earlier>,
 }
@@ -41,7 +44,7 @@ pub(crate) struct Earlier {
 impl History {
     /// A notice that nobody has worked on yet.
     pub(super) fn of(notice: Value) -> Self {
-        Self { notice, earlier: Vec::new() }
+        Self { notice, instance: None, earlier: Vec::new() }
     }
 
     /// When the first invocation began, if this is a later one.
@@ -52,6 +55,20 @@ impl History {
     /// The invocation that handed on to this one.
     pub(crate) fn handed_on_by(&self) -> Option<&str> {
         self.earlier.last().map(|last| last.request_id.as_str())
+    }
+
+    /// The same without the one list that a notice may have, AWS Health's, so that it fits into an event
+    /// for each of its entries.
+    pub(super) fn without_list(mut self) -> Self {
+        if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
+            detail.remove("affectedEntities");
+        }
+        self
+    }
+
+    /// The same for one instance of several: its invocation begins anew.
+    pub(crate) fn for_instance(&self, instance: &InstanceId) -> Self {
+        Self { instance: Some(instance.to_string()), ..self.clone() }
     }
 
     /// The history that the next invocation gets.
@@ -72,13 +89,13 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::sample;
+    use super::super::tests::{home, sample};
     use super::super::{Notice, read};
 
     #[test]
     fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
-        let first = read(sample("terminate-lifecycle-action")).unwrap();
-        let later = read(sample("drain-continuation")).unwrap();
+        let first = read(sample("terminate-lifecycle-action"), &home()).unwrap();
+        let later = read(sample("drain-continuation"), &home()).unwrap();
         let (
             Notice::Interruption { interruption: first, history: at_first },
             Notice::Interruption { interruption, history },
@@ -98,7 +115,7 @@ mod tests {
     fn a_continuation_of_a_continuation_is_none_of_ours() {
         let mut event = sample("drain-continuation");
         event["detail"]["notice"] = sample("drain-continuation");
-        let Notice::Unhandled { why, .. } = read(event).unwrap() else { panic!("it is handled") };
+        let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
         assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of spillway");
     }
 
@@ -106,6 +123,9 @@ mod tests {
     fn a_continuation_without_its_notice_cannot_be_read() {
         let mut event = sample("drain-continuation");
         event["detail"] = json!({"earlier": []});
-        assert_eq!(read(event).unwrap_err().to_string(), "cannot read the notice: at detail: missing field `notice`");
+        assert_eq!(
+            read(event, &home()).unwrap_err().to_string(),
+            "cannot read the notice: at detail: missing field `notice`"
+        );
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::InstanceId;
+use super::{Home, InstanceId};
 
 /// An event that ought to be ours and cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +26,25 @@ pub(crate) enum NoticeError {
         /// What stands there.
         given: String,
     },
+    /// Some of what ought to be instances is none; the others are on their way.
+    #[error(
+        "cannot read some of the notice's instances: {}; the other {read} are handed on",
+        unreadable.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ")
+    )]
+    Instances {
+        /// How many could be read.
+        read: usize,
+        /// What stands in the place of the others.
+        unreadable: Vec<String>,
+    },
+    /// It is about another account's instances, or another Region's.
+    #[error("the notice is of account {from}, and this function acts in account {home}")]
+    Foreign {
+        /// The notice's account and Region.
+        from: String,
+        /// The function's.
+        home: String,
+    },
 }
 
 /// What every notice has.
@@ -35,6 +54,8 @@ pub(super) struct Envelope {
     pub(super) source: String,
     pub(super) detail_type: String,
     pub(super) time: Timestamp,
+    account: String,
+    region: String,
     detail: Value,
 }
 
@@ -46,6 +67,8 @@ pub(super) fn read(mut payload: Value) -> Result<Envelope, NoticeError> {
     let time = event.time.ok_or_else(|| missing("time"))?;
     Ok(Envelope {
         id: event.id.ok_or_else(|| missing("id"))?,
+        account: event.account.ok_or_else(|| missing("account"))?,
+        region: event.region.ok_or_else(|| missing("region"))?,
         source: event.source,
         detail_type: event.detail_type,
         time: Timestamp::from_second(time.timestamp())
@@ -62,6 +85,19 @@ fn mend_resources(payload: &mut Value) {
 }
 
 impl Envelope {
+    /// A rule may well route another account's notices here; their instances are not ours to look for.
+    pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
+        let Self { account, region, .. } = self;
+        if (account, region) == (&home.account, &home.region) {
+            return Ok(());
+        }
+        let Home { account: our_account, region: our_region } = home;
+        Err(NoticeError::Foreign {
+            from: format!("{account} in {region}"),
+            home: format!("{our_account} in {our_region}"),
+        })
+    }
+
     /// The detail as the notice's own structure.
     pub(super) fn detail<T: DeserializeOwned>(&self) -> Result<T, NoticeError> {
         parse(self.detail.clone(), "detail")
@@ -91,11 +127,11 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::sample;
+    use super::super::tests::{home, sample};
     use super::*;
 
     fn refused(event: Value) -> String {
-        super::super::read(event).unwrap_err().to_string()
+        super::super::read(event, &home()).unwrap_err().to_string()
     }
 
     #[test]
@@ -127,6 +163,6 @@ mod tests {
     fn resources_as_a_bare_string_are_no_obstacle() {
         let mut event = sample("spot-interruption");
         event["resources"] = json!("arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0");
-        super::super::read(event).unwrap();
+        super::super::read(event, &home()).unwrap();
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod continued;
 mod envelope;
+mod kind;
 pub(crate) mod spot;
 mod terminate;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use continued::History;
 use envelope::Envelope;
 pub(crate) use envelope::NoticeError;
+pub(crate) use kind::Kind;
 
 /// An EC2 instance id, checked: `i-` and 8 or 17 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,25 +43,6 @@ impl fmt::Display for InstanceId {
     }
 }
 
-/// The kinds of notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    /// EC2 takes a spot instance back in two minutes.
-    Spot,
-    /// An Auto Scaling group terminates an instance and waits for its hook.
-    Terminate,
-}
-
-impl Kind {
-    /// The kind as receipts, metrics and the claim on a node name it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Spot => "spot interruption",
-            Self::Terminate => "terminate lifecycle action",
-        }
-    }
-}
-
 /// Until when the pods can leave in peace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
@@ -67,6 +50,8 @@ pub(crate) enum Deadline {
     Hard(Timestamp),
     /// AWS waits for as long as the hook is held.
     HeldByHook,
+    /// Nothing happens at a certain time: the settings say how long is enough.
+    Open,
 }
 
 /// The lifecycle hook that waits for us.
@@ -80,6 +65,15 @@ pub(crate) struct Hook {
     pub(crate) token: Option<String>,
 }
 
+/// Scheduled maintenance: the one notice that is about another time than now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Maintenance {
+    /// What names it in all its updates: the last part of the event's ARN.
+    pub(crate) id: String,
+    /// Whether the instance comes back by itself, having been rebooted.
+    pub(crate) reboots: bool,
+}
+
 /// What a notice means for one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interruption {
@@ -87,7 +81,7 @@ pub(crate) struct Interruption {
     pub(crate) event_id: String,
     /// Which kind of notice it was.
     pub(crate) kind: Kind,
-    /// The instance that goes.
+    /// The instance that it concerns.
     pub(crate) instance: InstanceId,
     /// When AWS gave notice: the clock starts here.
     pub(crate) time: Timestamp,
@@ -95,18 +89,22 @@ pub(crate) struct Interruption {
     pub(crate) deadline: Deadline,
     /// The hook to complete, if one waits.
     pub(crate) hook: Option<Hook>,
+    /// The maintenance that it is about.
+    pub(crate) maintenance: Option<Maintenance>,
 }
 
 /// What an event turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// One that concerns an instance.
+    /// One that concerns one instance.
     Interruption {
         /// What it means for it.
         interruption: Interruption,
         /// The notice itself, and how far earlier invocations came with it.
         history: History,
     },
+    /// One that concerns several, or an unknown number: each gets an invocation of its own.
+    Several(Several),
     /// One that we do not handle, and why.
     Unhandled {
         /// The event's id.
@@ -116,31 +114,130 @@ pub(crate) enum Notice {
     },
 }
 
-/// Reads an event. An event of another kind is no error; one of ours that cannot be read is.
-pub(crate) fn read(payload: Value) -> Result<Notice, NoticeError> {
+/// A notice that does not concern just one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Several {
+    /// The event's id.
+    pub(crate) event_id: String,
+    /// Which kind of notice it was.
+    pub(crate) kind: Kind,
+    /// When AWS gave notice.
+    pub(crate) time: Timestamp,
+    /// Which instances it concerns.
+    pub(crate) which: Which,
+    /// The notice, for an event for each of them.
+    pub(crate) history: History,
+}
+
+/// The instances of a notice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// These.
+    These {
+        /// Those that can be read.
+        instances: Vec<InstanceId>,
+        /// What ought to be an instance and cannot be read.
+        unreadable: Vec<String>,
+    },
+    /// All of this capacity reservation; EC2 knows them.
+    OfReservation(String),
+}
+
+/// What a notice says, whichever instance it says it of. Read by the file of its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Matter {
+    kind: Kind,
+    deadline: Deadline,
+    hook: Option<Hook>,
+    maintenance: Option<Maintenance>,
+}
+
+/// What the file of its kind makes of a notice.
+enum Said {
+    /// This, of these.
+    Of(Which, Matter),
+    /// Nothing that we handle, for that reason.
+    Nothing(String),
+}
+
+impl Which {
+    /// One instance.
+    fn one(instance: InstanceId) -> Self {
+        Self::These { instances: vec![instance], unreadable: Vec::new() }
+    }
+}
+
+impl Matter {
+    /// A matter without a hook.
+    fn of(kind: Kind, deadline: Deadline) -> Self {
+        Self { kind, deadline, hook: None, maintenance: None }
+    }
+}
+
+/// Where the function is at home: notices from elsewhere are not its business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The account.
+    pub(crate) account: String,
+    /// The Region.
+    pub(crate) region: String,
+}
+
+impl Home {
+    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
+    pub(crate) fn of_function(arn: &str) -> Self {
+        let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();
+        Self { account: part(4), region: part(3) }
+    }
+}
+
+/// Reads an event. An event of another kind is no error; one of ours that cannot be read is, and one
+/// from another account or Region.
+pub(crate) fn read(payload: Value, home: &Home) -> Result<Notice, NoticeError> {
     let envelope = envelope::read(payload.clone())?;
     match (envelope.source.as_str(), envelope.detail_type.as_str()) {
         (continued::SOURCE, continued::DETAIL_TYPE) => {
+            envelope.is_from(home)?;
             let history = continued::read(&envelope)?;
-            of_aws(envelope::read(history.notice.clone())?, history)
+            of_aws(envelope::read(history.notice.clone())?, history, home)
         }
-        _ => of_aws(envelope, History::of(payload)),
+        _ => of_aws(envelope, History::of(payload), home),
     }
 }
 
 /// Reads one of AWS' notices.
-fn of_aws(envelope: Envelope, history: History) -> Result<Notice, NoticeError> {
-    let interruption = match (envelope.source.as_str(), envelope.detail_type.as_str()) {
-        ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope)?,
-        ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope)?,
+fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Notice, NoticeError> {
+    let said = match (envelope.source.as_str(), envelope.detail_type.as_str()) {
+        ("aws.ec2", spot::DETAIL_TYPE) => spot::read(&envelope)?,
+        ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(&envelope)?,
         (source, detail_type) => {
-            return Ok(Notice::Unhandled {
-                why: format!("Spillway does not handle the notice {detail_type:?} of {source}"),
-                event_id: envelope.id,
-            });
+            Said::Nothing(format!("Spillway does not handle the notice {detail_type:?} of {source}"))
         }
     };
-    Ok(Notice::Interruption { interruption, history })
+    let (which, matter) = match said {
+        Said::Of(which, matter) => (which, matter),
+        Said::Nothing(why) => return Ok(Notice::Unhandled { event_id: envelope.id, why }),
+    };
+    // Only now: a copy that AWS Health sends to another Region is no error.
+    envelope.is_from(home)?;
+    let (event_id, time) = (envelope.id, envelope.time);
+    let alone = match (&history.instance, &which) {
+        (Some(instance), _) => Some(envelope::instance_id("detail.instance", instance)?),
+        (None, Which::These { instances, unreadable }) => match (instances.as_slice(), unreadable.as_slice()) {
+            ([], []) => return Ok(Notice::Unhandled { event_id, why: "the notice names no instance".to_owned() }),
+            ([instance], []) => Some(instance.clone()),
+            _ => None,
+        },
+        (None, Which::OfReservation(_)) => None,
+    };
+    let Matter { kind, deadline, hook, maintenance } = matter;
+    Ok(match alone {
+        Some(instance) => {
+            let interruption = Interruption { event_id, kind, instance, time, deadline, hook, maintenance };
+            Notice::Interruption { interruption, history }
+        }
+        None => Notice::Several(Several { event_id, kind, time, which, history: history.without_list() }),
+    })
 }
 
 #[cfg(test)]
@@ -148,6 +245,11 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+
+    /// Where the samples come from.
+    pub(super) fn home() -> Home {
+        Home::of_function("arn:aws:lambda:us-east-1:123456789012:function:spillway")
+    }
 
     /// Reads one of the samples that the documents, the demo and the tests share.
     pub(super) fn sample(name: &str) -> Value {
@@ -162,7 +264,7 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            assert!(matches!(read(event).unwrap(), Notice::Interruption { .. }), "{}", path.display());
+            assert!(matches!(read(event, &home()).unwrap(), Notice::Interruption { .. }), "{}", path.display());
             seen += 1;
         }
         assert!(seen >= 3, "the samples are gone");
@@ -172,7 +274,7 @@ mod tests {
     fn a_notice_of_another_kind_is_not_handled_and_is_no_error() {
         let mut event = sample("spot-interruption");
         event["detail-type"] = "EC2 Fleet Instance Change".into();
-        let Notice::Unhandled { why, .. } = read(event).unwrap() else { panic!("it is handled") };
+        let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
         assert_eq!(why, "Spillway does not handle the notice \"EC2 Fleet Instance Change\" of aws.ec2");
     }
 
@@ -180,7 +282,27 @@ mod tests {
     fn only_aws_own_notices_are_read() {
         let mut event = sample("spot-interruption");
         event["source"] = "my.tool".into();
-        assert!(matches!(read(event).unwrap(), Notice::Unhandled { .. }));
+        assert!(matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }));
+    }
+
+    #[test]
+    fn a_notice_from_another_account_or_region_is_refused() {
+        let refused = |key: &str, value: &str| {
+            let mut event = sample("spot-interruption");
+            event[key] = value.into();
+            read(event, &home()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("account", "999999999999"),
+            "the notice is of account 999999999999 in us-east-1, and this function acts in account 123456789012 in us-east-1"
+        );
+        assert_eq!(
+            refused("region", "eu-west-1"),
+            "the notice is of account 123456789012 in eu-west-1, and this function acts in account 123456789012 in us-east-1"
+        );
+        let mut event = sample("drain-continuation");
+        event["detail"]["notice"]["account"] = "999999999999".into();
+        assert!(matches!(read(event, &home()), Err(NoticeError::Foreign { .. })));
     }
 
     #[test]

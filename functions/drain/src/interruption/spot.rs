@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::envelope::{self, Envelope};
-use super::{Deadline, Interruption, Kind, NoticeError};
+use super::{Deadline, Kind, Matter, NoticeError, Said, Which};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 
@@ -18,29 +18,24 @@ struct Detail {
     instance: String,
 }
 
-pub(super) fn read(envelope: Envelope) -> Result<Interruption, NoticeError> {
+pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
     let detail: Detail = envelope.detail()?;
-    Ok(Interruption {
-        kind: Kind::Spot,
-        instance: envelope::instance_id("detail.instance-id", &detail.instance)?,
-        time: envelope.time,
-        deadline: Deadline::Hard(envelope.time.saturating_add(NOTICE).unwrap_or(Timestamp::MAX)),
-        hook: None,
-        event_id: envelope.id,
-    })
+    let deadline = Deadline::Hard(envelope.time.saturating_add(NOTICE).unwrap_or(Timestamp::MAX));
+    let instance = envelope::instance_id("detail.instance-id", &detail.instance)?;
+    Ok(Said::Of(Which::one(instance), Matter::of(Kind::Spot, deadline)))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::super::tests::sample;
-    use super::super::{InstanceId, Notice, read};
+    use super::super::tests::{home, sample};
+    use super::super::{InstanceId, Interruption, Notice, read};
     use super::*;
 
     #[test]
     fn the_instance_goes_two_minutes_after_the_notice_not_after_its_arrival() {
-        let Notice::Interruption { interruption, .. } = read(sample("spot-interruption")).unwrap() else {
+        let Notice::Interruption { interruption, .. } = read(sample("spot-interruption"), &home()).unwrap() else {
             panic!("not read")
         };
         assert_eq!(
@@ -52,6 +47,7 @@ mod tests {
                 time: "2026-11-21T03:12:00Z".parse().unwrap(),
                 deadline: Deadline::Hard("2026-11-21T03:14:00Z".parse().unwrap()),
                 hook: None,
+                maintenance: None,
             }
         );
     }
@@ -60,7 +56,7 @@ mod tests {
     fn a_time_at_the_end_of_the_calendar_is_no_panic() {
         let mut event = sample("spot-interruption");
         event["time"] = "9999-12-30T21:59:59Z".into();
-        let Notice::Interruption { interruption, .. } = read(event).unwrap() else { panic!("not read") };
+        let Notice::Interruption { interruption, .. } = read(event, &home()).unwrap() else { panic!("not read") };
         assert!(matches!(interruption.deadline, Deadline::Hard(at) if at >= interruption.time));
     }
 }

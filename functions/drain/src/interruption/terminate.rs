@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::envelope::{self, Envelope};
-use super::{Deadline, Hook, Interruption, Kind, NoticeError};
+use super::{Deadline, Hook, Kind, Matter, NoticeError, Said, Which};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-terminate Lifecycle Action";
 
@@ -19,20 +19,16 @@ struct Detail {
     lifecycle_action_token: Option<String>,
 }
 
-pub(super) fn read(envelope: Envelope) -> Result<Interruption, NoticeError> {
+pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
     let detail: Detail = envelope.detail()?;
-    Ok(Interruption {
-        kind: Kind::Terminate,
-        instance: envelope::instance_id("detail.EC2InstanceId", &detail.instance)?,
-        time: envelope.time,
-        deadline: Deadline::HeldByHook,
-        hook: Some(Hook {
-            group: detail.auto_scaling_group_name,
-            name: detail.lifecycle_hook_name,
-            token: detail.lifecycle_action_token,
-        }),
-        event_id: envelope.id,
-    })
+    let instance = envelope::instance_id("detail.EC2InstanceId", &detail.instance)?;
+    let hook = Hook {
+        group: detail.auto_scaling_group_name,
+        name: detail.lifecycle_hook_name,
+        token: detail.lifecycle_action_token,
+    };
+    let matter = Matter { hook: Some(hook), ..Matter::of(Kind::Terminate, Deadline::HeldByHook) };
+    Ok(Said::Of(Which::one(instance), matter))
 }
 
 #[cfg(test)]
@@ -41,13 +37,14 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::sample;
-    use super::super::{InstanceId, Notice, read};
+    use super::super::tests::{home, sample};
+    use super::super::{InstanceId, Interruption, Notice, read};
     use super::*;
 
     #[test]
     fn the_hook_to_complete_comes_with_the_notice() {
-        let Notice::Interruption { interruption, .. } = read(sample("terminate-lifecycle-action")).unwrap() else {
+        let Notice::Interruption { interruption, .. } = read(sample("terminate-lifecycle-action"), &home()).unwrap()
+        else {
             panic!("not read")
         };
         assert_eq!(
@@ -63,6 +60,7 @@ mod tests {
                     name: "my-lifecycle-hook".to_owned(),
                     token: Some("87654321-4321-4321-4321-210987654321".to_owned()),
                 }),
+                maintenance: None,
             }
         );
     }
@@ -71,7 +69,7 @@ mod tests {
     fn a_notice_without_a_token_names_its_action_by_the_instance() {
         let mut event = sample("terminate-lifecycle-action");
         event["detail"].as_object_mut().unwrap().remove("LifecycleActionToken");
-        let Notice::Interruption { interruption, .. } = read(event).unwrap() else { panic!("not read") };
+        let Notice::Interruption { interruption, .. } = read(event, &home()).unwrap() else { panic!("not read") };
         assert_eq!(interruption.hook.unwrap().token, None);
     }
 
@@ -79,7 +77,7 @@ mod tests {
     fn a_notice_without_its_hook_cannot_be_read() {
         let mut event = sample("terminate-lifecycle-action");
         event["detail"]["LifecycleHookName"] = json!(null);
-        let error = read(event).unwrap_err();
+        let error = read(event, &home()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot read the notice: at detail.LifecycleHookName: invalid type: null, expected a string"

@@ -1,0 +1,32 @@
+//! Cordoning a node and no more.
+
+use spillway_eks::ClusterName;
+
+use crate::attempt::Attempt;
+use crate::drain::beside::Claimed;
+use crate::ending::{self, Outcome};
+use crate::handler::Spillway;
+use crate::instance::Instance;
+use crate::receipt::{Receipt, StepName};
+use crate::settings::LifecycleResult;
+
+impl Spillway {
+    /// Cordons the instance's node and leaves its pods; a hook that waits is completed at once.
+    pub(crate) async fn cordon(
+        &self,
+        attempt: &Attempt<'_>,
+        instance: &Instance,
+        cluster: ClusterName,
+        receipt: &mut Receipt,
+    ) -> Outcome {
+        let claimed = self.claim(&cluster, instance, &attempt.claimant(), attempt.window(&self.settings)).await?;
+        let held = std::pin::pin!(attempt.hold(&self.settings));
+        let Some((_, Claimed { claim, .. })) = claimed else {
+            return self.no_node(attempt, instance, cluster, held, receipt).await;
+        };
+        receipt.node = Some(claim.node.clone());
+        receipt.step(StepName::Claimed, attempt.invocation.clock.now());
+        self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
+        Ok(ending::cordoned(&claim.node))
+    }
+}

@@ -1,0 +1,16 @@
+//! What is done about an interruption: a file for each act that the decision may name.
+
+mod claim;
+mod complete;
+mod cordon;
+mod drain;
+mod several;
+
+use spillway_eks::ClusterName;
+
+use crate::failure::Failure;
+use crate::kubernetes::ApiError;
+
+fn cannot(doing: String, cluster: &ClusterName, error: ApiError) -> Failure {
+    Failure::Kubernetes { doing, cluster: cluster.clone(), error }
+}

@@ -1,0 +1,83 @@
+//! One interruption in one invocation: how long there is, who claims, what hook is held meanwhile.
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use crate::drain::deadline::Window;
+use crate::interruption::continued::History;
+use crate::interruption::{Deadline, Interruption};
+use crate::invocation::Invocation;
+use crate::later::Limits;
+use crate::lifecycle::Action;
+use crate::node::{Claimant, Mark};
+use crate::settings::{HeldPods, Settings};
+
+/// A notice that comes late is still worked on this long: clocks differ, and evictions that
+/// are asked for at once cost nothing.
+const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
+/// The same when a hook waits: its answer must still find it waiting.
+const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
+
+/// One interruption in one invocation.
+pub(crate) struct Attempt<'a> {
+    pub(crate) interruption: &'a Interruption,
+    pub(crate) history: &'a History,
+    pub(crate) invocation: &'a Invocation,
+    /// The lifecycle action that waits for us, if there is one.
+    pub(crate) action: Option<Action<'a>>,
+    pub(crate) limits: Limits,
+}
+
+impl Attempt<'_> {
+    /// From when to when the node is drained: within this invocation, by the notice's own clock.
+    pub(crate) fn window(&self, settings: &Settings) -> Window {
+        let clock = self.invocation.clock;
+        let least = match self.interruption.deadline {
+            Deadline::Hard(_) | Deadline::Open => LEAST_WINDOW,
+            Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
+        };
+        // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
+        let slow_by = self.interruption.time.duration_since(clock.started()).max(SignedDuration::ZERO);
+        let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
+        let limit = clock.instant(limit.max(clock.now() + least));
+        let instance_goes = match (self.interruption.deadline, settings.held_pods) {
+            (Deadline::Hard(_), _) | (_, HeldPods::Delete) => Some(limit),
+            (Deadline::HeldByHook | Deadline::Open, HeldPods::Keep) => None,
+        };
+        Window {
+            start: self.history.began().map_or_else(Instant::now, |began| clock.instant(began)),
+            end: limit.min(self.invocation.drains_until()),
+            instance_goes,
+            margin: settings.margin,
+        }
+    }
+
+    /// Whether only the invocation's time is up, and not the notice's.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.invocation.is_over_before(self.limits.drain)
+    }
+
+    pub(crate) fn claimant(&self) -> Claimant {
+        let interruption = self.interruption;
+        let until = match interruption.deadline {
+            Deadline::Hard(at) => Some(at.to_string()),
+            Deadline::HeldByHook | Deadline::Open => None,
+        };
+        let mark = Mark {
+            event: interruption.event_id.clone(),
+            request: self.invocation.request_id.clone(),
+            notice: interruption.kind.as_str().to_owned(),
+            until,
+            cordoned: true,
+        };
+        Claimant { mark, handed_on_by: self.history.handed_on_by().map(str::to_owned) }
+    }
+
+    /// Keeps the hook waiting; ends when nobody waits for us any more. Without a hook, never.
+    pub(crate) async fn hold(&self, settings: &Settings) {
+        match &self.action {
+            Some(action) => action.hold(settings.heartbeat).await,
+            None => std::future::pending().await,
+        }
+    }
+}

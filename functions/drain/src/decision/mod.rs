@@ -1,0 +1,229 @@
+//! What is to be done about an interruption: one table, notice by owner. Pure.
+//!
+//! `docs/notices.md` shows the same table; a test compares them.
+
+mod reason;
+#[cfg(test)]
+mod table;
+
+use jiff::{SignedDuration, Timestamp};
+use spillway_eks::ClusterName;
+
+use crate::instance::{Instance, Membership, Owner, membership};
+use crate::interruption::{Deadline, Interruption, Kind};
+use crate::settings::{Action, KarpenterNodes, LaunchHooks, ManagedNodeGroups, Settings};
+pub(crate) use reason::{Reason, Refusal};
+
+/// What is to be done with a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Cordon it and move its pods.
+    Drain,
+    /// Cordon it and leave its pods.
+    Cordon,
+    /// Wait until it is Ready, then complete the launch hook.
+    AwaitReady,
+    /// Give it back to use, if it was we who took it out.
+    Undo,
+    /// Declare it out of service.
+    OutOfService,
+    /// Delete its `NodeClaim`: Karpenter does the rest.
+    NodeClaim,
+    /// Leave it as it is.
+    Ignore(Reason),
+}
+
+/// The hooks that EKS puts on the groups of managed node groups, and completes itself.
+const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
+
+/// What the settings rule out before anything is asked of AWS.
+pub(crate) fn by_setting(interruption: &Interruption, settings: &Settings) -> Option<Reason> {
+    if let (Action::Ignore, setting) = chosen(interruption.kind, settings) {
+        return Some(Reason::Setting(setting));
+    }
+    let hook = &interruption.hook.as_ref()?.name;
+    if settings.hooks.is_empty() {
+        HOOKS_OF_EKS.contains(&hook.as_str()).then(|| Reason::HookOfEks(hook.clone()))
+    } else {
+        (!settings.hooks.contains(hook)).then(|| Reason::NotOurHook(hook.clone()))
+    }
+}
+
+/// What the settings say of a kind of notice, and which of them.
+fn chosen(kind: Kind, settings: &Settings) -> (Action, &'static str) {
+    match kind {
+        Kind::Spot => (settings.spot, "SPILLWAY_SPOT"),
+        Kind::CapacityReservation | Kind::CapacityBlock => (settings.capacity, "SPILLWAY_CAPACITY"),
+        Kind::Rebalance => (settings.rebalance, "SPILLWAY_REBALANCE"),
+        Kind::Maintenance | Kind::MaintenanceOver => (settings.maintenance, "SPILLWAY_MAINTENANCE"),
+        Kind::Stopping | Kind::ShuttingDown | Kind::Stopped | Kind::Terminated | Kind::Running => {
+            (settings.state_change, "SPILLWAY_STATE_CHANGE")
+        }
+        // What we drained for its root volume is given back, whoever completes launch hooks.
+        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume | Kind::RootVolumeReplaced => {
+            (settings.terminate, "SPILLWAY_TERMINATE")
+        }
+        Kind::Launch => match settings.launch {
+            LaunchHooks::Complete => (Action::Drain, "SPILLWAY_LAUNCH"),
+            LaunchHooks::Ignore => (Action::Ignore, "SPILLWAY_LAUNCH"),
+        },
+    }
+}
+
+/// Which cluster the instance is in, if it is one whose nodes we act on.
+pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Result<ClusterName, Reason>, Refusal> {
+    match membership(&instance.tags) {
+        Membership::In(cluster) => {
+            let ours = settings.clusters.is_empty() || settings.clusters.contains(&cluster.to_string());
+            Ok(if ours { Ok(cluster) } else { Err(Reason::NotOurCluster(cluster)) })
+        }
+        Membership::NoCluster => Ok(Err(Reason::NoCluster(instance.id.to_string()))),
+        Membership::Several(clusters) => Err(Refusal::SeveralClusters { instance: instance.id.to_string(), clusters }),
+    }
+}
+
+/// The table: what a notice does to a node of that owner.
+pub(crate) fn decide(kind: Kind, owner: Owner, settings: &Settings) -> Act {
+    let act = act(kind, settings);
+    match owner {
+        _ if matches!(act, Act::Ignore(Reason::Setting(_))) => act,
+        Owner::SelfManaged => act,
+        Owner::ManagedNodeGroup => match settings.managed_node_groups {
+            ManagedNodeGroups::Leave => Act::Ignore(Reason::ManagedNodeGroup),
+            ManagedNodeGroups::Gaps if eks_drains_for(kind) => Act::Ignore(Reason::ManagedNodeGroupDrainsItself),
+            ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => act,
+        },
+        Owner::Karpenter => match (settings.karpenter, act) {
+            (KarpenterNodes::NodeClaim, Act::Drain) if !is_of_group(kind) => Act::NodeClaim,
+            (_, _) if is_of_group(kind) => Act::Ignore(Reason::KarpenterHasNoGroup),
+            (_, _) => Act::Ignore(Reason::Karpenter),
+        },
+        Owner::AutoMode => Act::Ignore(Reason::AutoMode),
+    }
+}
+
+/// What a notice does to a node that nobody else sees to.
+fn act(kind: Kind, settings: &Settings) -> Act {
+    let (action, setting) = chosen(kind, settings);
+    match (kind, action) {
+        (_, Action::Ignore) => Act::Ignore(Reason::Setting(setting)),
+        (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Act::OutOfService,
+        (Kind::Stopped | Kind::Terminated, _) => Act::Ignore(Reason::NothingLeft),
+        (Kind::Running | Kind::MaintenanceOver, _) => Act::Undo,
+        (Kind::RootVolumeReplaced, _) if settings.launch == LaunchHooks::Ignore => Act::Undo,
+        (Kind::Launch | Kind::RootVolumeReplaced, _) => Act::AwaitReady,
+        (_, Action::Drain) => Act::Drain,
+        (_, Action::Cordon) => Act::Cordon,
+    }
+}
+
+/// Whether EKS drains its managed node groups for such a notice (EKS user guide, "Managed node groups").
+fn eks_drains_for(kind: Kind) -> bool {
+    matches!(kind, Kind::Spot | Kind::Rebalance)
+}
+
+/// Whether the notice comes from an Auto Scaling group.
+fn is_of_group(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume | Kind::Launch | Kind::RootVolumeReplaced
+    )
+}
+
+/// When to begin: at once, but for what is announced weeks ahead.
+pub(crate) fn begins(interruption: &Interruption, settings: &Settings) -> Timestamp {
+    let lead = match interruption.kind {
+        Kind::Maintenance => SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX),
+        _ => return Timestamp::MIN,
+    };
+    match interruption.deadline {
+        Deadline::Hard(at) => at.saturating_sub(lead).unwrap_or(Timestamp::MIN),
+        Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::interruption::{Hook, InstanceId};
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+            .unwrap()
+    }
+
+    fn instance(tags: &[(&str, &str)]) -> Instance {
+        Instance {
+            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            zone: "us-east-1a".to_owned(),
+            private_dns_name: None,
+            tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        }
+    }
+
+    fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
+        let interruption = Interruption {
+            event_id: "e-1".to_owned(),
+            kind: Kind::Terminate,
+            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            time: Timestamp::UNIX_EPOCH,
+            deadline: Deadline::HeldByHook,
+            hook: Some(Hook { group: "workers".to_owned(), name: name.to_owned(), token: None }),
+            maintenance: None,
+        };
+        by_setting(&interruption, &settings(variables))
+    }
+
+    #[test]
+    fn an_instance_of_no_cluster_is_ignored() {
+        let reason = cluster_of(&instance(&[("Name", "bastion")]), &settings(&[])).unwrap().unwrap_err();
+        assert_eq!(reason.to_string(), "instance i-0123456789abcdef0 has no tag that names an EKS cluster");
+    }
+
+    #[test]
+    fn only_the_clusters_that_are_named_are_acted_on() {
+        let tagged = instance(&[("kubernetes.io/cluster/prod", "owned")]);
+        let prod = Ok(ClusterName::new("prod"));
+        assert_eq!(cluster_of(&tagged, &settings(&[])).unwrap(), prod);
+        assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])).unwrap(), prod);
+        let reason = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")])).unwrap().unwrap_err();
+        assert_eq!(reason.to_string(), "cluster prod is not one of those that SPILLWAY_CLUSTERS names");
+    }
+
+    #[test]
+    fn tags_that_name_two_clusters_are_refused() {
+        let tagged = instance(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
+        assert_eq!(
+            cluster_of(&tagged, &settings(&[])).unwrap_err().to_string(),
+            "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one"
+        );
+    }
+
+    #[test]
+    fn a_hook_is_ours_unless_it_is_eks_own_or_the_setting_names_others() {
+        assert_eq!(hook("drain", &[]), None);
+        assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
+        assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
+        assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
+    }
+
+    #[test]
+    fn maintenance_begins_its_lead_before_it_starts_and_all_else_at_once() {
+        let starts: Timestamp = "2026-12-24T03:00:00Z".parse().unwrap();
+        let mut notice = Interruption {
+            event_id: "e-1".to_owned(),
+            kind: Kind::Maintenance,
+            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            time: Timestamp::UNIX_EPOCH,
+            deadline: Deadline::Hard(starts),
+            hook: None,
+            maintenance: None,
+        };
+        let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "1800")]);
+        assert_eq!(begins(&notice, &settings), "2026-12-24T02:30:00Z".parse().unwrap());
+        notice.kind = Kind::Spot;
+        assert_eq!(begins(&notice, &settings), Timestamp::MIN);
+    }
+}

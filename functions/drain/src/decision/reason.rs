@@ -1,0 +1,53 @@
+//! Why an interruption is ignored, or refused, in plain words.
+
+use spillway_eks::ClusterName;
+
+/// Why an interruption is ignored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Reason {
+    #[error("{0}")]
+    NotHandled(String),
+    #[error("the setting {0} says ignore")]
+    Setting(&'static str),
+    #[error("lifecycle hook {0} is not one of those that SPILLWAY_HOOKS names")]
+    NotOurHook(String),
+    #[error("lifecycle hook {0} is EKS' own, which EKS completes")]
+    HookOfEks(String),
+    #[error("EC2 knows no instance {0}")]
+    NoInstance(String),
+    #[error("instance {0} has no tag that names an EKS cluster")]
+    NoCluster(String),
+    #[error("cluster {0} is not one of those that SPILLWAY_CLUSTERS names")]
+    NotOurCluster(ClusterName),
+    #[error(
+        "neither instance {instance} nor its Auto Scaling group has the tag {tag}, which SPILLWAY_MANAGED_TAG names"
+    )]
+    NoManagedTag { instance: String, tag: String },
+    #[error("the node belongs to a managed node group, and the setting SPILLWAY_MANAGED_NODE_GROUPS says leave")]
+    ManagedNodeGroup,
+    #[error("the node belongs to a managed node group, and EKS drains it itself for this notice")]
+    ManagedNodeGroupDrainsItself,
+    #[error("the node belongs to Karpenter, which drains it itself")]
+    Karpenter,
+    #[error("the node belongs to Karpenter, which has no Auto Scaling group: this hook is none of ours")]
+    KarpenterHasNoGroup,
+    #[error("the node belongs to EKS Auto Mode, which drains it itself")]
+    AutoMode,
+    #[error("node {0} has the label spillway/ignore")]
+    OptedOut(String),
+    #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]
+    NotSelected(String),
+    #[error("nothing is left to drain, and the setting SPILLWAY_OUT_OF_SERVICE_TAINT says false")]
+    NothingLeft,
+    #[error("the lifecycle hook waited no longer, before the node was cordoned")]
+    HookIsOver,
+    #[error("not a node of ours: cluster {cluster} has no node with the provider id {provider_id}")]
+    NoNode { cluster: ClusterName, provider_id: String },
+}
+
+/// Why acting would be wrong, which somebody has to mend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("the tags of instance {instance} name several clusters: {}; leave one", clusters.join(", "))]
+    SeveralClusters { instance: String, clusters: Vec<String> },
+}

@@ -1,0 +1,114 @@
+//! The kinds of notice, and what can be said of each without knowing the instance.
+
+/// What a notice says of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// EC2 takes a spot instance back in two minutes.
+    Spot,
+    /// EC2 takes back an instance of an interruptible capacity reservation, or of a capacity block.
+    CapacityReservation,
+    /// A capacity block ends in 40 minutes, its instances in 30.
+    CapacityBlock,
+    /// EC2 says that a spot instance is more likely than others to be taken back.
+    Rebalance,
+    /// AWS will reboot, stop or retire the instance at a time that it names.
+    Maintenance,
+    /// That maintenance is over, or will not be.
+    MaintenanceOver,
+    /// The instance stops.
+    Stopping,
+    /// The instance ends.
+    ShuttingDown,
+    /// The instance has stopped.
+    Stopped,
+    /// The instance has ended.
+    Terminated,
+    /// The instance runs.
+    Running,
+    /// An Auto Scaling group terminates an instance and waits for its hook.
+    Terminate,
+    /// An Auto Scaling group puts an instance back into its warm pool and waits for its hook.
+    ReturnToWarmPool,
+    /// An Auto Scaling group replaces the root volume of an instance and waits for its hook.
+    ReplaceRootVolume,
+    /// An Auto Scaling group has launched an instance and waits for its hook.
+    Launch,
+    /// An Auto Scaling group has replaced the root volume of an instance and waits for its hook.
+    RootVolumeReplaced,
+}
+
+impl Kind {
+    /// Every kind, as `docs/notices.md` orders them.
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Spot,
+        Self::CapacityReservation,
+        Self::CapacityBlock,
+        Self::Rebalance,
+        Self::Maintenance,
+        Self::MaintenanceOver,
+        Self::Stopping,
+        Self::ShuttingDown,
+        Self::Stopped,
+        Self::Terminated,
+        Self::Running,
+        Self::Terminate,
+        Self::ReturnToWarmPool,
+        Self::ReplaceRootVolume,
+        Self::Launch,
+        Self::RootVolumeReplaced,
+    ];
+
+    /// The kind as receipts, metrics and the claim on a node name it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Spot => "spot interruption",
+            Self::CapacityReservation => "capacity reservation interruption",
+            Self::CapacityBlock => "capacity block expiry",
+            Self::Rebalance => "rebalance recommendation",
+            Self::Maintenance => "scheduled maintenance",
+            Self::MaintenanceOver => "maintenance over",
+            Self::Stopping => "instance stopping",
+            Self::ShuttingDown => "instance shutting down",
+            Self::Stopped => "instance stopped",
+            Self::Terminated => "instance terminated",
+            Self::Running => "instance running",
+            Self::Terminate => "terminate lifecycle action",
+            Self::ReturnToWarmPool => "return to warm pool",
+            Self::ReplaceRootVolume => "root volume replacement",
+            Self::Launch => "launch lifecycle action",
+            Self::RootVolumeReplaced => "root volume replaced",
+        }
+    }
+
+    /// The kind by that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether the node may be of use again when it is over: the instance goes on, or comes back. Such
+    /// a claim gives way to one for good.
+    pub(crate) fn may_pass(self) -> bool {
+        matches!(
+            self,
+            Self::Rebalance
+                | Self::Maintenance
+                | Self::Stopping
+                | Self::ReturnToWarmPool
+                | Self::ReplaceRootVolume
+                // A spot instance may be stopped or hibernated, and runs again.
+                | Self::Spot
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_name_of_its_own() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::named(kind.as_str()), Some(kind));
+        }
+    }
+}

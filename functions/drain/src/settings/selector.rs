@@ -1,0 +1,117 @@
+//! A label selector as `kubectl` takes it: `team=shop,tier in (web,api),!legacy`.
+
+use kube::core::{Expression, Selector};
+
+/// The selector, or `None` if the text is none. Nothing selects everything.
+pub(super) fn parse(text: &str) -> Option<Selector> {
+    let mut selector = Selector::default();
+    if text.trim().is_empty() {
+        return Some(selector);
+    }
+    for requirement in requirements(text)? {
+        selector.extend(expression(requirement.trim())?);
+    }
+    Some(selector)
+}
+
+/// Splits at the commas that stand outside of parentheses.
+fn requirements(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut from, mut inside) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' if !inside => inside = true,
+            ')' if inside => inside = false,
+            '(' | ')' => return None,
+            ',' if !inside => {
+                parts.push(text.get(from..at)?);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text.get(from..)?);
+    (!inside).then_some(parts)
+}
+
+fn expression(text: &str) -> Option<Expression> {
+    if let Some(key) = text.strip_prefix('!') {
+        return Some(Expression::DoesNotExist(label_key(key)?));
+    }
+    if let Some((key, value)) = text.split_once("!=") {
+        return Some(Expression::NotEqual(label_key(key)?, label_value(value)?));
+    }
+    if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
+        return Some(Expression::Equal(label_key(key)?, label_value(value)?));
+    }
+    let Some((head, set)) = text.split_once('(') else { return label_key(text).map(Expression::Exists) };
+    let values = set.strip_suffix(')')?.split(',').map(label_value).collect::<Option<_>>()?;
+    match head.trim().rsplit_once(char::is_whitespace)? {
+        (key, "in") => Some(Expression::In(label_key(key)?, values)),
+        (key, "notin") => Some(Expression::NotIn(label_key(key)?, values)),
+        _ => None,
+    }
+}
+
+/// `[prefix/]name`: a DNS name of up to 253 characters, and a name of up to 63.
+fn label_key(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    let prefix_fits = prefix.is_none_or(|prefix| !prefix.is_empty() && prefix.len() <= 253 && is_label_text(prefix));
+    (prefix_fits && !name.is_empty() && name.len() <= 63 && is_label_text(name)).then(|| text.to_owned())
+}
+
+fn label_value(text: &str) -> Option<String> {
+    let text = text.trim();
+    (text.len() <= 63 && is_label_text(text)).then(|| text.to_owned())
+}
+
+/// Letters, digits and `-_.`, with a letter or a digit at each end.
+fn is_label_text(text: &str) -> bool {
+    let ends = [text.chars().next(), text.chars().last()];
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && ends.into_iter().flatten().all(|c| c.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kube::core::SelectorExt as _;
+
+    use super::*;
+
+    fn selects(selector: &str, labels: &[(&str, &str)]) -> Option<bool> {
+        let labels: BTreeMap<_, _> = labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        parse(selector).map(|selector| selector.matches(&labels))
+    }
+
+    #[test]
+    fn each_form_that_kubectl_takes_selects_as_it_does_there() {
+        let web = [("tier", "web"), ("example.com/team", "shop")];
+        for (selector, selected) in [
+            ("", true),
+            ("tier", true),
+            ("!tier", false),
+            ("tier=web", true),
+            ("tier==web", true),
+            ("tier!=web", false),
+            ("other!=web", true),
+            ("tier in (web, api)", true),
+            ("tier notin (web,api)", false),
+            ("example.com/team=shop,tier in (web),!legacy", true),
+            ("example.com/team=shop,tier=api", false),
+            ("tier in (api),example.com/team", false),
+        ] {
+            assert_eq!(selects(selector, &web), Some(selected), "{selector}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_selector_is_refused() {
+        for text in
+            ["=web", "tier=we b", "tier in web", "tier in (web", "tier on (web)", "a,,b", "-a", "a/b/c", "/a", "(a)"]
+        {
+            assert_eq!(selects(text, &[]), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What the settings mean: plain values, each read from its text or not at all.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use kube::core::Selector;
+
+use super::selector;
+use super::table::HALF;
+
+/// What to do with a kind of notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Cordon the node and move its pods.
+    Drain,
+    /// Cordon the node and leave its pods.
+    Cordon,
+    /// Do nothing but say so.
+    Ignore,
+}
+
+/// What to do with a launch hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaunchHooks {
+    /// Complete it when the node is Ready.
+    Complete,
+    /// Leave it to others.
+    Ignore,
+}
+
+/// Whether the nodes of EKS managed node groups are ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ManagedNodeGroups {
+    /// Where EKS does not drain them itself.
+    Gaps,
+    /// Never.
+    Leave,
+    /// For every notice.
+    Drain,
+}
+
+/// What becomes of Karpenter's nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KarpenterNodes {
+    /// Karpenter sees to them.
+    Leave,
+    /// Their `NodeClaim` is deleted, with the deadline on it.
+    NodeClaim,
+}
+
+/// What Auto Scaling is told when a lifecycle action is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum LifecycleResult {
+    /// Go on.
+    Continue,
+    /// At a termination: skip the remaining hooks; in a group that retains abandoned instances, keep
+    /// this one. At a launch: end the instance.
+    Abandon,
+}
+
+/// What becomes of pods that something still holds when nothing more is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeldPods {
+    /// They stay on the node, and the receipt names them.
+    Keep,
+    /// They are deleted in time to shut down before.
+    Delete,
+}
+
+/// How often a hook is told that its node still drains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heartbeat {
+    /// Twice in the hook's own timeout.
+    Half,
+    /// After that time, if half of the hook's own timeout is longer.
+    After(Duration),
+}
+
+/// The tag that an instance or its group must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ManagedTag {
+    pub(crate) key: String,
+    /// Absent: any value will do, as with NTH.
+    pub(crate) value: Option<String>,
+}
+
+/// By whose names a node is tainted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaintNames {
+    /// `spillway/…`.
+    Spillway,
+    /// Those of aws-node-termination-handler.
+    Nth,
+}
+
+/// What a taint does to pods that do not tolerate it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaintEffect {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
+}
+
+/// Where what is done later is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Schedules {
+    /// The group of schedules that is the stack's own.
+    pub(crate) group: String,
+    /// The role that EventBridge Scheduler takes to put our event on the bus.
+    pub(crate) role_arn: String,
+}
+
+impl TaintEffect {
+    /// As Kubernetes spells it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        }
+    }
+}
+
+pub(super) fn action(value: &str) -> Option<Action> {
+    one_of(value, &[("drain", Action::Drain), ("cordon", Action::Cordon), ("ignore", Action::Ignore)])
+}
+
+pub(super) fn launch_hooks(value: &str) -> Option<LaunchHooks> {
+    one_of(value, &[("complete", LaunchHooks::Complete), ("ignore", LaunchHooks::Ignore)])
+}
+
+pub(super) fn managed_node_groups(value: &str) -> Option<ManagedNodeGroups> {
+    use ManagedNodeGroups::{Drain, Gaps, Leave};
+    one_of(value, &[("gaps", Gaps), ("leave", Leave), ("drain", Drain)])
+}
+
+pub(super) fn karpenter_nodes(value: &str) -> Option<KarpenterNodes> {
+    one_of(value, &[("leave", KarpenterNodes::Leave), ("nodeclaim", KarpenterNodes::NodeClaim)])
+}
+
+pub(super) fn lifecycle_result(value: &str) -> Option<LifecycleResult> {
+    one_of(value, &[("CONTINUE", LifecycleResult::Continue), ("ABANDON", LifecycleResult::Abandon)])
+}
+
+/// The outer option: whether it is accepted. The inner one: the answer, or none.
+pub(super) fn stranded_hooks(value: &str) -> Option<Option<LifecycleResult>> {
+    if value == "leave" { Some(None) } else { lifecycle_result(value).map(Some) }
+}
+
+pub(super) fn held_pods(value: &str) -> Option<HeldPods> {
+    one_of(value, &[("keep", HeldPods::Keep), ("delete", HeldPods::Delete)])
+}
+
+pub(super) fn taint_names(value: &str) -> Option<Option<TaintNames>> {
+    one_of(value, &[("none", None), ("spillway", Some(TaintNames::Spillway)), ("nth", Some(TaintNames::Nth))])
+}
+
+pub(super) fn taint_effect(value: &str) -> Option<TaintEffect> {
+    use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
+    one_of(value, &[NoSchedule, PreferNoSchedule, NoExecute].map(|effect| (effect.as_str(), effect)))
+}
+
+pub(super) fn flag(value: &str) -> Option<bool> {
+    one_of(value, &[("true", true), ("false", false)])
+}
+
+/// The longest timeout of a hook is two hours, so more than one is never the shorter.
+pub(super) fn heartbeat(value: &str) -> Option<Heartbeat> {
+    if value == HALF { Some(Heartbeat::Half) } else { seconds(value, 5..=3600).map(Heartbeat::After) }
+}
+
+pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Option<Duration> {
+    let seconds: u64 = value.parse().ok()?;
+    accepted.contains(&seconds).then(|| Duration::from_secs(seconds))
+}
+
+/// Names that EKS takes for a cluster: up to 100 letters, digits, `-` and `_`.
+pub(super) fn cluster_names(value: &str) -> Option<Vec<String>> {
+    list(value, |name| name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
+}
+
+/// Names that Auto Scaling takes for a hook.
+pub(super) fn hook_names(value: &str) -> Option<Vec<String>> {
+    list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
+}
+
+/// A list separated by commas; blanks around a name do no harm, an empty name is none.
+fn list(value: &str, legal: fn(&str) -> bool) -> Option<Vec<String>> {
+    if value.trim().is_empty() {
+        return Some(Vec::new());
+    }
+    value.split(',').map(str::trim).map(|name| (!name.is_empty() && legal(name)).then(|| name.to_owned())).collect()
+}
+
+pub(super) fn managed_tag(value: &str) -> Option<Option<ManagedTag>> {
+    let (key, value) = match value.split_once('=') {
+        Some((key, value)) => (key, Some(value.to_owned())),
+        None => (value, None),
+    };
+    match (key, &value) {
+        ("", None) => Some(None),
+        ("", Some(_)) => None,
+        (key, _) => (key.len() <= 128).then(|| Some(ManagedTag { key: key.to_owned(), value })),
+    }
+}
+
+pub(super) fn node_selector(value: &str) -> Option<Selector> {
+    selector::parse(value)
+}
+
+pub(super) fn schedules(value: &str) -> Option<Option<Schedules>> {
+    if value.is_empty() {
+        return Some(None);
+    }
+    let (group, role_arn) = value.split_once(' ')?;
+    let complete = !group.is_empty() && role_arn.starts_with("arn:");
+    complete.then(|| Some(Schedules { group: group.to_owned(), role_arn: role_arn.to_owned() }))
+}
+
+pub(super) fn metrics_namespace(value: &str) -> Option<String> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || ".-_/#:".contains(c);
+    let fits = (1..=255).contains(&value.len()) && value.chars().all(legal);
+    (fits && !value.starts_with(':') && !value.starts_with("AWS/")).then(|| value.to_owned())
+}
+
+fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Option<T> {
+    accepted.iter().find(|(text, _)| *text == value).map(|(_, meaning)| *meaning)
+}
