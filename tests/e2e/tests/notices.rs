@@ -178,7 +178,7 @@ async fn wrong_settings_stop_the_start_and_all_are_named() {
     let outcome = lambda.invoke(sample("spot-interruption")).await;
     assert!(outcome.result.is_err());
     let logs = outcome.logs.join("\n");
-    assert!(logs.contains("SPILLWAY_SPOT is \\\"yes\\\"; it takes drain or ignore"), "{logs}");
+    assert!(logs.contains("SPILLWAY_SPOT is \\\"yes\\\"; it takes drain, cordon or ignore"), "{logs}");
     assert!(logs.contains("SPILLWAY_HOOK_MAX_WAIT_S is \\\"1h\\\"; it takes a whole number of seconds"), "{logs}");
 }
 

@@ -54,8 +54,8 @@ pub(super) struct Envelope {
     pub(super) source: String,
     pub(super) detail_type: String,
     pub(super) time: Timestamp,
-    account: String,
-    region: String,
+    account: Option<String>,
+    region: Option<String>,
     detail: Value,
 }
 
@@ -63,18 +63,21 @@ pub(super) struct Envelope {
 pub(super) fn read(mut payload: Value) -> Result<Envelope, NoticeError> {
     mend_resources(&mut payload);
     let event: EventBridgeEvent<Value> = parse(payload, "")?;
-    let missing = |path: &str| NoticeError::Field { path: path.to_owned(), why: "it is missing".to_owned() };
     let time = event.time.ok_or_else(|| missing("time"))?;
     Ok(Envelope {
         id: event.id.ok_or_else(|| missing("id"))?,
-        account: event.account.ok_or_else(|| missing("account"))?,
-        region: event.region.ok_or_else(|| missing("region"))?,
+        account: event.account,
+        region: event.region,
         source: event.source,
         detail_type: event.detail_type,
         time: Timestamp::from_second(time.timestamp())
             .map_err(|error| NoticeError::Field { path: "time".to_owned(), why: error.to_string() })?,
         detail: event.detail,
     })
+}
+
+fn missing(path: &str) -> NoticeError {
+    NoticeError::Field { path: path.to_owned(), why: "it is missing".to_owned() }
 }
 
 /// AWS documents one notice with `resources` as a bare string. We never read it, so it goes.
@@ -87,7 +90,8 @@ fn mend_resources(payload: &mut Value) {
 impl Envelope {
     /// A rule may well route another account's notices here; their instances are not ours to look for.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
-        let Self { account, region, .. } = self;
+        let account = self.account.as_ref().ok_or_else(|| missing("account"))?;
+        let region = self.region.as_ref().ok_or_else(|| missing("region"))?;
         if (account, region) == (&home.account, &home.region) {
             return Ok(());
         }
