@@ -64,6 +64,7 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 	@scripts/timed "template: tests" $(PYTHON) -m unittest discover --start-directory tests/template
 	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
 		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
+	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
 	@# End to end, most of a test's time is waiting: more of them at once than there are cores.

@@ -44,6 +44,11 @@ pub(crate) fn peer(name: &str) -> PathBuf {
     cache_folder().join("peers/bin").join(name)
 }
 
+/// Where the demo leaves a picture.
+pub(crate) fn picture(name: &str) -> PathBuf {
+    cache_folder().join("demo").join(name)
+}
+
 fn cache_folder() -> PathBuf {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .filter(|value| !value.is_empty())

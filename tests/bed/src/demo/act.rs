@@ -15,7 +15,7 @@ use super::live::Live;
 use super::receipt::{Receipt, calls_in_words};
 use super::scene::{Tone, short};
 use super::screen::Screen;
-use super::{DemoError, notice, table};
+use super::{DemoError, notice, picture, table};
 use crate::audit::{AuditLog, Request};
 use crate::aws::{Call, Delivered};
 use crate::error::BedError;
@@ -195,6 +195,10 @@ impl Stage<'_> {
         screen.show(&receipt.in_words());
         let (mut calls, mut requests) = self.asked().await?;
         screen.show(&calls_in_words(&calls.split_off(before.0.len()), &requests.split_off(before.1.len())));
+        match picture::draw(&written, rule).await {
+            Ok(file) => screen.say(&format!("As a picture, for a browser: {}", file.display())),
+            Err(error) => screen.say(&format!("There is no picture of it: {}", error.story())),
+        }
         screen.gap();
         if !went_well {
             self.show_failure(&delivery, &written);

@@ -5,11 +5,13 @@
 //! * `act`: one notice, from the bus to its receipt;
 //! * `live`: what happens in the cluster, as it happens, above `scene`, which puts it into words;
 //! * `table`, `notice`, `receipt`: the cluster, the event and the receipt for a person to read;
+//! * `picture`: the receipt for a browser;
 //! * `screen`: lines, and colours where there is a terminal.
 
 mod act;
 mod live;
 mod notice;
+mod picture;
 mod receipt;
 mod scene;
 mod screen;

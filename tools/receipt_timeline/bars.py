@@ -1,0 +1,134 @@
+"""A row for each pod: waiting, asked, told to leave, gone, and how long it might take to shut down."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from .drain import Drain
+from .marks import use
+from .markup import append, element, percent
+from .receipt import Fate, Pod
+from .scale import Scale
+from .words import duration, listed
+
+# A letter's width as a share of the picture on a phone: a budget's name is written where it has room.
+LETTER = 2.0
+# The middle of a row's picture, in pixels.
+MIDDLE = 9
+
+
+def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
+    """A pod's picture."""
+    claimed = drain.step_ms("claimed") or 0
+    ended = pod.gone_ms if pod.gone_ms is not None else drain.over_ms
+    drawn = picture(element("title", f"{pod.name}: {story(pod)}"))
+    asked = pod.asked_ms if pod.asked_ms is not None else pod.told_ms
+    if asked is None:
+        # An older receipt, or a pod that was leaving already: only its end is known.
+        append(drawn, span(scale, claimed, ended, f"unknown {css(pod.fate)}"))
+    else:
+        told = pod.told_ms if pod.told_ms is not None else ended
+        append(drawn, line(scale, claimed, asked, "waiting"))
+        append(drawn, span(scale, asked, told, "held" if pod.refusals else "asked", y=3, height=12))
+        append(drawn, _label(scale, asked, told, pod.budget and f"PDB {pod.budget}"))
+        for part in _grace(pod, scale):
+            append(drawn, part)
+        if pod.told_ms is not None:
+            append(drawn, span(scale, told, ended, f"leaving {css(pod.fate)}"))
+    append(drawn, mark(scale, ended, css(pod.fate)))
+    return drawn
+
+
+def _grace(pod: Pod, scale: Scale) -> list[Element]:
+    """What it was given to shut down, and what it asks for beyond that."""
+    if pod.grace_s is None or pod.told_ms is None:
+        return []
+    given_s = pod.grace_s if pod.given_s is None else pod.given_s
+    given_ms, asks_ms = pod.told_ms + given_s * 1000, pod.told_ms + pod.grace_s * 1000
+    given = span(scale, pod.told_ms, given_ms, "grace", y=2, height=14)
+    return [given] if given_s >= pod.grace_s else [given, span(scale, given_ms, asks_ms, "missing", y=2, height=14)]
+
+
+def _label(scale: Scale, from_ms: int, to_ms: int, text: str | None) -> Element | None:
+    if text is None or scale.width(from_ms, to_ms) < (len(text) + 1) * LETTER:
+        return None
+    return element("text", text, class_="budget", x=percent(scale.at(from_ms)), y=MIDDLE + 4, dx=5)
+
+
+def story(pod: Pod) -> str:
+    """What happened to a pod, in a line."""
+    parts = [pod.why, _asked(pod), _refused(pod), _told(pod), _ended(pod), _other_answers(pod)]
+    return " · ".join(part for part in parts if part)
+
+
+def _asked(pod: Pod) -> str | None:
+    if pod.asked_ms is not None:
+        return f"asked at {duration(pod.asked_ms)}"
+    return "was leaving already" if pod.evictions == 0 and pod.gone_ms is not None and not pod.answers else None
+
+
+def _refused(pod: Pod) -> str | None:
+    if not pod.refusals:
+        return None
+    by = f"budget {pod.budget}" if pod.budget else "several budgets"
+    if pod.asked_ms is not None and pod.told_ms is not None:
+        return f"held {duration(pod.told_ms - pod.asked_ms)} by {by}, refused {pod.refusals}×"
+    return f"refused {pod.refusals}× by {by}"
+
+
+def _told(pod: Pod) -> str | None:
+    return None if pod.told_ms is None else f"told at {duration(pod.told_ms)}"
+
+
+def _ended(pod: Pod) -> str | None:
+    gone = pod.gone_ms is not None and f"gone at {duration(pod.gone_ms)}"
+    if pod.grace_s is None:
+        return gone or None
+    is_clamped = pod.given_s is not None and pod.given_s < pod.grace_s
+    if pod.gone_ms is not None and pod.told_ms is not None:
+        took = f"{gone}, after {duration(pod.gone_ms - pod.told_ms)}"
+        if is_clamped:
+            return f"{took} of {pod.given_s} s of grace; it asks for {pod.grace_s} s"
+        return f"{took} of {pod.grace_s} s of grace"
+    grace = f"given {pod.given_s} of {pod.grace_s} s of grace" if is_clamped else f"{pod.grace_s} s of grace"
+    return f"{gone}, {grace}" if gone else grace
+
+
+def _other_answers(pod: Pod) -> str | None:
+    """What a reader may want to ask about: answers that are neither the usual one nor a budget's."""
+    usual = ("evicted", "deleted", "gone")
+    odd = [
+        f"{name} {count}×" for name, count in sorted(pod.answers.items()) if name not in usual and "held" not in name
+    ]
+    return f"also answered: {listed(odd)}" if odd else None
+
+
+def css(fate: Fate) -> str:
+    """A fate as a class and in the name of its mark."""
+    return fate.value.replace(" ", "-")
+
+
+def picture(*parts: Element, class_: str = "bar") -> Element:
+    return element("svg", *parts, class_=class_, role="img")
+
+
+def span(scale: Scale, from_ms: float, to_ms: float, class_: str, y: int = 5, height: int = 8) -> Element:
+    """A stretch of time."""
+    width = scale.width(from_ms, to_ms)
+    return element("rect", class_=class_, x=percent(scale.at(from_ms)), width=percent(width), y=y, height=height)
+
+
+def line(scale: Scale, from_ms: float, to_ms: float, class_: str) -> Element:
+    places = {"x1": percent(scale.at(from_ms)), "x2": percent(scale.at(to_ms))}
+    return element("line", class_=class_, y1=MIDDLE, y2=MIDDLE, **places)
+
+
+def upright(scale: Scale, at_ms: float, class_: str, y1: object = "0%", y2: object = "100%") -> Element:
+    """A moment."""
+    place = percent(scale.at(at_ms))
+    return element("line", class_=class_, x1=place, x2=place, y1=y1, y2=y2)
+
+
+def mark(scale: Scale, at_ms: float, name: str) -> Element:
+    """A shape at a moment; it keeps its form however wide the picture is."""
+    return element("svg", use(name), class_=f"mark {name}", x=percent(scale.at(at_ms)), y=MIDDLE)

@@ -1,0 +1,84 @@
+"""The receipts in whatever was given.
+
+A receipt may stand alone, in a line of a log behind a time and a stream's name, printed over many lines, in an
+answer of AWS as a string, or in a table of comma-separated values.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+# What the log line has before the receipt, and the function's answer has not.
+OF_THE_LOG = ("timestamp", "level", "message")
+# An object with two of them means to be a receipt, so that what is missing can be named.
+TELLING = {"receipt", "notice", "steps", "ending"}
+# CloudWatch exports lines of up to 1 MiB; csv stops at 128 KiB unless told.
+csv.field_size_limit(16 * 1024 * 1024)
+
+
+class NoReceipt(Exception):
+    """There is no receipt in what was given."""
+
+
+def receipts_in(text: str) -> list[dict[str, Any]]:
+    """Every receipt in the text, once."""
+    objects = [found for value in _values(text) for found in _objects(value)]
+    receipts: dict[str, dict[str, Any]] = {}
+    for found in objects:
+        if _means_to_be_a_receipt(found):
+            alone = {name: value for name, value in found.items() if name not in OF_THE_LOG}
+            key = json.dumps(alone, sort_keys=True)
+            receipts[key] = {**receipts.get(key, {}), **found}
+    if not receipts:
+        raise NoReceipt(_why_none(text, objects))
+    return list(receipts.values())
+
+
+def _means_to_be_a_receipt(found: dict[str, Any]) -> bool:
+    return len(TELLING.intersection(found)) >= 2
+
+
+def _why_none(text: str, objects: list[dict[str, Any]]) -> str:
+    if re.search(r'"receipt":\s*\d', text):
+        return "the receipt in it is cut off, or is not JSON"
+    if not objects:
+        return "no receipt in it, nor any JSON"
+    return "no receipt in it: there is JSON, but none with the fields receipt, notice, steps, ending and reason"
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Every JSON object and array in the text, whatever stands between them."""
+    if '{""' in text:  # The quotes are doubled: comma-separated values.
+        yield from (field for row in csv.reader(io.StringIO(text)) for field in row)
+        return
+    decoder, opening, position = json.JSONDecoder(), re.compile(r"[{\[]"), 0
+    while start := opening.search(text, position):
+        try:
+            value, position = decoder.raw_decode(text, start.start())
+            yield value
+        except json.JSONDecodeError as error:
+            position = max(start.end(), error.pos)
+        except RecursionError:  # Nothing of ours is nested like that.
+            return
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects in a value, also those that are written in its strings."""
+    if isinstance(value, dict):
+        yield value
+        if not _means_to_be_a_receipt(value):
+            for inner in value.values():
+                yield from _objects(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _objects(inner)
+    elif isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            yield from _objects(json.loads(value))
+        except (ValueError, RecursionError):
+            return

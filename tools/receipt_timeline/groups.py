@@ -1,0 +1,52 @@
+"""Which pods the reader sees first: what was lost, then what was forced, then what was slow. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .drain import Drain
+from .receipt import Fate, Pod
+
+# So many rows can be read; of more, those that say nothing new are folded.
+MANY = 20
+# Of a folded group, so many of the last to go are shown.
+SLOWEST = 5
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pods that are read together."""
+
+    name: str
+    meaning: str
+    pods: list[Pod]
+    is_folded: bool = False
+
+
+def groups(drain: Drain) -> list[Group]:
+    """The pods in the order in which they are read; no group is empty."""
+    of = {fate: [pod for pod in drain.pods if pod.fate is fate] for fate in Fate}
+    clean = sorted(of[Fate.CLEAN], key=_slowest_first)
+    slow = _slow(clean) if len(clean) > MANY else []
+    others = [pod for pod in clean if pod not in slow]
+    stayed = sorted(of[Fate.STAYED], key=lambda pod: pod.name)
+    all_of_them = [
+        Group("Left", "still there at the end: lost with the instance, unless it is retried", of[Fate.LEFT]),
+        Group("Unconfirmed", "told to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
+        Group("Handed on", "still there; a later invocation goes on with it", of[Fate.HANDED_ON]),
+        Group("Forced", "deleted past what held it, in time to shut down", of[Fate.FORCED]),
+        Group("Clamped", "gone, with less grace than it asks for", of[Fate.CLAMPED]),
+        Group("Clean, but held or last to go", "all its grace", slow),
+        Group("Clean", "gone, with all its grace", others, is_folded=len(others) > MANY),
+        Group("Stayed", "left alone", stayed, is_folded=len(stayed) > MANY),
+    ]
+    return [group for group in all_of_them if group.pods]
+
+
+def _slow(clean: list[Pod]) -> list[Pod]:
+    """Those that a budget refused, and the last to go."""
+    return [pod for place, pod in enumerate(clean) if place < SLOWEST or pod.refusals]
+
+
+def _slowest_first(pod: Pod) -> tuple[int, str]:
+    return (-(pod.gone_ms or 0), pod.name)

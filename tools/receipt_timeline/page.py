@@ -1,0 +1,174 @@
+"""The whole document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from . import lanes
+from .bars import bar, css, line, picture, span, story, upright
+from .drain import Drain
+from .groups import MANY, Group, groups
+from .marks import shapes, symbol
+from .markup import append, document, element
+from .receipt import Fate, Pod
+from .scale import Scale, enlarged, whole
+from .words import clock, counted, day_and_clock, duration
+
+STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+# The page loads nothing and runs nothing, whatever is in it.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+# How an ending looks; every other one is good.
+ENDINGS = {"failed": "left", "continued": "handed-on", "ignored": "stayed"}
+
+
+def page(drain: Drain) -> str:
+    """A drain as HTML."""
+    subject = drain.node or drain.instance or "no instance"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", f"{drain.ending}: {subject}"),
+        element("style", STYLE),
+    )
+    legend = _legend(drain) if drain.leaving else None
+    parts = (shapes(), _header(drain, subject), _counts(drain), legend, _chart(drain), _footer(drain))
+    return document(element("html", head, element("body", *parts), lang="en"))
+
+
+def _header(drain: Drain, subject: str) -> Element:
+    shape = ENDINGS.get(drain.ending, "done")
+    ending = element("span", symbol(shape), drain.ending, class_=f"ending {shape}")
+    header = element(
+        "header",
+        element("h1", ending, " ", element("span", subject, class_="subject")),
+        element("p", _sentence(drain.reason), class_="reason"),
+    )
+    if drain.dry_run:
+        append(header, element("p", "A dry run: nothing was asked of anybody, and nothing changed.", class_="dry-run"))
+    facts = element("dl")
+    for name, value in _facts(drain):
+        append(facts, element("div", element("dt", name), element("dd", value)))
+    append(header, facts)
+    return header
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def _facts(drain: Drain) -> list[tuple[str, str]]:
+    facts = [
+        ("Notice", ", ".join(filter(None, [drain.kind, drain.time and day_and_clock(drain.time)]))),
+        ("Node claimed", _moment(drain, drain.step_ms("claimed"))),
+        ("Drain over", _moment(drain, drain.drained_ms)),
+        ("Instance goes" if drain.deadline_ms is not None else "Longest wait over", _moment(drain, drain.limit_ms)),
+        ("Instance", drain.instance),
+        ("Node", drain.node),
+        ("Cluster", drain.cluster),
+        ("Owner", drain.owner),
+        ("Decision", drain.decision),
+        ("Hook", drain.hook and f"{drain.hook.name}, {lanes.hook_in_words(drain)}"),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _moment(drain: Drain, at_ms: int | None) -> str | None:
+    if at_ms is None or drain.time is None:
+        return None
+    digits = 1 if abs(at_ms) < 100_000 and at_ms % 1000 else 0
+    return f"{clock(drain.time, at_ms, digits)} UTC, after {duration(at_ms)}"
+
+
+def _counts(drain: Drain) -> Element:
+    """How many pods came to which end, each a way to them."""
+    counted_pods = element("nav", class_="counts")
+    if not drain.pods:
+        append(counted_pods, element("span", "No pod was touched."))
+    for group in groups(drain):
+        fate = group.pods[0].fate
+        words = f"{len(group.pods)} {group.name.lower()}"
+        append(counted_pods, element("a", symbol(css(fate)), words, href=f"#{_anchor(group)}", class_=css(fate)))
+    return counted_pods
+
+
+def _chart(drain: Drain) -> Element:
+    if drain.time is None:
+        return element("main", element("p", "The notice has no time, so that nothing can be drawn.", class_="empty"))
+    scale = enlarged(drain)
+    chart = element("main", lanes.lines(drain, scale))
+    append(chart, element("section", lanes.window(drain, whole(drain), scale), class_="above"))
+    append(chart, lanes.axis(drain, scale))
+    append(chart, lanes.hook(drain, scale))
+    for lane in lanes.invocations(drain, scale):
+        append(chart, lane)
+    if len(drain.leaving) > MANY:
+        append(chart, lanes.left_when(drain, scale))
+    for group in groups(drain):
+        append(chart, _group(group, drain, scale))
+    return chart
+
+
+def _anchor(group: Group) -> str:
+    return group.name.lower().replace(" ", "-").replace(",", "")
+
+
+def _group(group: Group, drain: Drain, scale: Scale) -> Element:
+    heading = [
+        symbol(css(group.pods[0].fate)),
+        element("strong", group.name),
+        element("span", f" {counted(len(group.pods), 'pod')}: {group.meaning}"),
+    ]
+    is_short = group.is_folded or group.pods[0].fate is Fate.STAYED
+    rows = [_pod(pod, drain, scale, is_short) for pod in group.pods]
+    if group.is_folded:
+        return element("details", element("summary", *heading), *rows, id=_anchor(group), class_="group")
+    return element("section", element("h2", *heading), *rows, id=_anchor(group), class_="group")
+
+
+def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
+    namespace, _, name = pod.name.rpartition("/")
+    fate = element("span", pod.fate.value, class_=f"fate {css(pod.fate)}")
+    whose = element("span", f"{namespace}/", class_="namespace") if namespace else None
+    named = element("div", element("span", whose, name, class_="pod"), " ", fate, class_="name")
+    if pod.fate is Fate.STAYED:
+        return element("div", named, element("p", pod.why or ""), class_="row stayed")
+    if is_short:
+        return lanes.row(named, bar(pod, drain, scale), class_="short")
+    return lanes.row(named, bar(pod, drain, scale), story(pod))
+
+
+def _legend(drain: Drain) -> Element:
+    """What the pictures mean; the shapes at their ends are in the groups' headings."""
+    example = Scale(0, 100)
+    keys = [(upright(example, 50, "claimed"), "node claimed, drain over")]
+    if any(pod.asked_ms is not None for pod in drain.pods):
+        keys += [
+            (line(example, 5, 95, "waiting"), "waiting for its turn"),
+            (span(example, 5, 95, "held", y=3, height=12), "held by a budget (PDB)"),
+            (span(example, 5, 95, "leaving clean"), "told to leave, shuts down"),
+            (span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
+            (span(example, 5, 95, "missing", y=2, height=14), "what it asks for beyond that"),
+        ]
+    if any(pod.asked_ms is None for pod in drain.leaving):
+        keys.append((span(example, 5, 95, "unknown clean"), "up to its end; the receipt does not say when it was told"))
+    if drain.limit_ms is not None:
+        keys.append((upright(example, 50, "limit"), lanes.limit_in_words(drain)))
+    legend = element("ul", class_="legend")
+    for drawn, meaning in keys:
+        append(legend, element("li", picture(drawn, class_="key"), meaning))
+    return legend
+
+
+def _footer(drain: Drain) -> Element:
+    """What finds the drain in the log."""
+    ids = dict.fromkeys(invocation.request_id for invocation in drain.invocations)
+    found = element("details", element("summary", "In the log"))
+    append(found, element("p", f"Event id {drain.event_id or 'unknown'}, request ids {', '.join(ids)}"))
+    for receipt in drain.receipts:
+        append(found, element("p", f"{receipt.request_id}: {receipt.ending}: {receipt.reason}"))
+    return element("footer", found)

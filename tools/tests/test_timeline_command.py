@@ -1,0 +1,69 @@
+"""What a person types, and what is answered."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from . import receipts
+
+TIMELINE = Path(__file__).parents[1] / "timeline"
+
+
+class Typed(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def timeline(self, *arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(TIMELINE), *arguments]
+        return subprocess.run(command, cwd=self.folder, input=typed, capture_output=True, text=True, check=False)
+
+    def log(self, *documents: receipts.Json) -> str:
+        (self.folder / "log").write_text("\n".join(json.dumps(document) for document in documents))
+        return "log"
+
+    def test_a_file_becomes_a_page_and_the_answer_is_where(self) -> None:
+        done = self.timeline(self.log(receipts.drained()), "-o", "drain.html")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "drain.html\n", ""))
+        self.assertIn("shop/", (self.folder / "drain.html").read_text())
+
+    def test_the_standard_input_does_as_well_and_the_page_has_a_name(self) -> None:
+        done = self.timeline(typed=json.dumps(receipts.drained()))
+        self.assertEqual((done.returncode, done.stdout), (0, "timeline.html\n"))
+        self.assertTrue((self.folder / "timeline.html").exists())
+
+    def test_a_packed_export_is_unpacked(self) -> None:
+        (self.folder / "000000.gz").write_bytes(gzip.compress(json.dumps(receipts.drained()).encode()))
+        self.assertEqual(self.timeline("000000.gz").returncode, 0)
+
+    def test_of_several_drains_one_is_to_be_named(self) -> None:
+        log = self.log(receipts.drained(), receipts.ignored())
+        asked = self.timeline(log)
+        self.assertEqual(asked.returncode, 1)
+        self.assertIn("2 drains are in it; say which with --of:", asked.stderr)
+        self.assertIn("--of e-2  2026-11-21 03:12:00 UTC  i-1234567890abcdef0  no node  ignored", asked.stderr)
+        self.assertEqual(self.timeline(log, "--of", "e-2").returncode, 0)
+        self.assertIn("ignored: i-1234567890abcdef0", (self.folder / "timeline.html").read_text())
+        self.assertEqual(self.timeline(log, "--of", "shop/orders-0").returncode, 0)
+        self.assertIn("no drain in it is of i-0", self.timeline(log, "--of", "i-0").stderr)
+
+    def test_what_is_no_receipt_is_refused_by_name_and_nothing_is_written(self) -> None:
+        refused = self.timeline(self.log({"receipt": 1, "ending": "drained"}))
+        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.stderr, "log: not a receipt: `notice`, `steps` and `reason` are missing\n")
+        self.assertFalse((self.folder / "timeline.html").exists())
+
+    def test_a_file_that_is_not_there_is_named(self) -> None:
+        refused = self.timeline("nowhere")
+        self.assertEqual((refused.returncode, refused.stderr), (1, "nowhere: No such file or directory\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

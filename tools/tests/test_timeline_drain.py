@@ -1,0 +1,80 @@
+"""The receipts of one drain's invocations are made one."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from receipt_timeline.drain import Drain, drains_of
+from receipt_timeline.receipt import Fate, read
+
+from . import receipts
+from .receipts import pod, receipt, steps
+
+
+def invocation(begun: int, ending: str, *pods: Any, **fields: Any) -> Any:
+    """A receipt of an invocation of ten seconds."""
+    done = "handed_on" if ending == "continued" else "drained"
+    at = steps(begun=begun, claimed=begun + 100, **{done: begun + 10_000})
+    return read(receipt(request_id=f"r-{begun}", timestamp=None, steps=at, ending=ending, pods=list(pods), **fields))
+
+
+def one(*of: Any) -> Drain:
+    (drain,) = drains_of(list(of))
+    return drain
+
+
+class OneDrain(unittest.TestCase):
+    def test_its_receipts_are_put_in_order_and_the_last_says_how_it_ended(self) -> None:
+        documents = [read(document) for document in receipts.hook_of_forty_minutes()]
+        drain = one(*reversed(documents))
+        self.assertEqual([each.request_id for each in drain.invocations], ["r-1", "r-2", "r-3"])
+        self.assertEqual((drain.ending, drain.drained_ms), ("drained", 2_399_800))
+
+    def test_what_was_counted_in_each_invocation_is_added_up(self) -> None:
+        drain = one(*(read(document) for document in receipts.hook_of_forty_minutes()))
+        (db,) = [each for each in drain.pods if each.name == "shop/db-0"]
+        self.assertEqual((db.evictions, db.refusals, db.asked_ms, db.told_ms), (220, 219, 1300, 2_380_000))
+
+    def test_a_pod_that_one_invocation_clamped_or_forced_is_not_clean_in_the_next(self) -> None:
+        before = invocation(
+            0,
+            "continued",
+            pod("shop/a", "left", grace_s=600, given_s=9, told_ms=200),
+            pod("shop/b", "left", given_s=9, told_ms=200, answers={"deleted": 1}),
+        )
+        after = invocation(
+            11_000, "drained", pod("shop/a", "clean", gone_ms=12_000), pod("shop/b", "clean", gone_ms=12_000)
+        )
+        self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLAMPED, Fate.FORCED])
+
+    def test_a_pod_that_went_while_nobody_looked_had_gone_when_the_next_invocation_began(self) -> None:
+        before = invocation(0, "continued", pod("shop/a", "left", told_ms=200, why="it was still shutting down"))
+        (gone,) = one(before, invocation(11_000, "drained")).pods
+        self.assertEqual((gone.fate, gone.gone_ms), (Fate.CLEAN, 11_000))
+        self.assertEqual(gone.why, "it had gone when the next invocation began")
+
+    def test_an_invocation_that_never_saw_the_pods_says_nothing_of_them(self) -> None:
+        before = invocation(0, "failed", pod("shop/a", "left"))
+        blind = read(receipt(request_id="r-9", timestamp=None, steps=steps(begun=20_000), ending="failed"))
+        self.assertEqual([each.fate for each in one(before, blind).pods], [Fate.LEFT])
+
+    def test_a_pod_is_its_uid(self) -> None:
+        before = invocation(0, "continued", pod("shop/db-0", "clean", gone_ms=900))
+        after = invocation(11_000, "failed", pod("shop/db-0", "left", uid="another"))
+        self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLEAN, Fate.LEFT])
+
+
+class SeveralDrains(unittest.TestCase):
+    def test_another_notice_is_another_drain_and_so_is_another_instance_of_the_same_notice(self) -> None:
+        other = {**receipts.drained(), "instance": "i-0000000000000000f", "request_id": "r-7"}
+        drains = drains_of([read(receipts.drained()), read(receipts.ignored()), read(other)])
+        self.assertEqual([drain.event_id for drain in drains], ["e-1", "e-2", "e-1"])
+
+    def test_a_drain_is_known_by_all_its_names(self) -> None:
+        names = one(*(read(document) for document in receipts.hook_of_forty_minutes())).names()
+        self.assertLessEqual({"i-1234567890abcdef0", "ip-10-0-12-34.ec2.internal", "e-3", "r-2", "shop/db-0"}, names)
+
+
+if __name__ == "__main__":
+    unittest.main()

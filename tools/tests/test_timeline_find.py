@@ -1,0 +1,81 @@
+"""Receipts are found in whatever people have at hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import unittest
+from typing import Any
+
+from receipt_timeline.find import NoReceipt, receipts_in
+
+from . import receipts
+
+ONE, OTHER = receipts.drained(), receipts.ignored()
+METRICS = {"_aws": {"Timestamp": 1}, "Notices": 1}
+LOG = [
+    "INIT_START Runtime Version: provided:al2023.v101\tRuntime Version ARN: arn:aws:lambda:us-east-1::runtime:0",
+    json.dumps({"timestamp": "2026-11-21T03:12:01Z", "level": "INFO", "message": "claimed", "drain.window_ms": 119}),
+    json.dumps(ONE),
+    json.dumps(METRICS),
+    "REPORT RequestId: r-1\tDuration: 42377.11 ms\tBilled Duration: 42378 ms\tMemory Size: 256 MB",
+    json.dumps(OTHER),
+]
+
+
+class Found(unittest.TestCase):
+    def in_(self, text: str, *wanted: dict[str, Any]) -> None:
+        self.assertEqual(receipts_in(text), list(wanted or (ONE, OTHER)))
+
+    def test_alone_as_a_line_or_printed_over_many(self) -> None:
+        self.in_(json.dumps(ONE), ONE)
+        self.in_(json.dumps(ONE, indent=2), ONE)
+
+    def test_in_the_log_as_it_is(self) -> None:
+        self.in_("\n".join(LOG))
+
+    def test_in_what_aws_logs_tail_prints_in_each_of_its_formats(self) -> None:
+        stream = "2026/11/21/[$LATEST]0d3c"
+        self.in_("\n".join(f"2026-11-21T03:12:43.020000+00:00 {stream} {line}" for line in LOG))
+        self.in_("\n".join(f"2026-11-21T03:12:43 {line}" for line in LOG))
+        pretty = [json.dumps(json.loads(line), indent=4) if line.startswith("{") else line for line in LOG]
+        self.in_("\n".join(f"2026-11-21T03:12:43.020000+00:00 {stream} \n{line}" for line in pretty))
+
+    def test_in_what_filter_log_events_answers_whole_or_its_messages_alone(self) -> None:
+        events = [{"timestamp": 1, "message": line, "logStreamName": "2026/11/21/[$LATEST]0d3c"} for line in LOG]
+        self.in_(json.dumps({"events": events, "searchedLogStreams": []}, indent=4))
+        self.in_(json.dumps(LOG))
+
+    def test_in_the_results_of_a_logs_insights_query(self) -> None:
+        rows = [[{"field": "@message", "value": line}, {"field": "@ptr", "value": "C"}] for line in LOG]
+        self.in_(json.dumps({"results": rows, "status": "Complete"}))
+
+    def test_in_an_export_of_comma_separated_values(self) -> None:
+        text = io.StringIO()
+        csv.writer(text).writerows([("timestamp", "message"), *((1, line) for line in LOG)])
+        self.in_(text.getvalue())
+
+    def test_the_same_receipt_twice_is_one_also_as_the_functions_answer(self) -> None:
+        answer = {name: value for name, value in ONE.items() if name not in ("timestamp", "level", "message")}
+        self.in_(json.dumps(answer) + json.dumps(ONE) + json.dumps(ONE), ONE)
+        self.in_(json.dumps(answer), answer)
+
+
+class NotFound(unittest.TestCase):
+    def because(self, text: str, why: str) -> None:
+        with self.assertRaisesRegex(NoReceipt, why):
+            receipts_in(text)
+
+    def test_each_reason_has_its_words(self) -> None:
+        self.because("", "no receipt in it, nor any JSON")
+        self.because("START RequestId: r-1", "no receipt in it, nor any JSON")
+        self.because(
+            json.dumps(METRICS), "there is JSON, but none with the fields receipt, notice, steps, ending and reason"
+        )
+        self.because(json.dumps(ONE)[:400], "the receipt in it is cut off, or is not JSON")
+        self.because("[" * 100_000, "no receipt in it")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+"""What is no receipt is refused by naming the field."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from receipt_timeline.receipt import NotAReceipt, read
+
+from . import receipts
+
+
+class Refused(unittest.TestCase):
+    def because(self, why: str, **fields: Any) -> None:
+        with self.assertRaises(NotAReceipt) as refused:
+            read({**receipts.drained(), **fields})
+        self.assertEqual(str(refused.exception), why)
+
+    def test_what_is_missing_is_named_all_at_once(self) -> None:
+        with self.assertRaises(NotAReceipt) as refused:
+            read({"receipt": 1, "notice": {}, "ending": "drained"})
+        self.assertEqual(str(refused.exception), "not a receipt: `steps` and `reason` are missing")
+
+    def test_what_is_missing_further_in_is_named_with_its_place(self) -> None:
+        self.because("not a receipt: `pods[0].fate` is missing", pods=[{"pod": "shop/web-0"}])
+        self.because(
+            "not a receipt: `steps[1].at_ms` is missing", steps=[{"step": "begun", "at_ms": 1}, {"step": "claimed"}]
+        )
+
+    def test_what_is_of_another_kind_is_shown(self) -> None:
+        self.because("not a receipt: `reason` is 7, not a text", reason=7)
+        self.because("not a receipt: `pods` is {}, not a list", pods={})
+        self.because("not a receipt: pods[0] is 'web-0', not an object", pods=["web-0"])
+        self.because(
+            "not a receipt: `steps[0].at_ms` is True, not a whole number that can be drawn",
+            steps=[{"step": "begun", "at_ms": True}],
+        )
+        self.because(
+            "not a receipt: `steps[0].at_ms` is 1e+300, not a whole number", steps=[{"step": "begun", "at_ms": 1e300}]
+        )
+        self.because(
+            "not a receipt: `notice.time` is 'yesterday', not a time such as 2026-11-21T03:12:00Z",
+            notice={"time": "yesterday"},
+        )
+        self.because(
+            "not a receipt: `pods[0].fate` is 'lost', not one of clean, clamped, forced, stayed, left and unconfirmed",
+            pods=[{"pod": "shop/web-0", "fate": "lost"}],
+        )
+
+    def test_a_later_version_is_not_guessed_at(self) -> None:
+        self.because("a receipt of version 3; this program knows 1 and 2", receipt=3)
+
+
+class Read(unittest.TestCase):
+    def test_a_time_has_microseconds_at_the_most(self) -> None:
+        written = read(receipts.drained()).written
+        assert written is not None
+        self.assertEqual(written.isoformat(), "2026-11-21T03:12:43.020218+00:00")
+
+    def test_a_field_that_is_not_known_is_passed_over(self) -> None:
+        self.assertEqual(read({**receipts.drained(), "news": 1}), read(receipts.drained()))
+
+
+if __name__ == "__main__":
+    unittest.main()
