@@ -12,12 +12,11 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use crate::aws::{Aws, Terminated};
-use crate::certs::Authority;
 use crate::control_plane;
 use crate::error::BedError;
 use crate::processes::Program;
 use crate::setup::{own_file, project_file};
-use crate::site::{ACCOUNT, CLUSTER, REGION, Site};
+use crate::site::{ACCOUNT, ClusterSite, REGION, Site};
 
 #[derive(Debug)]
 pub(crate) struct Cloud {
@@ -39,16 +38,16 @@ pub(crate) async fn start(site: &Site) -> Result<Cloud, BedError> {
     let folder = site.path("aws");
     std::fs::create_dir(&folder).map_err(BedError::io("make the AWS side's folder"))?;
     let port_file = folder.join("ports.json");
-    let program = Program::new("aws", site.setup.python.clone())
+    let program = Program::new("aws", site.setup.python.clone(), &site.logs)
         .args(["-m".to_owned(), "bed_aws".to_owned()])
         .args([
             format!("--port-file={}", port_file.display()),
             format!("--dir={}", folder.display()),
             format!("--template={}", project_file("template.yaml")?.display()),
-            format!("--cluster={CLUSTER}"),
             format!("--region={REGION}"),
             format!("--account={ACCOUNT}"),
         ])
+        .args(site.options.clusters.iter().map(|name| format!("--cluster={name}")))
         .env("PYTHONPATH", own_file("aws"))
         .env("PYTHONUNBUFFERED", "1");
     let process = site.processes.start(program)?;
@@ -64,21 +63,23 @@ pub(crate) async fn start(site: &Site) -> Result<Cloud, BedError> {
     })
 }
 
-/// Makes the cluster known to `DescribeCluster`.
-pub(crate) async fn register_cluster(site: &Site, authority: &Authority, cloud: &Cloud) -> Result<(), BedError> {
-    let ca = STANDARD.encode(authority.pem());
-    Aws::new(&cloud.url).put_cluster(CLUSTER, &control_plane::url(site), &ca).await
+/// Makes a cluster known to `DescribeCluster`.
+pub(crate) async fn register_cluster(cluster: &ClusterSite<'_>, cloud: &Cloud) -> Result<(), BedError> {
+    let ca = STANDARD.encode(cluster.authority.pem());
+    Aws::new(&cloud.url).put_cluster(cluster.name, &control_plane::url(cluster), &ca).await
 }
 
-/// Deletes the nodes of instances that are gone, as the cloud's node controller does. Never returns.
-pub(crate) async fn delete_nodes_of_gone_instances(aws: Aws, client: Client) -> std::convert::Infallible {
-    let nodes = Api::<Node>::all(client);
+/// Deletes the nodes of instances that are gone, as each cluster's cloud node controller does. Never returns.
+pub(crate) async fn delete_nodes_of_gone_instances(aws: Aws, clusters: Vec<Client>) -> std::convert::Infallible {
+    let clusters: Vec<_> = clusters.into_iter().map(Api::<Node>::all).collect();
     let mut since = 0;
     loop {
         let done: Result<(), BedError> = async {
             let page = aws.terminated(since, Duration::from_secs(20)).await?;
             for instance in &page.instances {
-                delete_node(&nodes, instance).await?;
+                for nodes in &clusters {
+                    delete_node(nodes, instance).await?;
+                }
             }
             since = page.next;
             Ok(())

@@ -4,7 +4,7 @@
 //! A test holds a [`World`]. Its processes belong to a supervisor, the `spillway-bed` program, which
 //! outlives a test that panics and cleans up behind it.
 //!
-//! * what a test uses: [`world`], [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
+//! * what a test uses: [`world`], its [`cluster`]s, [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
 //!   cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a large one,
 //!   [`watch`] to wait;
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
@@ -21,6 +21,7 @@ pub mod aws;
 pub mod bench;
 mod certs;
 mod cloud;
+pub mod cluster;
 mod control_plane;
 pub mod demo;
 mod error;
@@ -46,6 +47,7 @@ pub mod watch;
 pub mod world;
 
 pub use aws::Aws;
+pub use cluster::{Cluster, Description};
 pub use error::BedError;
 pub use nodes::{NodeOptions, TestNode};
-pub use world::{Description, World, WorldOptions};
+pub use world::{World, WorldOptions};

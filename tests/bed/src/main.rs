@@ -28,9 +28,12 @@ enum Command {
         /// How long the API server believes a token it has checked.
         #[arg(long, default_value_t = 0)]
         token_cache_s: u64,
-        /// Where the API server's audit log is rotated.
+        /// Where an API server's audit log is rotated.
         #[arg(long, default_value_t = WorldOptions::default().audit_log_max_mb)]
         audit_log_max_mb: u32,
+        /// A cluster of this name; once for each.
+        #[arg(long = "cluster", default_values_t = WorldOptions::default().clusters)]
+        clusters: Vec<String>,
     },
     /// Keeps a small cluster up for a person to play with, until Ctrl-C.
     Play,
@@ -64,10 +67,10 @@ enum Command {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb } => {
+        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb, clusters } => {
             let holder = if until_stdin_closes { Holder::Program } else { Holder::Person };
             let token_cache = Duration::from_secs(token_cache_s);
-            supervisor::up(WorldOptions { token_cache, audit_log_max_mb }, holder).await
+            supervisor::up(WorldOptions { token_cache, audit_log_max_mb, clusters }, holder).await
         }
         Command::Play => play::run().await,
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,

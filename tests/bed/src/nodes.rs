@@ -10,9 +10,9 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use crate::aws::{Instance, InstanceRequest};
+use crate::cluster::Cluster;
 use crate::error::BedError;
 use crate::watch::{Objects, until};
-use crate::world::World;
 
 const WAIT: Duration = Duration::from_mins(1);
 
@@ -57,7 +57,7 @@ pub struct TestNode {
     pub zone: String,
 }
 
-impl World {
+impl Cluster {
     /// Runs an instance and joins it to the cluster; answers when pods can come.
     pub async fn add_node(&self, options: NodeOptions) -> Result<TestNode, BedError> {
         let request = InstanceRequest {

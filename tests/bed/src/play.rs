@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions, Outcome};
 use crate::life_like::{LifeLike, life_like_cluster};
-use crate::world::{Description, World};
+use crate::world::World;
 
 const SPOT_NOTICE: Duration = Duration::from_secs(120);
 
@@ -76,7 +76,7 @@ fn tell(outcome: &Outcome) {
     }
 }
 
-fn instructions(world: &Description, cluster: &LifeLike, took: Duration) -> String {
+fn instructions(world: &World, cluster: &LifeLike, took: Duration) -> String {
     let [first, second, third] = &cluster.nodes;
     format!(
         "It is up ({took:.1} s). In another terminal:

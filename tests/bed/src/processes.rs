@@ -28,7 +28,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 #[derive(Debug)]
 pub(crate) struct Processes {
     folder: PathBuf,
-    logs: PathBuf,
     running: RefCell<Vec<Process>>,
 }
 
@@ -46,13 +45,16 @@ pub(crate) struct Process {
 pub(crate) struct Program {
     name: &'static str,
     path: PathBuf,
+    log: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
 }
 
 impl Program {
-    pub(crate) fn new(name: &'static str, path: PathBuf) -> Self {
-        Self { name, path, arguments: Vec::new(), environment: Vec::new() }
+    /// Its log file is named after it.
+    pub(crate) fn new(name: &'static str, path: PathBuf, logs: &Path) -> Self {
+        let log = logs.join(format!("{name}.log"));
+        Self { name, path, log, arguments: Vec::new(), environment: Vec::new() }
     }
 
     pub(crate) fn args<S: Into<OsString>>(mut self, more: impl IntoIterator<Item = S>) -> Self {
@@ -67,14 +69,13 @@ impl Program {
 }
 
 impl Processes {
-    pub(crate) fn new(folder: &Path, logs: &Path) -> Self {
-        Self { folder: folder.to_owned(), logs: logs.to_owned(), running: RefCell::default() }
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), running: RefCell::default() }
     }
 
     pub(crate) fn start(&self, program: Program) -> Result<Process, BedError> {
-        let Program { name, path, arguments, environment } = program;
+        let Program { name, path, log, arguments, environment } = program;
         let starting = || format!("start {}", path.display());
-        let log = self.logs.join(format!("{name}.log"));
         let output = File::create(&log).map_err(BedError::io(format!("create {}", log.display())))?;
         let errors = output.try_clone().map_err(BedError::io(starting()))?;
 

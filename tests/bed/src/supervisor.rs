@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join_all};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::aws::Aws;
-use crate::certs::Authority;
 use crate::cloud::{self, Cloud};
+use crate::cluster::Description;
 use crate::control_plane;
 use crate::error::BedError;
-use crate::site::{ACCOUNT, CLUSTER, REGION, Site};
-use crate::world::{Description, KEEP_LOGS, Report, WorldOptions};
+use crate::site::{ACCOUNT, ClusterSite, REGION, Site};
+use crate::world::{KEEP_LOGS, Report, WorldOptions};
 
 /// Who holds the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,25 +55,28 @@ pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
 /// Starts the world and keeps it. Returns only when it cannot be kept.
 async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, BedError> {
     let begin = Instant::now();
-    let authority = Authority::new("spillway test bed")?;
+    let clusters = site.clusters()?;
     let sign_in = async {
         let cloud = cloud::start(site).await?;
-        control_plane::start_authenticator(site, &authority, &cloud).await?;
+        try_join_all(clusters.iter().map(|cluster| control_plane::start_authenticator(cluster, &cloud))).await?;
         Ok(cloud)
     };
-    let (admin, cloud) = try_join(control_plane::start(site, &authority), sign_in).await?;
-    cloud::register_cluster(site, &authority, &cloud).await?;
+    let (admins, cloud) = try_join(try_join_all(clusters.iter().map(control_plane::start)), sign_in).await?;
+    try_join_all(clusters.iter().map(|cluster| cloud::register_cluster(cluster, &cloud))).await?;
     if let Some(error) = site.processes.any_failure().now_or_never() {
         return Err(error);
     }
 
-    let description = describe(site, &cloud);
-    site.write("bed.json", &serde_json::json!(description).to_string())?;
+    let descriptions: Vec<_> = clusters.iter().map(|cluster| describe(site, cluster, &cloud)).collect();
+    site.write("bed.json", &serde_json::json!(descriptions).to_string())?;
     match holder {
-        Holder::Program => report(&Report::Ready(Box::new(description))),
+        Holder::Program => report(&Report::Ready(descriptions)),
         Holder::Person => {
             println!("The test bed is up ({:.1} s). In another terminal:\n", begin.elapsed().as_secs_f64());
-            println!("{}\n\nCtrl-C ends it and removes everything.", description.how_to_use());
+            for description in &descriptions {
+                println!("{}\n", description.how_to_use());
+            }
+            println!("Ctrl-C ends it and removes everything.");
         }
     }
     tokio::select! {
@@ -84,22 +87,22 @@ async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, B
             }
             Err(error)
         }
-        never = cloud::delete_nodes_of_gone_instances(Aws::new(&cloud.url), admin) => match never {},
+        never = cloud::delete_nodes_of_gone_instances(Aws::new(&cloud.url), admins) => match never {},
     }
 }
 
-fn describe(site: &Site, cloud: &Cloud) -> Description {
+fn describe(site: &Site, cluster: &ClusterSite<'_>, cloud: &Cloud) -> Description {
     Description {
         dir: site.dir().to_owned(),
         logs: site.logs.clone(),
-        kubeconfig: control_plane::admin_kubeconfig(site),
-        api_server: control_plane::url(site),
-        ca: site.path("ca.pem"),
-        audit_log: control_plane::audit_log(site),
         aws: cloud.url.clone(),
         region: REGION.to_owned(),
         account: ACCOUNT.to_owned(),
-        cluster: CLUSTER.to_owned(),
+        cluster: cluster.name.to_owned(),
+        kubeconfig: control_plane::admin_kubeconfig(cluster),
+        api_server: control_plane::url(cluster),
+        ca: cluster.path("ca.pem"),
+        audit_log: control_plane::audit_log(cluster),
         kubectl: site.setup.program("kubectl"),
     }
 }

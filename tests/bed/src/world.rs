@@ -1,4 +1,4 @@
-//! A running world, as a test holds it: where everything is, and a client for each side.
+//! A running world, as a test holds it: its clusters, in one AWS side.
 //!
 //! The processes belong to the supervisor (`spillway-bed up`), a child of the test's process. A pipe
 //! ties the two together: when it closes, because the world was dropped or its process is gone, the
@@ -12,52 +12,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
-use crate::aws::Aws;
+use crate::cluster::{Cluster, Description};
 use crate::error::BedError;
-use crate::kubeconfig;
-
-/// Where everything of a world is. The supervisor's one line on stdout, and its `bed.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Description {
-    pub dir: PathBuf,
-    pub logs: PathBuf,
-    /// The admin's: for people, and for the bed's own work. Never for what the product does.
-    pub kubeconfig: PathBuf,
-    pub api_server: String,
-    /// The API server's certificate authority, PEM.
-    pub ca: PathBuf,
-    pub audit_log: PathBuf,
-    /// `AWS_ENDPOINT_URL`.
-    pub aws: String,
-    pub region: String,
-    pub account: String,
-    pub cluster: String,
-    pub kubectl: PathBuf,
-}
-
-impl Description {
-    /// What a person types to get at it, and where to look.
-    #[must_use]
-    pub fn how_to_use(&self) -> String {
-        format!(
-            "  export KUBECONFIG={kubeconfig}
-  alias kubectl={kubectl}
-  export AWS_ENDPOINT_URL={aws} AWS_REGION={region}
-
-  logs           {logs}
-  audit log      {audit_log}
-  the bed's API  {aws}/bed/",
-            kubeconfig = self.kubeconfig.display(),
-            kubectl = self.kubectl.display(),
-            aws = self.aws,
-            region = self.region,
-            logs = self.logs.display(),
-            audit_log = self.audit_log.display(),
-        )
-    }
-}
 
 #[derive(Debug, Clone)]
 pub struct WorldOptions {
@@ -66,26 +25,28 @@ pub struct WorldOptions {
     pub token_cache: Duration,
     /// The audit log is rotated at this size.
     pub audit_log_max_mb: u32,
+    /// Their names; at least one. Each has a control plane of its own, which costs seconds and memory.
+    pub clusters: Vec<String>,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { token_cache: Duration::ZERO, audit_log_max_mb: 2_000 }
+        Self { token_cache: Duration::ZERO, audit_log_max_mb: 2_000, clusters: vec!["bed".to_owned()] }
     }
 }
 
+/// Most tests want one cluster: a world is taken for its first one.
 #[derive(Debug)]
 pub struct World {
-    description: Description,
-    admin: kube::Config,
+    clusters: Vec<Cluster>,
     supervisor: Supervisor,
 }
 
 impl Deref for World {
-    type Target = Description;
+    type Target = Cluster;
 
-    fn deref(&self) -> &Description {
-        &self.description
+    fn deref(&self) -> &Cluster {
+        self.clusters.first().expect("the supervisor starts at least one")
     }
 }
 
@@ -97,17 +58,16 @@ impl World {
     pub async fn start_with(options: WorldOptions) -> Result<Self, BedError> {
         let starting = tokio::task::spawn_blocking(move || Supervisor::start(&options));
         let ended = starting.await.map_err(|error| BedError::Supervisor(error.to_string()));
-        let (supervisor, description) = ended.flatten()?;
+        let (supervisor, descriptions) = ended.flatten()?;
         supervisor.keep_logs_after_a_panic();
-        let admin = kubeconfig::read(&description.kubeconfig).await?;
-        Ok(Self { description, admin, supervisor })
+        let clusters = try_join_all(descriptions.into_iter().map(Cluster::described)).await?;
+        Ok(Self { clusters, supervisor })
     }
 
-    /// A client with every right. Made anew each time: a client dies with the runtime it was made
-    /// on, and tests that share a world each have their own.
+    /// All of them, in the order of [`WorldOptions::clusters`].
     #[must_use]
-    pub fn admin(&self) -> kube::Client {
-        kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
+    pub fn clusters(&self) -> &[Cluster] {
+        &self.clusters
     }
 
     /// The logs are wanted: the supervisor keeps them when it ends, and says where.
@@ -115,12 +75,6 @@ impl World {
         if let Some(leash) = &self.supervisor.leash {
             ask_to_keep_logs(leash);
         }
-    }
-
-    /// The bed's own API of the AWS side. Made anew each time, like [`World::admin`].
-    #[must_use]
-    pub fn aws_side(&self) -> Aws {
-        Aws::new(&self.description.aws)
     }
 }
 
@@ -136,19 +90,20 @@ struct Supervisor {
 #[serde(rename_all = "snake_case", untagged)]
 pub(crate) enum Report {
     Failed { error: String },
-    Ready(Box<Description>),
+    Ready(Vec<Description>),
 }
 
 /// What the supervisor is told on stdin when the logs of this world are wanted.
 pub(crate) const KEEP_LOGS: &str = "keep-logs";
 
 impl Supervisor {
-    fn start(options: &WorldOptions) -> Result<(Self, Description), BedError> {
+    fn start(options: &WorldOptions) -> Result<(Self, Vec<Description>), BedError> {
         let program = program()?;
         let mut child = Command::new(&program)
             .args(["up", "--until-stdin-closes"])
             .arg(format!("--token-cache-s={}", options.token_cache.as_secs()))
             .arg(format!("--audit-log-max-mb={}", options.audit_log_max_mb))
+            .args(options.clusters.iter().map(|name| format!("--cluster={name}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // A group of its own, so that Ctrl-C reaches the test first and the world ends after it.
@@ -162,7 +117,7 @@ impl Supervisor {
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).map_err(BedError::io("read what the supervisor says"))?;
         match serde_json::from_str(&line) {
-            Ok(Report::Ready(description)) => Ok((supervisor, *description)),
+            Ok(Report::Ready(descriptions)) => Ok((supervisor, descriptions)),
             Ok(Report::Failed { error }) => Err(BedError::Supervisor(error)),
             Err(_) => Err(BedError::Supervisor(format!("it said {line:?}"))),
         }

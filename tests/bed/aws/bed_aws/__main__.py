@@ -33,8 +33,9 @@ def main() -> None:
     moto = Moto(options.account, options.region)
     rules.install(rules.read(options.template), moto)
     rooms = Rooms(moto)
-    # Its endpoint comes with /bed/clusters, when there is an API server.
-    rooms.eks.put(Cluster(options.cluster, endpoint="", ca="", status="CREATING"))
+    for cluster in options.cluster:
+        # Its endpoint comes with /bed/clusters, when there is an API server.
+        rooms.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
     tls = sts.Tls(options.region, options.dir)
     http = make_server("127.0.0.1", 0, App(rooms), threaded=True, request_handler=Handler)
     proxy = sts.proxy(rooms.credentials, tls)
@@ -49,7 +50,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--port-file", type=Path, required=True, help="written when everything listens, as JSON")
     parser.add_argument("--dir", type=Path, required=True, help="for its own files")
     parser.add_argument("--template", type=Path, required=True, help="the product's: as written, or transformed")
-    parser.add_argument("--cluster", required=True, help="the cluster of this bed")
+    parser.add_argument("--cluster", action="append", required=True, help="a cluster of this bed")
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--account", default="123456789012")
     return parser.parse_args()

@@ -6,33 +6,32 @@ use http::Request;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
 
-use super::Authority;
 use crate::certs;
 use crate::error::BedError;
 use crate::kubeconfig;
 use crate::setup::own_file;
-use crate::site::Site;
+use crate::site::ClusterSite;
 
-pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -> Result<(), BedError> {
-    let server = authority.server("kubernetes")?;
-    let certificate = site.write("api-server.pem", &server.certificate)?;
-    let key = site.write("api-server-key.pem", &server.key)?;
+pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<(), BedError> {
+    let server = cluster.authority.server("kubernetes")?;
+    let certificate = cluster.write("api-server.pem", &server.certificate)?;
+    let key = cluster.write("api-server-key.pem", &server.key)?;
     let (signing_key, public_key) = certs::signing_keys()?;
-    let signing_key = site.write("service-accounts-key.pem", &signing_key)?;
-    let public_key = site.write("service-accounts.pem", &public_key)?;
-    let authenticate = format!("https://127.0.0.1:{}/authenticate", site.ports.authenticator);
-    let webhook = kubeconfig::text(&authenticate, &authority.pem(), None);
-    let webhook = site.write("token-webhook.kubeconfig", &webhook)?;
+    let signing_key = cluster.write("service-accounts-key.pem", &signing_key)?;
+    let public_key = cluster.write("service-accounts.pem", &public_key)?;
+    let authenticate = format!("https://127.0.0.1:{}/authenticate", cluster.ports.authenticator);
+    let webhook = kubeconfig::text(&authenticate, &cluster.authority.pem(), None);
+    let webhook = cluster.write("token-webhook.kubeconfig", &webhook)?;
 
-    let options = &site.options;
-    let program = site.program("kube-apiserver").args([
-        format!("--etcd-servers=http://127.0.0.1:{}", site.ports.etcd),
+    let options = cluster.options;
+    let program = cluster.program("kube-apiserver").args([
+        format!("--etcd-servers=http://127.0.0.1:{}", cluster.ports.etcd),
         "--bind-address=127.0.0.1".to_owned(),
         "--advertise-address=127.0.0.1".to_owned(),
-        format!("--secure-port={}", site.ports.api_server),
+        format!("--secure-port={}", cluster.ports.api_server),
         format!("--tls-cert-file={}", certificate.display()),
         format!("--tls-private-key-file={}", key.display()),
-        format!("--client-ca-file={}", site.path("ca.pem").display()),
+        format!("--client-ca-file={}", cluster.path("ca.pem").display()),
         // As on EKS, where a request without a token is turned away before RBAC.
         "--anonymous-auth=false".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
@@ -47,16 +46,16 @@ pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--audit-policy-file={}", own_file("control-plane/audit-policy.yaml").display()),
-        format!("--audit-log-path={}", audit_log(site).display()),
+        format!("--audit-log-path={}", audit_log(cluster).display()),
         format!("--audit-log-maxsize={}", options.audit_log_max_mb),
     ]);
-    let process = site.processes.start(program)?;
+    let process = cluster.processes.start(program)?;
     let limit = Duration::from_mins(1);
-    site.processes.until_ready(&process, limit, || ready(client)).await
+    cluster.processes.until_ready(&process, limit, || ready(client)).await
 }
 
-pub(crate) fn audit_log(site: &Site) -> std::path::PathBuf {
-    site.logs.join("audit.log")
+pub(crate) fn audit_log(cluster: &ClusterSite<'_>) -> std::path::PathBuf {
+    cluster.logs.join("audit.log")
 }
 
 /// `readyz` says that the API works; the namespaces come a moment later.

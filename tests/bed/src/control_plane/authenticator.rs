@@ -5,10 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use super::Authority;
 use crate::cloud::Cloud;
 use crate::error::BedError;
-use crate::site::{ACCOUNT, CLUSTER, Site};
+use crate::site::{ACCOUNT, ClusterSite};
 
 /// The role that the product's function has, and the group that RBAC knows it by.
 const ROLE: &str = "spillway-drain";
@@ -16,19 +15,19 @@ const GROUP: &str = "spillway";
 
 /// Ours, so that the API server need not wait for it: the authenticator takes the certificate that
 /// it finds in its folder.
-pub(crate) async fn start(site: &Site, authority: &Authority, cloud: &Cloud) -> Result<(), BedError> {
-    let folder = site.path("authenticator");
+pub(crate) async fn start(cluster: &ClusterSite<'_>, cloud: &Cloud) -> Result<(), BedError> {
+    let folder = cluster.path("authenticator");
     std::fs::create_dir(&folder).map_err(BedError::io("make the authenticator's folder"))?;
-    let server = authority.server("aws-iam-authenticator")?;
-    site.write("authenticator/cert.pem", &server.certificate)?;
-    site.write("authenticator/key.pem", &server.key)?;
+    let server = cluster.authority.server("aws-iam-authenticator")?;
+    cluster.write("authenticator/cert.pem", &server.certificate)?;
+    cluster.write("authenticator/key.pem", &server.key)?;
     let config = json!({
-        "clusterID": CLUSTER,
+        "clusterID": cluster.name,
         "server": {
             "partition": "aws",
             "address": "127.0.0.1",
             "hostname": "127.0.0.1",
-            "port": site.ports.authenticator,
+            "port": cluster.ports.authenticator,
             "stateDir": folder,
             "kubeconfigPregenerated": true,
             "backendMode": ["MountedFile"],
@@ -40,15 +39,15 @@ pub(crate) async fn start(site: &Site, authority: &Authority, cloud: &Cloud) -> 
             }],
         },
     });
-    let config = site.write("authenticator.yaml", &config.to_string())?;
-    let program = site
+    let config = cluster.write("authenticator.yaml", &config.to_string())?;
+    let program = cluster
         .program("aws-iam-authenticator")
         .args(["server".to_owned(), format!("--config={}", config.display())])
         // It asks the real STS host; the proxy stands in for it.
         .env("HTTPS_PROXY", &cloud.proxy)
         .env("SSL_CERT_FILE", &cloud.proxy_ca)
         .env("AWS_EC2_METADATA_DISABLED", "true");
-    let process = site.processes.start(program)?;
-    let connect = || TcpStream::connect(("127.0.0.1", site.ports.authenticator));
-    site.processes.until_ready(&process, Duration::from_secs(30), connect).await.map(drop)
+    let process = cluster.processes.start(program)?;
+    let connect = || TcpStream::connect(("127.0.0.1", cluster.ports.authenticator));
+    cluster.processes.until_ready(&process, Duration::from_secs(30), connect).await.map(drop)
 }

@@ -6,21 +6,20 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{Api, Client};
 
-use super::Authority;
 use crate::error::BedError;
 use crate::kubeconfig;
 use crate::setup::own_file;
-use crate::site::Site;
+use crate::site::ClusterSite;
 
-pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -> Result<(), BedError> {
+pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<(), BedError> {
     let login = |user: &str, group| -> Result<PathBuf, BedError> {
-        let identity = authority.user(user, group)?;
-        let text = kubeconfig::text(&super::url(site), &authority.pem(), Some(&identity));
-        site.write(&format!("{}.kubeconfig", user.replace(':', "-")), &text)
+        let identity = cluster.authority.user(user, group)?;
+        let text = kubeconfig::text(&super::url(cluster), &cluster.authority.pem(), Some(&identity));
+        cluster.write(&format!("{}.kubeconfig", user.replace(':', "-")), &text)
     };
 
     let kubeconfig = login("system:kube-scheduler", None)?;
-    site.processes.start(site.program("kube-scheduler").args([
+    cluster.processes.start(cluster.program("kube-scheduler").args([
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
@@ -29,7 +28,7 @@ pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -
     ]))?;
 
     let kubeconfig = login("kwok", Some("system:masters"))?;
-    site.processes.start(site.program("kwok").args([
+    cluster.processes.start(cluster.program("kwok").args([
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--config={}", own_file("control-plane/kwok.yaml").display()),
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake".to_owned(),
@@ -37,7 +36,7 @@ pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -
     ]))?;
 
     let kubeconfig = login("system:kube-controller-manager", None)?;
-    let controllers = site.processes.start(site.program("kube-controller-manager").args([
+    let controllers = cluster.processes.start(cluster.program("kube-controller-manager").args([
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
@@ -51,5 +50,5 @@ pub(super) async fn start(site: &Site, authority: &Authority, client: &Client) -
     // Its first visible work.
     let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
     let limit = Duration::from_mins(1);
-    site.processes.until_ready(&controllers, limit, || accounts.get("default")).await.map(drop)
+    cluster.processes.until_ready(&controllers, limit, || accounts.get("default")).await.map(drop)
 }

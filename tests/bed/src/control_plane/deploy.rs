@@ -2,14 +2,14 @@
 
 use crate::error::BedError;
 use crate::setup::project_file;
-use crate::site::Site;
+use crate::site::ClusterSite;
 
-pub(super) async fn apply(site: &Site) -> Result<(), BedError> {
+pub(super) async fn apply(cluster: &ClusterSite<'_>) -> Result<(), BedError> {
     let folder = project_file("deploy")?;
-    let program = site.program("kubectl").args([
-        format!("--kubeconfig={}", super::admin_kubeconfig(site).display()),
+    let program = cluster.program("kubectl").args([
+        format!("--kubeconfig={}", super::admin_kubeconfig(cluster).display()),
         "apply".to_owned(),
         format!("--filename={}", folder.display()),
     ]);
-    site.processes.run(program).await
+    cluster.processes.run(program).await
 }

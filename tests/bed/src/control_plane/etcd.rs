@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 use crate::error::BedError;
-use crate::site::Site;
+use crate::site::ClusterSite;
 
-pub(super) async fn start(site: &Site) -> Result<(), BedError> {
-    let clients = format!("http://127.0.0.1:{}", site.ports.etcd);
-    let peers = format!("http://127.0.0.1:{}", site.ports.etcd_peers);
-    let program = site.program("etcd").args([
+pub(super) async fn start(cluster: &ClusterSite<'_>) -> Result<(), BedError> {
+    let clients = format!("http://127.0.0.1:{}", cluster.ports.etcd);
+    let peers = format!("http://127.0.0.1:{}", cluster.ports.etcd_peers);
+    let program = cluster.program("etcd").args([
         "--name=bed".to_owned(),
-        format!("--data-dir={}", site.path("etcd").display()),
+        format!("--data-dir={}", cluster.path("etcd").display()),
         format!("--listen-client-urls={clients}"),
         format!("--advertise-client-urls={clients}"),
         format!("--listen-peer-urls={peers}"),
@@ -21,8 +21,8 @@ pub(super) async fn start(site: &Site) -> Result<(), BedError> {
         "--unsafe-no-fsync".to_owned(),
         "--log-level=warn".to_owned(),
     ]);
-    let etcd = site.processes.start(program)?;
+    let etcd = cluster.processes.start(program)?;
     // It listens once it can answer.
-    let connect = || TcpStream::connect(("127.0.0.1", site.ports.etcd));
-    site.processes.until_ready(&etcd, Duration::from_secs(30), connect).await.map(drop)
+    let connect = || TcpStream::connect(("127.0.0.1", cluster.ports.etcd));
+    cluster.processes.until_ready(&etcd, Duration::from_secs(30), connect).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! The control plane: etcd, then the API server, then everything that talks to it.
+//! A cluster's control plane: etcd, then the API server, then everything that talks to it.
 
 mod api_server;
 mod authenticator;
@@ -14,32 +14,31 @@ use kube::Client;
 pub(crate) use api_server::audit_log;
 pub(crate) use authenticator::start as start_authenticator;
 
-use crate::certs::Authority;
 use crate::error::BedError;
 use crate::kubeconfig;
-use crate::site::Site;
+use crate::site::ClusterSite;
 
 /// Answers the admin's client once the product's rights are in place and the controllers work.
-pub(crate) async fn start(site: &Site, authority: &Authority) -> Result<Client, BedError> {
-    let (admin, ()) = try_join(admin(site, authority), etcd::start(site)).await?;
-    api_server::start(site, authority, &admin).await?;
-    try_join(controllers::start(site, authority, &admin), deploy::apply(site)).await?;
+pub(crate) async fn start(cluster: &ClusterSite<'_>) -> Result<Client, BedError> {
+    let (admin, ()) = try_join(admin(cluster), etcd::start(cluster)).await?;
+    api_server::start(cluster, &admin).await?;
+    try_join(controllers::start(cluster, &admin), deploy::apply(cluster)).await?;
     Ok(admin)
 }
 
-pub(crate) fn url(site: &Site) -> String {
-    format!("https://127.0.0.1:{}", site.ports.api_server)
+pub(crate) fn url(cluster: &ClusterSite<'_>) -> String {
+    format!("https://127.0.0.1:{}", cluster.ports.api_server)
 }
 
-pub(crate) fn admin_kubeconfig(site: &Site) -> PathBuf {
-    site.path("admin.kubeconfig")
+pub(crate) fn admin_kubeconfig(cluster: &ClusterSite<'_>) -> PathBuf {
+    cluster.path("admin.kubeconfig")
 }
 
-async fn admin(site: &Site, authority: &Authority) -> Result<Client, BedError> {
-    site.write("ca.pem", &authority.pem())?;
-    let identity = authority.user("bed-admin", Some("system:masters"))?;
-    let text = kubeconfig::text(&url(site), &authority.pem(), Some(&identity));
-    let path = site.write("admin.kubeconfig", &text)?;
+async fn admin(cluster: &ClusterSite<'_>) -> Result<Client, BedError> {
+    cluster.write("ca.pem", &cluster.authority.pem())?;
+    let identity = cluster.authority.user("bed-admin", Some("system:masters"))?;
+    let text = kubeconfig::text(&url(cluster), &cluster.authority.pem(), Some(&identity));
+    let path = cluster.write("admin.kubeconfig", &text)?;
     let config = kubeconfig::read(&path).await?;
     Client::try_from(config).map_err(BedError::kubernetes("make a client for the API server"))
 }

@@ -32,6 +32,7 @@ use tokio::sync::oneshot;
 pub use answers::Answer;
 pub use rules::{Fault, Held, Rule, Rules, Side, Which};
 
+use crate::cluster::Cluster;
 use crate::error::BedError;
 use crate::proxy::Proxy;
 use crate::world::World;
@@ -51,9 +52,9 @@ pub struct Gateway {
 
 impl Gateway {
     /// Before the API server. Gateways that share their rules count requests together.
-    pub fn before_api_server(world: &World, rules: Rules) -> Result<Self, BedError> {
+    pub fn before_api_server(cluster: &Cluster, rules: Rules) -> Result<Self, BedError> {
         let tls = Arc::new(Tls::new()?);
-        Self::start(&world.api_server, Language::Kubernetes, Some(tls), Some(&world.ca), rules)
+        Self::start(&cluster.api_server, Language::Kubernetes, Some(tls), Some(&cluster.ca), rules)
     }
 
     /// Before the AWS side: [`Gateway::url`] is what the function needs as `AWS_ENDPOINT_URL`.
@@ -118,9 +119,9 @@ impl Gateway {
     }
 
     /// Lets EKS show the gateway as the cluster's endpoint to one caller.
-    pub async fn show(&self, world: &World, access_key_id: &str) -> Result<(), BedError> {
+    pub async fn show(&self, cluster: &Cluster, access_key_id: &str) -> Result<(), BedError> {
         let (url, ca) = (self.url(), self.ca());
-        world.aws_side().override_endpoint(access_key_id, &world.cluster, Some(&url), Some(&ca)).await
+        cluster.aws_side().override_endpoint(access_key_id, &cluster.cluster, Some(&url), Some(&ca)).await
     }
 }
 

@@ -1,0 +1,90 @@
+//! A running cluster, as a test holds it: where everything is, and a client for each side.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::aws::Aws;
+use crate::error::BedError;
+use crate::kubeconfig;
+
+/// Where everything of a cluster and its AWS side is. The supervisor's one line on stdout, and its `bed.json`, have
+/// one for each.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Description {
+    /// The world's.
+    pub dir: PathBuf,
+    /// The world's; a cluster's are in a folder of its name.
+    pub logs: PathBuf,
+    /// `AWS_ENDPOINT_URL`.
+    pub aws: String,
+    pub region: String,
+    pub account: String,
+    /// Its name, as EKS knows it.
+    pub cluster: String,
+    /// The admin's: for people, and for the bed's own work. Never for what the product does.
+    pub kubeconfig: PathBuf,
+    pub api_server: String,
+    /// The API server's certificate authority, PEM.
+    pub ca: PathBuf,
+    pub audit_log: PathBuf,
+    pub kubectl: PathBuf,
+}
+
+impl Description {
+    /// What a person types to get at it, and where to look.
+    #[must_use]
+    pub fn how_to_use(&self) -> String {
+        format!(
+            "  export KUBECONFIG={kubeconfig}
+  alias kubectl={kubectl}
+  export AWS_ENDPOINT_URL={aws} AWS_REGION={region}
+
+  logs           {logs}
+  audit log      {audit_log}
+  the bed's API  {aws}/bed/",
+            kubeconfig = self.kubeconfig.display(),
+            kubectl = self.kubectl.display(),
+            aws = self.aws,
+            region = self.region,
+            logs = self.logs.display(),
+            audit_log = self.audit_log.display(),
+        )
+    }
+}
+
+/// A cluster, and the AWS side that it is in.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    description: Description,
+    admin: kube::Config,
+}
+
+impl Deref for Cluster {
+    type Target = Description;
+
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl Cluster {
+    pub(crate) async fn described(description: Description) -> Result<Self, BedError> {
+        let admin = kubeconfig::read(&description.kubeconfig).await?;
+        Ok(Self { description, admin })
+    }
+
+    /// A client with every right. Made anew each time: a client dies with the runtime it was made
+    /// on, and tests that share a world each have their own.
+    #[must_use]
+    pub fn admin(&self) -> kube::Client {
+        kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
+    }
+
+    /// The bed's own API of the AWS side. Made anew each time, like [`Cluster::admin`].
+    #[must_use]
+    pub fn aws_side(&self) -> Aws {
+        Aws::new(&self.description.aws)
+    }
+}
