@@ -48,6 +48,8 @@ class TheRules(unittest.TestCase):
         self.assertEqual(self.rules_for(SPOT), ["DrainSpotInterruption"])
         self.assertEqual(self.rules_for(TERMINATE), ["DrainTerminateLifecycleAction"])
         self.assertEqual(self.rules_for(CONTINUATION), ["DrainContinueDrain"])
+        undo_check = {**CONTINUATION, "detail-type": "Spillway Undo Check"}
+        self.assertEqual(self.rules_for(undo_check), ["DrainContinueDrain"])
 
     def test_what_is_no_notice_of_ours_passes_none(self) -> None:
         launching = {**TERMINATE, "detail-type": "EC2 Instance-launch Lifecycle Action"}
@@ -175,8 +177,34 @@ class TheRights(unittest.TestCase):
                 "autoscaling:DescribeLifecycleHooks",
                 "autoscaling:RecordLifecycleActionHeartbeat",
                 "events:PutEvents",
+                "iam:PassRole",
+                "scheduler:CreateSchedule",
+                "scheduler:DeleteSchedule",
+                "scheduler:UpdateSchedule",
             },
         )
+
+    def test_the_function_may_schedule_in_its_own_group_only_and_hand_its_role_to_scheduler_only(self) -> None:
+        (schedules,) = (s for s in self.policies["drain"] if "scheduler:CreateSchedule" in self.actions(s))
+        self.assertTrue(schedules["Resource"]["Fn::Sub"].endswith(":schedule/${Schedules}/*"))
+        (hand_over,) = (s for s in self.policies["drain"] if self.actions(s) == ["iam:PassRole"])
+        self.assertEqual(hand_over["Resource"], attribute("SchedulesRole", "Arn"))
+        self.assertEqual(hand_over["Condition"], {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}})
+        variables = properties("Drain")["Environment"]["Variables"]
+        self.assertEqual(variables["SPILLWAY_SCHEDULES"], {"Fn::Sub": "${Schedules} ${SchedulesRole.Arn}"})
+
+    def test_scheduler_may_put_the_functions_own_events_on_the_bus_for_the_stacks_group_and_no_more(self) -> None:
+        role = properties("SchedulesRole")
+        (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+        self.assertEqual(trust["Principal"], {"Service": "scheduler.amazonaws.com"})
+        self.assertEqual(
+            trust["Condition"]["StringEquals"],
+            {"aws:SourceAccount": {"Ref": "AWS::AccountId"}, "aws:SourceArn": attribute("Schedules", "Arn")},
+        )
+        (policy,) = role["Policies"]
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        (functions_own,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
+        self.assertEqual(statement, functions_own)
 
     def test_the_function_may_put_no_event_but_the_one_that_its_rule_routes_back(self) -> None:
         (statement,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])

@@ -1,5 +1,7 @@
 //! How a notice ended, in a sentence. Pure.
 
+use jiff::Timestamp;
+
 use crate::decision::Reason;
 use crate::drain::End;
 use crate::failure::Failure;
@@ -51,6 +53,12 @@ pub(crate) fn cordoned(node: &str) -> Ended {
 /// Each instance of the notice gets an invocation of its own.
 pub(crate) fn one_for_each(instances: &[InstanceId]) -> Ended {
     (Ending::Continued, format!("handed on to an invocation for each of its {} instances", instances.len()))
+}
+
+/// Its time has not come: a schedule brings it back.
+pub(crate) fn scheduled(instance: &InstanceId, starts: Timestamp, begins: Timestamp) -> Ended {
+    let reason = format!("maintenance of {instance} begins at {starts}; its drain is scheduled for {begins}");
+    (Ending::Continued, reason)
 }
 
 /// A later invocation goes on with what this one could not do.

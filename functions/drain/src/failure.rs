@@ -28,6 +28,11 @@ pub(crate) enum Failure {
     /// The notice came when the instance had gone.
     #[error("the notice came too late: instance {instance} was to go at {deadline}, and its node has left the cluster")]
     TooLate { instance: String, deadline: Timestamp },
+    /// Something is to be done at a time, and the template did not say where such things are kept.
+    #[error(
+        "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time: deploy the template, which sets it"
+    )]
+    NoSchedules,
     /// The node is not empty.
     #[error("{left} of {all} pods were still on node {node} when the time was up")]
     PodsLeft { node: String, left: usize, all: usize },
@@ -62,6 +67,7 @@ impl Failure {
                 None => "KubernetesUnreachable",
             },
             Self::TooLate { .. } => "TooLate",
+            Self::NoSchedules => "NoSchedules",
             Self::PodsLeft { .. } => "PodsLeft",
         }
     }
@@ -75,7 +81,9 @@ impl Failure {
             Self::Aws(error) => error.is_transient(),
             Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
             Self::PodsLeft { .. } => true,
-            Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } => false,
+            Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } | Self::NoSchedules => {
+                false
+            }
         }
     }
 }

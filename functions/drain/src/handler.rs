@@ -14,6 +14,7 @@ use crate::instance::{self, owner};
 use crate::interruption::continued::History;
 use crate::interruption::{self, Interruption, Notice};
 use crate::invocation::Invocation;
+use crate::later::schedule::Scheduler;
 use crate::later::{self, Limits};
 use crate::lifecycle::Action;
 use crate::receipt::{Receipt, StepName};
@@ -26,6 +27,7 @@ pub(crate) struct Spillway {
     pub(crate) ec2: aws_sdk_ec2::Client,
     pub(crate) autoscaling: aws_sdk_autoscaling::Client,
     pub(crate) eventbridge: aws_sdk_eventbridge::Client,
+    pub(crate) scheduler: Scheduler,
     pub(crate) access: Access,
 }
 
@@ -101,7 +103,11 @@ impl Spillway {
         };
         receipt.cluster = Some(cluster.to_string());
 
+        let begins = decision::begins(interruption, &self.settings);
         match decision::decide(interruption.kind, owner(&instance.tags), &self.settings) {
+            Act::Drain | Act::Cordon | Act::NodeClaim if invocation.clock.now() < begins => {
+                self.schedule(attempt, begins, receipt).await
+            }
             Act::Drain => self.drain(attempt, &instance, cluster, receipt).await,
             Act::Cordon => self.cordon(attempt, &instance, cluster, receipt).await,
             Act::Ignore(reason) => Ok(ignored(&reason)),

@@ -11,7 +11,7 @@
 //! * `node`: find the node, check it, claim it
 //! * `drain`: plan, evict, watch
 //! * `lifecycle`: Auto Scaling: heartbeat, complete
-//! * `later`: EventBridge: go on in a later invocation
+//! * `later`: EventBridge and its Scheduler: go on in a later invocation, or at a time
 //! * `ending`, `receipt` and `announce`: what happened, and its views
 //!
 //! This file wires them and nothing else.
@@ -48,6 +48,7 @@ use serde_json::Value;
 
 use crate::cluster::Access;
 use crate::handler::Spillway;
+use crate::later::schedule::Scheduler;
 use crate::settings::Settings;
 
 #[tokio::main(flavor = "current_thread")]
@@ -57,15 +58,18 @@ async fn main() -> Result<(), Error> {
         tracing::error!(error = %error, "the function does not start: mend its settings");
     })?;
     let aws = aws().await;
+    let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
+    let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), settings.schedules.as_ref(), &region);
     let spillway = Spillway {
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
         eventbridge: aws_sdk_eventbridge::Client::new(&aws),
+        scheduler,
         access: Access {
             clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
             credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
-            region: aws.region().ok_or("AWS_REGION is not set")?.to_string(),
+            region,
         },
     };
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| spillway.handle(event))).await

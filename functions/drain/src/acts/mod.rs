@@ -4,6 +4,7 @@ mod claim;
 mod complete;
 mod cordon;
 mod drain;
+mod schedule;
 mod several;
 
 use spillway_eks::ClusterName;

@@ -85,20 +85,20 @@ pub(crate) const KARPENTER: Setting = Setting {
 pub(crate) const REBALANCE_WINDOW: Setting = Setting {
     name: "SPILLWAY_REBALANCE_WINDOW_S",
     default: "600",
-    accepted: "a whole number of seconds from 30 to 86400",
+    accepted: "a whole number of seconds from 1 to 86400",
     meaning: "for how long a rebalance recommendation drains; then what is left stays",
 };
 pub(crate) const REBALANCE_UNDO: Setting = Setting {
     name: "SPILLWAY_REBALANCE_UNDO_S",
     default: "3600",
-    accepted: "a whole number of seconds from 60 to 604800",
+    accepted: "a whole number of seconds from 1 to 604800",
     meaning: "after how long a node that was cordoned for a rebalance recommendation is uncordoned, if no interruption \
               followed",
 };
 pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
-    accepted: "a whole number of seconds from 60 to 1209600 (two weeks)",
+    accepted: "a whole number of seconds from 1 to 1209600 (two weeks)",
     meaning: "how long before scheduled maintenance its drain begins",
 };
 pub(crate) const UNDRAINED_RESULT: Setting = Setting {

@@ -1,26 +1,25 @@
-//! Going on in a later invocation: until when, and the event that asks for it.
+//! Going on in a later invocation: until when, and what brings it back.
+//!
+//! * `hand_on`: at once, by an event on the bus
+//! * `schedule`: at a time, by a schedule that puts that event on the bus
 
-use std::cell::Cell;
+mod hand_on;
+pub(crate) mod schedule;
 
-use aws_sdk_eventbridge::Client;
-use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
-use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use jiff::Timestamp;
-use tokio::time::Instant;
 
-use crate::aws::{self, CallError};
 use crate::failure::Failure;
-use crate::interruption::continued::{DETAIL_TYPE, History, SOURCE};
+use crate::interruption::continued::History;
 use crate::interruption::{Deadline, Interruption};
 use crate::invocation::Invocation;
 use crate::lifecycle::Waits;
 use crate::settings::Settings;
+pub(crate) use hand_on::hand_on;
 
 /// How many invocations one notice may take. The longest drain, 48 hours in invocations of
 /// 15 minutes, takes 193 (a test counts them); should time ever be reckoned wrong, the going round
 /// still ends.
 pub(crate) const MOST_INVOCATIONS: usize = 200;
-const PUT_EVENTS: &str = "events:PutEvents";
 
 /// Until when a notice is worked on, in however many invocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,79 +59,16 @@ impl Limits {
     }
 }
 
-/// What EventBridge takes in one call: so many entries, of so many bytes in all.
-const MOST_ENTRIES: usize = 10;
-const MOST_BYTES: usize = 256 * 1024;
-
-/// Puts an event for each history that a rule of the template routes back to the function. Tried until
-/// `end`; what EventBridge has taken is not put again.
-pub(crate) async fn hand_on(client: &Client, histories: &[History], end: Instant) -> Result<(), CallError> {
-    let details = histories.iter().map(|history| serde_json::to_string(history).expect("a history is plain data"));
-    for batch in batches(details.collect()) {
-        let left = Cell::new(batch);
-        aws::until(PUT_EVENTS, end, || put(client, &left)).await?;
-    }
-    Ok(())
-}
-
-/// As many in each as one call takes.
-fn batches(details: Vec<String>) -> Vec<Vec<String>> {
-    let (mut batches, mut bytes): (Vec<Vec<String>>, _) = (Vec::new(), 0);
-    for detail in details {
-        bytes += detail.len();
-        match batches.last_mut() {
-            Some(batch) if batch.len() < MOST_ENTRIES && bytes <= MOST_BYTES => batch.push(detail),
-            _ => {
-                bytes = detail.len();
-                batches.push(vec![detail]);
-            }
-        }
-    }
-    batches
-}
-
-/// Puts what is left; what is refused is left again.
-async fn put(client: &Client, left: &Cell<Vec<String>>) -> Result<(), CallError> {
-    let details = left.take();
-    let entry =
-        |detail| PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).detail(detail).build();
-    let sent = client.put_events().set_entries(Some(details.iter().map(entry).collect())).send().await;
-    let (refused, answer) = match &sent {
-        Ok(answer) => (refused(details, answer), taken(answer)),
-        Err(error) => (details, Err(CallError::new(PUT_EVENTS, error))),
-    };
-    left.set(refused);
-    answer
-}
-
-/// EventBridge answers entry by entry, in order.
-fn refused(details: Vec<String>, answer: &PutEventsOutput) -> Vec<String> {
-    let answers = answer.entries().iter().map(|entry| entry.error_code().is_some());
-    details.into_iter().zip(answers).filter_map(|(detail, refused)| refused.then_some(detail)).collect()
-}
-
-/// EventBridge answers 200 to a call whose entries it has refused.
-fn taken(answer: &PutEventsOutput) -> Result<(), CallError> {
-    if answer.failed_entry_count() == 0 {
-        return Ok(());
-    }
-    let refused = answer.entries().iter().find(|entry| entry.error_code().is_some());
-    let code = refused.and_then(|entry| entry.error_code()).unwrap_or("no error code");
-    let message = refused.and_then(|entry| entry.error_message()).unwrap_or("no message");
-    Err(CallError::answered(PUT_EVENTS, code, message, None))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use aws_sdk_eventbridge::types::PutEventsResultEntry;
     use jiff::SignedDuration;
     use serde_json::json;
-    use tokio::time::{sleep, sleep_until};
+    use tokio::time::{Instant, sleep, sleep_until};
 
     use super::*;
-    use crate::aws::CallErrorKind;
+    use crate::aws::{CallError, CallErrorKind};
     use crate::clock::Clock;
     use crate::interruption::continued::Earlier;
     use crate::interruption::{Hook, InstanceId, Kind};
@@ -176,7 +112,7 @@ mod tests {
     }
 
     fn call_failed(kind: CallErrorKind) -> Failure {
-        CallError { action: PUT_EVENTS, kind, detail: "why".to_owned() }.into()
+        CallError { action: hand_on::PUT_EVENTS, kind, detail: "why".to_owned() }.into()
     }
 
     /// An invocation that is about to end.
@@ -271,21 +207,5 @@ mod tests {
         // EventBridge's 256 KB for an entry of PutEvents.
         let detail = serde_json::to_string(&history(MOST_INVOCATIONS - 1)).expect("plain data");
         assert!(detail.len() < 200 * 1024, "{}", detail.len());
-    }
-
-    #[test]
-    fn an_entry_that_eventbridge_refused_is_a_failure() {
-        let answer = |code: &str| {
-            let entry = PutEventsResultEntry::builder().error_code(code).error_message("why").build();
-            taken(&PutEventsOutput::builder().failed_entry_count(1).entries(entry).build())
-        };
-        let kind = |code| answer(code).map_err(|error| error.kind);
-        assert_eq!(kind("InternalFailure"), Err(CallErrorKind::Broken));
-        assert_eq!(kind("ThrottlingException"), Err(CallErrorKind::Throttled));
-        assert_eq!(kind("AccessDeniedException"), Err(CallErrorKind::Denied));
-        let text = answer("MalformedDetail").map_err(|error| error.to_string());
-        assert_eq!(text, Err("events:PutEvents is refused: MalformedDetail: why".to_owned()));
-        let entry = PutEventsResultEntry::builder().event_id("1").build();
-        assert_eq!(taken(&PutEventsOutput::builder().entries(entry).build()), Ok(()));
     }
 }
