@@ -9,7 +9,7 @@ from .marks import use
 from .markup import append, element, percent
 from .receipt import Fate, Pod
 from .scale import Scale
-from .words import duration, listed
+from .words import duration, listed, moment
 
 # A letter's width as a share of the picture on a phone: a budget's name is written where it has room.
 LETTER = 2.0
@@ -63,7 +63,7 @@ def story(pod: Pod) -> str:
 
 def _asked(pod: Pod) -> str | None:
     if pod.asked_ms is not None:
-        return f"asked at {duration(pod.asked_ms)}"
+        return f"asked at {moment(pod.asked_ms)}"
     return "was leaving already" if pod.evictions == 0 and pod.gone_ms is not None and not pod.answers else None
 
 
@@ -77,11 +77,11 @@ def _refused(pod: Pod) -> str | None:
 
 
 def _told(pod: Pod) -> str | None:
-    return None if pod.told_ms is None else f"told at {duration(pod.told_ms)}"
+    return None if pod.told_ms is None else f"told at {moment(pod.told_ms)}"
 
 
 def _ended(pod: Pod) -> str | None:
-    gone = pod.gone_ms is not None and f"gone at {duration(pod.gone_ms)}"
+    gone = pod.gone_ms is not None and f"gone at {moment(pod.gone_ms)}"
     if pod.grace_s is None:
         return gone or None
     is_clamped = pod.given_s is not None and pod.given_s < pod.grace_s
@@ -112,7 +112,7 @@ def picture(*parts: Element, class_: str = "bar") -> Element:
     return element("svg", *parts, class_=class_, role="img")
 
 
-def span(scale: Scale, from_ms: float, to_ms: float, class_: str, y: int = 5, height: int = 8) -> Element:
+def span(scale: Scale, from_ms: float, to_ms: float, class_: str, y: int = 5, height: object = 8) -> Element:
     """A stretch of time."""
     width = scale.width(from_ms, to_ms)
     return element("rect", class_=class_, x=percent(scale.at(from_ms)), width=percent(width), y=y, height=height)

@@ -8,7 +8,7 @@ from .bars import MIDDLE, line, mark, picture, span, upright
 from .drain import MOST_HEARTBEATS, Drain, Invocation
 from .markup import append, element, percent
 from .scale import Scale
-from .words import clock, counted, duration, tick
+from .words import clock, counted, duration, moment, tick
 
 # The curve's own units, drawn over the whole width and height of its picture.
 CURVE = 1000
@@ -20,6 +20,7 @@ STEP_WORDS = {
     "completed": "hook completed",
     "handed-on": "handed on",
 }
+HOOK_MARKS = {"completed": "done", "failed": "left", "held": "handed-on"}
 # Nearer to the edge than this share, in per cent, a label stands beside its mark.
 EDGE = 4
 # More invocations than these share a row.
@@ -37,12 +38,13 @@ def lane(name: str, drawn: Element, text: str | None = None) -> Element:
 
 
 def window(drain: Drain, scale: Scale, part: Scale) -> Element:
-    """The whole time there was, how much of it was used, and which part of it the rows below are drawn in."""
+    """The whole time there was, when we worked in it, and which part of it the rows below are drawn in."""
     limit = drain.limit_ms
     drawn = picture()
     if limit is not None:
         append(drawn, span(scale, 0, limit, "window", y=3, height=12))
-    append(drawn, span(scale, drain.invocations[0].from_ms, drain.over_ms, "used", y=3, height=12))
+    for each in drain.invocations:
+        append(drawn, span(scale, each.from_ms, each.to_ms, "used", y=3, height=12))
     append(drawn, mark(scale, 0, "notice"))
     if limit is not None:
         append(drawn, upright(scale, limit, "limit"))
@@ -96,8 +98,7 @@ def lines(drain: Drain, scale: Scale) -> Element:
     claimed, drained, limit = drain.step_ms("claimed"), drain.drained_ms, drain.limit_ms
     margin_ms = drain.window.margin_s * 1000 if drain.window else 0
     if limit is not None and scale.shows(limit):
-        append(drawn, span(scale, limit - margin_ms, limit, "margin", y=0, height=0))
-        drawn[-1].set("height", "100%")
+        append(drawn, span(scale, limit - margin_ms, limit, "margin", y=0, height="100%"))
     for at, name in ((claimed, "claimed"), (drained, "drained"), (limit, "limit")):
         if at is not None and scale.shows(at):
             append(drawn, upright(scale, at, name))
@@ -113,12 +114,7 @@ def hook(drain: Drain, scale: Scale) -> Element | None:
     drawn = picture(line(scale, 0, ended, "hook"))
     for at in drain.hook.heartbeats_ms:
         append(drawn, upright(scale, at, "heartbeat", MIDDLE - 5, MIDDLE + 5))
-    append(
-        drawn,
-        mark(
-            scale, ended, {"completed": "done", "failed": "left", "held": "handed-on"}.get(drain.hook.state, "stayed")
-        ),
-    )
+    append(drawn, mark(scale, ended, HOOK_MARKS.get(drain.hook.state, "stayed")))
     return lane(f"Hook {drain.hook.name}", drawn, " · ".join([hook_in_words(drain), *_heartbeats(drain)]))
 
 
@@ -143,14 +139,16 @@ def _heartbeats(drain: Drain) -> list[str]:
         return []
     is_cut = any(receipt.hook and len(receipt.hook.heartbeats_ms) >= MOST_HEARTBEATS for receipt in drain.receipts)
     cut = f", of each invocation the first {MOST_HEARTBEATS}" if is_cut else ""
-    return [f"{counted(len(beats), 'heartbeat')}{cut}, the last at {duration(beats[-1])}"]
+    return [f"{counted(len(beats), 'heartbeat')}{cut}, the last at {moment(beats[-1])}"]
 
 
 def invocations(drain: Drain, scale: Scale) -> list[Element]:
     """A row for each invocation; a drain of two days has 193 of them, and they get one."""
     if len(drain.invocations) > MOST_ROWS:
         drawn = picture(*(span(scale, each.from_ms, each.to_ms, "invocation") for each in drain.invocations))
-        return [lane("Invocations", drawn, f"{len(drain.invocations)}, the last: {drain.ending}")]
+        unknown = sum(each.ending is None for each in drain.invocations)
+        without = f"; {counted(unknown, 'receipt')} not in the file" if unknown else ""
+        return [lane("Invocations", drawn, f"{len(drain.invocations)}, the last: {drain.ending}{without}")]
     many = len(drain.invocations) > 1
     return [
         _invocation(invocation, f"Invocation {number}" if many else "Invocation", scale)
@@ -164,9 +162,9 @@ def _invocation(invocation: Invocation, name: str, scale: Scale) -> Element:
         append(drawn, upright(scale, step.at_ms, "step", MIDDLE - 6, MIDDLE + 6))
     if invocation.ending is None:
         fates = ", ".join(f"{number} {fate}" for fate, number in sorted(invocation.pods.items()))
-        said = f"from {duration(invocation.from_ms)} to {duration(invocation.to_ms)} · pods: {fates or 'none'} · "
+        said = f"from {moment(invocation.from_ms)} to {moment(invocation.to_ms)} · pods: {fates or 'none'} · "
         return lane(name, drawn, f"{said}its own receipt is not in the file: request id {invocation.request_id}")
-    steps = [f"{STEP_WORDS.get(step.step, step.step)} at {duration(step.at_ms)}" for step in invocation.steps]
+    steps = [f"{STEP_WORDS.get(step.step, step.step)} at {moment(step.at_ms)}" for step in invocation.steps]
     return lane(name, drawn, " · ".join([*steps, invocation.ending] if invocation.ending != "continued" else steps))
 
 
@@ -189,6 +187,6 @@ def left_when(drain: Drain, scale: Scale) -> Element:
         "svg", curve, class_="bar tall", role="img", viewBox=f"0 0 {CURVE} {CURVE}", preserveAspectRatio="none"
     )
     half = gone[len(leaving) // 2] if len(gone) > len(leaving) // 2 else None
-    said = "" if half is None else f", half of them gone by {duration(half)}"
-    last = f", the last at {duration(gone[-1])}" if gone and not here else f", {here} left at the end" if here else ""
+    said = "" if half is None else f", half of them gone by {moment(half)}"
+    last = f", the last at {moment(gone[-1])}" if gone and not here else f", {here} left at the end" if here else ""
     return lane("Pods still there", drawn, f"{len(leaving)} had to leave{said}{last}")

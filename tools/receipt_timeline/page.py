@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -12,8 +13,8 @@ from .groups import MANY, Group, groups
 from .marks import shapes, symbol
 from .markup import append, document, element
 from .receipt import Fate, Pod
-from .scale import Scale, enlarged, whole
-from .words import clock, counted, day_and_clock, duration
+from .scale import MINUTE, Scale, enlarged, whole
+from .words import clock, counted, day_and_clock, duration, moment
 
 STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 # The page loads nothing and runs nothing, whatever is in it.
@@ -49,7 +50,7 @@ def _header(drain: Drain, subject: str) -> Element:
         element("p", _sentence(drain.reason), class_="reason"),
     )
     if drain.dry_run:
-        append(header, element("p", "A dry run: nothing was asked of anybody, and nothing changed.", class_="dry-run"))
+        append(header, element("p", "A dry run: nothing was changed.", class_="dry-run"))
     facts = element("dl")
     for name, value in _facts(drain):
         append(facts, element("div", element("dt", name), element("dd", value)))
@@ -80,20 +81,22 @@ def _facts(drain: Drain) -> list[tuple[str, str]]:
 def _moment(drain: Drain, at_ms: int | None) -> str | None:
     if at_ms is None or drain.time is None:
         return None
-    digits = 1 if abs(at_ms) < 100_000 and at_ms % 1000 else 0
-    return f"{clock(drain.time, at_ms, digits)} UTC, after {duration(at_ms)}"
+    digits = 1 if at_ms % 1000 and at_ms < MINUTE else 0
+    is_same_day = (drain.time + timedelta(milliseconds=at_ms)).date() == drain.time.date()
+    at = f"{clock(drain.time, at_ms, digits)} UTC" if is_same_day else day_and_clock(drain.time, at_ms)
+    return f"{at}, after {duration(at_ms)}"
 
 
 def _counts(drain: Drain) -> Element:
     """How many pods came to which end, each a way to them."""
-    counted_pods = element("nav", class_="counts")
+    counts = element("nav", class_="counts")
     if not drain.pods:
-        append(counted_pods, element("span", "No pod was touched."))
+        append(counts, element("span", "No pod was touched."))
     for group in groups(drain):
         fate = group.pods[0].fate
         words = f"{len(group.pods)} {group.name.lower()}"
-        append(counted_pods, element("a", symbol(css(fate)), words, href=f"#{_anchor(group)}", class_=css(fate)))
-    return counted_pods
+        append(counts, element("a", symbol(css(fate)), words, href=f"#{_anchor(group)}", class_=css(fate)))
+    return counts
 
 
 def _chart(drain: Drain) -> Element:
@@ -123,20 +126,21 @@ def _group(group: Group, drain: Drain, scale: Scale) -> Element:
         element("strong", group.name),
         element("span", f" {counted(len(group.pods), 'pod')}: {group.meaning}"),
     ]
-    is_short = group.is_folded or group.pods[0].fate is Fate.STAYED
-    rows = [_pod(pod, drain, scale, is_short) for pod in group.pods]
+    rows = [_pod(pod, drain, scale, group.is_folded) for pod in group.pods]
     if group.is_folded:
         return element("details", element("summary", *heading), *rows, id=_anchor(group), class_="group")
     return element("section", element("h2", *heading), *rows, id=_anchor(group), class_="group")
 
 
 def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
+    """A pod's row; a short one has no room for its whole story, which stands in its picture's title."""
     namespace, _, name = pod.name.rpartition("/")
-    fate = element("span", pod.fate.value, class_=f"fate {css(pod.fate)}")
     whose = element("span", f"{namespace}/", class_="namespace") if namespace else None
+    gone = f", gone at {moment(pod.gone_ms)}" if is_short and pod.gone_ms is not None else ""
+    fate = element("span", f"{pod.fate.value}{gone}", class_=f"fate {css(pod.fate)}")
     named = element("div", element("span", whose, name, class_="pod"), " ", fate, class_="name")
     if pod.fate is Fate.STAYED:
-        return element("div", named, element("p", pod.why or ""), class_="row stayed")
+        return element("div", named, element("p", element("span", pod.why or "")), class_="row stayed")
     if is_short:
         return lanes.row(named, bar(pod, drain, scale), class_="short")
     return lanes.row(named, bar(pod, drain, scale), story(pod))

@@ -20,6 +20,8 @@ MOST_TICKS = 6
 PADDING = 0.025
 # A drain that took less than this share of its time is drawn larger than that time.
 WORTH_ENLARGING = 0.4
+# Maintenance is announced weeks before it is worked on: then the rows begin where the work does.
+LONG_BEFORE = HOUR
 
 
 @dataclass(frozen=True)
@@ -54,23 +56,28 @@ class Scale:
 
 def whole(drain: Drain) -> Scale:
     """From the notice to the moment when the instance goes, or to the last thing that happened."""
-    return _padded(drain, max(_last(drain), drain.limit_ms or 0))
+    moments = _moments(drain)
+    return _padded(min(moments), max(*moments, drain.limit_ms or 0))
 
 
 def enlarged(drain: Drain) -> Scale:
     """What the rows are drawn in: the whole, or the part of it in which something happened."""
-    limit, last = drain.limit_ms or 0, _last(drain)
-    return _padded(drain, last) if last < limit * WORTH_ENLARGING else whole(drain)
+    moments, begun = _moments(drain), _begun(drain)
+    last, to_ms = max(moments), max(*moments, drain.limit_ms or 0)
+    from_ms = begun if begun > max(LONG_BEFORE, last / 2) else min(moments)
+    if last - from_ms < (to_ms - from_ms) * WORTH_ENLARGING:
+        to_ms = last
+    return _padded(from_ms, to_ms)
 
 
-def _padded(drain: Drain, to_ms: float) -> Scale:
-    from_ms = min(0, *_moments(drain))
+def _begun(drain: Drain) -> int:
+    """When the first invocation began that came as far as the node."""
+    return next((each.from_ms for each in drain.invocations if any(step.step == "claimed" for step in each.steps)), 0)
+
+
+def _padded(from_ms: int, to_ms: int) -> Scale:
     padding = max(to_ms - from_ms, 1) * PADDING
     return Scale(from_ms - padding, to_ms + padding)
-
-
-def _last(drain: Drain) -> int:
-    return max(_moments(drain))
 
 
 def _moments(drain: Drain) -> list[int]:

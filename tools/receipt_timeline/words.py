@@ -16,18 +16,30 @@ def duration(ms: int) -> str:
     minutes, hours = seconds // 60, seconds // 3600
     if minutes < 60:
         return sign + _of_two(minutes, "min", seconds % 60, "s")
-    return sign + _of_two(hours, "h", minutes % 60, "min")
+    if hours < 48:
+        return sign + _of_two(hours, "h", minutes % 60, "min")
+    return sign + _of_two(hours // 24, "days", hours % 24, "h")
+
+
+def moment(ms: int) -> str:
+    """How long after the notice, so exact that it is found on the axis."""
+    return duration(ms) if abs(ms) < 3_600_000 else _hours(ms // 1000)
 
 
 def tick(ms: int, step: int) -> str:
     """A mark of the axis, no more exact than the distance to the next."""
     if step < 1000:
         return f"{ms / 1000:.{2 if step < 100 else 1}f} s"
-    seconds = ms // 1000
+    seconds, minutes = ms // 1000, ms // 60_000
     if step < 60_000:
-        return f"{seconds} s" if abs(seconds) < 300 else f"{seconds // 60}:{seconds % 60:02} min"
-    minutes = seconds // 60
+        if abs(seconds) < 300:
+            return f"{seconds} s"
+        return _hours(seconds) if minutes >= 60 else f"{minutes}:{seconds % 60:02} min"
     return f"{minutes} min" if step % 3_600_000 or minutes % 60 else f"{minutes // 60} h"
+
+
+def _hours(seconds: int) -> str:
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} h"
 
 
 def clock(time: datetime, ms: int, digits: int = 0) -> str:

@@ -167,3 +167,22 @@ def of_300_pods() -> Json:
         steps=steps(begun=640, described=731, claimed=802, drained=120000),
         reason="3 of 292 pods were still on node ip-10-0-12-34.ec2.internal when the time was up",
     )  # fmt: skip
+
+
+def maintenance_two_weeks_ahead() -> list[Json]:
+    """Scheduled maintenance: handed to a schedule at the notice, drained an hour before it starts."""
+    begun = 14 * 86_400_000 - 3_600_000
+    notice = {"event_id": "e-4", "kind": "scheduled maintenance", "time": "2026-11-07T03:12:00Z",
+              "deadline": "2026-11-21T03:12:00Z"}  # fmt: skip
+    at_the_notice = receipt(
+        request_id="r-1", timestamp="2026-11-07T03:12:00.900Z", notice=notice, decision="later", window=None,
+        steps=steps(begun=500, described=700, handed_on=800), ending="continued",
+        reason="handed to a schedule",
+    )  # fmt: skip
+    in_time = receipt(
+        request_id="r-2", timestamp="2026-11-21T02:12:41Z", notice=notice,
+        window={"from_ms": begun, "to_ms": 14 * 86_400_000, "margin_s": 2},
+        steps=steps(begun=begun, described=begun + 100, claimed=begun + 200, drained=begun + 40_000),
+        pods=[pod("shop/web-0", "clean", asked_ms=begun + 300, told_ms=begun + 400, gone_ms=begun + 30_000)],
+    )  # fmt: skip
+    return [at_the_notice, in_time]

@@ -87,7 +87,7 @@ class TheWindow(PageTest):
         self.stands(page, lines.one("line", "drained"), 43_017)
         window = page.row("Window")
         share = window.one("rect", "used").percent("width") / window.one("rect", "window").percent("width")
-        self.assertAlmostEqual(share, (43_017 - 640) / 120_000, places=4)
+        self.assertAlmostEqual(share, (43_020 - 640) / 120_000, places=4)
         self.assertIn("the instance goes 2 min after the notice; 77.0 s of it were left", window.text)
 
     def test_what_came_before_the_notices_time_is_drawn_too(self) -> None:
@@ -95,6 +95,16 @@ class TheWindow(PageTest):
         bar = page.row("Invocation").one("rect", "invocation")
         self.reaches(page, bar, -900, 60_000)
         self.assertGreater(bar.percent("x"), 0)
+
+    def test_maintenance_that_was_announced_weeks_before_is_drawn_from_where_the_work_begins(self) -> None:
+        documents = receipts.maintenance_two_weeks_ahead()
+        page = Page(html(*documents), "2026-11-21T02:12:00")
+        row = page.row("shop/web-0")
+        self.reaches(page, row.one("rect", "leaving clean"), 400, 30_000)
+        self.assertIn("told at 335:00:00 h · gone at 335:00:30 h, after 29.6 s", row.text)
+        window = page.row("Window")
+        self.assertAlmostEqual(window.one("rect", "window").percent("width"), 95.2, delta=0.1, msg="all of two weeks")
+        self.assertIn("2026-11-21 02:12:00 UTC, after 13 days 23 h", page.root.one("header").text)
 
     def test_no_mark_is_beyond_the_edge(self) -> None:
         for documents in ([receipts.lost()], receipts.hook_of_forty_minutes(), [receipts.of_300_pods()]):
@@ -213,6 +223,7 @@ class ThreeHundredPods(PageTest):
         self.assertNotIn("open", folded.attributes)
         of_folded = {pod.text for pod in folded.all("span", "pod")}
         self.assertEqual({name.split("-")[0] for name in of_folded}, {"batch/worker"})
+        self.assertIn("clean, gone at 29.4 s", folded.all(class_="row")[1].text)
 
     def test_of_the_clean_ones_the_held_and_the_last_to_go_are_shown_the_slowest_first(self) -> None:
         group = next(node for node in self.page.root.all("section", "group") if "held or last" in node.text)
