@@ -70,8 +70,13 @@ class Drain:
 
     @property
     def limit_ms(self) -> int | None:
-        """When the instance goes; while a hook holds it, when the longest wait is over. Older receipts do not say."""
-        return self.deadline_ms if self.deadline_ms is not None else self.window and self.window.to_ms
+        """When the instance goes; with a hook, when its longest wait is over, if held pods are deleted before that."""
+        return self.deadline_ms if self.deadline_ms is not None else self.window and self.window.goes_ms
+
+    @property
+    def window_ms(self) -> int | None:
+        """Until when there was time: the limit, or while something waits for us, the last invocation's end."""
+        return self.limit_ms if self.limit_ms is not None else self.window and self.window.to_ms
 
     @property
     def leaving(self) -> list[Pod]:

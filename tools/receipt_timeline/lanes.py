@@ -39,10 +39,10 @@ def lane(name: str, drawn: Element, text: str | None = None) -> Element:
 
 def window(drain: Drain, scale: Scale, part: Scale) -> Element:
     """The whole time there was, when we worked in it, and which part of it the rows below are drawn in."""
-    limit = drain.limit_ms
+    limit, end = drain.limit_ms, drain.window_ms
     drawn = picture()
-    if limit is not None:
-        append(drawn, span(scale, 0, limit, "window", y=3, height=12))
+    if end is not None:
+        append(drawn, span(scale, 0, end, "window", y=3, height=12))
     for each in drain.invocations:
         append(drawn, span(scale, each.from_ms, each.to_ms, "used", y=3, height=12))
     append(drawn, mark(scale, 0, "notice"))
@@ -56,7 +56,11 @@ def window(drain: Drain, scale: Scale, part: Scale) -> Element:
 def _window_in_words(drain: Drain) -> str:
     limit, drained = drain.limit_ms, drain.drained_ms
     if limit is None:
-        return "its end is not in this receipt: a hook holds the instance" if drain.hook else "no deadline was stated"
+        open_ended = "a hook holds the instance" if drain.hook else "the instance goes at no stated time"
+        if drain.window is None:
+            return open_ended
+        whose = "the last invocation" if len(drain.invocations) > 1 else "the invocation"
+        return f"{open_ended}; {whose} could work until {moment(drain.window.to_ms)}"
     ends = f"{limit_in_words(drain)} {duration(limit)} after the notice"
     if drained is None:
         return ends

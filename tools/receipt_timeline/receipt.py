@@ -74,10 +74,12 @@ class Hook:
 
 @dataclass(frozen=True)
 class Window:
-    """From when until when pods may be moved, and what is kept before its end."""
+    """How long there was for the drain."""
 
-    from_ms: int
+    # When the invocation had to stop.
     to_ms: int
+    # When the instance goes; None while something waits for us.
+    goes_ms: int | None = None
     margin_s: int = 0
 
 
@@ -147,8 +149,7 @@ def read(document: dict[str, Any]) -> Receipt:
         owner=top.maybe_text("owner"),
         decision=top.maybe_text("decision"),
         dry_run=document.get("dry_run") is True,
-        window=window
-        and Window(window.number("from_ms"), window.number("to_ms"), window.maybe_number("margin_s") or 0),
+        window=window and _window(window),
         steps=tuple(Step(step.text("step"), step.number("at_ms")) for step in top.each("steps")),
         pods=tuple(_pod(pod) for pod in top.each("pods")),
         hook=hook and _hook(hook),
@@ -158,6 +159,14 @@ def read(document: dict[str, Any]) -> Receipt:
             Earlier(entry.text("request_id"), entry.time("from"), entry.time("to"), entry.counts("pods"))
             for entry in top.each("earlier")
         ),
+    )
+
+
+def _window(window: _Fields) -> Window:
+    return Window(
+        to_ms=window.number("to_ms"),
+        goes_ms=window.maybe_number("goes_ms"),
+        margin_s=window.maybe_number("margin_s") or 0,
     )
 
 

@@ -55,15 +55,15 @@ class Scale:
 
 
 def whole(drain: Drain) -> Scale:
-    """From the notice to the moment when the instance goes, or to the last thing that happened."""
+    """From the notice to the end of the window, or to the last thing that happened."""
     moments = _moments(drain)
-    return _padded(min(moments), max(*moments, drain.limit_ms or 0))
+    return _padded(min(moments), max(*moments, drain.window_ms or 0))
 
 
 def enlarged(drain: Drain) -> Scale:
     """What the rows are drawn in: the whole, or the part of it in which something happened."""
     moments, begun = _moments(drain), _begun(drain)
-    last, to_ms = max(moments), max(*moments, drain.limit_ms or 0)
+    last, to_ms = max(moments), max(*moments, drain.window_ms or 0)
     from_ms = begun if begun > max(LONG_BEFORE, last / 2) else min(moments)
     if last - from_ms < (to_ms - from_ms) * WORTH_ENLARGING:
         to_ms = last

@@ -34,7 +34,7 @@ def receipt(**fields: Any) -> Json:
         "node": "ip-10-0-12-34.ec2.internal",
         "owner": "self-managed",
         "decision": "drain",
-        "window": {"from_ms": 640, "to_ms": 120000, "margin_s": 2},
+        "window": {"from_ms": 640, "to_ms": 120000, "goes_ms": 120000, "margin_s": 2},
         "steps": steps(begun=640, described=731, claimed=802, drained=43017),
         "ending": "drained",
         "reason": "all pods that had to leave node ip-10-0-12-34.ec2.internal have gone",
@@ -97,7 +97,6 @@ def ignored() -> Json:
 def hook_of_forty_minutes() -> list[Json]:
     """A terminate hook, held over three invocations until the last pod has gone."""
     notice = {"event_id": "e-3", "kind": "terminate lifecycle action", "time": "2026-11-21T03:00:00Z"}
-    window = {"from_ms": 1000, "to_ms": 3600000, "margin_s": 2}
     hook = {"group": "workers", "name": "drain"}
 
     def minutes(number: float) -> int:
@@ -108,7 +107,7 @@ def hook_of_forty_minutes() -> list[Json]:
         beats = list(range(from_ms + 200, to_ms, minutes(2.5)))
         return receipt(
             timestamp=f"2026-11-21T03:{at // 60:02}:{at % 60:02}.500Z", request_id=f"r-{number}", notice=notice,
-            window=window,
+            window={"from_ms": 1000, "to_ms": from_ms + 895000, "margin_s": 2},
             **{"hook": {**hook, "state": "held", "heartbeats_ms": beats}, "ending": "continued",
                "reason": "handed on to a later invocation", **fields},
         )  # fmt: skip
@@ -181,7 +180,7 @@ def maintenance_two_weeks_ahead() -> list[Json]:
     )  # fmt: skip
     in_time = receipt(
         request_id="r-2", timestamp="2026-11-21T02:12:41Z", notice=notice,
-        window={"from_ms": begun, "to_ms": 14 * 86_400_000, "margin_s": 2},
+        window={"from_ms": begun, "to_ms": begun + 895_000, "goes_ms": 14 * 86_400_000, "margin_s": 2},
         steps=steps(begun=begun, described=begun + 100, claimed=begun + 200, drained=begun + 40_000),
         pods=[pod("shop/web-0", "clean", asked_ms=begun + 300, told_ms=begun + 400, gone_ms=begun + 30_000)],
     )  # fmt: skip

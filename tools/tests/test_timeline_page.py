@@ -138,11 +138,18 @@ class AHookOfFortyMinutes(PageTest):
         self.reaches(self.page, self.page.row("shop/db-0").one("rect", "held"), 1300, 2_380_000, OF_AN_HOUR)
         self.assertEqual(sorted(self.page.pods()), ["shop/db-0", "shop/render-0", "shop/web-0"])
 
-    def test_the_longest_wait_is_the_end_of_its_window(self) -> None:
-        self.stands(self.page, self.page.root.one("svg", "lines").one("line", "limit"), 3_600_000, OF_AN_HOUR)
-        self.assertIn(
-            "the longest wait is over 1 h after the notice; 20 min of it were left", self.page.row("Window").text
-        )
+    def test_its_window_has_no_end_while_the_hook_holds_the_instance(self) -> None:
+        self.assertEqual(self.page.root.one("svg", "lines").all("line", "limit"), [])
+        said = self.page.row("Window").text
+        self.assertIn("a hook holds the instance; the last invocation could work until 44 min 48 s", said)
+
+    def test_the_longest_wait_is_the_end_of_its_window_if_held_pods_are_deleted_before_that(self) -> None:
+        for document in self.documents:
+            document["window"]["goes_ms"] = 3_600_000
+        page = drawn(*self.documents)
+        self.stands(page, page.root.one("svg", "lines").one("line", "limit"), 3_600_000, OF_AN_HOUR)
+        said = page.row("Window").text
+        self.assertIn("the longest wait is over 1 h after the notice; 20 min of it were left", said)
 
     def test_the_last_receipt_alone_shows_that_there_were_others(self) -> None:
         page = drawn(self.documents[-1])
