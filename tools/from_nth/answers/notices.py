@@ -1,0 +1,158 @@
+"""Which notices NTH acted on, for which nodes, and what it did."""
+
+from collections.abc import Callable
+
+from ..installation import Installation
+from ..parameters import DEFAULTS, actions, selectors
+from .answer import NOT_IN_IMDS_MODE, NOT_IN_QUEUE_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
+
+OTHERS = (
+    "Nodes of managed node groups, Karpenter and Auto Mode are left to their owners, whatever NTH did "
+    "(see ManagedNodeGroups, Karpenter)."
+)
+
+
+def mode(nth: Installation) -> Answer:
+    if nth.queue_mode:
+        return differs(
+            "The notices come from EventBridge to the function, with no queue between. What NTH got was decided by "
+            "the rules of its queue, not by its values. It acted on each rebalance recommendation that came, and "
+            "could not be told otherwise: where its queue has no rule for them, or you do not want it, leave "
+            f"Rebalance out. If it has a rule for launch actions, add Launch=complete. {OTHERS}",
+            "Rebalance",
+        )
+    return differs(
+        "NTH ran on each node and drained that one. Spillway gets the notices of all instances of the account and "
+        f"Region, and drains the nodes of every cluster that it is let into. {OTHERS}"
+    )
+
+
+def cordon_only(nth: Installation) -> Answer:
+    if not nth["cordonOnly"]:
+        return same("Nodes are drained.")
+    return differs(
+        "A choice for each kind of notice. Capacity notices, which NTH does not know, are told the same.", *DEFAULTS
+    )
+
+
+def switch(value: str, parameter: str, more: str = "") -> Callable[[Installation], Answer]:
+    """A switch of IMDS mode for one kind of notice."""
+
+    def answer(nth: Installation) -> Answer:
+        if nth.queue_mode and nth[value] is False:
+            return differs(
+                f"NTH does not look at it in queue mode, and {actions(nth)[parameter]}s all the same; so does "
+                f"Spillway. If you mean it, give {parameter}=ignore."
+            )
+        if nth.queue_mode:
+            return NOT_IN_QUEUE_MODE
+        if not nth[value]:
+            return same("Left alone, as NTH did.", parameter)
+        return differs(more, parameter) if more else same("Acted on, as NTH did.", parameter)
+
+    return answer
+
+
+def monitoring(nth: Installation) -> Answer:
+    if nth["enableRebalanceDraining"] and not nth.queue_mode:
+        return not_needed("enableRebalanceDraining goes further, and holds.")
+    return switch(
+        "enableRebalanceMonitoring",
+        "Rebalance",
+        "The cordon is undone after RebalanceUndoS (an hour) if no interruption follows; NTH left it for ever.",
+    )(nth)
+
+
+def checked(nth: Installation) -> Answer:
+    if not nth.queue_mode:
+        return NOT_IN_IMDS_MODE
+    if not nth["checkTagBeforeDraining"]:
+        return same("No tag is asked for, unless ManagedTag names one.")
+    return differs(
+        "It may be on the instance, as for NTH, or on its Auto Scaling group. With NTH's own tag both act on the "
+        "same nodes; to move one group at a time, give Spillway a tag of its own (docs/from-nth.md).",
+        "ManagedTag",
+    )
+
+
+def tag(nth: Installation) -> Answer:
+    if nth.queue_mode and not nth["checkTagBeforeDraining"]:
+        return not_needed("checkTagBeforeDraining is false, so NTH asked for no tag.")
+    return checked(nth)
+
+
+def selector(nth: Installation) -> Answer:
+    if nth.queue_mode:
+        return not_needed("It placed NTH's own pod; nothing of Spillway runs in the cluster.")
+    chosen = list(selectors(nth).values())
+    if any(one != chosen[0] for one in chosen):
+        return no_counterpart(
+            "NTH's Linux and Windows pods ran on nodes with different labels, and NodeSelector is one selector. Give "
+            "the nodes one label in common and name it in NodeSelector, or label the others spillway/ignore."
+        )
+    return differs("NTH drained the nodes it ran on; this names the same nodes by their labels.", "NodeSelector")
+
+
+def systems(nth: Installation) -> Answer:
+    if nth.queue_mode:
+        return NOT_IN_QUEUE_MODE
+    if list(selectors(nth)) == ["windows"]:
+        return differs("NTH ran on Windows nodes only; this names them by their label.", "NodeSelector")
+    return differs(
+        "Spillway drains nodes of every system. If Windows nodes have to be left alone, add kubernetes.io/os=linux "
+        "to NodeSelector."
+    )
+
+
+def placed(nth: Installation) -> Answer:
+    if nth.queue_mode:
+        return not_needed("It placed NTH's own pod; nothing of Spillway runs in the cluster.")
+    return no_counterpart(
+        "NTH drained the nodes it ran on, and this was part of where. Say it as labels in NodeSelector (key=value, "
+        "key in (a,b), !key), or label the nodes that are to be left alone spillway/ignore. What keeps NTH off "
+        "Fargate only is not needed."
+    )
+
+
+ANSWERS: Answers = {
+    "enableSqsTerminationDraining": mode,
+    "cordonOnly": cordon_only,
+    "enableSpotInterruptionDraining": switch("enableSpotInterruptionDraining", "Spot"),
+    "enableScheduledEventDraining": switch(
+        "enableScheduledEventDraining",
+        "Maintenance",
+        "NTH drained as soon as the event was there, often days early; Spillway begins MaintenanceLeadS (an hour) "
+        "before the start, and undoes it when AWS calls it off.",
+    ),
+    "enableASGLifecycleDraining": switch(
+        "enableASGLifecycleDraining",
+        "Terminate",
+        "NTH in IMDS mode never completed the hook, so it ran to its timeout; Spillway completes it when the node is "
+        "empty. The group needs a terminate hook (docs/install.md).",
+    ),
+    "enableRebalanceMonitoring": monitoring,
+    "enableRebalanceDraining": switch(
+        "enableRebalanceDraining",
+        "Rebalance",
+        "The node is uncordoned after RebalanceUndoS (an hour) if no interruption follows; NTH left it cordoned for "
+        "ever.",
+    ),
+    "checkTagBeforeDraining": checked,
+    "managedTag": tag,
+    "checkASGTagBeforeDraining": not_needed(
+        "NTH never looked at it: the chart also sets checkTagBeforeDraining, which wins."
+    ),
+    "managedAsgTag": not_needed("NTH never looked at it: the chart also sets managedTag, which wins."),
+    "useProviderId": not_needed("Spillway always knows the node by the instance id in its provider id."),
+    "targetNodeOs": systems,
+    **dict.fromkeys(("nodeSelector", "daemonsetNodeSelector", "linuxNodeSelector", "windowsNodeSelector"), selector),
+    **dict.fromkeys(("affinity", "daemonsetAffinity", "linuxAffinity", "windowsAffinity"), placed),
+    **dict.fromkeys(("tolerations", "daemonsetTolerations", "linuxTolerations", "windowsTolerations"), placed),
+    "queueURL": not_needed("There is no queue. Take it and its rules away when NTH has gone: docs/from-nth.md."),
+    "awsRegion": not_needed(
+        "Spillway works in the Region of its stack: sam deploy --region. Deploy it there, once for each Region."
+    ),
+    "workers": not_needed("Each notice has an invocation of its own; Lambda starts as many as there are notices."),
+    "sqsMsgVisibilityTimeoutSec": not_needed("There is no queue. Spillway tries again within the notice's own time."),
+    "metadataTries": not_needed("No instance metadata is read."),
+}

@@ -1,0 +1,183 @@
+"""What an installation of NTH was told: its values, and `extraEnv` over them, over the chart's defaults."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .chart import CHART, COMMON, FORMER, GROUPS, VALUE_OF_VARIABLE, VARIABLES, Kind, Value
+from .values import Unusable, named
+
+# Go's strconv.ParseBool, with which NTH reads its environment.
+TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+# What the AWS SDK and Go read by themselves.
+NOT_NTHS = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "GO", "SSL_CERT_")
+
+
+@dataclass(frozen=True)
+class Given:
+    """One value as it was written."""
+
+    name: str
+    value: Any
+    # The name by which answers know it: of a variable that the chart has a value for, that value's.
+    key: str
+    of_extra_env: bool = False
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value whose name neither the chart nor NTH knows."""
+
+    name: str
+    value: Any
+    # What was probably meant.
+    nearest: str | None
+    of_extra_env: bool = False
+
+
+@dataclass
+class Installation:
+    """Everything NTH was told."""
+
+    given: list[Given] = field(default_factory=list)
+    unknown: list[Unknown] = field(default_factory=list)
+    # The umbrella chart's key under which the values were.
+    under: str | None = None
+    # What holds in the end, for every value of the chart and every variable of VARIABLES.
+    holds: dict[str, Any] = field(
+        default_factory=lambda: {key: value.default for key, value in (CHART | VARIABLES).items()}
+    )
+    # Variables whose value stands in a Secret or ConfigMap: the key, and where.
+    referred: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Keys of values that `extraEnv` sets once more.
+    overridden: set[str] = field(default_factory=set)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.holds[key]
+
+    @property
+    def queue_mode(self) -> bool:
+        """Queue mode, or else IMDS mode."""
+        return self["enableSqsTerminationDraining"]
+
+
+def installation(values: dict[str, Any]) -> Installation:
+    """Reads the values, and reports every problem at once."""
+    under, values = unwrapped(values)
+    nth = Installation(under=under)
+    problems: list[str] = []
+    for name, value in flattened(values, problems):
+        if name not in CHART:
+            nth.unknown.append(Unknown(name, value, FORMER.get(name) or nearest(name, [*CHART, *VARIABLES])))
+            continue
+        nth.holds[name] = taken(name, value, CHART[name], problems)
+        # Each of its variables is given by itself.
+        if name != "extraEnv" or not nth["extraEnv"]:
+            nth.given.append(Given(name, value, name))
+    refuse_what_is_not_nths(values, nth)
+    for entry in nth["extraEnv"]:
+        add_variable(entry, nth, problems)
+    if problems:
+        raise Unusable("\n".join(["not every value can be read:", *problems]))
+    return nth
+
+
+def unwrapped(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """In an umbrella chart NTH's values stand under its name or alias."""
+    own = own_keys(values)
+    inner = [key for key, value in values.items() if isinstance(value, dict) and key not in CHART and own_keys(value)]
+    if own or len(inner) != 1:
+        return None, values
+    return inner[0], values[inner[0]]
+
+
+def own_keys(values: dict[str, Any]) -> set[str]:
+    """Those that only NTH's chart has."""
+    return (({key.split(".")[0] for key in CHART} | set(FORMER)) - COMMON) & set(values)
+
+
+def refuse_what_is_not_nths(values: dict[str, Any], nth: Installation) -> None:
+    if nth.unknown and not own_keys(values):
+        names = [one.name + (f" (is it {one.nearest}?)" if one.nearest else "") for one in nth.unknown]
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        raise Unusable(f"these are not NTH's values: none is NTH's own, and its chart does not know {shown}")
+
+
+def flattened(values: dict[str, Any], problems: list[str]) -> list[tuple[str, Any]]:
+    """Groups taken apart, everything else as it is."""
+    found: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        if key not in GROUPS:
+            found.append((str(key), value))
+        elif value is None:
+            found += [(name, None) for name in CHART if name.startswith(f"{key}.")]
+        elif isinstance(value, dict):
+            found += [(f"{key}.{inner}", inner_value) for inner, inner_value in value.items()]
+        else:
+            problems.append(f"{key} has to be a map, and is {named(value)}")
+    return found
+
+
+def taken(name: str, value: Any, known: Value, problems: list[str]) -> Any:
+    """The value as NTH takes it. `null` and an empty text take the default."""
+    if value is None or value == "":
+        return known.default
+    match known.kind, value:
+        case Kind.FLAG, bool():
+            return value
+        case Kind.FLAG, str() if name == "enableSqsTerminationDraining" and value in FALSE:
+            problems.append(f'{name} is the text "{value}", which Helm takes for true; write it without quotes')
+            return known.default
+        case Kind.FLAG, str() | int() if str(value) in TRUE | FALSE:
+            return str(value) in TRUE
+        case Kind.NUMBER, int() | float() | str() if (
+            not isinstance(value, bool) and (whole := as_whole(value)) is not None
+        ):
+            return whole
+        case Kind.TEXT, str():
+            return value
+        case Kind.TEXT, int() | float() if not isinstance(value, bool):
+            return str(value)
+        case (Kind.MAP, dict()) | (Kind.LIST, list()):
+            return value
+    shown = f' "{value}"' if isinstance(value, str) else ""
+    problems.append(f"{name} has to be {known.kind.value}, and is {named(value)}{shown}")
+    return known.default
+
+
+def as_whole(value: float | str) -> int | None:
+    """Helm writes large numbers as 1.728e+05."""
+    try:
+        return int(float(value)) if float(value) == int(float(value)) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def add_variable(entry: Any, nth: Installation, problems: list[str]) -> None:
+    """One entry of `extraEnv`: it stands behind the chart's own, so it holds."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        problems.append("each entry of extraEnv has to be a map with a name")
+        return
+    name = entry["name"]
+    key = VALUE_OF_VARIABLE.get(name, name)
+    written = entry.get("value") if "valueFrom" not in entry else {"valueFrom": entry["valueFrom"]}
+    if key not in nth.holds and not name.startswith(NOT_NTHS):
+        nth.unknown.append(Unknown(name, written, nearest(name, [*VALUE_OF_VARIABLE, *VARIABLES]), of_extra_env=True))
+        return
+    nth.given.append(Given(name, written, key, of_extra_env=True))
+    if key not in nth.holds:
+        return
+    nth.overridden.add(key)
+    if "valueFrom" in entry:
+        nth.referred[key] = entry["valueFrom"] if isinstance(entry["valueFrom"], dict) else {}
+    else:
+        nth.holds[key] = taken(name, written, (CHART | VARIABLES)[key], problems)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Case is no difference, nor is taintEffect for TAINT_EFFECT."""
+    folded = {one.lower().replace("_", ""): one for one in known}
+    close = difflib.get_close_matches(name.lower().replace("_", ""), folded, n=1)
+    return folded[close[0]] if close else None

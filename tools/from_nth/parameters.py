@@ -1,0 +1,130 @@
+"""What Spillway is told, so that it does what NTH was told to do."""
+
+from .installation import Installation
+
+# Our defaults for the kinds of notice: what equals them need not be said. A test compares them with template.yaml.
+DEFAULTS = {
+    "Spot": "drain",
+    "Capacity": "drain",
+    "Maintenance": "drain",
+    "StateChange": "drain",
+    "Terminate": "drain",
+    "Rebalance": "ignore",
+}
+# Where the webhook's address is put when it was in a Secret of the cluster.
+WEBHOOK_PARAMETER = "/spillway/webhook-url"
+# NTH ends each attempt to drain after this, if it was told nothing else.
+NTHS_ATTEMPT_S = 120
+LONGEST_HOOK_S = 172_800
+# The chart's null for numbers.
+UNSET = -1
+
+
+def wanted(nth: Installation) -> dict[str, str]:
+    """Our parameters by name. What Spillway does by itself is left out."""
+    found = {name: action for name, action in actions(nth).items() if action != DEFAULTS[name]}
+    found |= hooks(nth)
+    found |= webhook(nth)
+    if tag := managed_tag(nth):
+        found["ManagedTag"] = tag
+    if selector := node_selector(nth):
+        found["NodeSelector"] = selector
+    if nth["taintNode"]:
+        found["Taint"] = "nth"
+        if nth["TAINT_EFFECT"] in ("PreferNoSchedule", "NoExecute"):
+            found["TaintEffect"] = nth["TAINT_EFFECT"]
+    if nth["logLevel"].lower() == "debug":
+        found["LogLevel"] = "DEBUG"
+    for value, name, word in (
+        ("enableOutOfServiceTaint", "OutOfServiceTaint", "true"),
+        ("excludeFromLoadBalancers", "ExcludeFromLoadBalancers", "true"),
+        ("dryRun", "DryRun", "true"),
+        ("emitKubernetesEvents", "NodeEvents", "nth"),
+    ):
+        if nth[value]:
+            found[name] = word
+    return found
+
+
+def actions(nth: Installation) -> dict[str, str]:
+    """What each kind of notice does. In queue mode NTH knows no difference between them."""
+    act = "cordon" if nth["cordonOnly"] else "drain"
+    if nth.queue_mode:
+        return dict.fromkeys(DEFAULTS, act)
+    rebalance = act if nth["enableRebalanceDraining"] else "cordon" if nth["enableRebalanceMonitoring"] else "ignore"
+    return {
+        "Spot": act if nth["enableSpotInterruptionDraining"] else "ignore",
+        "Capacity": act,
+        "Maintenance": act if nth["enableScheduledEventDraining"] else "ignore",
+        "StateChange": act,
+        "Terminate": act if nth["enableASGLifecycleDraining"] else "ignore",
+        "Rebalance": rebalance,
+    }
+
+
+def managed_tag(nth: Installation) -> str:
+    """The tag without which NTH leaves a node alone."""
+    return nth["managedTag"] if nth.queue_mode and nth["checkTagBeforeDraining"] else ""
+
+
+def selectors(nth: Installation) -> dict[str, dict[str, str]]:
+    """The node selector of each DaemonSet of IMDS mode, as its template picks it."""
+    return {
+        system: nth[f"{system}NodeSelector"] or nth["nodeSelector"] or nth["daemonsetNodeSelector"]
+        for system in ("linux", "windows")
+        if system in nth["targetNodeOs"].lower()
+    }
+
+
+def node_selector(nth: Installation) -> str:
+    """In IMDS mode NTH drains the nodes it runs on."""
+    chosen = list(selectors(nth).values())
+    if nth.queue_mode or not chosen or any(one != chosen[0] for one in chosen):
+        return ""
+    labels = ({"kubernetes.io/os": "windows"} if list(selectors(nth)) == ["windows"] else {}) | chosen[0]
+    return ",".join(f"{key}={value}" for key, value in labels.items())
+
+
+def heartbeats_until(nth: Installation) -> int | None:
+    """How long NTH holds a hook with heartbeats, if it does."""
+    if not nth.queue_mode or nth["heartbeatInterval"] == UNSET:
+        return None
+    return LONGEST_HOOK_S if nth["heartbeatUntil"] == UNSET else nth["heartbeatUntil"]
+
+
+def hooks(nth: Installation) -> dict[str, str]:
+    """How long a hook is held, and how often it gets a heartbeat."""
+    limits = [heartbeats_until(nth)]
+    if nth["nodeTerminationGracePeriod"] > NTHS_ATTEMPT_S:
+        limits.append(nth["nodeTerminationGracePeriod"])
+    known = [limit for limit in limits if limit is not None]
+    if not known:
+        return {}
+    longest = max(60, min(LONGEST_HOOK_S, *known))
+    found = {"HookMaxWaitS": str(longest)}
+    # A heartbeat that is as long as the wait itself stops our start.
+    if heartbeats_until(nth) is not None and nth["heartbeatInterval"] < longest:
+        found["HeartbeatS"] = str(nth["heartbeatInterval"])
+    return found
+
+
+def webhook(nth: Installation) -> dict[str, str]:
+    """The address and its company. A Secret wins over an address, a file over a template."""
+    found = {}
+    if nth["webhookURLSecretName"] or "webhookURL" in nth.referred:
+        found["WebhookUrlFrom"] = WEBHOOK_PARAMETER
+    elif nth["webhookURL"]:
+        found["WebhookUrl"] = nth["webhookURL"]
+    if not found:
+        return {}
+    for value, name in (("webhookHeaders", "WebhookHeaders"), ("webhookProxy", "WebhookProxy")):
+        if nth[value]:
+            found[name] = nth[value]
+    if nth["webhookTemplate"] and not template_file(nth):
+        found["WebhookTemplate"] = nth["webhookTemplate"]
+    return found
+
+
+def template_file(nth: Installation) -> bool:
+    """The chart takes the ConfigMap only if both values name it."""
+    return bool(nth["webhookTemplateConfigMapName"] and nth["webhookTemplateConfigMapKey"])

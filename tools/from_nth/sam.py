@@ -1,0 +1,50 @@
+"""The parameters as `sam deploy` takes them: on its command line, or from samconfig.toml."""
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+SAMCONFIG = Path(__file__).parents[2] / "samconfig.toml"
+ENVIRONMENT = "from-nth"
+# As SAM's own expressions have it (samcli/cli/types.py): what a quoted value may be, and what is unescaped in it.
+QUOTED = {'"': re.compile(r'"(?:\\.|[^"\\]+)*"'), "'": re.compile(r"'(?:\\.|[^'\\]+)*'")}
+PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+-]+")
+
+
+class Unsayable(Exception):
+    """SAM has no way to be told this value."""
+
+
+def overrides(parameters: dict[str, str]) -> str:
+    """Words for a shell."""
+    return " ".join(["--parameter-overrides", *(shlex.quote(pair(name, value)) for name, value in parameters.items())])
+
+
+def section(parameters: dict[str, str]) -> str:
+    """A section to append to samconfig.toml: the repository's own, with the parameters."""
+    config = tomllib.loads(SAMCONFIG.read_text())["default"]
+    settings = config["global"]["parameters"] | config["deploy"]["parameters"]
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items() if name != "parameter_overrides"]
+    pairs = [f"    {json.dumps(pair(name, value), ensure_ascii=False)},\n" for name, value in parameters.items()]
+    if pairs:
+        lines += ["parameter_overrides = [\n", *pairs, "]\n"]
+    return "".join([f"\n[{ENVIRONMENT}.deploy.parameters]\n", *lines])
+
+
+def pair(name: str, value: str) -> str:
+    if PLAIN.fullmatch(value):
+        return f"{name}={value}"
+    for quote, pattern in QUOTED.items():
+        written = quote + re.sub(rf"\\(?=[ '\"])|{quote}", lambda found: "\\" + found[0], value) + quote
+        if pattern.fullmatch(written) and unescaped(written[1:-1]) == value:
+            return f"{name}={written}"
+    raise Unsayable(
+        f"SAM cannot be told this value of {name}: it has a quote behind a backslash. Set it in the CloudFormation "
+        "console"
+    )
+
+
+def unescaped(written: str) -> str:
+    return written.replace("\\ ", " ").replace('\\"', '"').replace("\\'", "'")

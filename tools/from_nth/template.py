@@ -1,0 +1,64 @@
+"""template.yaml's parameters, read at each run, so that the tool always knows what this version has.
+
+A reader of its own, for the tool must run where no YAML library is; a test compares it with one.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+# CloudFormation's limit for the value of a parameter.
+LONGEST = 4096
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter, and what it takes."""
+
+    default: str | None = None
+    allowed: tuple[str, ...] = ()
+    pattern: str | None = None
+    least: float | None = None
+    most: float | None = None
+
+    def refuses(self, value: str) -> str | None:
+        """Why it does not take the value; nothing if it does."""
+        if len(value.encode()) > LONGEST:
+            return f"a parameter holds {LONGEST} bytes, and this has {len(value.encode())}"
+        if self.allowed and value not in self.allowed:
+            return f"it takes {' or '.join(self.allowed)}"
+        if self.pattern and not re.search(self.pattern, value):
+            return f"it takes what {self.pattern} matches"
+        if self.least is not None and self.most is not None and not self.least <= float(value) <= self.most:
+            return f"it takes {self.least:g} to {self.most:g}"
+        return None
+
+
+def parameters(template: Path = TEMPLATE) -> dict[str, Parameter]:
+    """All of them, by name."""
+    section = re.search(r"^Parameters:\n(.*?)^\S", template.read_text(), re.DOTALL | re.MULTILINE)
+    text = section[1] if section else ""
+    parts = re.split(r"^  ([A-Za-z0-9]+):\n", text, flags=re.MULTILINE)[1:]
+    return {name: parameter(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def parameter(body: str) -> Parameter:
+    """From the lines below its name. What goes on in further lines is a description, or a list in either form."""
+    body = re.sub(r"\n      - ([^\n]*)", r" \1,", body)
+    value = dict(re.findall(r"^    (\w+): (\[[^\]]*\]|[^\n]*)", body, re.MULTILINE))
+    return Parameter(
+        default=scalar(value["Default"]) if "Default" in value else None,
+        allowed=tuple(scalar(word) for word in value.get("AllowedValues", "").strip("[]").split(",") if word.strip()),
+        pattern=scalar(value["AllowedPattern"]) if "AllowedPattern" in value else None,
+        least=float(value["MinValue"]) if "MinValue" in value else None,
+        most=float(value["MaxValue"]) if "MaxValue" in value else None,
+    )
+
+
+def scalar(written: str) -> str:
+    written = written.strip()
+    if written.startswith('"'):
+        return json.loads(written)
+    return written[1:-1].replace("''", "'") if written.startswith("'") else written

@@ -1,0 +1,107 @@
+"""Reads Helm values: YAML or JSON, a file's text or the output of `helm get values`."""
+
+import json
+import re
+from typing import Any
+
+# `helm get values` writes the first, `helm get values --all` the second.
+HEADER = re.compile(r"\A\s*(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?\n")
+WITHOUT_YAML = (
+    "this is YAML, and Python has no PyYAML here to read it. Either install that (pip install pyyaml), or use JSON: "
+    "helm get values RELEASE --namespace NAMESPACE --output json | tools/from-nth"
+)
+
+
+class Unusable(Exception):
+    """The input cannot be used. The text says why, and what to do if that is not plain."""
+
+
+def read(text: str) -> dict[str, Any]:
+    """The values as a map. `null` is what Helm says for a release that was given none."""
+    text = HEADER.sub("", text)
+    if not text.strip():
+        raise Unusable("it is empty. Did the command before it fail? Helm says null for a release without values")
+    values = parse(text)
+    if values is None and text.strip() != "null":
+        raise Unusable("it has nothing but comments")
+    if not isinstance(values, dict | None):
+        raise Unusable(f"it is {named(values)} at the top, where Helm values are a map")
+    return values or {}
+
+
+def parse(text: str) -> Any:
+    try:
+        values = from_json(text) if text.lstrip()[0] in "{[" or text.strip() == "null" else from_yaml(text)
+        # Also finds a map that holds itself, which YAML can say.
+        json.dumps(values, default=str)
+    except RecursionError:
+        raise Unusable("it is nested too deeply") from None
+    except ValueError as error:
+        raise Unusable(f"it cannot be read: {error}") from None
+    return values
+
+
+def from_json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=without_repeats)
+    except json.JSONDecodeError as error:
+        raise Unusable(f"it is broken JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+
+
+def from_yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise Unusable(WITHOUT_YAML) from None
+    try:
+        refuse_repeats(yaml.compose(text, yaml.SafeLoader), set())
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise Unusable(f"it is broken YAML: {where}{error.problem}") from None
+    except yaml.YAMLError as error:
+        raise Unusable(f"it is broken YAML: {error}") from None
+
+
+def refuse_repeats(node: Any, seen: set[int]) -> None:
+    """Of two equal keys PyYAML keeps the last and says nothing. An alias leads to a node that was seen before."""
+    if node is None or isinstance(node.value, str) or id(node) in seen:
+        return
+    seen.add(id(node))
+    keys: set[str] = set()
+    for child in node.value:
+        key, value = child if isinstance(child, tuple) else (None, child)
+        if key is not None and isinstance(key.value, str):
+            if key.value in keys:
+                raise Unusable(f"line {key.start_mark.line + 1}: {key.value} is in it twice; which of the two counts?")
+            keys.add(key.value)
+        refuse_repeats(value, seen)
+
+
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise Unusable(f"{key} is in it twice; which of the two counts?")
+        values[key] = value
+    return values
+
+
+def named(value: Any) -> str:
+    """The kind of a value, as people call it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case dict():
+            return "a map"
+        case _:
+            return f"a {type(value).__name__}"

@@ -1,0 +1,318 @@
+"""What Spillway is told for what NTH was told, and that nothing is passed over in silence."""
+
+import re
+import unittest
+from pathlib import Path
+
+from from_nth.answers import ANSWERS, Verdict
+from from_nth.chart import CHART, COMMON, FORMER, VARIABLES
+from from_nth.installation import installation
+from from_nth.parameters import DEFAULTS, wanted
+from from_nth.report import Conversion, convert
+from from_nth.template import Parameter, parameters
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = Path(__file__).parent / "samples"
+# Every parameter that NTH's values can lead to.
+OURS = frozenset(
+    "Spot Capacity Maintenance StateChange Terminate Rebalance HookMaxWaitS HeartbeatS ManagedTag NodeSelector Taint "
+    "TaintEffect OutOfServiceTaint ExcludeFromLoadBalancers DryRun NodeEvents WebhookUrl WebhookUrlFrom "
+    "WebhookHeaders WebhookProxy "
+    "WebhookTemplate LogLevel".split()
+)
+# Those that its answers and docs/from-nth.md name besides.
+TO_COME = frozenset(
+    "Launch Clusters RebalanceUndoS MaintenanceLeadS UnreadyResult ManagedNodeGroups Karpenter StrandedHooks "
+    "Hooks".split()
+)
+# A version that has them all, and takes everything.
+LATER = {name: Parameter() for name in OURS | {"ClusterName", "Clusters"}}
+QUEUE = {"enableSqsTerminationDraining": True, "checkTagBeforeDraining": False}
+
+
+def told(**values: object) -> dict[str, str]:
+    return wanted(installation(values))
+
+
+def converted(values: dict, template: dict[str, Parameter] = LATER, cluster: str | None = None) -> Conversion:
+    return convert(installation(values), template, cluster)
+
+
+def verdicts(conversion: Conversion) -> dict[str, Verdict]:
+    return {line.value.split(":")[0]: line.answer.verdict for line in conversion.lines}
+
+
+class TheChart(unittest.TestCase):
+    def test_has_every_value_that_nths_own_has(self) -> None:
+        for key in (SAMPLES / "chart-keys.txt").read_text().split():
+            with self.subTest(key=key):
+                self.assertTrue(key in CHART or key.split(".")[0] in CHART, f"{key} is not known")
+
+    def test_has_an_answer_for_every_value_and_variable_and_no_other(self) -> None:
+        self.assertEqual(set(ANSWERS), set(CHART) | set(VARIABLES))
+
+    def test_values_of_older_charts_lead_to_todays(self) -> None:
+        self.assertLessEqual(set(FORMER.values()), set(CHART))
+        self.assertLessEqual(COMMON, {key.split(".")[0] for key in CHART})
+
+
+class Nothing(unittest.TestCase):
+    def test_is_passed_over_in_silence(self) -> None:
+        everything = {key: value.default for key, value in CHART.items() if "." not in key and key != "extraEnv"}
+        everything |= {"image": {"tag": "v1"}, "rbac": {"create": True}, "frobnicate": 1}
+        everything["extraEnv"] = [{"name": name, "value": ""} for name in (*VARIABLES, "AWS_PROFILE", "FROBNICATE")]
+        lines = verdicts(converted(everything))
+        names = {name for name in everything if name not in ("extraEnv", "image", "rbac")} | {
+            "image.tag",
+            "rbac.create",
+        }
+        names |= {f"extraEnv {entry['name']}" for entry in everything["extraEnv"]}
+        self.assertEqual(names - lines.keys(), set())
+        self.assertEqual(
+            [name for name, verdict in lines.items() if verdict is Verdict.UNKNOWN],
+            ["frobnicate", "extraEnv FROBNICATE"],
+        )
+
+    def test_secret_is_shown_not_even_under_a_misspelt_name(self) -> None:
+        secret = "s3cr3t"
+        values = {
+            **QUEUE,
+            "webhookURL": f"https://x/{secret}",
+            "webhookHeaders": f'{{"A":"{secret}"}}',
+            "webhookProxy": f"http://u:{secret}@p",
+        }
+        values |= {"webhookUrl": f"https://x/{secret}", "awsAccessKeyID": secret, "awsSecretAccessKey": secret}
+        values["extraEnv"] = [
+            {"name": name, "value": secret}
+            for name in ("WEBHOOK_URL", "WEBHOOK_UR", "HTTPS_PROXY", "AWS_SESSION_TOKEN", "MINE")
+        ]
+        self.assertNotIn(secret, str(converted(values).lines))
+
+
+class Notices(unittest.TestCase):
+    def test_in_queue_mode_rebalance_recommendations_drain_whatever_the_switches_say(self) -> None:
+        self.assertEqual(told(**QUEUE), {"Rebalance": "drain"})
+        self.assertEqual(
+            told(**QUEUE, enableRebalanceDraining=False, enableSpotInterruptionDraining=False), {"Rebalance": "drain"}
+        )
+
+    def test_in_imds_mode_each_switch_is_a_notice_of_its_own(self) -> None:
+        self.assertEqual(told(), {})
+        self.assertEqual(told(enableSpotInterruptionDraining=False), {"Spot": "ignore"})
+        self.assertEqual(told(enableScheduledEventDraining=False), {"Maintenance": "ignore"})
+        self.assertEqual(told(enableASGLifecycleDraining=False), {"Terminate": "ignore"})
+        self.assertEqual(told(enableRebalanceMonitoring=True), {"Rebalance": "cordon"})
+        self.assertEqual(told(enableRebalanceMonitoring=True, enableRebalanceDraining=True), {"Rebalance": "drain"})
+
+    def test_cordon_only_holds_for_every_notice_that_is_acted_on(self) -> None:
+        self.assertEqual(told(**QUEUE, cordonOnly=True), dict.fromkeys(DEFAULTS, "cordon"))
+        self.assertEqual(told(cordonOnly=True, enableSpotInterruptionDraining=False)["Spot"], "ignore")
+        self.assertNotIn("Rebalance", told(cordonOnly=True))
+
+
+class Nodes(unittest.TestCase):
+    def test_in_queue_mode_the_tag_is_asked_for_by_default(self) -> None:
+        self.assertEqual(told(enableSqsTerminationDraining=True)["ManagedTag"], "aws-node-termination-handler/managed")
+        self.assertEqual(told(enableSqsTerminationDraining=True, managedTag="nth/prod")["ManagedTag"], "nth/prod")
+        self.assertNotIn("ManagedTag", told(**QUEUE, managedTag="nth/prod"))
+        self.assertNotIn("ManagedTag", told(managedTag="nth/prod"))
+
+    def test_what_nth_did_by_default_has_a_line_too(self) -> None:
+        lines = [line.value for line in converted({"enableSqsTerminationDraining": True}).lines]
+        self.assertEqual(
+            lines, ["enableSqsTerminationDraining: true", "checkTagBeforeDraining: true (the chart's default)"]
+        )
+
+    def test_in_imds_mode_the_selector_is_the_one_that_its_template_picks(self) -> None:
+        self.assertEqual(told(daemonsetNodeSelector={"a": "1"})["NodeSelector"], "a=1")
+        self.assertEqual(
+            told(daemonsetNodeSelector={"a": "1"}, nodeSelector={"b": "2", "c": "3"})["NodeSelector"], "b=2,c=3"
+        )
+        self.assertEqual(told(nodeSelector={"b": "2"}, linuxNodeSelector={"d": "4"})["NodeSelector"], "d=4")
+        self.assertEqual(
+            told(targetNodeOs="windows", nodeSelector={"b": "2"})["NodeSelector"], "kubernetes.io/os=windows,b=2"
+        )
+        self.assertEqual(told(targetNodeOs="linux windows", nodeSelector={"b": "2"})["NodeSelector"], "b=2")
+
+    def test_two_different_selectors_are_told_to_have_no_counterpart(self) -> None:
+        values = {"targetNodeOs": "linux windows", "windowsNodeSelector": {"a": "1"}, "linuxNodeSelector": {"b": "2"}}
+        self.assertNotIn("NodeSelector", told(**values))
+        self.assertEqual(verdicts(converted(values))["windowsNodeSelector"], Verdict.NO_COUNTERPART)
+
+    def test_in_queue_mode_a_selector_was_only_the_pods(self) -> None:
+        self.assertNotIn("NodeSelector", told(**QUEUE, nodeSelector={"a": "1"}))
+
+
+class Hooks(unittest.TestCase):
+    def held(self, **values: object) -> tuple[str | None, str | None]:
+        found = told(**QUEUE, **values)
+        return found.get("HookMaxWaitS"), found.get("HeartbeatS")
+
+    def test_the_longest_wait_is_the_shorter_of_nths_two(self) -> None:
+        self.assertEqual(self.held(), (None, None))
+        self.assertEqual(self.held(nodeTerminationGracePeriod=120), (None, None))
+        self.assertEqual(self.held(nodeTerminationGracePeriod=600), ("600", None))
+        self.assertEqual(self.held(heartbeatInterval=60), ("172800", "60"))
+        self.assertEqual(self.held(heartbeatInterval=60, heartbeatUntil=900), ("900", "60"))
+        self.assertEqual(
+            self.held(heartbeatInterval=60, heartbeatUntil=900, nodeTerminationGracePeriod=600), ("600", "60")
+        )
+        self.assertEqual(self.held(heartbeatUntil=900), (None, None))
+        self.assertEqual(self.held(nodeTerminationGracePeriod=999_999), ("172800", None))
+
+    def test_a_heartbeat_as_long_as_the_wait_would_stop_our_start_and_is_left_out(self) -> None:
+        self.assertEqual(self.held(heartbeatInterval=60, heartbeatUntil=60), ("60", None))
+
+
+class Marks(unittest.TestCase):
+    def test_are_nths_own(self) -> None:
+        found = told(
+            taintNode=True,
+            enableOutOfServiceTaint=True,
+            excludeFromLoadBalancers=True,
+            emitKubernetesEvents=True,
+            dryRun=True,
+        )
+        expected = {
+            "Taint": "nth",
+            "OutOfServiceTaint": "true",
+            "ExcludeFromLoadBalancers": "true",
+            "NodeEvents": "nth",
+            "DryRun": "true",
+        }
+        self.assertEqual(found, expected)
+
+    def test_the_taints_effect_comes_from_extra_env(self) -> None:
+        def effect(value: str, **values: object) -> str | None:
+            return told(extraEnv=[{"name": "TAINT_EFFECT", "value": value}], **values).get("TaintEffect")
+
+        self.assertEqual(effect("NoExecute", taintNode=True), "NoExecute")
+        self.assertIsNone(effect("NoExecute"))
+        self.assertIsNone(effect("noexecute", taintNode=True))
+
+
+class Webhook(unittest.TestCase):
+    def test_address_headers_proxy_and_template_are_taken_as_they_are(self) -> None:
+        template = '{"text":"say \\"{{ .Kind }}\\""}'
+        found = told(
+            webhookURL="https://x", webhookHeaders='{"a":"b"}', webhookProxy="http://p", webhookTemplate=template
+        )
+        expected = {
+            "WebhookUrl": "https://x",
+            "WebhookHeaders": '{"a":"b"}',
+            "WebhookProxy": "http://p",
+            "WebhookTemplate": template,
+        }
+        self.assertEqual(found, expected)
+
+    def test_without_an_address_there_is_none(self) -> None:
+        self.assertEqual(told(webhookTemplate="x", webhookHeaders="{}"), {})
+
+    def test_a_secret_of_the_cluster_is_moved_to_parameter_store(self) -> None:
+        for values in (
+            {"webhookURLSecretName": "nth-slack", "webhookURL": "https://x"},
+            {"extraEnv": [{"name": "WEBHOOK_URL", "valueFrom": {"secretKeyRef": {"name": "nth-slack", "key": "url"}}}]},
+        ):
+            with self.subTest(values=values):
+                self.assertEqual(told(**values), {"WebhookUrlFrom": "/spillway/webhook-url"})
+                (command,) = [command for line in converted(values).lines for command in line.answer.commands]
+                self.assertRegex(
+                    command, r"^aws ssm put-parameter .* --name /spillway/webhook-url .*kubectl get secret nth-slack "
+                )
+
+    def test_a_template_of_a_config_map_wins_if_both_its_names_are_given(self) -> None:
+        both = {"webhookTemplateConfigMapName": "nth", "webhookTemplateConfigMapKey": "slack.tmpl"}
+        self.assertNotIn("WebhookTemplate", told(webhookURL="https://x", webhookTemplate="t", **both))
+        self.assertIn(
+            "WebhookTemplate", told(webhookURL="https://x", webhookTemplate="t", webhookTemplateConfigMapName="nth")
+        )
+
+    def test_headers_with_which_nth_would_have_stopped_are_told(self) -> None:
+        for headers in ("{", '["a"]', '{"a": 1}'):
+            with self.subTest(headers=headers):
+                found = verdicts(converted({"webhookURL": "https://x", "webhookHeaders": headers}))
+                self.assertEqual(found["webhookHeaders"], Verdict.DIFFERS)
+
+
+class AVersion(unittest.TestCase):
+    def test_without_a_parameter_is_not_given_it_and_it_is_told(self) -> None:
+        without = {name: parameter for name, parameter in LATER.items() if name != "Taint"}
+        conversion = converted({"taintNode": True, "dryRun": True}, without)
+        self.assertEqual(conversion.parameters, {"DryRun": "true"})
+        self.assertEqual(verdicts(conversion)["taintNode"], Verdict.NOT_IN_THIS_VERSION)
+        self.assertEqual(verdicts(converted({"taintNode": True}))["taintNode"], Verdict.SAME)
+
+    def test_that_does_not_take_a_value_is_not_given_it(self) -> None:
+        narrow = LATER | {"Spot": Parameter(allowed=("drain", "ignore"))}
+        conversion = converted({"cordonOnly": True}, narrow)
+        self.assertNotIn("Spot", conversion.parameters)
+        self.assertEqual(conversion.parameters["Terminate"], "cordon")
+        (line,) = [line for line in conversion.lines if line.value == "cordonOnly: true"]
+        self.assertEqual(line.answer.verdict, Verdict.NOT_IN_THIS_VERSION)
+        self.assertIn("does not take this for Spot (it takes drain or ignore)", line.answer.why)
+
+    def test_is_let_into_one_cluster_and_keeps_to_it(self) -> None:
+        self.assertEqual(
+            converted({"dryRun": False}, cluster="prod").parameters, {"ClusterName": "prod", "Clusters": "prod"}
+        )
+
+
+class ThisVersion(unittest.TestCase):
+    TEMPLATE = parameters()
+
+    def test_has_the_defaults_that_are_not_said(self) -> None:
+        for name, default in DEFAULTS.items():
+            if name in self.TEMPLATE:
+                with self.subTest(parameter=name):
+                    self.assertEqual(self.TEMPLATE[name].default, default)
+
+    def test_takes_every_value_that_it_is_given(self) -> None:
+        """Only for the parameters that it has; for the others the report says so."""
+        installations = [
+            {**QUEUE, "cordonOnly": True},
+            {
+                "enableSpotInterruptionDraining": False,
+                "enableScheduledEventDraining": False,
+                "enableASGLifecycleDraining": False,
+            },
+            {
+                "enableSqsTerminationDraining": True,
+                "heartbeatInterval": 30,
+                "taintNode": True,
+                "dryRun": True,
+                "logLevel": "debug",
+            },
+            {
+                "webhookURLSecretName": "nth",
+                "emitKubernetesEvents": True,
+                "enableOutOfServiceTaint": True,
+                "excludeFromLoadBalancers": True,
+            },
+            {
+                "webhookURL": "https://x.example/y",
+                "webhookHeaders": '{"a":"b"}',
+                "webhookProxy": "http://p:1",
+                "webhookTemplate": "{{ .Kind }}",
+            },
+            {
+                "taintNode": True,
+                "nodeSelector": {"a/b": "c"},
+                "extraEnv": [{"name": "TAINT_EFFECT", "value": "NoExecute"}],
+            },
+        ]
+        seen: set[str] = set()
+        for values in installations:
+            for name, value in told(**values).items():
+                seen.add(name)
+                if name in self.TEMPLATE and value != "cordon":
+                    with self.subTest(parameter=name):
+                        self.assertIsNone(self.TEMPLATE[name].refuses(value))
+        self.assertEqual(seen, OURS)
+
+    def test_has_every_parameter_that_is_named_or_it_is_one_that_is_to_come(self) -> None:
+        answers = "".join(path.read_text() for path in (ROOT / "tools/from_nth/answers").glob("*.py"))
+        named = set(re.findall(r"\b([A-Z][a-z]+[A-Za-z]*)=[a-z(/{]", answers))
+        named |= set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)(?:=[^`]*)?`", (ROOT / "docs/from-nth.md").read_text()))
+        self.assertGreaterEqual(len(named), 15)
+        others = {"NotificationTargetARN"}
+        self.assertEqual(named - self.TEMPLATE.keys() - OURS - TO_COME - others, set())

@@ -1,0 +1,97 @@
+"""The report as a person reads it at a terminal, and the command line.
+
+To accept a change: UPDATE_SNAPSHOTS=1, then read the diff.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import unittest
+from pathlib import Path
+
+from from_nth import values
+from from_nth.installation import installation
+from from_nth.report import convert, render
+
+from tests.test_conversion import LATER, SAMPLES
+
+TOOL = Path(__file__).parents[1] / "from-nth"
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+class TheReport(unittest.TestCase):
+    maxDiff = None
+
+    def assert_as_before(self, name: str, report: str) -> None:
+        snapshot = SNAPSHOTS / f"{name}.txt"
+        if os.environ.get("UPDATE_SNAPSHOTS"):
+            snapshot.write_text(report)
+        self.assertEqual(report, snapshot.read_text())
+
+    def test_reads_well_for_each_sample(self) -> None:
+        for sample in ("queue", "imds", "kitchen-sink"):
+            with self.subTest(sample=sample):
+                nth = installation(values.read((SAMPLES / f"{sample}.yaml").read_text()))
+                self.assert_as_before(sample, render(convert(nth, LATER), 100))
+
+    def test_reads_well_for_a_version_that_has_little_of_it(self) -> None:
+        nth = installation(
+            {"enableSqsTerminationDraining": True, "cordonOnly": True, "taintNode": True, "logLevel": "debug"}
+        )
+        has = {name: LATER[name] for name in ("Spot", "Terminate", "LogLevel")}
+        self.assert_as_before("an-early-version", render(convert(nth, has, "prod"), 100))
+
+    def test_wraps_what_is_explained_and_leaves_commands_whole(self) -> None:
+        nth = installation({"webhookURLSecretName": "nth-slack"})
+        lines = render(convert(nth, LATER), 60).splitlines()
+        commands = [line for line in lines if line.lstrip().startswith("$")]
+        self.assertEqual(len(commands), 1)
+        self.assertLessEqual(max(len(line) for line in lines if line not in commands and line != lines[0]), 60)
+
+
+class TheCommand(unittest.TestCase):
+    def run_it(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, TOOL, *arguments], input=given, capture_output=True, text=True, check=False
+        )
+
+    def test_reads_a_file_and_standard_input_alike(self) -> None:
+        sample = SAMPLES / "queue.yaml"
+        of_file = self.run_it(str(sample))
+        self.assertEqual((of_file.returncode, of_file.stderr), (0, ""))
+        self.assertEqual(of_file.stdout, self.run_it(given=sample.read_text()).stdout)
+        self.assertEqual(of_file.stdout, self.run_it("-", given="USER-SUPPLIED VALUES:\n" + sample.read_text()).stdout)
+
+    def test_writes_the_parameters_alone_where_they_are_piped_on(self) -> None:
+        sample = str(SAMPLES / "queue.yaml")
+        section = self.run_it("--samconfig", sample)
+        self.assertIn(
+            "HookMaxWaitS=600", tomllib.loads(section.stdout)["from-nth"]["deploy"]["parameters"]["parameter_overrides"]
+        )
+        self.assertIn("NOT NEEDED", section.stderr)
+        self.assertIn("PARAMETERS (", self.run_it(sample).stdout)
+        overrides = self.run_it("--overrides", sample)
+        self.assertRegex(overrides.stdout, r"^--parameter-overrides .*\bHookMaxWaitS=600\b.*\n$")
+        self.assertIn("NOT NEEDED", overrides.stderr)
+
+    def test_lets_no_deployment_follow_if_the_version_lacks_a_parameter(self) -> None:
+        too_long = {"webhookURL": "https://example.com/" + "x" * 4096}
+        for option in ("--samconfig", "--overrides"):
+            with self.subTest(option=option):
+                run = self.run_it(option, given=json.dumps(too_long))
+                self.assertEqual(run.returncode, 2)
+                self.assertTrue(
+                    run.stderr.endswith(
+                        "this version lacks some of the parameters; without them Spillway does its default\n"
+                    )
+                )
+        self.assertEqual(self.run_it("--samconfig", given='{"logLevel": "debug", "jsonLogging": true}').returncode, 0)
+
+    def test_says_what_is_wrong_with_the_file_and_writes_nothing(self) -> None:
+        run = self.run_it("--samconfig", given="- a\n")
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertEqual(run.stderr, "from-nth: standard input: it is a list at the top, where Helm values are a map\n")
+        missing = self.run_it("/nowhere/values.yaml")
+        self.assertEqual(missing.stderr, "from-nth: /nowhere/values.yaml: cannot be read: No such file or directory\n")
