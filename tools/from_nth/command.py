@@ -92,5 +92,5 @@ def closing(conversion: Conversion, options: argparse.Namespace) -> str:
         f"  tools/from-nth --samconfig{cluster} FILE >>samconfig.toml && sam build && sam deploy --config-env "
         f"{sam.ENVIRONMENT}"
     ]
-    out += ["How to change over on a live cluster: docs/from-nth.md"]
+    out += ["What each of them does: docs/settings.md. How to change over on a live cluster: docs/from-nth.md"]
     return "\n".join(out) + "\n"

@@ -7,8 +7,8 @@ from ..parameters import DEFAULTS, actions, selectors
 from .answer import NOT_IN_IMDS_MODE, NOT_IN_QUEUE_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
 
 OTHERS = (
-    "Nodes of managed node groups, Karpenter and Auto Mode are left to their owners, whatever NTH did "
-    "(see ManagedNodeGroups, Karpenter)."
+    "Whatever NTH did: nodes of managed node groups are drained only where EKS does not do it, Karpenter's and Auto "
+    "Mode's not at all (see ManagedNodeGroups, Karpenter)."
 )
 
 

@@ -12,7 +12,7 @@ from from_nth.report import Conversion, convert
 from from_nth.template import Parameter, parameters
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parent / "nth"
 # Every parameter that NTH's values can lead to.
 OURS = frozenset(
     "Spot Capacity Maintenance StateChange Terminate Rebalance HookMaxWaitS HeartbeatS ManagedTag NodeSelector Taint "

@@ -15,17 +15,16 @@ from from_nth import values
 from from_nth.installation import installation
 from from_nth.report import convert, render
 
-from tests.test_conversion import LATER, SAMPLES
+from tests.test_from_nth_conversion import LATER, SAMPLES
 
 TOOL = Path(__file__).parents[1] / "from-nth"
-SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
 class TheReport(unittest.TestCase):
     maxDiff = None
 
     def assert_as_before(self, name: str, report: str) -> None:
-        snapshot = SNAPSHOTS / f"{name}.txt"
+        snapshot = SAMPLES / f"{name}.txt"
         if os.environ.get("UPDATE_SNAPSHOTS"):
             snapshot.write_text(report)
         self.assertEqual(report, snapshot.read_text())
