@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         text = _text(options.file)
         drain = _chosen(drains_of([read(found) for found in receipts_in(text)]), options.of)
-        Path(options.output).write_text(page(drain), encoding="utf-8")
+        Path(options.output).write_text(page(drain), encoding="utf-8", errors="replace")
     except (Refused, NoReceipt, NotAReceipt) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1

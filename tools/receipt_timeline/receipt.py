@@ -229,7 +229,7 @@ class _Fields:
         text = self.maybe_text(name)
         if text is None:
             return None
-        parts = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", text)
+        parts = re.fullmatch(r"(2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", text)
         try:
             # Nanoseconds are more than a datetime can hold.
             micros = int(((parts[2] or "") + "000000")[:6])

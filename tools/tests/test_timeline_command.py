@@ -39,6 +39,10 @@ class Typed(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "timeline.html\n"))
         self.assertTrue((self.folder / "timeline.html").exists())
 
+    def test_half_a_character_does_not_keep_the_page_from_being_written(self) -> None:
+        self.assertEqual(self.timeline(self.log(receipts.receipt(reason="cut \ud83d"))).returncode, 0)
+        self.assertIn("Cut ?.", (self.folder / "timeline.html").read_text())
+
     def test_a_packed_export_is_unpacked(self) -> None:
         (self.folder / "000000.gz").write_bytes(gzip.compress(json.dumps(receipts.drained()).encode()))
         self.assertEqual(self.timeline("000000.gz").returncode, 0)
