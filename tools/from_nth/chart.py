@@ -39,6 +39,20 @@ def text(default: str | None, variable: str | None = None) -> Value:
 
 MAP = Value(Kind.MAP, {})
 LIST = Value(Kind.LIST, [])
+# Fargate's nodes have no instance, so this leaves none out that could be lost.
+OFF_FARGATE = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {"key": "eks.amazonaws.com/compute-type", "operator": "NotIn", "values": ["fargate"]}
+                    ]
+                }
+            ]
+        }
+    }
+}
 NTHS_TAG = "aws-node-termination-handler/managed"
 
 # A map of which the chart knows each key; of the other maps every key goes to Kubernetes as it is.
@@ -138,10 +152,10 @@ CHART: dict[str, Value] = {
     "daemonsetNodeSelector": MAP,
     "linuxNodeSelector": MAP,
     "windowsNodeSelector": MAP,
-    "daemonsetAffinity": MAP,
+    "daemonsetAffinity": Value(Kind.MAP, OFF_FARGATE),
     "linuxAffinity": MAP,
     "windowsAffinity": MAP,
-    "daemonsetTolerations": LIST,
+    "daemonsetTolerations": Value(Kind.LIST, [{"operator": "Exists"}]),
     "linuxTolerations": LIST,
     "windowsTolerations": LIST,
     "enableProbesServer": flag(False, "ENABLE_PROBES_SERVER"),

@@ -139,6 +139,21 @@ class Nodes(unittest.TestCase):
         self.assertNotIn("NodeSelector", told(**values))
         self.assertEqual(verdicts(converted(values))["windowsNodeSelector"], Verdict.NO_COUNTERPART)
 
+    def test_what_kept_nth_off_no_node_is_no_matter(self) -> None:
+        everywhere = {
+            "nodeSelector": {},
+            "affinity": {},
+            "tolerations": [],
+            "daemonsetTolerations": [{"operator": "Exists"}],
+        }
+        lines = verdicts(converted(everywhere))
+        self.assertEqual({lines[name] for name in everywhere}, {Verdict.SAME})
+        some = {"linuxAffinity": {"nodeAffinity": {}}, "tolerations": [{"key": "a"}], "daemonsetTolerations": []}
+        lines = verdicts(converted(some))
+        self.assertEqual({lines[name] for name in some}, {Verdict.NO_COUNTERPART})
+        lines = verdicts(converted(QUEUE | some))
+        self.assertEqual({lines[name] for name in some}, {Verdict.NOT_NEEDED})
+
     def test_in_queue_mode_a_selector_was_only_the_pods(self) -> None:
         self.assertNotIn("NodeSelector", told(**QUEUE, nodeSelector={"a": "1"}))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ..chart import CHART
 from ..installation import Installation
 from ..parameters import DEFAULTS, actions, selectors
 from .answer import NOT_IN_IMDS_MODE, NOT_IN_QUEUE_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
@@ -81,9 +82,18 @@ def tag(nth: Installation) -> Answer:
     return checked(nth)
 
 
+def place(key: str, answer: Callable[[Installation], Answer]) -> Callable[[Installation], Answer]:
+    """Where NTH's pods ran: of interest in IMDS mode only, and if it is not everywhere, as by the chart's defaults."""
+
+    def answer_if_it_limits(nth: Installation) -> Answer:
+        if nth.queue_mode:
+            return not_needed("It placed NTH's own pod; nothing of Spillway runs in the cluster.")
+        return same("It leaves no node out.") if nth[key] == CHART[key].default else answer(nth)
+
+    return answer_if_it_limits
+
+
 def selector(nth: Installation) -> Answer:
-    if nth.queue_mode:
-        return not_needed("It placed NTH's own pod; nothing of Spillway runs in the cluster.")
     chosen = list(selectors(nth).values())
     if any(one != chosen[0] for one in chosen):
         return no_counterpart(
@@ -104,15 +114,13 @@ def systems(nth: Installation) -> Answer:
     )
 
 
-def placed(nth: Installation) -> Answer:
-    if nth.queue_mode:
-        return not_needed("It placed NTH's own pod; nothing of Spillway runs in the cluster.")
-    return no_counterpart(
-        "NTH drained the nodes it ran on, and this was part of where. Say it as labels in NodeSelector (key=value, "
-        "key in (a,b), !key), or label the nodes that are to be left alone spillway/ignore. What keeps NTH off "
-        "Fargate only is not needed."
-    )
-
+PLACED = no_counterpart(
+    "NTH drained the nodes it ran on, and this was part of where. Say it as labels in NodeSelector (key=value, key in "
+    "(a,b), !key), or label the nodes that are to be left alone spillway/ignore."
+)
+SELECTORS = ("nodeSelector", "daemonsetNodeSelector", "linuxNodeSelector", "windowsNodeSelector")
+AFFINITIES = ("affinity", "daemonsetAffinity", "linuxAffinity", "windowsAffinity")
+TOLERATIONS = ("tolerations", "daemonsetTolerations", "linuxTolerations", "windowsTolerations")
 
 ANSWERS: Answers = {
     "enableSqsTerminationDraining": mode,
@@ -145,9 +153,8 @@ ANSWERS: Answers = {
     "managedAsgTag": not_needed("NTH never looked at it: the chart also sets managedTag, which wins."),
     "useProviderId": not_needed("Spillway always knows the node by the instance id in its provider id."),
     "targetNodeOs": systems,
-    **dict.fromkeys(("nodeSelector", "daemonsetNodeSelector", "linuxNodeSelector", "windowsNodeSelector"), selector),
-    **dict.fromkeys(("affinity", "daemonsetAffinity", "linuxAffinity", "windowsAffinity"), placed),
-    **dict.fromkeys(("tolerations", "daemonsetTolerations", "linuxTolerations", "windowsTolerations"), placed),
+    **{key: place(key, selector) for key in SELECTORS},
+    **{key: place(key, lambda _: PLACED) for key in (*AFFINITIES, *TOLERATIONS)},
     "queueURL": not_needed("There is no queue. Take it and its rules away when NTH has gone: docs/from-nth.md."),
     "awsRegion": not_needed(
         "Spillway works in the Region of its stack: sam deploy --region. Deploy it there, once for each Region."
