@@ -106,6 +106,7 @@ venv:
 
 control-plane:
 	@scripts/control-plane
+	@scripts/karpenter
 
 programs:
 	@scripts/progress "Rust programs" cargo build --workspace --bins

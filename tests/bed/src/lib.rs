@@ -6,7 +6,7 @@
 //!
 //! * what a test uses: [`world`], its [`cluster`]s, [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
 //!   cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a large one,
-//!   [`watch`] to wait;
+//!   [`karpenter`] with its [`node_claim`]s, [`watch`] to wait;
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
 //! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
@@ -29,11 +29,13 @@ pub mod faults;
 pub mod filler;
 pub mod gateway;
 pub mod guard;
+pub mod karpenter;
 mod kubeconfig;
 pub mod lambda;
 pub mod life_like;
 pub mod load;
 mod measure;
+pub mod node_claim;
 pub mod nodes;
 pub mod peers;
 pub mod play;

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::aws::{Instance, InstanceRequest};
 use crate::cluster::Cluster;
 use crate::error::BedError;
+use crate::node_claim::{self, NodeClaim};
 use crate::watch::{Objects, until};
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -27,6 +28,8 @@ pub struct NodeOptions {
     pub cluster_tag: bool,
     pub labels: BTreeMap<String, String>,
     pub tags: BTreeMap<String, String>,
+    /// Karpenter's: the instance and the node are as Karpenter makes them for this claim.
+    pub node_claim: Option<NodeClaim>,
     /// How many pods fit.
     pub pods: u32,
 }
@@ -41,6 +44,7 @@ impl Default for NodeOptions {
             cluster_tag: true,
             labels: BTreeMap::new(),
             tags: BTreeMap::new(),
+            node_claim: None,
             pods: 110,
         }
     }
@@ -60,12 +64,15 @@ pub struct TestNode {
 impl Cluster {
     /// Runs an instance and joins it to the cluster; answers when pods can come.
     pub async fn add_node(&self, options: NodeOptions) -> Result<TestNode, BedError> {
+        let claim = options.node_claim.as_ref();
+        let mut tags = claim.map(|claim| node_claim::tags(claim, &self.cluster)).unwrap_or_default();
+        tags.extend(options.tags.clone());
         let request = InstanceRequest {
             cluster: options.cluster_tag.then(|| self.cluster.clone()),
             group: options.group.clone(),
             zone: Some(options.zone.clone()),
             spot: options.spot,
-            tags: options.tags.clone(),
+            tags,
             name_form: None,
         };
         let instance = self.aws_side().run_instance(&request).await?;
@@ -76,6 +83,9 @@ impl Cluster {
         let creating = BedError::kubernetes(format!("create node {name}"));
         nodes.create(&PostParams::default(), &node).await.map_err(creating)?;
         until_ready(&nodes, &name).await?;
+        if let Some(claim) = claim {
+            node_claim::register(&client, claim, &name, &instance).await?;
+        }
         let Instance { instance_id, private_dns_name, provider_id, zone, .. } = instance;
         Ok(TestNode { name, instance_id, private_dns_name, provider_id, zone })
     }
@@ -122,6 +132,9 @@ fn node(name: &str, instance: &Instance, options: &NodeOptions) -> Node {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned())),
     );
+    if let Some(claim) = &options.node_claim {
+        labels.extend(node_claim::labels(claim, options.spot));
+    }
     labels.extend(options.labels.clone());
     let room = json!({"cpu": "2", "memory": "8Gi", "pods": options.pods.to_string()});
     let node = json!({
@@ -143,5 +156,9 @@ fn node(name: &str, instance: &Instance, options: &NodeOptions) -> Node {
             ],
         },
     });
-    serde_json::from_value(node).expect("the node above is a Node")
+    let mut node: Node = serde_json::from_value(node).expect("the node above is a Node");
+    if let Some(claim) = &options.node_claim {
+        node_claim::tie(claim, &mut node.metadata);
+    }
+    node
 }

@@ -1,7 +1,7 @@
 //! Where the built programs, the Python and the project's own files are.
 //!
-//! `make bed-setup` puts the first two into the user's cache folder; two environment variables name
-//! other places.
+//! `make bed-setup` puts the first two into the user's cache folder; environment variables name other
+//! places.
 
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,13 @@ pub(crate) fn peer(name: &str) -> PathBuf {
 /// Where the demo leaves a picture.
 pub(crate) fn picture(name: &str) -> PathBuf {
     cache_folder().join("demo").join(name)
+}
+
+/// What `scripts/karpenter` took from Karpenter's module.
+pub(crate) fn karpenter() -> Result<PathBuf, BedError> {
+    let named = std::env::var_os("SPILLWAY_BED_KARPENTER").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| cache_folder().join("karpenter"));
+    if folder.is_dir() { Ok(folder) } else { Err(BedError::NotSetUp { missing: vec![folder] }) }
 }
 
 fn cache_folder() -> PathBuf {

@@ -35,6 +35,7 @@ class BedApi:
             ("POST", "/bed/groups", self.post_group),
             ("POST", "/bed/instances", self.post_instance),
             ("GET", "/bed/instances/<instance_id>", rooms.autoscaling.described),
+            ("DELETE", "/bed/instances/<instance_id>", rooms.instances.terminate),
             ("POST", "/bed/notices", self.post_notice),
             ("POST", "/bed/deliveries", self.post_deliveries),
             ("POST", "/bed/interrupt", self.post_interrupt),

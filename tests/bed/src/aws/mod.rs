@@ -80,6 +80,11 @@ impl Aws {
         self.call(Method::GET, &format!("instances/{instance_id}"), None).await
     }
 
+    /// Ends an instance at once, as its owner does with `ec2:TerminateInstances`.
+    pub async fn terminate_instance(&self, instance_id: &str) -> Result<(), BedError> {
+        self.call::<Value>(Method::DELETE, &format!("instances/{instance_id}"), None).await.map(drop)
+    }
+
     /// Puts an event on the bus; answers what the template's rules made of it.
     pub async fn send_notice(&self, event: &Value) -> Result<Vec<Delivered>, BedError> {
         self.deliveries("notices", &json!({"event": event})).await
