@@ -11,9 +11,13 @@ Layout, in the way of a call:
     errors       an AWS error in the shape of the service's protocol
     autoscaling  stand-in: lifecycle actions
     eks          stand-in: DescribeCluster
+    scheduler    stand-in: what EventBridge Scheduler refuses, and schedules that fire
+    shapes       a request by AWS' own model of it
     sts          stand-in: GetCallerIdentity behind a CONNECT proxy, for aws-iam-authenticator
     moto_side    everything else: moto, and the handles to its state
     bed_api      what a test sets up, sends, breaks and counts
     rooms        what has state, made once: of the above, and instances, credentials, notices, failures
-    rules        the product's EventBridge rules, from its template
+    template     the product's template
+    rules        its EventBridge rules, put into moto
+    stack        its schedule group and role, put into moto
 """

@@ -56,9 +56,14 @@ class App:
             response = self._rooms.eks.answer(call)
         elif call.service == "events":
             response = self._rooms.notices.answer(call)
+        elif call.service == "scheduler":
+            response = self._rooms.scheduler.answer(call, self._moto_answers)
         if response is None:
-            environ = {**call.request.environ, "wsgi.input": io.BytesIO(call.request.get_data())}
-            response = Response.from_app(self._moto, environ, buffered=True)
+            response = self._moto_answers(call)
         if call.action == "TerminateInstances":
             self._rooms.instances.collect()
         return response
+
+    def _moto_answers(self, call: Call) -> Response:
+        environ = {**call.request.environ, "wsgi.input": io.BytesIO(call.request.get_data())}
+        return Response.from_app(self._moto, environ, buffered=True)

@@ -38,6 +38,8 @@ class BedApi:
             ("DELETE", "/bed/instances/<instance_id>", rooms.instances.terminate),
             ("POST", "/bed/notices", self.post_notice),
             ("POST", "/bed/deliveries", self.post_deliveries),
+            ("GET", "/bed/schedules", rooms.scheduler.schedules),
+            ("GET", "/bed/variables", self.get_variables),
             ("POST", "/bed/interrupt", self.post_interrupt),
             ("POST", "/bed/terminate", self.post_terminate),
             ("GET", "/bed/terminated", self.get_terminated),
@@ -104,8 +106,11 @@ class BedApi:
     def post_notice(self, event: Event) -> Json:
         return {"delivered": self._rooms.notices.put(event)}
 
-    def post_deliveries(self, access_key_id: str) -> Json:
-        return {"delivered": self._rooms.notices.take(access_key_id)}
+    def post_deliveries(self, access_key_id: str, most: int | None = None, wait_s: float = 0) -> Json:
+        return {"delivered": self._rooms.notices.take(access_key_id, most, wait_s)}
+
+    def get_variables(self) -> dict[str, str]:
+        return self._rooms.variables
 
     def post_interrupt(self, instance_id: str, in_s: float = 120) -> Json:
         if self._rooms.instances.get(instance_id).lifecycle != "spot":

@@ -10,7 +10,9 @@ from moto.autoscaling.models import AutoScalingBackend, autoscaling_backends
 from moto.ec2 import ec2_backends
 from moto.ec2.models import EC2Backend
 from moto.events.models import EventsBackend, events_backends
+from moto.iam.models import IAMBackend, iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.scheduler.models import EventBridgeSchedulerBackend, scheduler_backends
 from moto.sqs.models import SQSBackend, sqs_backends
 from moto.sts.models import STSBackend, sts_backends
 
@@ -33,6 +35,14 @@ class Moto:
     @property
     def events(self) -> EventsBackend:
         return events_backends[self.account][self.region]
+
+    @property
+    def iam(self) -> IAMBackend:
+        return iam_backends[self.account]["aws"]
+
+    @property
+    def scheduler(self) -> EventBridgeSchedulerBackend:
+        return scheduler_backends[self.account][self.region]
 
     @property
     def sqs(self) -> SQSBackend:

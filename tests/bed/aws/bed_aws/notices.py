@@ -4,7 +4,7 @@ import json
 import uuid
 from collections import defaultdict
 from datetime import UTC, datetime
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any
 
 from moto.core.exceptions import JsonRESTError
@@ -22,6 +22,7 @@ class Notices:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
         self._lock = Lock()
+        self._arrived = Condition()
         self._sent: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
 
     def put(self, event: Event) -> list[dict[str, Any]]:
@@ -48,26 +49,36 @@ class Notices:
         """A caller's own PutEvents: what its events become is kept until the test takes it."""
         if call.action != "PutEvents":
             return None
-        outcomes = []
-        for entry in json.loads(call.request.get_data())["Entries"]:
-            outcome, matched = self._pass(entry)
-            outcomes.append(outcome)
-            if matched:
-                event = self.envelope() | {
-                    "id": outcome["EventId"],
-                    "source": entry["Source"],
-                    "detail-type": entry["DetailType"],
-                    "resources": entry.get("Resources", []),
-                    "detail": json.loads(entry["Detail"]),
-                }
-                self._sent[call.access_key_id] += [{"rule": rule, "event": event} for rule in matched]
+        outcomes = [self.send(call.access_key_id, entry) for entry in json.loads(call.request.get_data())["Entries"]]
         failed = sum("ErrorCode" in outcome for outcome in outcomes)
         text = json.dumps({"FailedEntryCount": failed, "Entries": outcomes})
         return Response(text, mimetype="application/x-amz-json-1.1")
 
-    def take(self, access_key_id: str) -> list[dict[str, Any]]:
-        """What the rules let through of the events that a caller has put since the last time."""
-        return self._sent.pop(access_key_id, [])
+    def send(self, access_key_id: str, entry: dict[str, Any]) -> dict[str, str]:
+        """Puts an entry of PutEvents on the bus on a caller's behalf; answers its outcome."""
+        outcome, matched = self._pass(entry)
+        if matched:
+            event = self.envelope() | {
+                "id": outcome["EventId"],
+                "source": entry["Source"],
+                "detail-type": entry["DetailType"],
+                "resources": entry.get("Resources", []),
+                "detail": json.loads(entry["Detail"]),
+            }
+            with self._arrived:
+                self._sent[access_key_id] += [{"rule": rule, "event": event} for rule in matched]
+                self._arrived.notify_all()
+        return outcome
+
+    def take(self, access_key_id: str, most: int | None, wait_s: float) -> list[dict[str, Any]]:
+        """What the rules let through of the events that a caller has put since the last time, the oldest first;
+        waited for when there is none yet.
+        """
+        with self._arrived:
+            self._arrived.wait_for(lambda: self._sent[access_key_id], wait_s)
+            sent = self._sent[access_key_id]
+            taken, self._sent[access_key_id] = sent[:most], sent[most:] if most is not None else []
+            return taken
 
     def _pass(self, entry: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
         """Puts an entry of PutEvents into moto; answers its outcome, and the rules that let it through."""

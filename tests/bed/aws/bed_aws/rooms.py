@@ -10,16 +10,20 @@ from bed_aws.journal import Journal
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
 from bed_aws.queues import Queues
+from bed_aws.scheduler import Scheduler
 
 
 class Rooms:
-    def __init__(self, moto: Moto) -> None:
+    def __init__(self, moto: Moto, variables: dict[str, str]) -> None:
         self.moto = moto
+        self.variables = variables
+        """Those of the function that refer to a part of its stack."""
         self.credentials = Credentials(moto)
         self.instances = Instances(moto)
         self.autoscaling = AutoScaling(moto, self.instances)
         self.eks = Eks(moto)
         self.notices = Notices(moto)
+        self.scheduler = Scheduler(moto, self.notices)
         self.failures = Failures(moto)
         self.queues = Queues(moto)
         self.journal = Journal()

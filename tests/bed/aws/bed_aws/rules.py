@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from bed_aws import template
 from bed_aws.moto_side import Moto
+from bed_aws.template import TemplateError
 
 QUEUE = "spillway-notices"
 
@@ -19,36 +19,15 @@ class Rule:
     pattern: dict[str, Any]
 
 
-class TemplateError(Exception):
-    """The template says something about a rule that the bed cannot carry out."""
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads CloudFormation's short forms: `!Ref X` as {"Ref": X}, `!Sub X` as {"Fn::Sub": X}."""
-
-
-def _short_form(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
-    long_form = name if name in ("Ref", "Condition") else f"Fn::{name}"
-    if isinstance(node, yaml.ScalarNode):
-        return {long_form: loader.construct_scalar(node)}
-    if isinstance(node, yaml.SequenceNode):
-        return {long_form: loader.construct_sequence(node, deep=True)}
-    return {long_form: loader.construct_mapping(node, deep=True)}
-
-
-_Loader.add_multi_constructor("!", _short_form)
-
-
-def read(template: Path) -> list[Rule]:
+def read(path: Path) -> list[Rule]:
     """The rules of a SAM template, or of what the SAM transform made of it."""
-    document = yaml.load(template.read_text(), _Loader)
     rules = [
         Rule(logical_id, _pattern(logical_id, properties))
-        for logical_id, properties in _sources(document.get("Resources", {}))
+        for logical_id, properties in _sources(template.resources(path))
         if properties.get("State", "ENABLED") != "DISABLED"
     ]
     if not rules:
-        raise TemplateError(f"{template} has no EventBridge rule")
+        raise TemplateError(f"{path} has no EventBridge rule")
     return rules
 
 

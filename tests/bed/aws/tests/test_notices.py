@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from bed_aws import rules
+from bed_aws.template import TemplateError
 from tests.side import TEMPLATE, OnTheSide, Refused, bed, temporary_folder
 
 SPOT = {
@@ -101,5 +102,5 @@ class Templates(OnTheSide):
             ("{EventPattern: {source: [a]}, Targets: [{Id: x, InputPath: $.detail}]}", "changes what its target gets"),
         ):
             template.write_text(f"Resources:\n  R: {{Type: AWS::Events::Rule, Properties: {properties}}}")
-            with self.assertRaisesRegex(rules.TemplateError, reason):
+            with self.assertRaisesRegex(TemplateError, reason):
                 rules.read(template)

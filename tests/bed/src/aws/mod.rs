@@ -4,6 +4,7 @@
 
 mod shapes;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -13,10 +14,14 @@ use serde_json::{Value, json};
 
 pub(crate) use shapes::TerminatedPage;
 pub use shapes::{
-    Call, Credentials, Delivered, Fault, Hook, Instance, InstanceRequest, InstanceState, LifecycleAction, Terminated,
+    Call, Credentials, Delivered, Fault, Hook, Instance, InstanceRequest, InstanceState, LifecycleAction, Schedule,
+    Terminated,
 };
 
 use crate::error::BedError;
+
+/// Longer than any test lets a schedule wait.
+const DELIVERY_WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub struct Aws {
@@ -94,6 +99,27 @@ impl Aws {
     /// since the last time.
     pub async fn take_deliveries(&self, access_key_id: &str) -> Result<Vec<Delivered>, BedError> {
         self.deliveries("deliveries", &json!({"access_key_id": access_key_id})).await
+    }
+
+    /// Waits for the next of these, such as that of a schedule that fires.
+    pub async fn wait_for_delivery(&self, access_key_id: &str) -> Result<Delivered, BedError> {
+        let body = json!({"access_key_id": access_key_id, "most": 1, "wait_s": DELIVERY_WAIT.as_secs()});
+        let delivered = self.deliveries("deliveries", &body).await?.pop();
+        delivered.ok_or_else(|| BedError::Waited {
+            what: "an event that a rule lets through".to_owned(),
+            waited_s: DELIVERY_WAIT.as_secs(),
+            last: "none".to_owned(),
+        })
+    }
+
+    /// What this caller has scheduled and Scheduler still keeps, the earliest first.
+    pub async fn schedules(&self, access_key_id: &str) -> Result<Vec<Schedule>, BedError> {
+        self.call(Method::GET, &format!("schedules?access_key_id={access_key_id}"), None).await
+    }
+
+    /// The function's variables that refer to a part of its stack, such as its schedule group.
+    pub(crate) async fn variables(&self) -> Result<BTreeMap<String, String>, BedError> {
+        self.call(Method::GET, "variables", None).await
     }
 
     /// A spot interruption: the notice now, the instance gone after `window`.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -114,6 +115,18 @@ pub struct Delivered {
     /// The rule's logical id in `template.yaml`.
     pub rule: String,
     pub event: Value,
+}
+
+/// A one-time schedule, and the event that it is to put on the bus.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Schedule {
+    pub group: String,
+    pub name: String,
+    pub at: Timestamp,
+    pub source: String,
+    pub detail_type: String,
+    /// The event's detail.
+    pub input: Value,
 }
 
 #[derive(Debug, Clone, Deserialize)]

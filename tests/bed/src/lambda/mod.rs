@@ -29,7 +29,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::aws::{Aws, Credentials};
+use crate::aws::Credentials;
 use crate::error::BedError;
 use crate::measure::usage::Usage;
 use crate::world::World;
@@ -142,9 +142,14 @@ impl From<Value> for Payload {
 }
 
 impl Lambda {
-    /// The function in a world, with credentials of its own: the session is the function's name.
-    pub async fn start(world: &World, options: LambdaOptions) -> Result<Self, BedError> {
-        let credentials = Aws::new(&world.aws).credentials(ROLE, &options.function_name).await?;
+    /// The function in a world, with credentials of its own: the session is the function's name. What the
+    /// template tells it of its stack is told here too.
+    pub async fn start(world: &World, mut options: LambdaOptions) -> Result<Self, BedError> {
+        let aws = world.aws_side();
+        let credentials = aws.credentials(ROLE, &options.function_name).await?;
+        let mut variables = aws.variables().await?;
+        variables.append(&mut options.env);
+        options.env = variables;
         let account = Account {
             endpoint: world.aws.clone(),
             region: world.region.clone(),

@@ -1,0 +1,31 @@
+"""The product's template, as written or as the SAM transform left it: what the bed makes its part of the stack from."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class TemplateError(Exception):
+    """The template says something that the bed cannot carry out."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads CloudFormation's short forms: `!Ref X` as {"Ref": X}, `!Sub X` as {"Fn::Sub": X}."""
+
+
+def _short_form(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
+    long_form = name if name in ("Ref", "Condition") else f"Fn::{name}"
+    if isinstance(node, yaml.ScalarNode):
+        return {long_form: loader.construct_scalar(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return {long_form: loader.construct_sequence(node, deep=True)}
+    return {long_form: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+
+
+def resources(template: Path) -> dict[str, Any]:
+    """The resources by their logical ids, with nothing resolved."""
+    return yaml.load(template.read_text(), _Loader).get("Resources", {})

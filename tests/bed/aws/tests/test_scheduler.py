@@ -1,0 +1,153 @@
+"""A one-time schedule is taken or refused as Scheduler does it, fires once when it is due, and passes the rules."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from tests.side import ACCOUNT, REGION, OnTheSide, bed
+
+DETAIL = {"notice": {"id": "1"}}
+
+
+def at(moment: datetime) -> str:
+    return f"at({moment:%Y-%m-%dT%H:%M:%S})"
+
+
+def in_(seconds: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)
+
+
+class Schedules(OnTheSide):
+    def setUp(self) -> None:
+        super().setUp()
+        self.scheduler = self.client("scheduler")
+        self.name = self.id().rpartition(".")[2][-60:]
+        self.group, self.role = bed("GET", "variables")["SCHEDULES"].split()
+
+    def asked(self, expression: str, target: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+        whole = {
+            "Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/default",
+            "RoleArn": self.role,
+            "EventBridgeParameters": {"Source": "spillway", "DetailType": "Spillway Drain Continuation"},
+            "Input": json.dumps(DETAIL),
+        }
+        return {
+            "Name": self.name,
+            "GroupName": self.group,
+            "ScheduleExpression": expression,
+            "FlexibleTimeWindow": {"Mode": "OFF"},
+            "ActionAfterCompletion": "DELETE",
+            "Target": {**whole, **(target or {})},
+            **fields,
+        }
+
+    def create(self, expression: str, **fields: Any) -> None:
+        self.scheduler.create_schedule(**self.asked(expression, **fields))
+
+    def wait(self) -> list[dict[str, Any]]:
+        return bed("POST", "deliveries", access_key_id=self.key, wait_s=10)["delivered"]
+
+    def kept(self) -> list[dict[str, Any]]:
+        return bed("GET", f"schedules?access_key_id={self.key}")
+
+    def assert_refused(self, code: str, message: str, call: Any, *args: Any, **fields: Any) -> None:
+        with self.assertRaises(ClientError) as caught:
+            call(*args, **fields)
+        error = caught.exception.response["Error"]
+        self.assertEqual(error["Code"], code)
+        self.assertIn(message, error["Message"])
+
+    def test_what_is_due_passes_the_rules_and_the_schedule_is_gone(self) -> None:
+        due = in_(1.5)
+        self.create(at(due))
+        [kept] = self.kept()
+        self.assertEqual((kept["name"], kept["at"], kept["input"]), (self.name, f"{due:%Y-%m-%dT%H:%M:%SZ}", DETAIL))
+        self.assertEqual(bed("POST", "deliveries", access_key_id=self.key)["delivered"], [])
+        [delivery] = self.wait()
+        self.assertEqual((delivery["rule"], delivery["event"]["detail"]), ("DrainContinueDrain", DETAIL))
+        self.assertGreaterEqual(datetime.now(UTC), due.replace(microsecond=0))
+        self.assertEqual(self.kept(), [])
+        self.assert_refused(
+            "ResourceNotFoundException", "does not exist", self.scheduler.get_schedule, Name=self.name, GroupName=self.group
+        )
+
+    def test_one_that_no_rule_lets_through_fires_into_nothing(self) -> None:
+        self.create(at(in_(1)), target={"EventBridgeParameters": {"Source": "spillway", "DetailType": "else"}})
+        self.name += "-2"
+        self.create(at(in_(1)))
+        self.assertEqual([delivery["rule"] for delivery in self.wait()], ["DrainContinueDrain"])
+
+    def test_an_update_moves_it(self) -> None:
+        self.create(at(in_(3600)))
+        self.scheduler.update_schedule(**self.asked(at(in_(1)), target={"Input": '{"moved": true}'}))
+        [delivery] = self.wait()
+        self.assertEqual(delivery["event"]["detail"], {"moved": True})
+        self.assertEqual(self.kept(), [])
+
+    def test_one_that_is_deleted_does_not_fire(self) -> None:
+        self.create(at(in_(1)))
+        self.scheduler.delete_schedule(Name=self.name, GroupName=self.group)
+        self.name += "-2"
+        self.create(at(in_(2)), target={"Input": '{"second": true}'})
+        self.assertEqual([delivery["event"]["detail"] for delivery in self.wait()], [{"second": True}])
+
+    def test_one_that_is_not_deleted_after_completion_stays_and_fires_once(self) -> None:
+        self.create(at(in_(1)), ActionAfterCompletion="NONE")
+        self.assertEqual(len(self.wait()), 1)
+        self.assertEqual(len(self.kept()), 1)
+        self.name += "-2"
+        self.create(at(in_(1)))
+        self.assertEqual(len(self.wait()), 1)
+
+    def test_a_second_schedule_of_the_name_is_a_conflict_unless_it_is_the_same_request(self) -> None:
+        self.create(at(in_(3600)), ClientToken="t-1")
+        self.create(at(in_(3600)), ClientToken="t-1")
+        message = f"Schedule {self.name} already exists."
+        self.assert_refused("ConflictException", message, self.create, at(in_(3600)))
+        self.assertEqual(len(self.kept()), 1)
+
+    def test_what_is_not_there_is_not_found(self) -> None:
+        name = {"Name": "nothing", "GroupName": self.group}
+        refused = "ResourceNotFoundException"
+        self.assert_refused(refused, "Schedule nothing does not exist.", self.scheduler.get_schedule, **name)
+        self.assert_refused(refused, "Schedule nothing does not exist.", self.scheduler.delete_schedule, **name)
+        update = {**self.asked(at(in_(3600))), **name}
+        self.assert_refused(refused, "Schedule nothing does not exist.", self.scheduler.update_schedule, **update)
+        elsewhere = {"GroupName": "elsewhere"}
+        self.assert_refused(refused, "Schedule group elsewhere", self.create, at(in_(3600)), **elsewhere)
+
+    def test_a_time_that_has_passed_or_is_none_is_refused(self) -> None:
+        for expression in (at(in_(-2)), "at(2030-02-30T00:00:00)", "at(2030-1-1T00:00:00)", "at(2030-01-01T00:00:00Z)", "2030"):
+            message = f"Invalid Schedule Expression {expression}"
+            self.assert_refused("ValidationException", message, self.create, expression)
+
+    def test_a_name_that_scheduler_does_not_take_is_refused(self) -> None:
+        for name, message in (("a" * 65, "at 'name' failed"), ("a:b", "regular expression pattern"), ("a b", "pattern")):
+            self.assert_refused("ValidationException", message, self.create, at(in_(3600)), Name=name)
+
+    def test_what_is_missing_or_no_known_word_is_named(self) -> None:
+        mode = {"FlexibleTimeWindow": {"Mode": "SOME"}}
+        self.assert_refused("ValidationException", "'flexibleTimeWindow.mode'", self.create, at(in_(3600)), **mode)
+        parameters = {"EventBridgeParameters": {"Source": "aws.ec2", "DetailType": "x"}}
+        self.assert_refused("ValidationException", "eventBridgeParameters.source", self.create, at(in_(3600)), target=parameters)
+        self.assert_refused("ValidationException", "a JSON object", self.create, at(in_(3600)), target={"Input": "1"})
+
+    def test_a_role_that_scheduler_may_not_assume_is_refused(self) -> None:
+        trust = json.dumps({"Statement": [{"Principal": {"Service": "lambda.amazonaws.com"}}]})
+        moto_role = self.client("iam").create_role(RoleName=self.name, AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+        for role in (moto_role, f"arn:aws:iam::{ACCOUNT}:role/nobody"):
+            message = "must allow AWS EventBridge Scheduler to assume the role"
+            self.assert_refused("ValidationException", message, self.create, at(in_(3600)), target={"RoleArn": role})
+
+    def test_the_calls_are_in_the_journal(self) -> None:
+        self.create(at(in_(3600)))
+        [call] = bed("GET", f"calls?access_key_id={self.key}")
+        self.assertEqual((call["service"], call["action"], call["status"]), ("scheduler", "CreateSchedule", 200))
+
+
+class Variables(OnTheSide):
+    def test_the_function_is_told_what_its_stack_has_and_nothing_else(self) -> None:
+        role = f"arn:aws:iam::{ACCOUNT}:role/spillway-ScheduleRole"
+        self.assertEqual(bed("GET", "variables"), {"SCHEDULES": f"spillway-Schedules {role}"})
