@@ -11,9 +11,10 @@ use kube::{Api, Client};
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::aws::{Aws, Terminated};
+use crate::aws::{Aws, Change, Changed, Instance};
 use crate::control_plane;
 use crate::error::BedError;
+use crate::kubelet;
 use crate::processes::Program;
 use crate::setup::{own_file, project_file};
 use crate::site::{ACCOUNT, ClusterSite, REGION, Site};
@@ -69,16 +70,16 @@ pub(crate) async fn register_cluster(cluster: &ClusterSite<'_>, cloud: &Cloud) -
     Aws::new(&cloud.url).put_cluster(cluster.name, &control_plane::url(cluster), &ca).await
 }
 
-/// Deletes the nodes of instances that are gone, as each cluster's cloud node controller does. Never returns.
-pub(crate) async fn delete_nodes_of_gone_instances(aws: Aws, clusters: Vec<Client>) -> std::convert::Infallible {
-    let clusters: Vec<_> = clusters.into_iter().map(Api::<Node>::all).collect();
+/// Does to nodes what becomes of their instances: those of instances that are gone are deleted, as each cluster's cloud
+/// node controller does, and kubelets stop and boot with their instances. Never returns.
+pub(crate) async fn follow_instances(aws: Aws, clusters: Vec<Client>) -> std::convert::Infallible {
     let mut since = 0;
     loop {
         let done: Result<(), BedError> = async {
-            let page = aws.terminated(since, Duration::from_secs(20)).await?;
-            for instance in &page.instances {
-                for nodes in &clusters {
-                    delete_node(nodes, instance).await?;
+            let page = aws.changes(since, Duration::from_secs(20)).await?;
+            for change in &page.changes {
+                for cluster in &clusters {
+                    follow(cluster, change).await?;
                 }
             }
             since = page.next;
@@ -93,19 +94,30 @@ pub(crate) async fn delete_nodes_of_gone_instances(aws: Aws, clusters: Vec<Clien
     }
 }
 
-async fn delete_node(nodes: &Api<Node>, gone: &Terminated) -> Result<(), BedError> {
-    let doing = || BedError::kubernetes(format!("delete the node of {}", gone.instance_id));
-    let listed = nodes.list(&ListParams::default()).await.map_err(doing())?;
-    for node in listed.items {
-        let provider_id = node.spec.and_then(|spec| spec.provider_id);
-        if provider_id.as_deref() != Some(&gone.provider_id) {
-            continue;
+async fn follow(client: &Client, change: &Change) -> Result<(), BedError> {
+    let nodes = Api::<Node>::all(client.clone());
+    let Some(name) = node_of(&nodes, &change.instance).await? else { return Ok(()) };
+    match change.what {
+        Changed::Running => kubelet::boot(client, &name).await,
+        Changed::Stopped => kubelet::silence(client, &name).await,
+        Changed::Rebooted => {
+            kubelet::silence(client, &name).await?;
+            kubelet::boot(client, &name).await
         }
-        let name = node.metadata.name.unwrap_or_default();
-        match nodes.delete(&name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            deleted => drop(deleted.map_err(doing())?),
-        }
+        Changed::Terminated => match nodes.delete(&name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            deleted => deleted.map(drop).map_err(BedError::kubernetes(format!("delete node {name}"))),
+        },
     }
-    Ok(())
+}
+
+/// The node of an instance, if it has joined.
+async fn node_of(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, BedError> {
+    let finding = BedError::kubernetes(format!("find the node of {}", instance.instance_id));
+    let listed = nodes.list(&ListParams::default()).await.map_err(finding)?;
+    let is_its = |node: &Node| {
+        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        provider_id == Some(&instance.provider_id)
+    };
+    Ok(listed.items.into_iter().find(is_its).and_then(|node| node.metadata.name))
 }

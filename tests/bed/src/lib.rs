@@ -4,9 +4,9 @@
 //! A test holds a [`World`]. Its processes belong to a supervisor, the `spillway-bed` program, which
 //! outlives a test that panics and cleans up behind it.
 //!
-//! * what a test uses: [`world`], its [`cluster`]s, [`nodes`] and [`pods`] on the Kubernetes side, [`aws`] for the
-//!   cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a large one,
-//!   [`karpenter`] with its [`node_claim`]s, [`watch`] to wait;
+//! * what a test uses: [`world`], its [`cluster`]s, [`nodes`] with their [`kubelet`]s and [`pods`] on the Kubernetes
+//!   side, [`aws`] for the cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a
+//!   large one, [`karpenter`] with its [`node_claim`]s, [`watch`] to wait;
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
 //! * [`demo`] shows all of it to a person, [`play`] keeps it up for one;
@@ -31,6 +31,7 @@ pub mod gateway;
 pub mod guard;
 pub mod karpenter;
 mod kubeconfig;
+pub mod kubelet;
 pub mod lambda;
 pub mod life_like;
 pub mod load;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{PostParams, WatchParams};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
-use crate::aws::{Instance, InstanceRequest};
+use crate::aws::{CapacityReservation, Instance, InstanceRequest};
 use crate::cluster::Cluster;
 use crate::error::BedError;
+use crate::kubelet::{self, Kubelet};
 use crate::node_claim::{self, NodeClaim};
 use crate::watch::{Objects, until};
 
@@ -24,6 +25,7 @@ pub struct NodeOptions {
     pub zone: String,
     pub group: Option<String>,
     pub spot: bool,
+    pub capacity_reservation: Option<CapacityReservation>,
     /// Whether the instance's tags name the cluster.
     pub cluster_tag: bool,
     pub labels: BTreeMap<String, String>,
@@ -41,6 +43,7 @@ impl Default for NodeOptions {
             zone: "us-east-1a".to_owned(),
             group: None,
             spot: false,
+            capacity_reservation: None,
             cluster_tag: true,
             labels: BTreeMap::new(),
             tags: BTreeMap::new(),
@@ -64,29 +67,55 @@ pub struct TestNode {
 impl Cluster {
     /// Runs an instance and joins it to the cluster; answers when pods can come.
     pub async fn add_node(&self, options: NodeOptions) -> Result<TestNode, BedError> {
+        let instance = self.aws_side().run_instance(&self.instance_request(&options)).await?;
+        self.join(&instance, &options).await
+    }
+
+    /// The instance that such a node runs on.
+    #[must_use]
+    pub fn instance_request(&self, options: &NodeOptions) -> InstanceRequest {
         let claim = options.node_claim.as_ref();
         let mut tags = claim.map(|claim| node_claim::tags(claim, &self.cluster)).unwrap_or_default();
         tags.extend(options.tags.clone());
-        let request = InstanceRequest {
+        InstanceRequest {
             cluster: options.cluster_tag.then(|| self.cluster.clone()),
             group: options.group.clone(),
             zone: Some(options.zone.clone()),
             spot: options.spot,
+            capacity_reservation: options.capacity_reservation.clone(),
             tags,
-            name_form: None,
-        };
-        let instance = self.aws_side().run_instance(&request).await?;
-        let name = options.name.clone().unwrap_or_else(|| instance.private_dns_name.clone());
-        let client = self.admin();
-        let node = node(&name, &instance, &options);
-        let nodes = Api::<Node>::all(client.clone());
-        let creating = BedError::kubernetes(format!("create node {name}"));
-        nodes.create(&PostParams::default(), &node).await.map_err(creating)?;
-        until_ready(&nodes, &name).await?;
-        if let Some(claim) = claim {
-            node_claim::register(&client, claim, &name, &instance).await?;
+            ..InstanceRequest::default()
         }
-        let Instance { instance_id, private_dns_name, provider_id, zone, .. } = instance;
+    }
+
+    /// Joins a running instance to the cluster; answers when pods can come.
+    pub async fn join(&self, instance: &Instance, options: &NodeOptions) -> Result<TestNode, BedError> {
+        let node = self.create_node(instance, options, Kubelet::Ready).await?;
+        let client = self.admin();
+        until_ready(&client, &node.name).await?;
+        if let Some(claim) = &options.node_claim {
+            node_claim::register(&client, claim, &node.name, instance).await?;
+        }
+        Ok(node)
+    }
+
+    /// Makes the node of an instance whose kubelet is not ready yet; [`kubelet::boot`] makes it so.
+    pub async fn register(&self, instance: &Instance, options: &NodeOptions) -> Result<TestNode, BedError> {
+        self.create_node(instance, options, Kubelet::Silent).await
+    }
+
+    async fn create_node(
+        &self,
+        instance: &Instance,
+        options: &NodeOptions,
+        kubelet: Kubelet,
+    ) -> Result<TestNode, BedError> {
+        let mut node = node(instance, options);
+        kubelet::play(&mut node, kubelet);
+        let name = node.name_any();
+        let creating = BedError::kubernetes(format!("create node {name}"));
+        Api::<Node>::all(self.admin()).create(&PostParams::default(), &node).await.map_err(creating)?;
+        let Instance { instance_id, private_dns_name, provider_id, zone, .. } = instance.clone();
         Ok(TestNode { name, instance_id, private_dns_name, provider_id, zone })
     }
 }
@@ -101,25 +130,61 @@ pub async fn until_gone(client: &Client, name: &str) -> Result<(), BedError> {
     .await
 }
 
-/// Ready, and the taint of a node that is not yet has been taken off.
-async fn until_ready(nodes: &Api<Node>, name: &str) -> Result<(), BedError> {
-    let what = format!("node {name} to be ready");
-    until(nodes, &named(name), &what, WAIT, |nodes: &Objects<Node>| {
-        let node = nodes.values().next().ok_or("there is none")?;
-        let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        let ready = conditions.clone().any(|is| is.type_ == "Ready" && is.status == "True");
-        let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-        let tainted = taints.clone().any(|taint| taint.key == "node.kubernetes.io/not-ready");
-        if ready && !tainted { Ok(()) } else { Err(format!("ready: {ready}, tainted: {tainted}")) }
+/// Waits until the node is Ready, and the taints of one that is not have been taken off.
+pub async fn until_ready(client: &Client, name: &str) -> Result<(), BedError> {
+    until_one(client, name, "to be ready", |node| is_ready(node) && !is_tainted(node)).await
+}
+
+/// Waits until the node controller has seen that the kubelet is silent.
+pub async fn until_not_ready(client: &Client, name: &str) -> Result<(), BedError> {
+    until_one(client, name, "to be not ready", |node| !is_ready(node) && is_tainted(node)).await
+}
+
+/// Waits until the node is Ready after another boot than this one.
+pub async fn until_rebooted(client: &Client, name: &str, boot_id: &str) -> Result<(), BedError> {
+    until_one(client, name, "to be ready again", |node| {
+        is_ready(node) && !is_tainted(node) && boot_id_of(node) != boot_id
     })
     .await
+}
+
+/// Which boot of its machine the node runs in.
+pub async fn boot_id(client: &Client, name: &str) -> Result<String, BedError> {
+    let node = Api::<Node>::all(client.clone()).get(name).await;
+    Ok(boot_id_of(&node.map_err(BedError::kubernetes(format!("get node {name}")))?).to_owned())
+}
+
+async fn until_one(client: &Client, name: &str, what: &str, met: impl Fn(&Node) -> bool) -> Result<(), BedError> {
+    let nodes = Api::<Node>::all(client.clone());
+    until(&nodes, &named(name), &format!("node {name} {what}"), WAIT, |nodes: &Objects<Node>| {
+        let node = nodes.values().next().ok_or("there is none")?;
+        if met(node) { Ok(()) } else { Err(format!("ready: {}, tainted: {}", is_ready(node), is_tainted(node))) }
+    })
+    .await
+}
+
+fn is_ready(node: &Node) -> bool {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|is| is.type_ == "Ready" && is.status == "True")
+}
+
+/// With the node controller's own taints of a node that is not Ready.
+fn is_tainted(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.any(|taint| ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].contains(&taint.key.as_str()))
+}
+
+fn boot_id_of(node: &Node) -> &str {
+    let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+    info.map_or("", |info| &info.boot_id)
 }
 
 fn named(name: &str) -> WatchParams {
     WatchParams::default().fields(&format!("metadata.name={name}"))
 }
 
-fn node(name: &str, instance: &Instance, options: &NodeOptions) -> Node {
+fn node(instance: &Instance, options: &NodeOptions) -> Node {
+    let name = options.name.as_deref().unwrap_or(&instance.private_dns_name);
     let region = options.zone.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let mut labels = BTreeMap::from(
         [
@@ -143,7 +208,6 @@ fn node(name: &str, instance: &Instance, options: &NodeOptions) -> Node {
         "metadata": {
             "name": name,
             "labels": labels,
-            "annotations": {"kwok.x-k8s.io/node": "fake"},
         },
         "spec": {"providerID": instance.provider_id},
         "status": {

@@ -87,7 +87,7 @@ async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, B
             }
             Err(error)
         }
-        never = cloud::delete_nodes_of_gone_instances(Aws::new(&cloud.url), admins) => match never {},
+        never = cloud::follow_instances(Aws::new(&cloud.url), admins) => match never {},
     }
 }
 

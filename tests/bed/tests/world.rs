@@ -10,9 +10,10 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::Eviction;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
+use spillway_bed::aws::Hook;
 use spillway_bed::life_like::life_like_cluster;
 use spillway_bed::pods::{self, PodShape};
-use spillway_bed::{NodeOptions, World, nodes};
+use spillway_bed::{NodeOptions, World, kubelet, nodes};
 
 /// One world for all of it: each step is small, and a world takes seconds.
 #[tokio::test]
@@ -22,6 +23,8 @@ async fn a_world_is_real_while_it_lasts_and_gone_after() {
     the_first_node_of_a_life_like_cluster_has_something_of_everything(&world).await;
     a_held_pod_is_not_evicted_and_a_free_one_exits_in_its_own_time(&world).await;
     a_terminated_instance_takes_its_node_with_it(&world).await;
+    a_node_is_silent_while_its_instance_is_stopped_and_back_with_another_boot_id(&world).await;
+    a_node_of_a_launch_is_not_ready_until_its_kubelet_is(&world).await;
 
     let dir = world.dir.clone();
     assert!(processes_naming(&dir) >= 7, "the world's own processes can be counted");
@@ -76,6 +79,37 @@ async fn a_terminated_instance_takes_its_node_with_it(world: &World) {
     let node = world.add_node(NodeOptions { group, ..NodeOptions::default() }).await.unwrap();
     aws.terminate(&node.instance_id).await.unwrap();
     nodes::until_gone(&world.admin(), &node.name).await.unwrap();
+}
+
+async fn a_node_is_silent_while_its_instance_is_stopped_and_back_with_another_boot_id(world: &World) {
+    let (aws, client) = (world.aws_side(), world.admin());
+    let node = world.add_node(NodeOptions::default()).await.unwrap();
+    let first = nodes::boot_id(&client, &node.name).await.unwrap();
+    aws.stop(&node.instance_id).await.unwrap();
+    nodes::until_not_ready(&client, &node.name).await.unwrap();
+    aws.start(&node.instance_id).await.unwrap();
+    nodes::until_rebooted(&client, &node.name, &first).await.unwrap();
+    let second = nodes::boot_id(&client, &node.name).await.unwrap();
+    aws.reboot(&node.instance_id).await.unwrap();
+    nodes::until_rebooted(&client, &node.name, &second).await.unwrap();
+
+    pods::create_namespace(&client, "rebooted").await.unwrap();
+    let pod = pods::bare_pod("rebooted", "new", &PodShape::default().on_node(&node.name));
+    pods::create(&client, &pod).await.unwrap();
+    pods::until_running_of(&client, "rebooted", "new", 1).await.unwrap();
+}
+
+async fn a_node_of_a_launch_is_not_ready_until_its_kubelet_is(world: &World) {
+    let (aws, client) = (world.aws_side(), world.admin());
+    aws.put_group("launching", &[Hook::launch("ready")]).await.unwrap();
+    let options = NodeOptions { group: Some("launching".to_owned()), ..NodeOptions::default() };
+    let launched = aws.launch(&world.instance_request(&options)).await.unwrap();
+    let state = aws.instance(&launched.instance.instance_id).await.unwrap();
+    assert_eq!(state.lifecycle_state.as_deref(), Some("Pending:Wait"));
+    let node = world.register(&launched.instance, &options).await.unwrap();
+    nodes::until_not_ready(&client, &node.name).await.unwrap();
+    kubelet::boot(&client, &node.name).await.unwrap();
+    nodes::until_ready(&client, &node.name).await.unwrap();
 }
 
 async fn evict(client: &Client, pod: &str) -> kube::Result<()> {

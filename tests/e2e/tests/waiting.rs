@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
-use spillway_bed::NodeOptions;
 use spillway_bed::audit::Request;
 use spillway_bed::gateway::{Answer, Fault, Held, Rule, Side, Which};
 use spillway_bed::pods::{self, PodShape};
+use spillway_bed::{NodeOptions, kubelet};
 use spillway_e2e::{Stage, fates, spot_notice};
 use tokio::task::JoinHandle;
 
@@ -123,8 +123,7 @@ async fn a_pod_that_another_node_has_taken_over_under_its_name_is_not_waited_for
 async fn a_node_that_has_stopped_answering_is_not_waited_for() {
     let mut stage = Stage::set("silent").await;
     bare(&stage, "lost", PodShape::default().grace(1)).await;
-    annotate(&stage, "lost", "spillway.test/lost", Some("true")).await;
-    silence(&stage).await;
+    kubelet::silence(&stage.world.admin(), &stage.node.name).await.expect("it says no more");
 
     let answer = interrupted(&stage).await.await.expect("no panic");
 
@@ -134,19 +133,6 @@ async fn a_node_that_has_stopped_answering_is_not_waited_for() {
     assert_eq!((&pod["fate"], &pod["answers"]), (&json!("unconfirmed"), &json!({"evicted": 1})));
     let looks = stage.requests().into_iter().filter(|request| request.starts_with("get nodes")).count();
     assert_eq!(looks, 1, "{:#?}", stage.requests());
-}
-
-/// Takes the node away from kwok, and says of it what the node controller says when a kubelet has
-/// not reported for its grace period.
-async fn silence(stage: &Stage) {
-    let nodes = Api::<Node>::all(stage.world.admin());
-    let name = &stage.node.name;
-    let unmanaged = Patch::Merge(json!({"metadata": {"annotations": {"kwok.x-k8s.io/node": null}}}));
-    nodes.patch(name, &PatchParams::default(), &unmanaged).await.expect("kwok lets it go");
-    let unknown = Patch::Strategic(json!({"status": {"conditions": [
-        {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."},
-    ]}}));
-    nodes.patch_status(name, &PatchParams::default(), &unknown).await.expect("its condition");
 }
 
 #[tokio::test]

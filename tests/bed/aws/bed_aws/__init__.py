@@ -9,13 +9,15 @@ Layout, in the way of a call:
     faults       AWS calls that a test wants to go wrong
     signature    SigV4, checked for every call
     errors       an AWS error in the shape of the service's protocol
-    autoscaling  stand-in: lifecycle actions
+    autoscaling  stand-in: lifecycle actions, and the tags of groups
+    hooks        what a lifecycle hook holds up, and its action on one instance
     eks          stand-in: DescribeCluster
     scheduler    stand-in: what EventBridge Scheduler refuses, and schedules that fire
     shapes       a request by AWS' own model of it
     sts          stand-in: GetCallerIdentity behind a CONNECT proxy, for aws-iam-authenticator
     moto_side    everything else: moto, and the handles to its state
     bed_api      what a test sets up, sends, breaks and counts
+    pages        answers in several pages
     rooms        what has state, made once: of the above, and instances, credentials, notices, failures
     template     the product's template
     rules        its EventBridge rules, put into moto

@@ -65,5 +65,6 @@ class App:
         return response
 
     def _moto_answers(self, call: Call) -> Response:
-        environ = {**call.request.environ, "wsgi.input": io.BytesIO(call.request.get_data())}
+        body = self._rooms.pages.shortened(call) if call.service == "ec2" else call.request.get_data()
+        environ = {**call.request.environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return Response.from_app(self._moto, environ, buffered=True)

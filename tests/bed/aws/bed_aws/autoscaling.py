@@ -1,114 +1,55 @@
-"""Stand-in for Auto Scaling's lifecycle actions: moto knows hooks only by name and holds no instance for them.
+"""Stand-in for Auto Scaling's lifecycle actions and the tags of its groups: moto knows hooks only by name and holds no
+instance for them, and answers no page but one.
 
-A terminating instance waits, once for each terminate hook of its group, until the hook's action is completed or its
-heartbeat timeout runs out. Hooks are put into moto as well, which answers DescribeLifecycleHooks.
+An instance that moves waits, once for each hook of its group that looks at such a move, until the hook's action is
+completed or its heartbeat timeout runs out. Hooks are put into moto as well, which answers DescribeLifecycleHooks.
 """
 
 import time
 import uuid
 from dataclasses import dataclass, field
+from itertools import count
 from threading import RLock, Timer
 from typing import Any
+from xml.sax.saxutils import escape
 
 from werkzeug import Response
 
+from bed_aws import hooks
 from bed_aws.call import Call
 from bed_aws.errors import AwsError, BedError
+from bed_aws.hooks import Action, Group, Hook, Move
 from bed_aws.instances import Instances
 from bed_aws.moto_side import Moto
-from bed_aws.notices import Event
+from bed_aws.notices import Notices
+from bed_aws.pages import Pages
 
-TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 RESULTS = ("CONTINUE", "ABANDON")
-# "48 hours or 100 times the heartbeat timeout, whichever is smaller": no heartbeat helps beyond.
-MAX_TIMEOUTS = 100
-MAX_WAIT_S = 48 * 3600
 TOKEN_LENGTH = 36
+# DescribeTags' own, when the caller asks for no number.
+TAGS_ON_A_PAGE = 50
+TAG_FILTERS = ("auto-scaling-group", "key", "value")
 
-
-@dataclass(frozen=True)
-class Hook:
-    name: str
-    transition: str
-    heartbeat_timeout_s: float
-    default_result: str
-    metadata: str | None = None
-    global_timeout_s: float | None = None
-    """AWS reckons it and takes none. A test may have less patience."""
-
-    @property
-    def max_wait_s(self) -> float:
-        return self.global_timeout_s or min(MAX_TIMEOUTS * self.heartbeat_timeout_s, MAX_WAIT_S)
-
-
-@dataclass(frozen=True)
-class Group:
-    name: str
-    arn: str
-    hooks: list[Hook]
-    tags: dict[str, str]
+Deliveries = list[dict[str, Any]]
 
 
 @dataclass
-class Action:
-    """One hook's hold on one instance."""
+class Life:
+    """A group's instance: where it is, and the actions that hold or held it, the latest last."""
 
     group: Group
-    hook: Hook
-    instance_id: str
-    token: str = field(default_factory=lambda: str(uuid.uuid4()))
-    started: float = field(default_factory=time.monotonic)
-    heartbeats: int = 0
-    result: str | None = None
-    ended_by: str | None = None
-
-    def __post_init__(self) -> None:
-        self.restart_timer()
-
-    def restart_timer(self) -> None:
-        latest = self.started + self.hook.max_wait_s
-        self.expires = min(time.monotonic() + self.hook.heartbeat_timeout_s, latest)
-
-    @property
-    def active(self) -> bool:
-        return self.ended_by is None
-
-    def described(self) -> dict[str, Any]:
-        return {
-            "hook": self.hook.name,
-            "token": self.token,
-            "heartbeats": self.heartbeats,
-            "result": self.result,
-            "ended_by": self.ended_by,
-        }
-
-    def event(self) -> Event:
-        detail = {
-            "LifecycleActionToken": self.token,
-            "AutoScalingGroupName": self.group.name,
-            "LifecycleHookName": self.hook.name,
-            "EC2InstanceId": self.instance_id,
-            "LifecycleTransition": self.hook.transition,
-            "Origin": "AutoScalingGroup",
-            "Destination": "EC2",
-        }
-        if self.hook.metadata is not None:
-            detail["NotificationMetadata"] = self.hook.metadata
-        return {
-            "detail-type": "EC2 Instance-terminate Lifecycle Action",
-            "source": "aws.autoscaling",
-            "resources": [self.group.arn],
-            "detail": detail,
-        }
+    state: str = "InService"
+    actions: list[Action] = field(default_factory=list)
 
 
 class AutoScaling:
-    def __init__(self, moto: Moto, instances: Instances) -> None:
+    def __init__(self, moto: Moto, instances: Instances, notices: Notices, pages: Pages) -> None:
         self._moto = moto
         self._instances = instances
+        self._notices = notices
+        self._pages = pages
         self._groups: dict[str, Group] = {}
-        self._members: dict[str, Group] = {}
-        self._actions: dict[str, list[Action]] = {}
+        self._lives: dict[str, Life] = {}
         self._lock = RLock()
 
     def put_group(self, name: str, hooks: list[Hook], tags: dict[str, str]) -> None:
@@ -128,40 +69,34 @@ class AutoScaling:
             raise BedError(f"no Auto Scaling group {name}", 404)
         return self._groups[name]
 
-    def join(self, instance_id: str, group: Group) -> None:
-        self._members[instance_id] = group
+    def launch(self, instance_id: str, group: Group, into_warm_pool: bool) -> Deliveries:
+        """Takes an instance into its group, past the launch hooks."""
+        self._lives[instance_id] = Life(group, "Pending")
+        return self._begin(instance_id, hooks.LAUNCH_INTO_WARM_POOL if into_warm_pool else hooks.LAUNCH)
 
-    def terminate(self, instance_id: str) -> list[Event]:
-        """Takes an instance out of its group; answers the event of each hook that now holds it."""
-        self._instances.get(instance_id)
-        group = self._members.get(instance_id)
-        if group is None:
-            raise BedError(f"{instance_id} is in no Auto Scaling group", 409)
+    def launch_from_warm_pool(self, instance_id: str) -> Deliveries:
+        life = self._life(instance_id, "Warmed:Stopped")
+        life.state = "Pending"
+        started = self._instances.go_through(instance_id, "pending", "running")
+        return started + self._begin(instance_id, hooks.LAUNCH_FROM_WARM_POOL)
+
+    def leave(self, instance_id: str, move: Move) -> Deliveries:
+        """Takes an instance out of service, past the terminate hooks."""
         with self._lock:
-            if instance_id in self._actions:
-                raise BedError(f"{instance_id} is terminating already", 409)
-            actions = [Action(group, hook, instance_id) for hook in group.hooks if hook.transition == TERMINATING]
-            self._actions[instance_id] = actions
-        for action in actions:
-            self._watch(action)
-        if not actions:
-            self._instances.terminate(instance_id)
-        return [action.event() for action in actions]
+            self._life(instance_id, "InService")
+            return self._begin(instance_id, move)
 
     def described(self, instance_id: str) -> dict[str, Any]:
         """Where an instance is in its life, for EC2 and for Auto Scaling."""
         with self._lock:
             state = self._instances.get(instance_id).state
-            actions = self._actions.get(instance_id, [])
-            lifecycle_state = None
-            if any(action.active for action in actions):
-                lifecycle_state = "Terminating:Wait"
-            elif instance_id in self._members:
-                lifecycle_state = "Terminated" if state == "terminated" else "InService"
+            life = self._lives.get(instance_id)
+            if life is None:
+                return {"state": state, "lifecycle_state": None, "actions": []}
             return {
                 "state": state,
-                "lifecycle_state": lifecycle_state,
-                "actions": [action.described() for action in actions],
+                "lifecycle_state": "Terminated" if state == "terminated" else life.state,
+                "actions": [action.described() for action in life.actions],
             }
 
     def answer(self, call: Call) -> Response | None:
@@ -170,6 +105,8 @@ class AutoScaling:
             # moto knows no groups of ours, and would answer an empty list.
             self._known_group(form.get("AutoScalingGroupName", ""))
             return None
+        if call.action == "DescribeTags":
+            return _answer(call.action, self._tags(call))
         if call.action == "RecordLifecycleActionHeartbeat":
             with self._lock:
                 action = self._find(form)
@@ -183,12 +120,48 @@ class AutoScaling:
                 self._finish(self._find(form), result, "call")
         else:
             return None
-        name, request_id = call.action, str(uuid.uuid4())
-        text = (
-            f'<{name}Response xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><{name}Result/>'
-            f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{name}Response>"
-        )
-        return Response(text, headers={"x-amzn-requestid": request_id}, mimetype="text/xml")
+        return _answer(call.action)
+
+    def _life(self, instance_id: str, wanted: str) -> Life:
+        """The life of an instance that can move now."""
+        self._instances.get(instance_id)
+        life = self._lives.get(instance_id)
+        if life is None:
+            raise BedError(f"{instance_id} is in no Auto Scaling group", 409)
+        if life.state != wanted:
+            raise BedError(f"{instance_id} is {life.state}, not {wanted}", 409)
+        return life
+
+    def _begin(self, instance_id: str, move: Move) -> Deliveries:
+        """Holds an instance for each hook that looks at such a move; answers what came of their events."""
+        with self._lock:
+            life = self._lives[instance_id]
+            looking = [hook for hook in life.group.hooks if hook.transition == move.transition]
+            actions = [Action(life.group, hook, instance_id, move) for hook in looking]
+            life.actions += actions
+            if actions:
+                life.state = move.held
+            else:
+                self._end(instance_id, move, "CONTINUE")
+        for action in actions:
+            self._watch(action)
+        return [delivery for action in actions for delivery in self._notices.put(action.event())]
+
+    def _end(self, instance_id: str, move: Move, result: str) -> None:
+        """No hook holds the instance any longer: it gets where it was going."""
+        life = self._lives[instance_id]
+        life.state = move.after
+        if self._instances.get(instance_id).state == "terminated":
+            # No hook holds a spot instance that is reclaimed.
+            return
+        if move is hooks.TERMINATION or (move.transition == hooks.LAUNCHING and result == "ABANDON"):
+            life.state = "Terminated"
+            self._instances.terminate(instance_id)
+        elif move.destination == hooks.WARM_POOL:
+            self._notices.keep(instance_id, self._instances.go_through(instance_id, "stopping", "stopped"))
+        elif move is hooks.ROOT_VOLUME_REPLACEMENT:
+            self._instances.reboot(instance_id)
+            self._notices.keep(instance_id, self._begin(instance_id, hooks.ROOT_VOLUME_REPLACED))
 
     def _known_group(self, name: str) -> None:
         if name not in self._groups:
@@ -206,8 +179,8 @@ class AutoScaling:
                 f"1 validation error detected: Value '{token}' at 'lifecycleActionToken' failed to satisfy constraint: "
                 f"Member must have length {bound} than or equal to {TOKEN_LENGTH}"
             )
-        for actions in self._actions.values():
-            for action in actions:
+        for life in self._lives.values():
+            for action in life.actions:
                 hook_meant = (action.group.name, action.hook.name) == (
                     form.get("AutoScalingGroupName"),
                     form.get("LifecycleHookName"),
@@ -215,8 +188,30 @@ class AutoScaling:
                 meant = action.token == token if token is not None else action.instance_id == instance_id
                 if action.active and hook_meant and meant:
                     return action
-        by = f"token {token}" if token is not None else f"instance ID {instance_id}"
-        raise _invalid(f"No active Lifecycle Action found with {by}")
+        target = f"token {token}" if token is not None else f"instance ID {instance_id}"
+        raise _invalid(f"No active Lifecycle Action found with {target}")
+
+    def _tags(self, call: Call) -> str:
+        form = call.request.form
+        tags = [(group.name, key, value) for group in self._groups.values() for key, value in group.tags.items()]
+        for number in count(1):
+            name = form.get(f"Filters.member.{number}.Name")
+            if name is None:
+                break
+            if name not in TAG_FILTERS:
+                raise _invalid(f"Filter type {name} is not correct. Allowed Filter types are: {', '.join(TAG_FILTERS)}")
+            values = [value for key, value in form.items() if key.startswith(f"Filters.member.{number}.Values.member.")]
+            tags = [tag for tag in tags if tag[TAG_FILTERS.index(name)] in values]
+        start = int(form.get("NextToken", "0"))
+        end = start + self._pages.size(call.access_key_id, int(form.get("MaxRecords", TAGS_ON_A_PAGE)))
+        members = "".join(
+            f"<member><ResourceId>{escape(group)}</ResourceId><ResourceType>auto-scaling-group</ResourceType>"
+            f"<Key>{escape(key)}</Key><Value>{escape(value)}</Value>"
+            "<PropagateAtLaunch>false</PropagateAtLaunch></member>"
+            for group, key, value in tags[start:end]
+        )
+        more = f"<NextToken>{end}</NextToken>" if end < len(tags) else ""
+        return f"<Tags>{members}</Tags>{more}"
 
     def _watch(self, action: Action) -> None:
         timer = Timer(max(0.0, action.expires - time.monotonic()), self._on_timer, [action])
@@ -234,14 +229,23 @@ class AutoScaling:
         self._watch(action)
 
     def _finish(self, action: Action, result: str, by: str) -> None:
-        """Ends an action. The last one lets the instance go; ABANDON also ends the others, which get no result."""
+        """Ends an action. The last one lets the instance go on; ABANDON also ends the others, which get no result."""
         action.result, action.ended_by = result, by
-        others = self._actions[action.instance_id]
+        others = [other for other in self._lives[action.instance_id].actions if other.active]
         if result == "ABANDON":
-            for other in filter(lambda other: other.active, others):
+            for other in others:
                 other.ended_by = by
-        if not any(other.active for other in others):
-            self._instances.terminate(action.instance_id)
+        if result == "ABANDON" or not others:
+            self._end(action.instance_id, action.move, result)
+
+
+def _answer(action: str, result: str = "") -> Response:
+    request_id = str(uuid.uuid4())
+    text = (
+        f'<{action}Response xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><{action}Result>{result}'
+        f"</{action}Result><ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{action}Response>"
+    )
+    return Response(text, headers={"x-amzn-requestid": request_id}, mimetype="text/xml")
 
 
 def _invalid(message: str) -> AwsError:

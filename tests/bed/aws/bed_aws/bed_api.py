@@ -14,15 +14,22 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
-from bed_aws.autoscaling import TERMINATING, Hook
+from bed_aws import hooks
 from bed_aws.eks import Cluster, Override
 from bed_aws.errors import BedError
 from bed_aws.faults import Fault
-from bed_aws.instances import described
+from bed_aws.hooks import Hook
+from bed_aws.instances import CapacityReservation, described
 from bed_aws.notices import Event, spot_interruption
 from bed_aws.rooms import Rooms
 
 Json = dict[str, Any]
+
+LEAVING = {
+    "terminate": hooks.TERMINATION,
+    "return to warm pool": hooks.RETURN_TO_WARM_POOL,
+    "replace root volume": hooks.ROOT_VOLUME_REPLACEMENT,
+}
 
 
 class BedApi:
@@ -41,8 +48,11 @@ class BedApi:
             ("GET", "/bed/schedules", rooms.scheduler.schedules),
             ("GET", "/bed/variables", self.get_variables),
             ("POST", "/bed/interrupt", self.post_interrupt),
-            ("POST", "/bed/terminate", self.post_terminate),
-            ("GET", "/bed/terminated", self.get_terminated),
+            ("POST", "/bed/moves", self.post_move),
+            ("POST", "/bed/states", self.post_state),
+            ("POST", "/bed/reboot", rooms.instances.reboot),
+            ("GET", "/bed/changes", self.get_changes),
+            ("POST", "/bed/pages", rooms.pages.put),
             ("GET", "/bed/calls", rooms.journal.calls),
             ("POST", "/bed/faults", self.post_fault),
             ("DELETE", "/bed/faults", rooms.faults.clear),
@@ -87,8 +97,10 @@ class BedApi:
         self,
         cluster: str | None = None,
         group: str | None = None,
+        warm_pool: bool = False,
         zone: str | None = None,
         spot: bool = False,
+        capacity_reservation: Json | None = None,
         tags: dict[str, str] | None = None,
         name_form: str = "ip",
     ) -> Json:
@@ -97,17 +109,18 @@ class BedApi:
             all_tags |= {f"kubernetes.io/cluster/{cluster}": "owned", "aws:eks:cluster-name": cluster}
         joined = self._rooms.autoscaling.group(group) if group is not None else None
         if joined is not None:
-            all_tags |= joined.tags | {"aws:autoscaling:groupName": joined.name}
-        instance = self._rooms.instances.launch(zone, spot, all_tags | (tags or {}), name_form)
-        if joined is not None:
-            self._rooms.autoscaling.join(instance.id, joined)
-        return described(instance)
+            all_tags |= {"aws:autoscaling:groupName": joined.name}
+        reservation = _call(CapacityReservation, capacity_reservation) if capacity_reservation else None
+        instance = self._rooms.instances.launch(zone, spot, reservation, all_tags | (tags or {}), name_form)
+        delivered = self._rooms.autoscaling.launch(instance.id, joined, warm_pool) if joined is not None else []
+        return {**described(instance), "delivered": delivered}
 
     def post_notice(self, event: Event) -> Json:
         return {"delivered": self._rooms.notices.put(event)}
 
-    def post_deliveries(self, access_key_id: str, most: int | None = None, wait_s: float = 0) -> Json:
-        return {"delivered": self._rooms.notices.take(access_key_id, most, wait_s)}
+    def post_deliveries(self, sender: str, most: int | None = None, wait_s: float = 0) -> Json:
+        """Of what a caller has put on the bus, by its key; or of what AWS has sent about an instance, by its id."""
+        return {"delivered": self._rooms.notices.take(sender, most, wait_s)}
 
     def get_variables(self) -> dict[str, str]:
         return self._rooms.variables
@@ -122,13 +135,22 @@ class BedApi:
         event = spot_interruption(self._rooms.moto.region, self._rooms.moto.account, instance_id)
         return {"delivered": self._rooms.notices.put(event)}
 
-    def post_terminate(self, instance_id: str) -> Json:
-        events = self._rooms.autoscaling.terminate(instance_id)
-        return {"delivered": [delivery for event in events for delivery in self._rooms.notices.put(event)]}
+    def post_move(self, instance_id: str, move: str) -> Json:
+        """Auto Scaling moves an instance, past the hooks of its group."""
+        if move == "launch from warm pool":
+            return {"delivered": self._rooms.autoscaling.launch_from_warm_pool(instance_id)}
+        if move not in LEAVING:
+            raise BedError(f"no move {move}; there are {', '.join(LEAVING)} and launch from warm pool")
+        return {"delivered": self._rooms.autoscaling.leave(instance_id, LEAVING[move])}
 
-    def get_terminated(self, since: str = "0", wait_s: str = "0") -> Json:
-        gone = self._rooms.instances.terminated(int(since), float(wait_s))
-        return {"next": int(since) + len(gone), "instances": [described(instance) for instance in gone]}
+    def post_state(self, instance_id: str, states: list[str]) -> Json:
+        """EC2 takes an instance from state to state."""
+        return {"delivered": self._rooms.instances.go_through(instance_id, *states)}
+
+    def get_changes(self, since: str = "0", wait_s: str = "0") -> Json:
+        changes = self._rooms.instances.changes(int(since), float(wait_s))
+        told = [{"what": change.what, **described(change.instance)} for change in changes]
+        return {"next": int(since) + len(changes), "changes": told}
 
     def post_fault(self, **fields: Any) -> None:
         self._rooms.faults.add(_call(Fault, fields))
@@ -136,7 +158,7 @@ class BedApi:
 
 def _hook(
     name: str,
-    transition: str = TERMINATING,
+    transition: str = hooks.TERMINATING,
     heartbeat_timeout_s: float = 300,
     default_result: str = "ABANDON",
     metadata: str | None = None,

@@ -1,13 +1,45 @@
-"""EC2 instances in moto: started for a test, and seen to when they are gone."""
+"""EC2 instances in moto: run for a test, stopped, started and ended as EC2 does it, with its events."""
 
+from dataclasses import dataclass
 from threading import Condition
 from typing import Any
 
 from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.models.instances import Instance
+from moto.ec2.utils import filter_dict_attribute_mapping
 
 from bed_aws.errors import BedError
 from bed_aws.moto_side import Moto
+from bed_aws.notices import Event, Notices
+
+CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
+NEXT = {
+    "pending": ("running", "shutting-down"),
+    "running": ("stopping", "shutting-down"),
+    "stopping": ("stopped", "shutting-down"),
+    "stopped": ("pending", "shutting-down"),
+    "shutting-down": ("terminated",),
+    "terminated": (),
+}
+REBOOTED = "rebooted"
+# moto knows neither filter; it looks them up here.
+filter_dict_attribute_mapping["capacity-reservation-id"] = "capacity_reservation_id"
+filter_dict_attribute_mapping["instance-lifecycle"] = "lifecycle"
+
+
+@dataclass(frozen=True)
+class CapacityReservation:
+    id: str
+    lifecycle: str | None = None
+    """What EC2 calls the lifecycle of an instance in it: `capacity-block`, `interruptible-capacity-reservation`."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an instance's node notices: `running`, `stopped`, `terminated`, and a reboot, which is no state of EC2's."""
+
+    instance: Instance
+    what: str
 
 
 class ResourceNamed(Instance):
@@ -20,13 +52,21 @@ class ResourceNamed(Instance):
 
 
 class Instances:
-    def __init__(self, moto: Moto) -> None:
+    def __init__(self, moto: Moto, notices: Notices) -> None:
         self._moto = moto
-        self._running: dict[str, Instance] = {}
-        self._terminated: list[Instance] = []
+        self._notices = notices
+        self._living: dict[str, Instance] = {}
+        self._changes: list[Change] = []
         self._changed = Condition()
 
-    def launch(self, zone: str | None, spot: bool, tags: dict[str, str], name_form: str) -> Instance:
+    def launch(
+        self,
+        zone: str | None,
+        spot: bool,
+        reserved: CapacityReservation | None,
+        tags: dict[str, str],
+        name_form: str,
+    ) -> Instance:
         if name_form not in ("ip", "resource"):
             raise BedError(f"name_form is ip or resource, not {name_form}")
         with self._changed:
@@ -43,13 +83,14 @@ class Instances:
                 is_instance_type_default=False,
                 region_name=self._moto.region,
                 subnet_id=subnet.id,
-                lifecycle="spot" if spot else None,
+                lifecycle="spot" if spot else reserved and reserved.lifecycle,
                 tags={"instance": tags},
             )
             instance = reservation.instances[0]
+            instance.capacity_reservation_id = reserved and reserved.id
             if name_form == "resource":
                 instance.__class__ = ResourceNamed
-            self._running[instance.id] = instance
+            self._living[instance.id] = instance
         return instance
 
     def get(self, instance_id: str) -> Instance:
@@ -58,25 +99,67 @@ class Instances:
         except InvalidInstanceIdError:
             raise BedError(f"no instance {instance_id}", 404) from None
 
+    def change(self, instance_id: str, state: str) -> list[dict[str, Any]]:
+        """Takes an instance to its next state; answers what the rules made of EC2's event."""
+        instance = self.get(instance_id)
+        with self._changed:
+            if state not in NEXT[instance.state]:
+                raise BedError(f"{instance_id} is {instance.state}: from there it does not become {state}", 409)
+            if state == "terminated":
+                self._moto.ec2.terminate_instances([instance_id])
+                self._living.pop(instance_id)
+            instance._state.name, instance._state.code = state, CODES[state]
+            self._note(instance, state)
+        return self._notices.put(state_change(self._moto, instance_id, state))
+
+    def go_through(self, instance_id: str, *states: str) -> list[dict[str, Any]]:
+        return [delivery for state in states for delivery in self.change(instance_id, state)]
+
     def terminate(self, instance_id: str) -> None:
-        if self.get(instance_id).state != "terminated":
-            self._moto.ec2.terminate_instances([instance_id])
-        self.collect()
+        """Ends an instance, whatever state it is in; EC2's events are kept for whoever asks for this instance's."""
+        with self._changed:
+            ending = {"shutting-down": ("terminated",), "terminated": ()}
+            way = ending.get(self.get(instance_id).state, ("shutting-down", "terminated"))
+            self._notices.keep(instance_id, self.go_through(instance_id, *way))
+
+    def reboot(self, instance_id: str) -> None:
+        """EC2 sends no event of it."""
+        instance = self.get(instance_id)
+        with self._changed:
+            if instance.state != "running":
+                raise BedError(f"{instance_id} is {instance.state}: only what runs is rebooted", 409)
+            self._note(instance, REBOOTED)
 
     def collect(self) -> None:
-        """Finds the instances that have gone, whoever ended them."""
+        """Finds the instances that were ended by a call to EC2."""
         with self._changed:
-            gone = [instance for instance in self._running.values() if instance.state == "terminated"]
+            gone = [instance for instance in self._living.values() if instance.state == "terminated"]
             for instance in gone:
-                del self._running[instance.id]
-            self._terminated += gone
+                del self._living[instance.id]
+                self._note(instance, "terminated")
+        for instance in gone:
+            for state in ("shutting-down", "terminated"):
+                self._notices.keep(instance.id, self._notices.put(state_change(self._moto, instance.id, state)))
+
+    def changes(self, since: int, wait_s: float) -> list[Change]:
+        """What has changed after the first `since`, waited for when there is nothing yet."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._changes) > since, wait_s)
+            return self._changes[since:]
+
+    def _note(self, instance: Instance, what: str) -> None:
+        if what in ("running", "stopped", "terminated", REBOOTED):
+            self._changes.append(Change(instance, what))
             self._changed.notify_all()
 
-    def terminated(self, since: int, wait_s: float) -> list[Instance]:
-        """The instances that went after the first `since`, waited for when there is none yet."""
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._terminated) > since, wait_s)
-            return self._terminated[since:]
+
+def state_change(moto: Moto, instance_id: str, state: str) -> Event:
+    return {
+        "detail-type": "EC2 Instance State-change Notification",
+        "source": "aws.ec2",
+        "resources": [f"arn:aws:ec2:{moto.region}:{moto.account}:instance/{instance_id}"],
+        "detail": {"instance-id": instance_id, "state": state},
+    }
 
 
 def provider_id(instance: Instance) -> str:

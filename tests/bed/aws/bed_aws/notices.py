@@ -23,7 +23,7 @@ class Notices:
         self._moto = moto
         self._lock = Lock()
         self._arrived = Condition()
-        self._sent: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
 
     def put(self, event: Event) -> list[dict[str, Any]]:
         """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
@@ -65,19 +65,21 @@ class Notices:
                 "resources": entry.get("Resources", []),
                 "detail": json.loads(entry["Detail"]),
             }
-            with self._arrived:
-                self._sent[access_key_id] += [{"rule": rule, "event": event} for rule in matched]
-                self._arrived.notify_all()
+            self.keep(access_key_id, [{"rule": rule, "event": event} for rule in matched])
         return outcome
 
-    def take(self, access_key_id: str, most: int | None, wait_s: float) -> list[dict[str, Any]]:
-        """What the rules let through of the events that a caller has put since the last time, the oldest first;
-        waited for when there is none yet.
-        """
+    def keep(self, sender: str, delivered: list[dict[str, Any]]) -> None:
+        """Keeps what came of somebody's events until the test takes it: a caller's, or AWS' own about an instance."""
         with self._arrived:
-            self._arrived.wait_for(lambda: self._sent[access_key_id], wait_s)
-            sent = self._sent[access_key_id]
-            taken, self._sent[access_key_id] = sent[:most], sent[most:] if most is not None else []
+            self._kept[sender] += delivered
+            self._arrived.notify_all()
+
+    def take(self, sender: str, most: int | None, wait_s: float) -> list[dict[str, Any]]:
+        """What has been kept since the last time, the oldest first; waited for when there is nothing yet."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: self._kept[sender], wait_s)
+            kept = self._kept[sender]
+            taken, self._kept[sender] = kept[:most], kept[most:] if most is not None else []
             return taken
 
     def _pass(self, entry: dict[str, Any]) -> tuple[dict[str, str], list[str]]:

@@ -9,6 +9,7 @@ from bed_aws.instances import Instances
 from bed_aws.journal import Journal
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
+from bed_aws.pages import Pages
 from bed_aws.queues import Queues
 from bed_aws.scheduler import Scheduler
 
@@ -19,10 +20,11 @@ class Rooms:
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
         self.credentials = Credentials(moto)
-        self.instances = Instances(moto)
-        self.autoscaling = AutoScaling(moto, self.instances)
-        self.eks = Eks(moto)
         self.notices = Notices(moto)
+        self.instances = Instances(moto, self.notices)
+        self.pages = Pages()
+        self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
+        self.eks = Eks(moto)
         self.scheduler = Scheduler(moto, self.notices)
         self.failures = Failures(moto)
         self.queues = Queues(moto)

@@ -1,7 +1,8 @@
-"""Stand-in for what moto's EventBridge Scheduler lacks: it refuses what Scheduler refuses, and fires one-time schedules.
+"""Stand-in for what moto's EventBridge Scheduler lacks: it refuses what Scheduler refuses, and fires one-time
+schedules.
 
-moto stores them and answers the calls. A schedule that is due puts its input on the event bus, on behalf of whoever made
-it. Scheduler fires within the minute that `at` names; here it is at once.
+moto stores them and answers the calls. A schedule that is due puts its input on the event bus, on behalf of whoever
+made it. Scheduler fires within the minute that `at` begins; here it is at the second.
 """
 
 import json
@@ -42,7 +43,7 @@ class Scheduler:
             if call.action not in CHANGES:
                 return moto_answers(call)
             asked = self._checked(call)
-            arn = f"arn:aws:scheduler:{self._moto.region}:{self._moto.account}:schedule/{asked['GroupName']}/{asked['Name']}"
+            arn = self._arn(asked)
             if call.action == "CreateSchedule" and self._stored(asked):
                 if asked.get("ClientToken") == self._tokens[arn]:
                     # The same request once more, such as an SDK's second attempt.
@@ -71,7 +72,8 @@ class Scheduler:
         body = json.loads(call.request.get_data() or b"{}")
         asked = {**body, "Name": call.request.path.rpartition("/")[2]}
         if violations := shapes.violations("scheduler", call.action, asked):
-            raise _invalid(f"{len(violations)} validation error{'s' * (len(violations) > 1)} detected: {'; '.join(violations)}")
+            errors = "1 validation error" if len(violations) == 1 else f"{len(violations)} validation errors"
+            raise _invalid(f"{errors} detected: {'; '.join(violations)}")
         expression, time_zone = asked["ScheduleExpression"], asked.get("ScheduleExpressionTimezone", "UTC")
         try:
             at = _moment(expression, time_zone)
@@ -87,7 +89,7 @@ class Scheduler:
 
     def _check_target(self, target: dict[str, Any]) -> None:
         if not _BUS.fullmatch(target["Arn"]) or "EventBridgeParameters" not in target:
-            raise _invalid("Invalid Parameter: this stand-in for Scheduler knows the target PutEvents of EventBridge only")
+            raise _invalid("Invalid Parameter: this stand-in for Scheduler has no target but an event bus")
         try:
             detail = json.loads(target.get("Input", ""))
         except ValueError:
@@ -97,6 +99,10 @@ class Scheduler:
         trusting = [role for role in self._moto.iam.roles.values() if role.arn == target["RoleArn"]]
         if not any("scheduler.amazonaws.com" in role.assume_role_policy_document for role in trusting):
             raise _invalid("The execution role you provide must allow AWS EventBridge Scheduler to assume the role.")
+
+    def _arn(self, asked: dict[str, Any]) -> str:
+        where = f"{self._moto.region}:{self._moto.account}"
+        return f"arn:aws:scheduler:{where}:schedule/{asked['GroupName']}/{asked['Name']}"
 
     def _all(self) -> list[Schedule]:
         groups = self._moto.scheduler.schedule_groups.values()

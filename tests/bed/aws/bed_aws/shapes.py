@@ -1,4 +1,4 @@
-"""What a request may look like by AWS' own model of the service, which botocore carries: members, lengths, patterns, words."""
+"""What a request may look like by AWS' own model of the service, which botocore carries."""
 
 import re
 from functools import cache

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -49,6 +50,11 @@ class OnTheSide(unittest.TestCase):
         config = Config(retries={"total_max_attempts": 1})
         return boto3.client(service, REGION, endpoint_url=URL, config=config, **{**keys, **changed})
 
+    def about(self, instance_id: str) -> list[tuple[str, dict[str, Any]]]:
+        """Rule and detail of what AWS has sent about an instance by itself."""
+        delivered = bed("POST", "deliveries", sender=instance_id)["delivered"]
+        return [(one["rule"], one["event"]["detail"]) for one in delivered]
+
     def instance(self, *hooks: dict[str, Any], **fields: Any) -> str:
         """An instance of a group of its own that has these hooks."""
         group = self.id().rpartition(".")[2]
@@ -69,6 +75,21 @@ def bed(method: str, path: str, **body: Any) -> Any:
     except urllib.error.HTTPError as refused:
         with refused:
             raise Refused(refused.code, json.load(refused)["error"]) from None
+
+
+def move(instance_id: str, move: str = "terminate") -> list[dict[str, Any]]:
+    return bed("POST", "moves", instance_id=instance_id, move=move)["delivered"]
+
+
+def until_gone(instance_id: str) -> None:
+    """Waits for the instance in the list of those that went; fails after ten seconds."""
+    since, deadline = 0, time.monotonic() + 10
+    while time.monotonic() < deadline:
+        page = bed("GET", f"changes?since={since}&wait_s=1")
+        if (instance_id, "terminated") in [(change["instance_id"], change["what"]) for change in page["changes"]]:
+            return
+        since = page["next"]
+    raise AssertionError(f"{instance_id} is still there")
 
 
 def temporary_folder(test: unittest.TestCase) -> Path:

@@ -61,7 +61,7 @@ class PutEvents(OnTheSide):
         return self.client("events").put_events(Entries=[entry])
 
     def taken(self) -> list[dict[str, Any]]:
-        return bed("POST", "deliveries", access_key_id=self.key)["delivered"]
+        return bed("POST", "deliveries", sender=self.key)["delivered"]
 
     def test_what_a_rule_lets_through_is_kept_for_the_test_once(self) -> None:
         detail = {"notice": {"id": "1"}, "quoted": '"'}
@@ -93,7 +93,8 @@ class Templates(OnTheSide):
         ]
         transformed.write_text("\n".join(["Resources:", *resources]))
         self.assertEqual(rules.read(transformed), source)
-        self.assertEqual([rule.logical_id for rule in source], ["DrainSpotInterruption", "DrainTerminate", "DrainContinueDrain"])
+        names = ["SpotInterruption", "Terminate", "Launch", "StateChange", "ContinueDrain"]
+        self.assertEqual([rule.logical_id for rule in source], [f"Drain{name}" for name in names])
 
     def test_what_the_bed_cannot_carry_out_is_refused(self) -> None:
         template = temporary_folder(self) / "template.yaml"

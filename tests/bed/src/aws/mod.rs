@@ -1,27 +1,30 @@
 //! The bed's own API of the AWS side (`/bed/…`): what a test sets up, sends, breaks and counts.
 //!
+//! * this file: the client; credentials, clusters and groups, calls and faults, queues;
+//! * `instances`: an instance's life, as EC2 and Auto Scaling have it;
+//! * `bus`: events and schedules, and what the template's rules make of them;
+//! * `shapes`: what goes over the wire.
+//!
 //! The product never comes here: it speaks the AWS APIs of the same server.
 
+mod bus;
+mod instances;
 mod shapes;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub(crate) use shapes::TerminatedPage;
 pub use shapes::{
-    Call, Credentials, Delivered, Fault, Hook, Instance, InstanceRequest, InstanceState, LifecycleAction, Schedule,
-    Terminated,
+    Call, CapacityReservation, Credentials, Delivered, Ec2State, Fault, Hook, Instance, InstanceRequest, InstanceState,
+    Launched, LifecycleAction, Schedule,
 };
+pub(crate) use shapes::{Change, Changed};
 
 use crate::error::BedError;
-
-/// Longer than any test lets a schedule wait.
-const DELIVERY_WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub struct Aws {
@@ -73,64 +76,19 @@ impl Aws {
     }
 
     pub async fn put_group(&self, name: &str, hooks: &[Hook]) -> Result<(), BedError> {
-        let body = json!({"name": name, "hooks": hooks});
+        self.put_tagged_group(name, hooks, &[]).await
+    }
+
+    /// A group with tags of its own, which its instances do not get.
+    pub async fn put_tagged_group(&self, name: &str, hooks: &[Hook], tags: &[(&str, &str)]) -> Result<(), BedError> {
+        let tags: BTreeMap<_, _> = tags.iter().copied().collect();
+        let body = json!({"name": name, "hooks": hooks, "tags": tags});
         self.post::<Value>("groups", &body).await.map(drop)
     }
 
-    pub async fn run_instance(&self, request: &InstanceRequest) -> Result<Instance, BedError> {
-        self.post("instances", &json!(request)).await
-    }
-
-    pub async fn instance(&self, instance_id: &str) -> Result<InstanceState, BedError> {
-        self.call(Method::GET, &format!("instances/{instance_id}"), None).await
-    }
-
-    /// Ends an instance at once, as its owner does with `ec2:TerminateInstances`.
-    pub async fn terminate_instance(&self, instance_id: &str) -> Result<(), BedError> {
-        self.call::<Value>(Method::DELETE, &format!("instances/{instance_id}"), None).await.map(drop)
-    }
-
-    /// Puts an event on the bus; answers what the template's rules made of it.
-    pub async fn send_notice(&self, event: &Value) -> Result<Vec<Delivered>, BedError> {
-        self.deliveries("notices", &json!({"event": event})).await
-    }
-
-    /// What the template's rules let through of the events that this caller has put on the bus itself,
-    /// since the last time.
-    pub async fn take_deliveries(&self, access_key_id: &str) -> Result<Vec<Delivered>, BedError> {
-        self.deliveries("deliveries", &json!({"access_key_id": access_key_id})).await
-    }
-
-    /// Waits for the next of these, such as that of a schedule that fires.
-    pub async fn wait_for_delivery(&self, access_key_id: &str) -> Result<Delivered, BedError> {
-        let body = json!({"access_key_id": access_key_id, "most": 1, "wait_s": DELIVERY_WAIT.as_secs()});
-        let delivered = self.deliveries("deliveries", &body).await?.pop();
-        delivered.ok_or_else(|| BedError::Waited {
-            what: "an event that a rule lets through".to_owned(),
-            waited_s: DELIVERY_WAIT.as_secs(),
-            last: "none".to_owned(),
-        })
-    }
-
-    /// What this caller has scheduled and Scheduler still keeps, the earliest first.
-    pub async fn schedules(&self, access_key_id: &str) -> Result<Vec<Schedule>, BedError> {
-        self.call(Method::GET, &format!("schedules?access_key_id={access_key_id}"), None).await
-    }
-
-    /// The function's variables that refer to a part of its stack, such as its schedule group.
-    pub(crate) async fn variables(&self) -> Result<BTreeMap<String, String>, BedError> {
-        self.call(Method::GET, "variables", None).await
-    }
-
-    /// A spot interruption: the notice now, the instance gone after `window`.
-    pub async fn interrupt(&self, instance_id: &str, window: Duration) -> Result<Vec<Delivered>, BedError> {
-        let body = json!({"instance_id": instance_id, "in_s": window.as_secs_f64()});
-        self.deliveries("interrupt", &body).await
-    }
-
-    /// Auto Scaling takes the instance away, past the hooks of its group.
-    pub async fn terminate(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
-        self.deliveries("terminate", &json!({"instance_id": instance_id})).await
+    /// Gives this caller pages of that size at most, of instances and of tags.
+    pub async fn limit_pages(&self, access_key_id: &str, size: usize) -> Result<(), BedError> {
+        self.post::<Value>("pages", &json!({"access_key_id": access_key_id, "size": size})).await.map(drop)
     }
 
     /// The calls of one caller, or of all.
@@ -168,12 +126,6 @@ impl Aws {
     pub async fn put_messages(&self, queue: &str, events: &[Value]) -> Result<(), BedError> {
         let bodies: Vec<String> = events.iter().map(Value::to_string).collect();
         self.post::<Value>("messages", &json!({"name": queue, "bodies": bodies})).await.map(drop)
-    }
-
-    /// Waits up to `wait` for instances that have gone since `since`.
-    pub(crate) async fn terminated(&self, since: u64, wait: Duration) -> Result<TerminatedPage, BedError> {
-        let path = format!("terminated?since={since}&wait_s={}", wait.as_secs());
-        self.call(Method::GET, &path, None).await
     }
 
     async fn deliveries(&self, path: &str, body: &Value) -> Result<Vec<Delivered>, BedError> {

@@ -25,7 +25,7 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// A terminate hook of an Auto Scaling group.
+/// A lifecycle hook of an Auto Scaling group.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hook {
     pub name: String,
@@ -53,6 +53,12 @@ impl Hook {
         }
     }
 
+    /// A launch hook, with the same defaults.
+    #[must_use]
+    pub fn launch(name: &str) -> Self {
+        Self { transition: "autoscaling:EC2_INSTANCE_LAUNCHING".to_owned(), ..Self::terminate(name) }
+    }
+
     /// Shorter than AWS would reckon it, for a test that sees it run out.
     #[must_use]
     pub fn global_timeout(self, timeout: Duration) -> Self {
@@ -74,9 +80,13 @@ pub struct InstanceRequest {
     pub cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Into the group's warm pool, not into service.
+    pub warm_pool: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     pub spot: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_reservation: Option<CapacityReservation>,
     pub tags: BTreeMap<String, String>,
     /// `ip` or `resource`: which form the private DNS name has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +102,35 @@ pub struct Instance {
     pub private_ip: String,
 }
 
+/// The capacity reservation that an instance runs in.
+#[derive(Debug, Clone, Serialize)]
+pub struct CapacityReservation {
+    pub id: String,
+    /// The instance's lifecycle in EC2's words: `capacity-block` or `interruptible-capacity-reservation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<String>,
+}
+
+/// An instance and the notices of its group's launch hooks.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Launched {
+    #[serde(flatten)]
+    pub instance: Instance,
+    pub delivered: Vec<Delivered>,
+}
+
+/// EC2's states of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ec2State {
+    Pending,
+    Running,
+    Stopping,
+    Stopped,
+    ShuttingDown,
+    Terminated,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub struct InstanceState {
     pub state: String,
@@ -99,7 +138,7 @@ pub struct InstanceState {
     pub actions: Vec<LifecycleAction>,
 }
 
-/// One hook's hold on a terminating instance, and how it ended.
+/// One hook's hold on an instance, and how it ended; the latest is the last.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LifecycleAction {
     pub hook: String,
@@ -129,17 +168,27 @@ pub struct Schedule {
     pub input: Value,
 }
 
+/// What a node notices of its instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Changed {
+    Running,
+    Stopped,
+    Rebooted,
+    Terminated,
+}
+
 #[derive(Debug, Clone, Deserialize)]
-pub struct Terminated {
-    pub instance_id: String,
-    pub provider_id: String,
-    pub private_dns_name: String,
+pub(crate) struct Change {
+    pub(crate) what: Changed,
+    #[serde(flatten)]
+    pub(crate) instance: Instance,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct TerminatedPage {
+pub(crate) struct ChangePage {
     pub(crate) next: u64,
-    pub(crate) instances: Vec<Terminated>,
+    pub(crate) changes: Vec<Change>,
 }
 
 /// One AWS call as the AWS side's journal has it.

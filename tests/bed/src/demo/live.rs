@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::scene::{Line, Scene, Tone};
 use super::screen::Screen;
 use crate::audit::{AuditLog, Request};
-use crate::aws::Aws;
+use crate::aws::{Aws, Changed};
 use crate::error::BedError;
 use crate::nodes::TestNode;
 use crate::world::World;
@@ -67,7 +67,7 @@ impl<'a> Live<'a> {
         let listed_nodes = list(&nodes).await?;
         let listed_pods = list(&pods).await?;
         let budgets = list(&Api::<PodDisruptionBudget>::all(client)).await?.items;
-        let gone = world.aws_side().terminated(0, Duration::ZERO).await?.next;
+        let gone = world.aws_side().changes(0, Duration::ZERO).await?.next;
 
         // Each change is told at once; a few may wait while another is written.
         let (tell, changes) = mpsc::channel(64);
@@ -274,10 +274,10 @@ async fn instances_gone(
     tell: mpsc::Sender<Result<Change, BedError>>,
 ) -> Result<Infallible, BedError> {
     loop {
-        let page = aws.terminated(since, LOOK).await?;
+        let page = aws.changes(since, LOOK).await?;
         since = page.next;
-        for instance in page.instances {
-            let _ = tell.send(Ok(Change::InstanceGone(instance.instance_id))).await;
+        for gone in page.changes.into_iter().filter(|change| change.what == Changed::Terminated) {
+            let _ = tell.send(Ok(Change::InstanceGone(gone.instance.instance_id))).await;
         }
     }
 }

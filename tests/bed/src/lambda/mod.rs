@@ -268,7 +268,7 @@ pub(crate) fn random() -> u64 {
 }
 
 /// A version 4 UUID, as Lambda's request ids are.
-fn random_uuid() -> String {
+pub(crate) fn random_uuid() -> String {
     let (high, low) = (random(), random());
     let digits = format!("{:016x}{:016x}", high & !0xf000 | 0x4000, low >> 2 | 1 << 63);
     format!("{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])

@@ -1,0 +1,47 @@
+//! The event bus: what the template's rules make of events, whoever puts them there, and the schedules that do.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Aws, Delivered, Schedule};
+use crate::error::BedError;
+
+/// Longer than any test lets a schedule wait.
+const WAIT: Duration = Duration::from_mins(1);
+
+impl Aws {
+    /// Puts an event on the bus; answers what the template's rules made of it.
+    pub async fn send_notice(&self, event: &Value) -> Result<Vec<Delivered>, BedError> {
+        self.deliveries("notices", &json!({"event": event})).await
+    }
+
+    /// What the template's rules let through since the last time, of the events that a caller has put on the bus
+    /// itself or has scheduled, by its access key id; or of those that AWS has sent about an instance, by its id.
+    pub async fn take_deliveries(&self, sender: &str) -> Result<Vec<Delivered>, BedError> {
+        self.deliveries("deliveries", &json!({"sender": sender})).await
+    }
+
+    /// Waits for the next of these.
+    pub async fn wait_for_delivery(&self, sender: &str) -> Result<Delivered, BedError> {
+        let body = json!({"sender": sender, "most": 1, "wait_s": WAIT.as_secs()});
+        let delivered = self.deliveries("deliveries", &body).await?.pop();
+        delivered.ok_or_else(|| BedError::Waited {
+            what: format!("an event of {sender} that a rule lets through"),
+            waited_s: WAIT.as_secs(),
+            last: "none".to_owned(),
+        })
+    }
+
+    /// What a caller has scheduled and Scheduler still keeps, the earliest first.
+    pub async fn schedules(&self, access_key_id: &str) -> Result<Vec<Schedule>, BedError> {
+        self.call(Method::GET, &format!("schedules?access_key_id={access_key_id}"), None).await
+    }
+
+    /// The function's variables that refer to a part of its stack, such as its schedule group.
+    pub(crate) async fn variables(&self) -> Result<BTreeMap<String, String>, BedError> {
+        self.call(Method::GET, "variables", None).await
+    }
+}
