@@ -4,12 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::drain::deadline::Window;
+use crate::instance::Owner;
 use crate::interruption::continued::History;
 use crate::interruption::{Deadline, Interruption};
 use crate::invocation::Invocation;
 use crate::later::Limits;
 use crate::lifecycle::Action;
-use crate::node::{Claimant, Mark};
+use crate::node::{Claimant, Mark, taint};
 use crate::settings::{HeldPods, Settings};
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
@@ -57,20 +58,34 @@ impl Attempt<'_> {
         self.invocation.is_over_before(self.limits.drain)
     }
 
-    pub(crate) fn claimant(&self) -> Claimant {
+    pub(crate) fn claimant<'s>(&self, owner: Owner, settings: &'s Settings) -> Claimant<'s> {
         let interruption = self.interruption;
+        let (kind, event) = (interruption.kind, &interruption.event_id);
+        let maintenance = interruption.maintenance.as_ref();
         let until = match interruption.deadline {
-            Deadline::Hard(at) => Some(at.to_string()),
+            Deadline::Hard(at) => Some(at),
             Deadline::HeldByHook | Deadline::Open => None,
         };
         let mark = Mark {
-            event: interruption.event_id.clone(),
+            event: event.clone(),
             request: self.invocation.request_id.clone(),
-            notice: interruption.kind.as_str().to_owned(),
+            notice: kind.as_str().to_owned(),
             until,
             cordoned: true,
+            taints: Vec::new(),
+            maintenance: maintenance.map(|maintenance| maintenance.id.clone()),
+            boot: None,
         };
-        Claimant { mark, handed_on_by: self.history.handed_on_by().map(str::to_owned) }
+        let names = settings.taint;
+        Claimant {
+            mark,
+            handed_on_by: self.history.handed_on_by().map(str::to_owned),
+            reboots: maintenance.is_some_and(|maintenance| maintenance.reboots),
+            taint: names.and_then(|names| taint::for_notice(kind, event, names, settings.taint_effect)),
+            excludes: settings.exclude_from_load_balancers,
+            owner,
+            selector: &settings.node_selector,
+        }
     }
 
     /// Keeps the hook waiting; ends when nobody waits for us any more. Without a hook, never.

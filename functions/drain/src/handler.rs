@@ -2,6 +2,7 @@
 
 use lambda_runtime::LambdaEvent;
 use serde_json::Value;
+use spillway_eks::ClusterName;
 
 use crate::announce::announce;
 use crate::attempt::Attempt;
@@ -10,7 +11,7 @@ use crate::cluster::Access;
 use crate::decision::{self, Act, Reason};
 use crate::ending::{self, Outcome, ignored};
 use crate::failure::Failure;
-use crate::instance::{self, owner};
+use crate::instance::{self, Instance, Owner, owner};
 use crate::interruption::continued::History;
 use crate::interruption::{self, Interruption, Notice};
 use crate::invocation::Invocation;
@@ -102,14 +103,26 @@ impl Spillway {
             Err(reason) => return Ok(ignored(&reason)),
         };
         receipt.cluster = Some(cluster.to_string());
+        self.decide(attempt, &instance, owner(&instance.tags), cluster, receipt).await
+    }
 
+    /// Does what the table says for such a notice and that owner's node.
+    pub(crate) async fn decide(
+        &self,
+        attempt: &Attempt<'_>,
+        instance: &Instance,
+        owner: Owner,
+        cluster: ClusterName,
+        receipt: &mut Receipt,
+    ) -> Outcome {
+        let Attempt { interruption, invocation, .. } = attempt;
         let begins = decision::begins(interruption, &self.settings);
-        match decision::decide(interruption.kind, owner(&instance.tags), &self.settings) {
+        match decision::decide(interruption.kind, owner, &self.settings) {
             Act::Drain | Act::Cordon | Act::NodeClaim if invocation.clock.now() < begins => {
                 self.schedule(attempt, begins, receipt).await
             }
-            Act::Drain => self.drain(attempt, &instance, cluster, receipt).await,
-            Act::Cordon => self.cordon(attempt, &instance, cluster, receipt).await,
+            Act::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
+            Act::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
             Act::Ignore(reason) => Ok(ignored(&reason)),
             Act::AwaitReady | Act::Undo | Act::OutOfService | Act::NodeClaim => todo!(),
         }

@@ -121,6 +121,10 @@ pub(crate) enum Owner {
     Karpenter,
     /// EKS Auto Mode.
     AutoMode,
+    /// EKS Fargate. No tag says so, only a label of the node.
+    Fargate,
+    /// A hybrid node, on somebody's own machine. Likewise.
+    Hybrid,
 }
 
 /// Reads the owner from an instance's tags.

@@ -1,46 +1,71 @@
 //! Claiming a node: connect, find it, cordon it.
 
+use std::pin::Pin;
+
 use spillway_eks::ClusterName;
+use tokio::time::Instant;
 
 use super::cannot;
+use crate::attempt::Attempt;
+use crate::decision::Reason;
 use crate::drain::beside::{self, Claimed};
-use crate::drain::deadline::Window;
+use crate::ending::{Outcome, ignored};
 use crate::failure::Failure;
 use crate::handler::Spillway;
-use crate::instance::Instance;
+use crate::instance::{Instance, Owner};
 use crate::kubernetes::{self, ApiError};
-use crate::node::Claimant;
+use crate::node::{Claimant, Unclaimed};
+use crate::receipt::Receipt;
 
 impl Spillway {
     /// Connects and claims. Tried until the window ends.
     pub(super) async fn claim(
         &self,
-        cluster: &ClusterName,
+        attempt: &Attempt<'_>,
         instance: &Instance,
-        claimant: &Claimant,
-        window: Window,
-    ) -> Result<Option<(kube::Client, Claimed)>, Failure> {
+        owner: Owner,
+        cluster: &ClusterName,
+    ) -> Result<Result<(kube::Client, Claimed), Unclaimed>, Failure> {
+        let (claimant, end) = (attempt.claimant(owner, &self.settings), attempt.window(&self.settings).end);
         let tell = |error: &ApiError| {
             tracing::warn!(cluster.name = %cluster, error = %error, "cannot cordon the node; trying again");
         };
-        let claimed =
-            kubernetes::until(window.end, async || self.try_claim(cluster, instance, claimant, window).await, tell);
+        let claimed = kubernetes::until(end, async || self.try_claim(cluster, instance, &claimant, end).await, tell);
         claimed.await.map_err(|error| cannot(format!("cordon the node of instance {}", instance.id), cluster, error))?
     }
 
-    /// The outer error is the API server's, the inner one is of what leads to it.
+    /// The outer error is the API server's, the one in it is of what leads to it.
     async fn try_claim(
         &self,
         cluster: &ClusterName,
         instance: &Instance,
-        claimant: &Claimant,
-        window: Window,
-    ) -> Result<Result<Option<(kube::Client, Claimed)>, Failure>, ApiError> {
-        let connection = match self.access.connect(cluster, window.end).await {
+        claimant: &Claimant<'_>,
+        end: Instant,
+    ) -> Result<Result<Result<(kube::Client, Claimed), Unclaimed>, Failure>, ApiError> {
+        let connection = match self.access.connect(cluster, end).await {
             Ok(connection) => connection,
             Err(failure) => return Ok(Err(failure)),
         };
         let claimed = beside::claim_and_list(&connection, instance, claimant).await?;
         Ok(Ok(claimed.map(|claimed| (connection.client, claimed))))
+    }
+
+    /// What becomes of a notice whose node is not claimed.
+    pub(super) async fn unclaimed(
+        &self,
+        why: Unclaimed,
+        attempt: &Attempt<'_>,
+        instance: &Instance,
+        cluster: ClusterName,
+        held: Pin<&mut impl Future<Output = ()>>,
+        receipt: &mut Receipt,
+    ) -> Outcome {
+        match why {
+            Unclaimed::NoNode => self.no_node(attempt, instance, cluster, held, receipt).await,
+            Unclaimed::OptedOut(node) => Ok(ignored(&Reason::OptedOut(node))),
+            Unclaimed::NotSelected(node) => Ok(ignored(&Reason::NotSelected(node))),
+            // Once only: an owner that a label names is not looked for again.
+            Unclaimed::OfAnother(owner) => Box::pin(self.decide(attempt, instance, owner, cluster, receipt)).await,
+        }
     }
 }

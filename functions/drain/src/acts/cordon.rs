@@ -6,7 +6,7 @@ use crate::attempt::Attempt;
 use crate::drain::beside::Claimed;
 use crate::ending::{self, Outcome};
 use crate::handler::Spillway;
-use crate::instance::Instance;
+use crate::instance::{Instance, Owner};
 use crate::receipt::{Receipt, StepName};
 use crate::settings::LifecycleResult;
 
@@ -16,13 +16,15 @@ impl Spillway {
         &self,
         attempt: &Attempt<'_>,
         instance: &Instance,
+        owner: Owner,
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let claimed = self.claim(&cluster, instance, &attempt.claimant(), attempt.window(&self.settings)).await?;
+        let claimed = self.claim(attempt, instance, owner, &cluster).await?;
         let held = std::pin::pin!(attempt.hold(&self.settings));
-        let Some((_, Claimed { claim, .. })) = claimed else {
-            return self.no_node(attempt, instance, cluster, held, receipt).await;
+        let claim = match claimed {
+            Ok((_, Claimed { claim, .. })) => claim,
+            Err(why) => return self.unclaimed(why, attempt, instance, cluster, held, receipt).await,
         };
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, attempt.invocation.clock.now());

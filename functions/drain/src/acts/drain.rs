@@ -12,7 +12,7 @@ use crate::drain::beside::Claimed;
 use crate::drain::{self, End};
 use crate::ending::{self, Outcome, ignored};
 use crate::handler::Spillway;
-use crate::instance::Instance;
+use crate::instance::{Instance, Owner};
 use crate::interruption::Interruption;
 use crate::node::{Claim, How};
 use crate::receipt::{Receipt, StepName};
@@ -24,22 +24,23 @@ impl Spillway {
         &self,
         attempt: &Attempt<'_>,
         instance: &Instance,
+        owner: Owner,
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
         let clock = attempt.invocation.clock;
         let window = attempt.window(&self.settings);
-        let claimant = attempt.claimant();
         let mut held = pin!(attempt.hold(&self.settings));
         let claimed = tokio::select! {
-            claimed = self.claim(&cluster, instance, &claimant, window) => claimed?,
+            claimed = self.claim(attempt, instance, owner, &cluster) => claimed?,
             () = &mut held => {
                 receipt.hook_is_over();
                 return Ok(ignored(&Reason::HookIsOver));
             }
         };
-        let Some((kubernetes, Claimed { claim, pods })) = claimed else {
-            return self.no_node(attempt, instance, cluster, held, receipt).await;
+        let (kubernetes, Claimed { claim, pods }) = match claimed {
+            Ok(claimed) => claimed,
+            Err(why) => return self.unclaimed(why, attempt, instance, cluster, held, receipt).await,
         };
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, clock.now());

@@ -99,6 +99,8 @@ pub(crate) fn decide(kind: Kind, owner: Owner, settings: &Settings) -> Act {
             (_, _) => Act::Ignore(Reason::Karpenter),
         },
         Owner::AutoMode => Act::Ignore(Reason::AutoMode),
+        Owner::Fargate => Act::Ignore(Reason::Fargate),
+        Owner::Hybrid => Act::Ignore(Reason::Hybrid),
     }
 }
 

@@ -33,6 +33,10 @@ pub(crate) enum Reason {
     KarpenterHasNoGroup,
     #[error("the node belongs to EKS Auto Mode, which drains it itself")]
     AutoMode,
+    #[error("the node's label says that it is Fargate's, whose pods EKS sees to")]
+    Fargate,
+    #[error("the node's label says that it is a hybrid node, which no notice of AWS is about")]
+    Hybrid,
     #[error("node {0} has the label spillway/ignore")]
     OptedOut(String),
     #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]

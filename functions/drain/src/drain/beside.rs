@@ -17,7 +17,7 @@ use super::pods_of;
 use super::watch::Listed;
 use crate::instance::Instance;
 use crate::kubernetes::ApiError;
-use crate::node::{self, Claim, Claimant};
+use crate::node::{self, Claim, Claimant, Unclaimed};
 
 /// How far the list stays behind the claim. The API server starts every request on a thread of
 /// its own, the latest first: without a pause it often begins with the list.
@@ -30,21 +30,19 @@ pub(crate) struct Claimed {
     pub(crate) pods: Option<Listed<Pod>>,
 }
 
-/// Claims the instance's node and lists its pods. `None`: the cluster has no such node. A list
-/// that fails is left to the drain, which has the time to try again.
+/// Claims the instance's node and lists its pods. The outer error is the API server's. A list that
+/// fails is left to the drain, which has the time to try again.
 pub(crate) async fn claim_and_list(
     connection: &Connection,
     instance: &Instance,
-    claimant: &Claimant,
-) -> Result<Option<Claimed>, ApiError> {
+    claimant: &Claimant<'_>,
+) -> Result<Result<Claimed, Unclaimed>, ApiError> {
     let likely = node::likely_name(instance);
     let nodes = Api::all(connection.client.clone());
     let claim = pin!(node::claim(&nodes, instance, claimant));
     let pods = pin!(list_behind(connection.clone(), &likely));
     match select(claim, pods).await {
-        Either::Left((Ok(Some(claim)), pods)) if claim.node == likely => {
-            Ok(Some(Claimed { claim, pods: pods.await.ok() }))
-        }
+        Either::Left((Ok(Ok(claim)), pods)) if claim.node == likely => Ok(Ok(Claimed { claim, pods: pods.await.ok() })),
         Either::Left((claim, _)) => Ok(claim?.map(|claim| Claimed { claim, pods: None })),
         Either::Right((pods, claim)) => Ok(claim.await?.map(|claim| {
             let pods = pods.ok().filter(|_| claim.node == likely);

@@ -37,6 +37,19 @@ pub(crate) enum Kind {
     RootVolumeReplaced,
 }
 
+/// What becomes of an instance, the mildest first: a claim on its node gives way to one for worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Prospect {
+    /// Perhaps nothing happens to it.
+    MayStay,
+    /// Something will, unless AWS calls it off.
+    MayBeCalledOff,
+    /// It stops, and may run again.
+    MayReturn,
+    /// It ends.
+    Ends,
+}
+
 impl Kind {
     /// Every kind, as `docs/notices.md` orders them.
     pub(crate) const ALL: [Self; 16] = [
@@ -85,19 +98,15 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Whether the node may be of use again when it is over: the instance goes on, or comes back. Such
-    /// a claim gives way to one for good.
-    pub(crate) fn may_pass(self) -> bool {
-        matches!(
-            self,
-            Self::Rebalance
-                | Self::Maintenance
-                | Self::Stopping
-                | Self::ReturnToWarmPool
-                | Self::ReplaceRootVolume
-                // A spot instance may be stopped or hibernated, and runs again.
-                | Self::Spot
-        )
+    /// What becomes of the instance.
+    pub(crate) fn prospect(self) -> Prospect {
+        match self {
+            Self::Rebalance => Prospect::MayStay,
+            Self::Maintenance => Prospect::MayBeCalledOff,
+            // A spot instance may be stopped or hibernated.
+            Self::Spot | Self::Stopping | Self::ReturnToWarmPool | Self::ReplaceRootVolume => Prospect::MayReturn,
+            _ => Prospect::Ends,
+        }
     }
 }
 

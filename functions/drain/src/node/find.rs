@@ -1,0 +1,112 @@
+//! Finding the node of an instance: by the names that EKS gives nodes, then by the provider id.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{ApiResource, ListParams};
+use kube::core::{NotUsed, Object};
+use serde::Deserialize;
+
+use crate::instance::Instance;
+use crate::kubernetes::{ApiError, call};
+
+/// How many nodes the search looks at in one request. A node is 17 KB and more, most of it the names of
+/// its images, and an answer is in memory twice: 4 MB, whatever the size of the cluster.
+const PAGE: u32 = 100;
+
+/// What the instance's node is most likely called.
+pub(crate) fn likely_name(instance: &Instance) -> String {
+    guesses(instance).swap_remove(0)
+}
+
+/// The instance's node, if the cluster has it.
+pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
+    for name in guesses(instance) {
+        if let Some(node) = by_name(nodes, &name, instance).await? {
+            return Ok(Some(node));
+        }
+    }
+    match by_provider_id(nodes, &instance.provider_id()).await? {
+        Some(name) => by_name(nodes, &name, instance).await,
+        None => Ok(None),
+    }
+}
+
+/// The names that EKS gives nodes, most common first: the private DNS name; the bare instance
+/// id; the instance id with the DNS name's domain (resource-based naming).
+pub(super) fn guesses(instance: &Instance) -> Vec<String> {
+    let id = instance.id.as_str();
+    let dns_name = instance.private_dns_name.as_deref();
+    let domain = dns_name.and_then(|name| name.split_once('.')).map(|(_, domain)| domain);
+    let mut names: Vec<String> = dns_name.map(str::to_owned).into_iter().collect();
+    names.push(id.to_owned());
+    names.extend(domain.map(|domain| format!("{id}.{domain}")).filter(|name| Some(name.as_str()) != dns_name));
+    names
+}
+
+/// The node of that name, if it is the instance's.
+pub(super) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
+    let node = call(nodes.get_opt(name)).await?;
+    let is_its = |node: &Node| {
+        node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(instance.provider_id().as_str())
+    };
+    Ok(node.filter(is_its))
+}
+
+/// A node as the search sees it: what else an answer holds is not kept.
+type Found = Object<FoundSpec, NotUsed>;
+
+#[derive(Debug, Clone, Deserialize)]
+struct FoundSpec {
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
+}
+
+/// The last resort, when no guess was right: page through all nodes. Provider ids have no
+/// field selector.
+pub(super) async fn by_provider_id(nodes: &Api<Node>, provider_id: &str) -> Result<Option<String>, ApiError> {
+    let nodes = Api::<Found>::all_with(nodes.clone().into_client(), &ApiResource::erase::<Node>(&()));
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let answer = call(nodes.list(&page)).await?;
+        let found = answer.items.into_iter().find(|node| node.spec.provider_id.as_deref() == Some(provider_id));
+        if let Some(node) = found {
+            return Ok(node.metadata.name);
+        }
+        match answer.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::interruption::InstanceId;
+
+    fn instance(dns_name: Option<&str>) -> Instance {
+        Instance {
+            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            zone: "us-east-1a".to_owned(),
+            private_dns_name: dns_name.map(str::to_owned),
+            tags: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn the_private_dns_name_is_the_first_guess() {
+        assert_eq!(
+            guesses(&instance(Some("ip-10-0-0-1.ec2.internal"))),
+            ["ip-10-0-0-1.ec2.internal", "i-0123456789abcdef0", "i-0123456789abcdef0.ec2.internal"]
+        );
+        assert_eq!(
+            guesses(&instance(Some("i-0123456789abcdef0.ec2.internal"))),
+            ["i-0123456789abcdef0.ec2.internal", "i-0123456789abcdef0"]
+        );
+        assert_eq!(guesses(&instance(None)), ["i-0123456789abcdef0"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! What a node's labels say: that it is to be left alone, and whose it is. Pure.
+
+use std::collections::BTreeMap;
+
+use crate::instance::Owner;
+
+/// Opts a node out, whatever its value.
+pub(super) const IGNORE: &str = "spillway/ignore";
+/// Keeps load balancers from sending to the node; ours has our name for a value.
+pub(super) const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+/// The value of [`EXCLUDED`] that says it is ours.
+pub(super) const EXCLUDED_BY_US: &str = "spillway";
+
+const COMPUTE_TYPE: &str = "eks.amazonaws.com/compute-type";
+const NODE_GROUP: &str = "eks.amazonaws.com/nodegroup";
+const NODE_POOL: &str = "karpenter.sh/nodepool";
+
+/// The labels that name an owner.
+pub(super) const OF_OWNERS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
+
+/// The owner that the labels name. Auto Mode's nodes have Karpenter's label too.
+pub(super) fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
+    match labels.get(COMPUTE_TYPE).map(String::as_str) {
+        Some("fargate") => Some(Owner::Fargate),
+        Some("hybrid") => Some(Owner::Hybrid),
+        Some("auto") => Some(Owner::AutoMode),
+        _ if labels.contains_key(NODE_GROUP) => Some(Owner::ManagedNodeGroup),
+        _ if labels.contains_key(NODE_POOL) => Some(Owner::Karpenter),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_owner_is_known_by_its_label() {
+        let named = |pairs: &[(&str, &str)]| {
+            owner(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+        };
+        assert_eq!(named(&[("eks.amazonaws.com/nodegroup", "blue")]), Some(Owner::ManagedNodeGroup));
+        assert_eq!(named(&[("karpenter.sh/nodepool", "default")]), Some(Owner::Karpenter));
+        let auto = [("eks.amazonaws.com/compute-type", "auto"), ("karpenter.sh/nodepool", "general-purpose")];
+        assert_eq!(named(&auto), Some(Owner::AutoMode));
+        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "fargate")]), Some(Owner::Fargate));
+        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "hybrid")]), Some(Owner::Hybrid));
+        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "ec2")]), None);
+        assert_eq!(named(&[("kubernetes.io/os", "linux")]), None);
+    }
+}

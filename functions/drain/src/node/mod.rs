@@ -1,0 +1,23 @@
+//! The node of an instance: found, claimed, and given back.
+//!
+//! * `find`: by the names that EKS gives nodes, then by the provider id
+//! * `claim`: the one patch that makes a node ours
+//! * `seen`: what a claim finds on a node, and what follows (pure)
+//! * `mark`: the annotation that says whose claim it is and what is to be taken away again (pure)
+//! * `taint`: the taint for each kind of notice (pure)
+//! * `labels`: what a node's labels say (pure)
+//! * `undo`: giving a node back
+//! * `patch`: JSON patches of a node
+
+mod claim;
+mod find;
+mod labels;
+mod mark;
+mod patch;
+mod seen;
+pub(crate) mod taint;
+pub(crate) mod undo;
+
+pub(crate) use claim::{Claim, Claimant, How, Unclaimed, claim};
+pub(crate) use find::{find, likely_name};
+pub(crate) use mark::Mark;

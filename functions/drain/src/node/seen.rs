@@ -1,0 +1,174 @@
+//! What matters about a node as it was last seen, and what that means for a claim. Pure.
+
+use std::collections::BTreeMap;
+
+use json_patch::Patch;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use serde_json::{Value, json};
+
+use super::claim::{Claimant, How, Unclaimed};
+use super::labels;
+use super::mark::{ANNOTATION, Mark};
+use super::patch::Operations;
+use super::taint;
+use crate::instance::Owner;
+
+/// What matters about a node as it was last seen.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    pub(super) cordoned: bool,
+    /// A kubelet's node always has both; one that somebody made by hand may not.
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    pub(super) annotations: Option<BTreeMap<String, String>>,
+    pub(super) taints: Vec<Taint>,
+    /// Another one after each reboot.
+    pub(super) boot: Option<String>,
+}
+
+impl Seen {
+    /// The common case, which needs no look.
+    pub(super) fn untouched() -> Self {
+        let none = || Some(BTreeMap::new());
+        Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
+    }
+
+    pub(super) fn of(node: &Node) -> Self {
+        let spec = node.spec.as_ref();
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        Self {
+            cordoned: spec.and_then(|spec| spec.unschedulable).unwrap_or(false),
+            labels: node.metadata.labels.clone(),
+            annotations: node.metadata.annotations.clone(),
+            taints: spec.and_then(|spec| spec.taints.clone()).unwrap_or_default(),
+            boot: info.map(|info| info.boot_id.clone()).filter(|boot| !boot.is_empty()),
+        }
+    }
+
+    pub(super) fn label(&self, key: &str) -> Option<&str> {
+        self.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    pub(super) fn mark(&self) -> Option<Mark> {
+        Mark::read(self.annotations.as_ref()?.get(ANNOTATION)?)
+    }
+}
+
+/// What a claim finds.
+#[derive(Debug, PartialEq)]
+pub(super) enum Standing {
+    /// Not to be touched.
+    Barred(Unclaimed),
+    /// Claimed and cordoned already.
+    Taken(How),
+    /// To be claimed as it stands.
+    Free(Free),
+}
+
+/// A node that may be claimed.
+#[derive(Debug, PartialEq)]
+pub(super) struct Free {
+    /// What the claim tests before it changes anything.
+    seen: Seen,
+    /// What the claim will have been.
+    pub(super) how: How,
+    /// What the annotation will hold.
+    mark: Mark,
+    /// The taint that it adds.
+    taint: Option<Taint>,
+}
+
+/// A claim counts while the node is cordoned. One that somebody has uncordoned since, or that
+/// we cannot read, is claimed anew; one that was handed on to us becomes ours, so that a second
+/// delivery of what handed it on finds it taken; one whose reason may pass gives way to one for
+/// good, so that what is undone for the first is not what is drained for the second.
+pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Standing {
+    if let Some(bar) = bar(&seen, name, claimant) {
+        return Standing::Barred(bar);
+    }
+    let wanted = &claimant.mark;
+    let before = seen.mark();
+    let holder = before.as_ref().filter(|_| seen.cordoned);
+    let (how, mark) = match holder {
+        None => {
+            let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
+            let boot = seen.boot.clone().filter(|_| claimant.reboots);
+            (how, Mark { cordoned: !seen.cordoned, boot, ..wanted.clone() })
+        }
+        Some(mark) if mark.event == wanted.event && mark.request == wanted.request => {
+            return Standing::Taken(How::Again);
+        }
+        Some(mark) if mark.event == wanted.event && Some(&mark.request) == claimant.handed_on_by.as_ref() => {
+            (How::Again, Mark { cordoned: mark.cordoned, boot: mark.boot.clone(), ..wanted.clone() })
+        }
+        Some(mark) if mark.gives_way_to(wanted) => {
+            let until = mark.until.into_iter().chain(wanted.until).min();
+            (How::joined(mark), Mark { cordoned: mark.cordoned, until, ..wanted.clone() })
+        }
+        Some(mark) => return Standing::Taken(How::joined(mark)),
+    };
+    let mut taints = before.map(|mark| mark.taints).unwrap_or_default();
+    // One of ours that somebody has taken off since is not put on again.
+    let taint = claimant.taint.clone();
+    let taint = taint.filter(|taint| taint::fits(taint, &seen.taints) && !taints.contains(&taint::text(taint)));
+    taints.extend(taint.as_ref().map(taint::text));
+    Standing::Free(Free { seen, how, mark: Mark { taints, ..mark }, taint })
+}
+
+/// Why the node may not be claimed, if its labels say so.
+fn bar(seen: &Seen, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
+    let none = BTreeMap::new();
+    let labels = seen.labels.as_ref().unwrap_or(&none);
+    if labels.contains_key(labels::IGNORE) {
+        return Some(Unclaimed::OptedOut(name.to_owned()));
+    }
+    if claimant.owner == Owner::SelfManaged
+        && let Some(owner) = labels::owner(labels)
+    {
+        return Some(Unclaimed::OfAnother(owner));
+    }
+    (!kube::core::SelectorExt::matches(claimant.selector, labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
+}
+
+impl Free {
+    /// The one patch that makes the node ours.
+    pub(super) fn patch(&self, provider_id: &str, claimant: &Claimant<'_>) -> Patch {
+        let Self { seen, mark, taint, .. } = self;
+        let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());
+        let exclude = claimant.excludes && seen.label(labels::EXCLUDED).is_none();
+
+        let mut patch = Operations::default();
+        patch.test(&["spec", "providerID"], provider_id);
+        patch.test_entry("annotations", ANNOTATION, annotations);
+        patch.test_entry("labels", labels::IGNORE, labels);
+        if claimant.owner == Owner::SelfManaged {
+            for label in labels::OF_OWNERS {
+                patch.test_entry("labels", label, labels);
+            }
+        }
+        if exclude {
+            patch.test_entry("labels", labels::EXCLUDED, labels);
+        }
+        if taint.is_some() && seen.taints.is_empty() {
+            patch.test(&["spec", "taints"], Value::Null);
+        }
+        patch.test(&["spec", "unschedulable"], seen.cordoned.then_some(true));
+
+        if !seen.cordoned {
+            patch.add(&["spec", "unschedulable"], true);
+        }
+        match taint {
+            // Put at the end of the list, whatever is in it by now: nobody's taint is lost.
+            Some(taint) if !seen.taints.is_empty() => patch.add(&["spec", "taints", "-"], json!(taint)),
+            Some(taint) => patch.add(&["spec", "taints"], json!([taint])),
+            None => {}
+        }
+        if exclude {
+            patch.add_entry("labels", labels::EXCLUDED, labels::EXCLUDED_BY_US, labels);
+        }
+        patch.add_entry("annotations", ANNOTATION, &mark.text(), annotations);
+        patch.done()
+    }
+}
+
+#[cfg(test)]
+mod tests;

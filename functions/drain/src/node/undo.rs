@@ -1,0 +1,204 @@
+//! Giving a node back: our marks go, and so does the cordon, if it is still ours.
+//!
+//! A node that somebody had cordoned before us, or has uncordoned since, keeps its cordon as it is.
+//! Whose the cordon is, the API server knows: `managedFields` name who last changed
+//! `spec.unschedulable`, and a cordon of a node that is cordoned already changes nothing. What cannot
+//! be told there is taken for somebody else's.
+
+use std::fmt;
+
+use json_patch::Patch;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::{Api, ResourceExt as _};
+
+use super::find::find;
+use super::labels;
+use super::mark::{ANNOTATION, Mark};
+use super::patch::{self, FIELD_MANAGER, Operations, Patched};
+use super::seen::Seen;
+use super::taint;
+use crate::instance::Instance;
+use crate::interruption::Kind;
+use crate::kubernetes::ApiError;
+
+/// How often an undo is tried anew when the node changes between looking and patching: a kubelet
+/// writes its status every ten seconds at most.
+const UNDO_ATTEMPTS: u32 = 5;
+
+/// What is over, so that the node is to be given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The time in which an interruption might have followed a rebalance recommendation.
+    Rebalance,
+    /// This maintenance, or it was called off.
+    Maintenance(String),
+    /// The reboot that this maintenance was for.
+    Reboot(String),
+    /// The stop: the instance runs again.
+    Stop,
+    /// The replacement of its root volume.
+    RootVolume,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Undone {
+    /// Nothing of ours is left on the node, and it takes pods.
+    GivenBack { node: String },
+    /// Nothing of ours is left on the node; its cordon is somebody else's business.
+    LeftAlone { node: String, why: Whose },
+    /// The node is of no use yet; nothing was changed.
+    NotReadyYet { node: String, why: Yet },
+    /// Another notice holds the claim; it stays.
+    Held { node: String, notice: String, event: String },
+    /// Nothing of ours is on the node.
+    NotOurs { node: String },
+    /// The cluster has no such node.
+    NoNode,
+}
+
+/// Why the cordon is none of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Somebody had cordoned it before us.
+    CordonedBefore,
+    /// Somebody has uncordoned it, and cordoned it again.
+    CordonedSince,
+    /// Somebody has uncordoned it.
+    Uncordoned,
+}
+
+/// What a node still lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Yet {
+    NotReady,
+    /// Its boot id is the one that it was claimed with.
+    NotRebooted,
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CordonedBefore => "somebody else had cordoned it before; the cordon stays",
+            Self::CordonedSince => "somebody else has cordoned it since; the cordon stays",
+            Self::Uncordoned => "somebody else has uncordoned it",
+        })
+    }
+}
+
+impl fmt::Display for Yet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotReady => "it is not Ready",
+            Self::NotRebooted => "it has not rebooted",
+        })
+    }
+}
+
+impl Over {
+    /// Whether that is what the node was claimed for.
+    fn was_for(&self, mark: &Mark) -> bool {
+        match (self, mark.kind()) {
+            (Self::Rebalance, Some(Kind::Rebalance)) | (Self::RootVolume, Some(Kind::ReplaceRootVolume)) => true,
+            (Self::Maintenance(id) | Self::Reboot(id), Some(Kind::Maintenance)) => {
+                mark.maintenance.as_ref() == Some(id)
+            }
+            // Maintenance may be just that an instance is stopped and started.
+            (Self::Stop, Some(kind)) => {
+                matches!(kind, Kind::Spot | Kind::Stopping | Kind::ReturnToWarmPool | Kind::Maintenance)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Gives the instance's node back, if that was what it was claimed for.
+pub(crate) async fn undo(nodes: &Api<Node>, instance: &Instance, over: &Over) -> Result<Undone, ApiError> {
+    let mut refusal = None;
+    for _ in 0..UNDO_ATTEMPTS {
+        let Some(node) = find(nodes, instance).await? else { return Ok(Undone::NoNode) };
+        let (patch, undone) = decide(&node, over);
+        let Some(patch) = patch else { return Ok(undone) };
+        match patch::send(nodes, &node.name_any(), patch).await? {
+            Patched::Done => return Ok(undone),
+            Patched::NoNode => return Ok(Undone::NoNode),
+            Patched::Refused(status) => refusal = Some(status),
+        }
+    }
+    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
+}
+
+/// What is to be changed on the node, and what will have come of it. Pure.
+fn decide(node: &Node, over: &Over) -> (Option<Patch>, Undone) {
+    let (name, seen) = (node.name_any(), Seen::of(node));
+    let mark = seen.mark();
+    let ours = mark.as_ref().filter(|mark| over.was_for(mark));
+    let is_ours = |taint: &Taint| {
+        ours.is_some_and(|mark| mark.taints.contains(&taint::text(taint)))
+            || (*over == Over::Stop && *taint == taint::out_of_service())
+    };
+    let taints: Vec<usize> =
+        seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();
+    let held = || match &mark {
+        Some(mark) => Undone::Held { node: name.clone(), notice: mark.notice.clone(), event: mark.event.clone() },
+        None => Undone::NotOurs { node: name.clone() },
+    };
+    if ours.is_none() && taints.is_empty() {
+        return (None, held());
+    }
+    if let Some(why) = not_yet(node, &seen, ours, over) {
+        return (None, Undone::NotReadyYet { node: name, why });
+    }
+
+    let mut patch = Operations::default();
+    // What was read decides, so nothing may have changed since.
+    patch.test(&["metadata", "resourceVersion"], node.metadata.resource_version.clone());
+    // From the end, so that the places of the others stay.
+    for at in taints.iter().rev() {
+        patch.remove(&["spec", "taints", &at.to_string()]);
+    }
+    let Some(mark) = ours else { return (Some(patch.done()), held()) };
+    patch.remove(&["metadata", "annotations", ANNOTATION]);
+    if seen.label(labels::EXCLUDED) == Some(labels::EXCLUDED_BY_US) {
+        patch.remove(&["metadata", "labels", labels::EXCLUDED]);
+    }
+    let undone = match whose(node, &seen, mark) {
+        None => {
+            patch.remove(&["spec", "unschedulable"]);
+            Undone::GivenBack { node: name }
+        }
+        Some(why) => Undone::LeftAlone { node: name, why },
+    };
+    (Some(patch.done()), undone)
+}
+
+/// What the node still lacks to be of use.
+fn not_yet(node: &Node, seen: &Seen, ours: Option<&Mark>, over: &Over) -> Option<Yet> {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    let claimed_with = ours.and_then(|mark| mark.boot.as_ref());
+    match over {
+        _ if !ready => Some(Yet::NotReady),
+        Over::Reboot(_) if claimed_with.is_some() && claimed_with == seen.boot.as_ref() => Some(Yet::NotRebooted),
+        _ => None,
+    }
+}
+
+/// Whose the cordon is; `None`: ours.
+fn whose(node: &Node, seen: &Seen, mark: &Mark) -> Option<Whose> {
+    let entries = node.metadata.managed_fields.iter().flatten();
+    let mut owners = entries.filter(|entry| {
+        let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
+        fields.is_some_and(|fields| fields.pointer("/f:spec/f:unschedulable").is_some())
+    });
+    let owner = owners.next().and_then(|entry| entry.manager.as_deref());
+    match (seen.cordoned, mark.cordoned) {
+        (false, _) => Some(Whose::Uncordoned),
+        (true, false) => Some(Whose::CordonedBefore),
+        (true, true) if owner == Some(FIELD_MANAGER) && owners.next().is_none() => None,
+        (true, true) => Some(Whose::CordonedSince),
+    }
+}
+
+#[cfg(test)]
+mod tests;
