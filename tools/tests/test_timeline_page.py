@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unittest
+from pathlib import Path
 from typing import Any
 
 from receipt_timeline.drain import drains_of
+from receipt_timeline.find import receipts_in
 from receipt_timeline.page import page
 from receipt_timeline.receipt import read
 
@@ -140,7 +142,9 @@ class AHookOfFortyMinutes(PageTest):
 
     def test_its_window_has_no_end_while_the_hook_holds_the_instance(self) -> None:
         self.assertEqual(self.page.root.one("svg", "lines").all("line", "limit"), [])
-        said = self.page.row("Window").text
+        window = self.page.row("Window")
+        self.reaches(self.page, window.one("rect", "window"), 0, 2_688_000, OF_AN_HOUR)
+        said = window.text
         self.assertIn("a hook holds the instance; the last invocation could work until 44 min 48 s", said)
 
     def test_the_longest_wait_is_the_end_of_its_window_if_held_pods_are_deleted_before_that(self) -> None:
@@ -264,6 +268,19 @@ class OlderReceipts(PageTest):
         self.assertIn("refused 4× by budget db · gone at 95.0 s, given 28 of 30 s of grace", row.text)
         self.assertEqual(row.all("rect", "grace"), [], "nobody knows where it begins")
         self.assertIn("the receipt does not say", page.root.one("ul", "legend").text)
+
+
+class WhatTheFunctionWrites(PageTest):
+    ROOT = Path(__file__).parents[2]
+
+    def test_the_log_line_of_its_snapshot_is_drawn(self) -> None:
+        (snapshot,) = self.ROOT.glob("functions/drain/src/**/*the_receipt_of_a_drain_as_the_log_has_it.snap")
+        page = drawn(*receipts_in(snapshot.read_text()))
+        self.assertIn("shop/forced", page.pods())
+
+    def test_the_sample_in_the_docs_is_drawn(self) -> None:
+        page = drawn(*receipts_in((self.ROOT / "docs/receipt.md").read_text()))
+        self.assertIn("shop/orders-0", page.pods())
 
 
 class TheHeader(PageTest):
