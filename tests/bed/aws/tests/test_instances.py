@@ -42,6 +42,13 @@ class Launched(OnTheSide):
         kinds = {(instance["CapacityReservationId"], instance["InstanceLifecycle"]) for instance in found}
         self.assertEqual(kinds, {("cr-1", "capacity-block")})
 
+    def test_they_are_found_by_their_lifecycle(self) -> None:
+        own = {"Name": "tag:test", "Values": [self.id()]}
+        spot, _ = (bed("POST", "instances", spot=spot, tags={"test": self.id()})["instance_id"] for spot in (True, False))
+        filters = [own, {"Name": "instance-lifecycle", "Values": ["spot"]}]
+        [reservation] = self.client("ec2").describe_instances(Filters=filters)["Reservations"]
+        self.assertEqual([instance["InstanceId"] for instance in reservation["Instances"]], [spot])
+
     def test_a_page_size_leaves_calls_that_name_instances_alone(self) -> None:
         instances = [bed("POST", "instances", spot=False)["instance_id"] for _ in range(2)]
         bed("POST", "pages", access_key_id=self.key, size=1)
