@@ -3,6 +3,7 @@
 use lambda_runtime::LambdaEvent;
 use serde_json::Value;
 use spillway_eks::ClusterName;
+use tokio::time::Instant;
 
 use crate::announce::announce;
 use crate::attempt::Attempt;
@@ -83,12 +84,16 @@ impl Spillway {
         let limits = Limits::of(interruption, action.as_ref().map(|action| action.waits), &self.settings);
 
         let attempt = Attempt { interruption, history, invocation, action, limits };
-        match self.act(&attempt, receipt).await {
+        let outcome = match self.act(&attempt, receipt).await {
             Err(failure) if limits.leave_time_after(invocation, &failure, history) => {
                 self.hand_on(&attempt, &failure, receipt).await
             }
             outcome => outcome,
+        };
+        if let Some(action) = &attempt.action {
+            receipt.heartbeats(&action.held_at(), (invocation.clock.now(), Instant::now()));
         }
+        outcome
     }
 
     /// Whose node is it, in which cluster, and what does that mean?
@@ -116,9 +121,12 @@ impl Spillway {
         receipt: &mut Receipt,
     ) -> Outcome {
         let Attempt { interruption, invocation, .. } = attempt;
+        let act = decision::decide(interruption.kind, owner, &self.settings);
+        (receipt.owner, receipt.decision) = (Some(owner.as_str()), Some(act.as_str()));
         let begins = decision::begins(interruption, &self.settings);
-        match decision::decide(interruption.kind, owner, &self.settings) {
+        match act {
             Act::Drain | Act::Cordon | Act::NodeClaim if invocation.clock.now() < begins => {
+                receipt.decision = Some("later");
                 self.schedule(attempt, begins, receipt).await
             }
             Act::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,

@@ -127,6 +127,18 @@ pub(crate) enum Owner {
     Hybrid,
 }
 
+impl Owner {
+    /// As the receipt names it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::SelfManaged => "self-managed",
+            Self::ManagedNodeGroup => "managed-node-group",
+            Self::Karpenter => "karpenter",
+            Self::AutoMode => "auto-mode",
+        }
+    }
+}
+
 /// Reads the owner from an instance's tags.
 pub(crate) fn owner(tags: &BTreeMap<String, String>) -> Owner {
     let tagged = |key: &str| tags.contains_key(key);

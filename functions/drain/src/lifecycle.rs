@@ -1,5 +1,6 @@
 //! Auto Scaling's lifecycle actions: held while the node drains, completed when it is empty.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use aws_sdk_autoscaling::Client;
@@ -71,6 +72,8 @@ pub(crate) struct Action<'a> {
     hook: &'a Hook,
     instance: &'a InstanceId,
     pub(crate) waits: Waits,
+    /// When it was held by a heartbeat.
+    held_at: RefCell<Vec<Instant>>,
 }
 
 /// How completing an action ended.
@@ -101,7 +104,7 @@ impl<'a> Action<'a> {
             );
             Waits::unknown()
         });
-        Self { client, hook, instance, waits }
+        Self { client, hook, instance, waits, held_at: RefCell::default() }
     }
 
     /// Sends heartbeats for as long as the action waits; returns when nobody waits any more.
@@ -121,6 +124,11 @@ impl<'a> Action<'a> {
     /// group.
     pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
         aws::until(COMPLETE, end, || self.try_complete(result)).await
+    }
+
+    /// When heartbeats held it.
+    pub(crate) fn held_at(&self) -> Vec<Instant> {
+        self.held_at.borrow().clone()
     }
 
     async fn try_complete(&self, result: LifecycleResult) -> Result<Completion, CallError> {
@@ -155,7 +163,10 @@ impl<'a> Action<'a> {
             .instance_id(self.instance.as_str())
             .set_lifecycle_action_token(self.hook.token.clone());
         match call.send().await {
-            Ok(_) => Ok(Waiting::GoesOn),
+            Ok(_) => {
+                self.held_at.borrow_mut().push(Instant::now());
+                Ok(Waiting::GoesOn)
+            }
             Err(error) if error.as_service_error().is_some_and(is_over) => Ok(Waiting::IsOver),
             Err(error) => Err(CallError::new(RECORD, &error)),
         }

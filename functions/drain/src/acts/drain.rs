@@ -30,6 +30,7 @@ impl Spillway {
     ) -> Outcome {
         let clock = attempt.invocation.clock;
         let window = attempt.window(&self.settings);
+        receipt.window(window, (clock.now(), Instant::now()));
         let mut held = pin!(attempt.hold(&self.settings));
         let claimed = tokio::select! {
             claimed = self.claim(attempt, instance, owner, &cluster) => claimed?,

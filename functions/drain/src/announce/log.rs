@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::receipt::{Ending, Receipt};
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Line<'a> {
     timestamp: Timestamp,
     level: &'static str,
@@ -28,4 +29,40 @@ pub(super) fn line(receipt: &Receipt, now: Timestamp) -> String {
     let message = format!("{ending}: {}", receipt.reason);
     let line = Line { timestamp: now, level, message, receipt };
     serde_json::to_string(&line).expect("a receipt is plain data with string keys")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Line;
+
+    /// The types' own schema, which lets nothing through that they do not have.
+    fn schema() -> Value {
+        let mut schema = schemars::schema_for!(Line<'_>).to_value();
+        close(&mut schema);
+        schema["title"] = json!("Spillway's receipt, as a line of the log");
+        schema
+    }
+
+    fn close(schema: &mut Value) {
+        match schema {
+            Value::Object(object) => {
+                if object.contains_key("properties") {
+                    object.insert("additionalProperties".to_owned(), json!(false));
+                }
+                object.values_mut().for_each(close);
+            }
+            Value::Array(items) => items.iter_mut().for_each(close),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_schema_in_the_documents_is_that_of_the_types() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/receipt.schema.json");
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        let schema = serde_json::to_string_pretty(&schema()).expect("plain data") + "\n";
+        assert!(written == schema, "docs/receipt.schema.json is another schema than this:\n{schema}");
+    }
 }

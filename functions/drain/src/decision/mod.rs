@@ -33,6 +33,21 @@ pub(crate) enum Act {
     Ignore(Reason),
 }
 
+impl Act {
+    /// As the receipt names it.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Cordon => "cordon",
+            Self::AwaitReady => "ready",
+            Self::Undo => "undo",
+            Self::OutOfService => "out-of-service",
+            Self::NodeClaim => "nodeclaim",
+            Self::Ignore(_) => "ignore",
+        }
+    }
+}
+
 /// The hooks that EKS puts on the groups of managed node groups, and completes itself.
 const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
 

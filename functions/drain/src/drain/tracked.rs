@@ -28,6 +28,10 @@ pub(crate) struct Tracked {
     pub(crate) told: Option<(Way, Grace)>,
     /// When it was told; when it came, before that.
     pub(crate) asked: Instant,
+    /// When it was first asked to leave.
+    pub(crate) first_asked: Option<Instant>,
+    /// When the request that it leave was accepted.
+    pub(crate) told_at: Option<Instant>,
     pub(crate) evictions: u32,
     /// How often each answer was given.
     pub(crate) answers: BTreeMap<&'static str, u32>,
@@ -67,6 +71,8 @@ impl Tracked {
             grace,
             told: None,
             asked: now,
+            first_asked: None,
+            told_at: None,
             evictions: 0,
             answers: BTreeMap::new(),
             hold: None,
@@ -121,6 +127,7 @@ impl Tracked {
         self.told = Some((way, grace));
         self.evictions += u32::from(way == Way::Evict);
         self.asked = now;
+        self.first_asked.get_or_insert(now);
         self.state = State::Asked;
     }
 
@@ -192,6 +199,7 @@ impl Tracked {
             Some((_, Grace::Own)) | None => self.grace,
         };
         self.trouble = None;
+        self.told_at.get_or_insert(now);
         self.state = State::Leaving(later(now, given));
         match (self.told, &self.hold) {
             (Some((Way::Delete, _)), Some(hold)) => News::Forced(self.name.clone(), hold.clone()),

@@ -27,9 +27,10 @@ pub(crate) struct History {
     pub(crate) earlier: Vec<Earlier>,
 }
 
-/// What an earlier invocation did, in short: its own receipt has it whole. About 250 bytes, so that
-/// as many as there may be ([`crate::later::MOST_INVOCATIONS`]) fit into an event.
+/// What an earlier invocation did, in short: its own receipt has it whole.
+//  About 250 bytes, so that as many as there may be (`later::MOST_INVOCATIONS`) fit into an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Earlier {
     /// Lambda's id of it, which finds its receipt.
     pub(crate) request_id: String,

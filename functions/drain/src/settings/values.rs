@@ -50,6 +50,7 @@ pub(crate) enum KarpenterNodes {
 
 /// What Auto Scaling is told when a lifecycle action is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum LifecycleResult {
     /// Go on.

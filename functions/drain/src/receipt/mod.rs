@@ -1,27 +1,29 @@
 //! The receipt: the one record of what became of a notice, from which everything people see
 //! is made.
 
+mod pod;
+
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::drain::Report;
-use crate::drain::deadline::Grace;
-use crate::drain::evict::Way;
-use crate::drain::hold::Hold;
-use crate::drain::tracked::{State, Tracked};
+use crate::drain::deadline::Window;
 use crate::failure::Failure;
 use crate::interruption::continued::Earlier;
 use crate::interruption::{Deadline, Interruption, Several};
 use crate::lifecycle::Completion;
 use crate::settings::LifecycleResult;
+pub(crate) use pod::{Fate, PodRecord};
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
 const VERSION: u32 = 1;
 
 /// How a notice ended. There is no other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Ending {
     /// Every pod that had to leave has gone.
@@ -40,6 +42,7 @@ pub(crate) enum Ending {
 
 /// The record of one notice for one instance.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Receipt {
     #[serde(rename = "receipt")]
     version: u32,
@@ -48,10 +51,19 @@ pub(crate) struct Receipt {
     pub(crate) notice: Notice,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
+    /// Who manages the node's life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<&'static str>,
+    /// What was to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
+    /// How long there was for the drain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) window: Option<WindowRecord>,
     /// Milliseconds from the notice to each step.
     pub(crate) steps: Vec<Step>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +82,7 @@ pub(crate) struct Receipt {
 
 /// The notice, as far as it could be read.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Notice {
     #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<String>,
@@ -82,8 +95,24 @@ pub(crate) struct Notice {
     pub(crate) deadline: Option<Timestamp>,
 }
 
+/// The window of a drain, in milliseconds from the notice.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct WindowRecord {
+    /// When it began.
+    pub(crate) from_ms: i64,
+    /// When this invocation has to stop.
+    pub(crate) to_ms: i64,
+    /// When the instance goes; absent while something may wait for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) goes_ms: Option<i64>,
+    /// Seconds kept before it goes.
+    margin_s: u64,
+}
+
 /// A step and when it was done.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Step {
     pub(crate) step: StepName,
     /// Milliseconds from the notice.
@@ -92,6 +121,7 @@ pub(crate) struct Step {
 
 /// The steps of a drain, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StepName {
     /// The function began to work on the notice.
@@ -108,63 +138,23 @@ pub(crate) enum StepName {
     HandedOn,
 }
 
-/// What became of a pod.
-#[derive(Debug, Serialize)]
-pub(crate) struct PodRecord {
-    pub(crate) pod: String,
-    uid: String,
-    pub(crate) fate: Fate,
-    /// The grace period it asked for.
-    grace_s: u64,
-    /// What it got, if that was less.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    given_s: Option<u64>,
-    /// How often an eviction was asked for.
-    evictions: u32,
-    /// How often each answer was given to the requests that it leave.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    answers: BTreeMap<&'static str, u32>,
-    /// The budget that held it last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) budget: Option<String>,
-    /// Why it stayed, was forced or was left.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    /// Milliseconds from the notice to its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone_ms: Option<i64>,
-}
-
-/// A pod's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Fate {
-    /// It shut down with all the grace it asked for.
-    Clean,
-    /// It shut down with less grace than it asked for.
-    Clamped,
-    /// It was deleted past what held it, so that it could still shut down.
-    Forced,
-    /// It was left alone.
-    Stayed,
-    /// It was still there when the time was up.
-    Left,
-    /// It was shutting down when its node stopped answering, so that nobody knows how it ended.
-    Unconfirmed,
-}
-
 /// The lifecycle hook.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HookRecord {
     pub(crate) group: String,
     pub(crate) name: String,
     pub(crate) state: HookState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<LifecycleResult>,
+    /// When heartbeats were sent, in milliseconds from the notice; the first fifty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    heartbeats_ms: Vec<i64>,
 }
 
 /// What became of the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HookState {
     /// Not touched: it is left to its owner, or to its own timeout.
@@ -187,6 +177,7 @@ impl Receipt {
             name: hook.name.clone(),
             state: HookState::Left,
             result: None,
+            heartbeats_ms: Vec::new(),
         });
         let notice = Notice {
             event_id: Some(interruption.event_id.clone()),
@@ -223,8 +214,11 @@ impl Receipt {
             request_id: request_id.to_owned(),
             notice,
             instance: None,
+            owner: None,
+            decision: None,
             cluster: None,
             node: None,
+            window: None,
             steps: Vec::new(),
             hook: None,
             ending: None,
@@ -251,18 +245,35 @@ impl Receipt {
         self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
     }
 
-    /// Notes what became of the pods. `now` is both clocks at once.
-    pub(crate) fn pods(&mut self, report: &Report, now: (Timestamp, tokio::time::Instant)) {
-        let (wall, instant) = now;
-        let mut records = Vec::with_capacity(report.pods.len());
-        for (uid, pod) in &report.pods {
-            let gone_ms = pod.gone_at.map(|at| {
-                let ago = SignedDuration::try_from(instant.saturating_duration_since(at)).unwrap_or_default();
-                self.since_notice(wall) - i64::try_from(ago.as_millis()).unwrap_or_default()
-            });
-            records.push(PodRecord::new(uid.0.clone(), pod, gone_ms, report.blind.as_deref()));
+    /// Notes how long there is for the drain. `now` is both clocks at once.
+    pub(crate) fn window(&mut self, window: Window, now: (Timestamp, Instant)) {
+        let (from_ms, to_ms) = (self.ms(window.start, now), self.ms(window.end, now));
+        let goes_ms = window.instance_goes.map(|at| self.ms(at, now));
+        self.window = Some(WindowRecord { from_ms, to_ms, goes_ms, margin_s: window.margin.as_secs() });
+    }
+
+    /// Notes the heartbeats that the hook was sent.
+    pub(crate) fn heartbeats(&mut self, sent: &[Instant], now: (Timestamp, Instant)) {
+        const MOST: usize = 50;
+        let heartbeats_ms = sent.iter().take(MOST).map(|at| self.ms(*at, now)).collect();
+        if let Some(hook) = &mut self.hook {
+            hook.heartbeats_ms = heartbeats_ms;
         }
-        self.pods = records;
+    }
+
+    /// Milliseconds from the notice to an instant, before or after `now`.
+    fn ms(&self, at: Instant, now: (Timestamp, Instant)) -> i64 {
+        let (wall, instant) = now;
+        let ms = |from: Instant, to: Instant| i64::try_from(to.saturating_duration_since(from).as_millis());
+        let distance = ms(instant, at).unwrap_or(i64::MAX).saturating_sub(ms(at, instant).unwrap_or(i64::MAX));
+        self.since_notice(wall).saturating_add(distance)
+    }
+
+    /// Notes what became of the pods. `now` is both clocks at once.
+    pub(crate) fn pods(&mut self, report: &Report, now: (Timestamp, Instant)) {
+        let ms = |at| self.ms(at, now);
+        let blind = report.blind.as_deref();
+        self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, &ms, blind)).collect();
     }
 
     /// Notes what became of the hook.
@@ -336,68 +347,4 @@ impl Receipt {
     pub(crate) fn count(&self, fate: Fate) -> usize {
         self.pods.iter().filter(|pod| pod.fate == fate).count()
     }
-}
-
-impl Fate {
-    /// As it stands in the receipt.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Clamped => "clamped",
-            Self::Forced => "forced",
-            Self::Stayed => "stayed",
-            Self::Left => "left",
-            Self::Unconfirmed => "unconfirmed",
-        }
-    }
-}
-
-impl PodRecord {
-    fn new(uid: String, pod: &Tracked, gone_ms: Option<i64>, blind: Option<&str>) -> Self {
-        let given_s = match pod.told {
-            Some((_, Grace::Clamped(given))) => Some(given.as_secs()),
-            Some((_, Grace::Own)) | None => None,
-        };
-        let forced = matches!(pod.told, Some((Way::Delete, _)));
-        let (fate, why) = match pod.state {
-            State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            State::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
-            State::Gone if given_s.is_some() => (Fate::Clamped, None),
-            State::Gone => (Fate::Clean, None),
-            State::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
-            State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => {
-                (Fate::Left, Some(why_left(pod, blind)))
-            }
-        };
-        Self {
-            pod: pod.name.to_string(),
-            uid,
-            fate,
-            grace_s: pod.grace.as_secs(),
-            given_s,
-            evictions: pod.evictions,
-            answers: pod.answers.clone(),
-            budget: pod.budget().map(ToString::to_string),
-            why,
-            gone_ms,
-        }
-    }
-}
-
-/// Why a pod is still there.
-fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
-    match (&pod.state, &pod.trouble, &pod.hold) {
-        (State::Leaving(_), ..) => match blind {
-            Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
-            None => "it was still shutting down".to_owned(),
-        },
-        (_, Some(trouble), _) => trouble.clone(),
-        (_, None, Some(hold)) => held(hold),
-        (State::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
-        (_, None, None) => "its turn had not come".to_owned(),
-    }
-}
-
-fn held(hold: &Hold) -> String {
-    format!("{hold} held it")
 }

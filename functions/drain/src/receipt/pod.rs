@@ -1,0 +1,131 @@
+//! A pod in the receipt: what it asked for, what it got, and how it ended.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::drain::deadline::Grace;
+use crate::drain::evict::Way;
+use crate::drain::hold::Hold;
+use crate::drain::tracked::{State, Tracked};
+
+/// What became of a pod.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PodRecord {
+    pub(crate) pod: String,
+    uid: String,
+    pub(crate) fate: Fate,
+    /// The grace period it asked for.
+    grace_s: u64,
+    /// What it got, if that was less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_s: Option<u64>,
+    /// How often an eviction was asked for.
+    evictions: u32,
+    /// How often each answer was given to the requests that it leave.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    answers: BTreeMap<&'static str, u32>,
+    /// The budget that held it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<String>,
+    /// Why it stayed, was forced or was left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// When it was first asked to leave. This and those that follow: milliseconds from the notice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_ms: Option<i64>,
+    /// When the request that it leave was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    told_ms: Option<i64>,
+    /// When it had gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone_ms: Option<i64>,
+}
+
+/// A pod's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Fate {
+    /// It shut down with all the grace it asked for.
+    Clean,
+    /// It shut down with less grace than it asked for.
+    Clamped,
+    /// It was deleted past what held it, so that it could still shut down.
+    Forced,
+    /// It was left alone.
+    Stayed,
+    /// It was still there when the time was up.
+    Left,
+    /// It was shutting down when its node stopped answering, so that nobody knows how it ended.
+    Unconfirmed,
+}
+
+impl Fate {
+    /// As it stands in the receipt.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Clamped => "clamped",
+            Self::Forced => "forced",
+            Self::Stayed => "stayed",
+            Self::Left => "left",
+            Self::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
+impl PodRecord {
+    /// The record of a pod; `ms` says how long after the notice an instant was.
+    pub(super) fn new(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> Self {
+        let given_s = match pod.told {
+            Some((_, Grace::Clamped(given))) => Some(given.as_secs()),
+            Some((_, Grace::Own)) | None => None,
+        };
+        let forced = matches!(pod.told, Some((Way::Delete, _)));
+        let (fate, why) = match pod.state {
+            State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            State::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
+            State::Gone if given_s.is_some() => (Fate::Clamped, None),
+            State::Gone => (Fate::Clean, None),
+            State::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
+            State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => {
+                (Fate::Left, Some(why_left(pod, blind)))
+            }
+        };
+        Self {
+            pod: pod.name.to_string(),
+            uid,
+            fate,
+            grace_s: pod.grace.as_secs(),
+            given_s,
+            evictions: pod.evictions,
+            answers: pod.answers.clone(),
+            budget: pod.budget().map(ToString::to_string),
+            why,
+            asked_ms: pod.first_asked.map(&ms),
+            told_ms: pod.told_at.map(&ms),
+            gone_ms: pod.gone_at.map(&ms),
+        }
+    }
+}
+
+/// Why a pod is still there.
+fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
+    match (&pod.state, &pod.trouble, &pod.hold) {
+        (State::Leaving(_), ..) => match blind {
+            Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
+            None => "it was still shutting down".to_owned(),
+        },
+        (_, Some(trouble), _) => trouble.clone(),
+        (_, None, Some(hold)) => held(hold),
+        (State::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
+        (_, None, None) => "its turn had not come".to_owned(),
+    }
+}
+
+fn held(hold: &Hold) -> String {
+    format!("{hold} held it")
+}
