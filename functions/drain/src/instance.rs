@@ -135,6 +135,8 @@ impl Owner {
             Self::ManagedNodeGroup => "managed-node-group",
             Self::Karpenter => "karpenter",
             Self::AutoMode => "auto-mode",
+            Self::Fargate => "fargate",
+            Self::Hybrid => "hybrid",
         }
     }
 }
