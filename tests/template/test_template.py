@@ -18,9 +18,42 @@ from transform import transform  # noqa: E402
 TEMPLATE = transform(ROOT / "template.yaml")
 PARAMETERS: dict[str, Any] = TEMPLATE["Parameters"]
 RESOURCES: dict[str, Any] = TEMPLATE["Resources"]
-SPOT = json.loads((ROOT / "events/spot-interruption.json").read_text())
-TERMINATE = json.loads((ROOT / "events/terminate-lifecycle-action.json").read_text())
-CONTINUATION = json.loads((ROOT / "events/drain-continuation.json").read_text())
+SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}
+# Which rule lets which sample through.
+RULES = {
+    "DrainSpotInterruption": {"spot-interruption"},
+    "DrainCapacityReservationInterruption": {
+        "capacity-reservation-interruption",
+        "interruptible-capacity-reservation-interruption",
+        "capacity-block-interruption",
+    },
+    "DrainCapacityBlockExpiry": {"capacity-block-expiry"},
+    "DrainRebalanceRecommendation": {"rebalance-recommendation"},
+    "DrainScheduledMaintenance": {
+        "health-scheduled-maintenance",
+        "health-scheduled-maintenance-closed",
+        "health-scheduled-maintenance-older-form",
+        "health-scheduled-maintenance-page-1",
+        "health-scheduled-maintenance-page-2",
+        "health-scheduled-reboot",
+    },
+    "DrainStateChange": {
+        "state-change-running",
+        "state-change-shutting-down",
+        "state-change-stopped",
+        "state-change-stopping",
+        "state-change-terminated",
+    },
+    "DrainTerminateLifecycleAction": {
+        "terminate-lifecycle-action",
+        "terminate-from-warm-pool",
+        "return-to-warm-pool",
+        "replace-root-volume",
+    },
+    "DrainLaunchLifecycleAction": {"launch-lifecycle-action", "launch-from-warm-pool", "launch-into-warm-pool"},
+    "DrainRootVolumeReplaced": {"root-volume-replaced"},
+    "DrainContinueDrain": {"drain-continuation"},
+}
 
 
 def properties(logical_id: str) -> dict[str, Any]:
@@ -45,28 +78,52 @@ class TheRules(unittest.TestCase):
         return [name for name, rule in rules.items() if matches(rule, event)]
 
     def test_each_notice_passes_exactly_one_rule(self) -> None:
-        self.assertEqual(self.rules_for(SPOT), ["DrainSpotInterruption"])
-        self.assertEqual(self.rules_for(TERMINATE), ["DrainTerminateLifecycleAction"])
-        self.assertEqual(self.rules_for(CONTINUATION), ["DrainContinueDrain"])
-        undo_check = {**CONTINUATION, "detail-type": "Spillway Undo Check"}
+        self.assertEqual(set(RULES), set(of_type("AWS::Events::Rule")))
+        passed = {name: self.rules_for(event) for name, event in SAMPLES.items()}
+        self.assertEqual(passed, {name: [rule] for rule, names in RULES.items() for name in names})
+        undo_check = {**SAMPLES["drain-continuation"], "detail-type": "Spillway Undo Check"}
         self.assertEqual(self.rules_for(undo_check), ["DrainContinueDrain"])
 
-    def test_what_is_no_notice_of_ours_passes_none(self) -> None:
-        launching = {**TERMINATE, "detail-type": "EC2 Instance-launch Lifecycle Action"}
-        other_transition = {
-            **TERMINATE,
-            "detail": {**TERMINATE["detail"], "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"},
-        }
-        rebalance = {**SPOT, "detail-type": "EC2 Instance Rebalance Recommendation"}
-        somebody_elses = {**SPOT, "source": "my.ec2"}
-        another_of_ours = {**CONTINUATION, "detail-type": "Spillway Receipt"}
-        for event in (launching, other_transition, rebalance, somebody_elses, another_of_ours):
+    def test_the_neighbours_of_a_notice_pass_none(self) -> None:
+        def neighbour(sample: str, detail: dict[str, Any] | None = None, **envelope: Any) -> dict[str, Any]:
+            event = SAMPLES[sample]
+            return {**event, **envelope, "detail": {**event["detail"], **(detail or {})}}
+
+        transition = {"LifecycleTransition": "autoscaling:TEST_NOTIFICATION"}
+        for event in (
+            neighbour("spot-interruption", source="my.ec2"),
+            neighbour("spot-interruption", **{"detail-type": "EC2 Spot Instance Request Fulfillment"}),
+            neighbour("capacity-block-expiry", **{"detail-type": "Capacity Block Reservation Delivered"}),
+            neighbour("capacity-block-expiry", **{"detail-type": "EC2 Capacity Reservation Expired"}),
+            neighbour("health-scheduled-maintenance", {"service": "RDS"}),
+            neighbour("health-scheduled-maintenance", {"eventTypeCategory": "issue"}),
+            neighbour("health-scheduled-maintenance", {"eventTypeCategory": "accountNotification"}),
+            neighbour("health-scheduled-maintenance", **{"detail-type": "AWS Health Abuse Event"}),
+            neighbour("state-change-running", {"state": "pending"}),
+            neighbour("terminate-lifecycle-action", transition),
+            neighbour("terminate-lifecycle-action", **{"detail-type": "EC2 Instance Terminate Successful"}),
+            neighbour("launch-lifecycle-action", transition),
+            neighbour("root-volume-replaced", transition),
+            neighbour("launch-lifecycle-action", **{"detail-type": "EC2 Instance Launch Successful"}),
+            neighbour("drain-continuation", **{"detail-type": "Spillway Receipt"}),
+            neighbour("drain-continuation", source="somebody"),
+        ):
             with self.subTest(event=event):
                 self.assertEqual(self.rules_for(event), [])
 
-    def test_a_spot_notice_with_an_unknown_action_passes_all_the_same(self) -> None:
-        unknown = {**SPOT, "detail": {**SPOT["detail"], "instance-action": "evaporate"}}
-        self.assertEqual(self.rules_for(unknown), ["DrainSpotInterruption"])
+    def test_what_aws_words_anew_passes_all_the_same(self) -> None:
+        for name, field in (
+            ("spot-interruption", "instance-action"),
+            ("capacity-reservation-interruption", "instance-action"),
+            ("health-scheduled-maintenance", "statusCode"),
+            ("terminate-lifecycle-action", "Destination"),
+            ("replace-root-volume", "Action"),
+            ("root-volume-replaced", "Action"),
+        ):
+            with self.subTest(notice=name):
+                event = SAMPLES[name]
+                unknown = {**event, "detail": {**event["detail"], field: "evaporate"}}
+                self.assertEqual(self.rules_for(unknown), self.rules_for(event))
 
     def test_each_rule_invokes_the_function_and_keeps_what_it_cannot_deliver(self) -> None:
         for name, rule in of_type("AWS::Events::Rule").items():
@@ -78,13 +135,48 @@ class TheRules(unittest.TestCase):
                 permission = properties(f"{name}Permission")
                 self.assertEqual(permission["SourceArn"], attribute(name, "Arn"))
 
-    def test_a_spot_notice_is_not_delivered_after_the_instance_has_gone(self) -> None:
-        (target,) = properties("DrainSpotInterruption")["Targets"]
-        self.assertEqual(target["RetryPolicy"]["MaximumEventAgeInSeconds"], 120)
+    def test_no_notice_is_delivered_when_it_is_of_no_use_any_more(self) -> None:
+        def age(rule: str) -> int:
+            (target,) = properties(rule)["Targets"]
+            return target["RetryPolicy"]["MaximumEventAgeInSeconds"]
+
+        self.assertEqual(
+            {rule: age(rule) for rule in RULES},
+            {
+                "DrainSpotInterruption": 120,
+                "DrainCapacityReservationInterruption": 120,
+                "DrainCapacityBlockExpiry": 600,
+                "DrainRebalanceRecommendation": 600,
+                "DrainScheduledMaintenance": 86_400,
+                "DrainStateChange": 120,
+                "DrainTerminateLifecycleAction": 3600,
+                "DrainLaunchLifecycleAction": 3600,
+                "DrainRootVolumeReplaced": 3600,
+                "DrainContinueDrain": 3600,
+            },
+        )
 
     def test_a_setting_switches_the_rule_of_each_notice(self) -> None:
-        self.assertEqual(properties("DrainSpotInterruption")["State"], {"Fn::If": ["HandlesSpot", "ENABLED", "DISABLED"]})
-        self.assertEqual(properties("DrainTerminateLifecycleAction")["State"], {"Fn::If": ["HandlesTerminate", "ENABLED", "DISABLED"]})
+        switches = {
+            "DrainSpotInterruption": "Spot",
+            "DrainCapacityReservationInterruption": "Capacity",
+            "DrainCapacityBlockExpiry": "Capacity",
+            "DrainRebalanceRecommendation": "Rebalance",
+            "DrainScheduledMaintenance": "Maintenance",
+            "DrainStateChange": "StateChange",
+            "DrainTerminateLifecycleAction": "Terminate",
+            "DrainLaunchLifecycleAction": "Launch",
+            # What was drained for its root volume is given back, whoever completes launch hooks.
+            "DrainRootVolumeReplaced": "Terminate",
+        }
+        self.assertEqual({*switches, "DrainContinueDrain"}, set(RULES))
+        self.assertNotIn("State", properties("DrainContinueDrain"))
+        for rule, parameter in switches.items():
+            with self.subTest(rule=rule):
+                condition = f"Handles{parameter}"
+                self.assertEqual(properties(rule)["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
+                ignored = {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, "ignore"]}]}
+                self.assertEqual(TEMPLATE["Conditions"][condition], ignored)
 
 
 class TheFunction(unittest.TestCase):

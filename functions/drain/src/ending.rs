@@ -51,8 +51,8 @@ pub(crate) fn cordoned(node: &str) -> Ended {
 }
 
 /// Each instance of the notice gets an invocation of its own.
-pub(crate) fn one_for_each(instances: &[InstanceId]) -> Ended {
-    (Ending::Continued, format!("handed on to an invocation for each of its {} instances", instances.len()))
+pub(crate) fn one_for_each(instances: usize) -> Ended {
+    (Ending::Continued, format!("handed on, once for each of its instances: {instances}"))
 }
 
 /// Its time has not come: a schedule brings it back.

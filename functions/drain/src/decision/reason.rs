@@ -15,6 +15,8 @@ pub(crate) enum Reason {
     HookOfEks(String),
     #[error("EC2 knows no instance {0}")]
     NoInstance(String),
+    #[error("EC2 knows no instance that runs in capacity reservation {0}")]
+    EmptyReservation(String),
     #[error("instance {0} has no tag that names an EKS cluster")]
     NoCluster(String),
     #[error("cluster {0} is not one of those that SPILLWAY_CLUSTERS names")]

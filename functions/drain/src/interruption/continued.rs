@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::NoticeError;
 use super::envelope::Envelope;
-use super::{InstanceId, NoticeError};
 
 /// Who sends it: the rule in the template and the function's right name it too.
 pub(crate) const SOURCE: &str = "spillway";
@@ -20,7 +20,7 @@ pub(crate) const DETAIL_TYPE: &str = "Spillway Drain Continuation";
 pub(crate) struct History {
     /// The whole event.
     pub(crate) notice: Value,
-    /// Which of its instances this is about, if it names several.
+    /// Which of its instances this is about, if it does not concern just one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
     /// The invocations before this one, the first of them first.
@@ -68,8 +68,8 @@ impl History {
     }
 
     /// The same for one instance of several: its invocation begins anew.
-    pub(crate) fn for_instance(&self, instance: &InstanceId) -> Self {
-        Self { instance: Some(instance.to_string()), ..self.clone() }
+    pub(crate) fn for_instance(&self, instance: &str) -> Self {
+        Self { instance: Some(instance.to_owned()), ..self.clone() }
     }
 
     /// The history that the next invocation gets.
@@ -117,7 +117,7 @@ mod tests {
         let mut event = sample("drain-continuation");
         event["detail"]["notice"] = sample("drain-continuation");
         let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
-        assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of spillway");
+        assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of \"spillway\"");
     }
 
     #[test]

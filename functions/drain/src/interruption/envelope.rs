@@ -1,41 +1,24 @@
 //! The EventBridge envelope, read leniently where AWS is inexact and strictly where it matters.
 
+use std::fmt;
+
 use aws_lambda_events::eventbridge::EventBridgeEvent;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Home, InstanceId};
+use super::Home;
 
 /// An event that ought to be ours and cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoticeError {
-    /// A field is missing or of the wrong type.
+    /// A field is missing, or what stands there cannot be read.
     #[error("cannot read the notice: at {path}: {why}")]
     Field {
         /// Where, as in `detail.instance-id`.
         path: String,
         /// What is wrong there.
         why: String,
-    },
-    /// The instance id is none.
-    #[error("cannot read the notice: at {path}: {given:?} is no instance id")]
-    InstanceId {
-        /// Where.
-        path: &'static str,
-        /// What stands there.
-        given: String,
-    },
-    /// Some of what ought to be instances is none; the others are on their way.
-    #[error(
-        "cannot read some of the notice's instances: {}; the other {read} are handed on",
-        unreadable.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ")
-    )]
-    Instances {
-        /// How many could be read.
-        read: usize,
-        /// What stands in the place of the others.
-        unreadable: Vec<String>,
     },
     /// It is about another account's instances, or another Region's.
     #[error("the notice is of account {from}, and this function acts in account {home}")]
@@ -59,10 +42,10 @@ pub(super) struct Envelope {
     detail: Value,
 }
 
-/// Reads the envelope; the detail stays as it is.
-pub(super) fn read(mut payload: Value) -> Result<Envelope, NoticeError> {
-    mend_resources(&mut payload);
-    let event: EventBridgeEvent<Value> = parse(payload, "")?;
+/// Reads the envelope, which stands at `place`; the detail stays as it is.
+pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
+    mend(&mut payload);
+    let event: EventBridgeEvent<Value> = parse(payload, place)?;
     let time = event.time.ok_or_else(|| missing("time"))?;
     Ok(Envelope {
         id: event.id.ok_or_else(|| missing("id"))?,
@@ -70,47 +53,78 @@ pub(super) fn read(mut payload: Value) -> Result<Envelope, NoticeError> {
         region: event.region,
         source: event.source,
         detail_type: event.detail_type,
-        time: Timestamp::from_second(time.timestamp())
-            .map_err(|error| NoticeError::Field { path: "time".to_owned(), why: error.to_string() })?,
+        time: Timestamp::from_second(time.timestamp()).map_err(|error| unreadable("time", error))?,
         detail: event.detail,
     })
 }
 
-fn missing(path: &str) -> NoticeError {
-    NoticeError::Field { path: path.to_owned(), why: "it is missing".to_owned() }
-}
-
-/// AWS documents one notice with `resources` as a bare string. We never read it, so it goes.
-fn mend_resources(payload: &mut Value) {
+/// AWS documents one notice with `resources` as a bare string, and one with `detail_type` for `detail-type`: so
+/// may a test event be written that somebody sends. The resources are never read, so they go.
+fn mend(payload: &mut Value) {
     if let Some(event) = payload.as_object_mut() {
         event.remove("resources");
+        if let Some(detail_type) = event.remove("detail_type") {
+            event.entry("detail-type").or_insert(detail_type);
+        }
+    }
+}
+
+fn missing(path: &str) -> NoticeError {
+    unreadable(path, "it is missing")
+}
+
+/// What stands at `path` cannot be read, and why.
+pub(super) fn unreadable(path: &str, why: impl fmt::Display) -> NoticeError {
+    NoticeError::Field { path: path.to_owned(), why: shortened(&why.to_string()) }
+}
+
+/// A text of the notice's, as a sentence quotes it.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", shortened(text))
+}
+
+/// As much of a text as anybody reads: what AWS writes is shorter, and nothing else needs to fill the log.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
 impl Envelope {
     /// A rule may well route another account's notices here; their instances are not ours to look for.
     pub(super) fn is_from(&self, home: &Home) -> Result<(), NoticeError> {
-        let account = self.account.as_ref().ok_or_else(|| missing("account"))?;
-        let region = self.region.as_ref().ok_or_else(|| missing("region"))?;
-        if (account, region) == (&home.account, &home.region) {
+        let (account, region) = (self.account()?, self.region()?);
+        if (account, region) == (home.account.as_str(), home.region.as_str()) {
             return Ok(());
         }
         let Home { account: our_account, region: our_region } = home;
         Err(NoticeError::Foreign {
-            from: format!("{account} in {region}"),
+            from: shortened(&format!("{account} in {region}")),
             home: format!("{our_account} in {our_region}"),
         })
+    }
+
+    /// The account that it was sent to.
+    pub(super) fn account(&self) -> Result<&str, NoticeError> {
+        self.account.as_deref().ok_or_else(|| missing("account"))
+    }
+
+    /// The Region that it was sent to.
+    pub(super) fn region(&self) -> Result<&str, NoticeError> {
+        self.region.as_deref().ok_or_else(|| missing("region"))
     }
 
     /// The detail as the notice's own structure.
     pub(super) fn detail<T: DeserializeOwned>(&self) -> Result<T, NoticeError> {
         parse(self.detail.clone(), "detail")
     }
-}
 
-/// The instance id that stands at `path`.
-pub(super) fn instance_id(path: &'static str, given: &str) -> Result<InstanceId, NoticeError> {
-    InstanceId::parse(given).ok_or_else(|| NoticeError::InstanceId { path, given: given.to_owned() })
+    /// So long after the notice.
+    pub(super) fn after(&self, duration: SignedDuration) -> Timestamp {
+        self.time.saturating_add(duration).unwrap_or(Timestamp::MAX)
+    }
 }
 
 fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
@@ -121,7 +135,7 @@ fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError
             (root, ".") => root.to_owned(),
             (root, path) => format!("{root}.{path}"),
         };
-        NoticeError::Field { path, why: error.into_inner().to_string() }
+        unreadable(&path, error.into_inner())
     })
 }
 
@@ -131,12 +145,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{home, sample};
-    use super::*;
-
-    fn refused(event: Value) -> String {
-        super::super::read(event, &home()).unwrap_err().to_string()
-    }
+    use super::super::tests::{interruption, refused, sample, unhandled};
 
     #[test]
     fn what_cannot_be_read_is_said_with_its_place() {
@@ -167,6 +176,24 @@ mod tests {
     fn resources_as_a_bare_string_are_no_obstacle() {
         let mut event = sample("spot-interruption");
         event["resources"] = json!("arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0");
-        super::super::read(event, &home()).unwrap();
+        interruption(event);
+    }
+
+    #[test]
+    fn a_detail_type_with_an_underscore_as_aws_documents_it_is_read() {
+        let mut event = sample("spot-interruption");
+        let detail_type = event.as_object_mut().unwrap().remove("detail-type").unwrap();
+        event["detail_type"] = detail_type;
+        interruption(event);
+    }
+
+    #[test]
+    fn what_is_told_of_a_huge_text_is_short() {
+        let mut event = sample("spot-interruption");
+        event["detail"]["instance-id"] = "ü".repeat(1_000_000).into();
+        let told = refused(event.clone());
+        assert!(told.starts_with("cannot read the notice: at detail.instance-id: \"üüü") && told.len() < 600, "{told}");
+        event["detail-type"] = "x".repeat(1_000_000).into();
+        assert!(unhandled(event).len() < 300);
     }
 }

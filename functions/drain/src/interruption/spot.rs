@@ -1,10 +1,10 @@
 //! `EC2 Spot Instance Interruption Warning`: the instance goes two minutes after the notice.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde::Deserialize;
 
-use super::envelope::{self, Envelope};
-use super::{Deadline, Kind, Matter, NoticeError, Said, Which};
+use super::envelope::Envelope;
+use super::{Deadline, InstanceId, Kind, Matter, NoticeError, Said, Which};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 
@@ -15,31 +15,26 @@ pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 #[derive(Deserialize)]
 struct Detail {
     #[serde(rename = "instance-id")]
-    instance: String,
+    instance: InstanceId,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
-    let detail: Detail = envelope.detail()?;
-    let deadline = Deadline::Hard(envelope.time.saturating_add(NOTICE).unwrap_or(Timestamp::MAX));
-    let instance = envelope::instance_id("detail.instance-id", &detail.instance)?;
-    Ok(Said::Of(Which::one(instance), Matter::of(Kind::Spot, deadline)))
+    let Detail { instance } = envelope.detail()?;
+    Ok(Said::Of(Which::One(instance), Matter::of(Kind::Spot, Deadline::Hard(envelope.after(NOTICE)))))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::super::tests::{home, sample};
-    use super::super::{InstanceId, Interruption, Notice, read};
+    use super::super::Interruption;
+    use super::super::tests::{interruption, sample};
     use super::*;
 
     #[test]
     fn the_instance_goes_two_minutes_after_the_notice_not_after_its_arrival() {
-        let Notice::Interruption { interruption, .. } = read(sample("spot-interruption"), &home()).unwrap() else {
-            panic!("not read")
-        };
         assert_eq!(
-            interruption,
+            interruption(sample("spot-interruption")),
             Interruption {
                 event_id: "12345678-1234-1234-1234-123456789012".to_owned(),
                 kind: Kind::Spot,
@@ -53,10 +48,20 @@ mod tests {
     }
 
     #[test]
+    fn whatever_ec2_is_about_to_do_with_the_instance_it_has_two_minutes() {
+        let terminated = interruption(sample("spot-interruption"));
+        for action in ["stop", "hibernate", "evaporate"] {
+            let mut event = sample("spot-interruption");
+            event["detail"]["instance-action"] = action.into();
+            assert_eq!(interruption(event), terminated, "{action}");
+        }
+    }
+
+    #[test]
     fn a_time_at_the_end_of_the_calendar_is_no_panic() {
         let mut event = sample("spot-interruption");
         event["time"] = "9999-12-30T21:59:59Z".into();
-        let Notice::Interruption { interruption, .. } = read(event, &home()).unwrap() else { panic!("not read") };
-        assert!(matches!(interruption.deadline, Deadline::Hard(at) if at >= interruption.time));
+        let read = interruption(event);
+        assert!(matches!(read.deadline, Deadline::Hard(at) if at >= read.time));
     }
 }

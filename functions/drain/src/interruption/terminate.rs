@@ -1,34 +1,25 @@
-//! `EC2 Instance-terminate Lifecycle Action`: an Auto Scaling group ends an instance and waits
-//! for its hook to be completed.
+//! `EC2 Instance-terminate Lifecycle Action`: an Auto Scaling group takes an instance out of service, to end it,
+//! to put it back into its warm pool or to give it a new root volume; and waits for its hook to be completed.
 
-use serde::Deserialize;
-
-use super::envelope::{self, Envelope};
-use super::{Deadline, Hook, Kind, Matter, NoticeError, Said, Which};
+use super::envelope::{Envelope, quoted, unreadable};
+use super::lifecycle_action::{LifecycleAction, Special};
+use super::{Deadline, Kind, Matter, NoticeError, Said, Which};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-terminate Lifecycle Action";
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Detail {
-    #[serde(rename = "EC2InstanceId")]
-    instance: String,
-    auto_scaling_group_name: String,
-    lifecycle_hook_name: String,
-    #[serde(default)]
-    lifecycle_action_token: Option<String>,
-}
-
 pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
-    let detail: Detail = envelope.detail()?;
-    let instance = envelope::instance_id("detail.EC2InstanceId", &detail.instance)?;
-    let hook = Hook {
-        group: detail.auto_scaling_group_name,
-        name: detail.lifecycle_hook_name,
-        token: detail.lifecycle_action_token,
+    let action: LifecycleAction = envelope.detail()?;
+    let kind = match (action.special()?, action.destination.as_deref()) {
+        (Some(Special::ReplaceRootVolume), _) => Kind::ReplaceRootVolume,
+        (None, Some("EC2") | None) => Kind::Terminate,
+        (None, Some("WarmPool")) => Kind::ReturnToWarmPool,
+        (None, Some(other)) => {
+            let why = format!("Spillway does not know {} without an Action", quoted(other));
+            return Err(unreadable("detail.Destination", why));
+        }
     };
-    let matter = Matter { hook: Some(hook), ..Matter::of(Kind::Terminate, Deadline::HeldByHook) };
-    Ok(Said::Of(Which::one(instance), matter))
+    let which = Which::One(action.instance.clone());
+    Ok(Said::Of(which, Matter { hook: Some(action.hook()), ..Matter::of(kind, Deadline::HeldByHook) }))
 }
 
 #[cfg(test)]
@@ -37,18 +28,14 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{home, sample};
-    use super::super::{InstanceId, Interruption, Notice, read};
+    use super::super::tests::{interruption, refused, sample};
+    use super::super::{Hook, InstanceId, Interruption};
     use super::*;
 
     #[test]
     fn the_hook_to_complete_comes_with_the_notice() {
-        let Notice::Interruption { interruption, .. } = read(sample("terminate-lifecycle-action"), &home()).unwrap()
-        else {
-            panic!("not read")
-        };
         assert_eq!(
-            interruption,
+            interruption(sample("terminate-lifecycle-action")),
             Interruption {
                 event_id: "87654321-1234-1234-1234-123456789012".to_owned(),
                 kind: Kind::Terminate,
@@ -66,21 +53,43 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_without_a_token_names_its_action_by_the_instance() {
+    fn a_group_may_keep_the_instance() {
+        for (name, kind) in [
+            ("return-to-warm-pool", Kind::ReturnToWarmPool),
+            ("replace-root-volume", Kind::ReplaceRootVolume),
+            ("terminate-from-warm-pool", Kind::Terminate),
+        ] {
+            let read = interruption(sample(name));
+            assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
+            assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
+        }
+    }
+
+    #[test]
+    fn what_is_documented_as_optional_may_be_missing() {
         let mut event = sample("terminate-lifecycle-action");
-        event["detail"].as_object_mut().unwrap().remove("LifecycleActionToken");
-        let Notice::Interruption { interruption, .. } = read(event, &home()).unwrap() else { panic!("not read") };
-        assert_eq!(interruption.hook.unwrap().token, None);
+        for field in ["LifecycleActionToken", "NotificationMetadata", "Origin", "Destination"] {
+            event["detail"].as_object_mut().unwrap().remove(field);
+        }
+        let read = interruption(event);
+        assert_eq!((read.kind, read.hook.unwrap().token), (Kind::Terminate, None));
+    }
+
+    #[test]
+    fn what_the_group_does_by_a_name_that_nobody_knows_is_somebodys_to_look_at() {
+        for (field, why) in [("Action", "\"Moon\""), ("Destination", "\"Moon\" without an Action")] {
+            let mut event = sample("terminate-lifecycle-action");
+            event["detail"][field] = json!("Moon");
+            let told = format!("cannot read the notice: at detail.{field}: Spillway does not know {why}");
+            assert_eq!(refused(event), told);
+        }
     }
 
     #[test]
     fn a_notice_without_its_hook_cannot_be_read() {
         let mut event = sample("terminate-lifecycle-action");
         event["detail"]["LifecycleHookName"] = json!(null);
-        let error = read(event, &home()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "cannot read the notice: at detail.LifecycleHookName: invalid type: null, expected a string"
-        );
+        let why = "cannot read the notice: at detail.LifecycleHookName: invalid type: null, expected a string";
+        assert_eq!(refused(event), why);
     }
 }

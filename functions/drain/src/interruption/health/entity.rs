@@ -1,0 +1,68 @@
+//! What an AWS Health event affects, as far as it is an instance.
+
+use serde::Deserialize;
+
+/// An entry of the list of what is affected.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entity {
+    /// An ARN, or an id by itself.
+    entity_value: String,
+    status: Option<String>,
+}
+
+impl Entity {
+    /// Whether it is affected no more.
+    pub(super) fn is_resolved(&self) -> bool {
+        self.status.as_deref() == Some("RESOLVED")
+    }
+
+    /// The instance's id, or what stands in the place of one; `None` if it is anything else, a volume or a host.
+    pub(super) fn instance(&self) -> Option<&str> {
+        let value = self.entity_value.as_str();
+        let (kind, id) = match value.rsplit_once('/') {
+            Some((path, id)) => (path.rsplit_once(':').map_or(path, |(_, kind)| kind), id),
+            None => ("", value),
+        };
+        let begins_like_one = id.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("i-"));
+        (kind == "instance" || begins_like_one).then_some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_is_told_from_other_resources_in_an_arn_and_alone() {
+        let instance = |value: &str| {
+            let entity = Entity { entity_value: value.to_owned(), status: None };
+            entity.instance().map(str::to_owned)
+        };
+        for value in [
+            "i-1234567890abcdef0",
+            "arn:aws:ec2:us-east-1:123456789012:instance/i-1234567890abcdef0",
+            "x/i-1234567890abcdef0",
+        ] {
+            assert_eq!(instance(value).as_deref(), Some("i-1234567890abcdef0"), "{value}");
+        }
+        for value in [
+            "vol-1234567890abcdef0",
+            "arn:aws:ec2:us-east-1:123456789012:volume/vol-1234567890abcdef0",
+            "arn:aws:ec2:us-east-1:123456789012:dedicated-host/h-1234567890abcdef0",
+            "mi-1234567890abcdef0",
+            "arn:aws:ec2:us-east-1:123456789012:instance",
+            "AWS_ACCOUNT",
+            "",
+            "ü",
+        ] {
+            assert_eq!(instance(value), None, "{value}");
+        }
+        // It begins like an instance, and is none: not for us to pass over.
+        for (value, id) in
+            [("I-1234567890ABCDEF0", "I-1234567890ABCDEF0"), ("i-", "i-"), ("arn:aws:ec2:a:1:instance/x", "x")]
+        {
+            assert_eq!(instance(value).as_deref(), Some(id), "{value}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a time that it names; and, in a later event,
+//! that this is over. All else that AWS Health tells is not ours.
+//!
+//! A long list comes in pages, each an event of its own with instances of its own: they need no putting together.
+
+mod entity;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::date::Date;
+use super::envelope::{self, Envelope, quoted};
+use super::{Deadline, Instances, Kind, Maintenance, Matter, NoticeError, Said, Which};
+use entity::Entity;
+
+pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
+
+/// The fields that decide. What is optional here is missing in an older form, which AWS' documents still show.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    event_arn: String,
+    service: String,
+    event_type_code: String,
+    event_type_category: String,
+    event_scope_code: Option<String>,
+    status_code: Option<String>,
+    event_region: Option<String>,
+    affected_account: Option<String>,
+    backup_event: Option<String>,
+    start_time: Option<Date>,
+    affected_entities: Option<Vec<Entity>>,
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
+    let detail: Detail = envelope.detail()?;
+    if let Some(why) = detail.is_not_ours(envelope)? {
+        return Ok(Said::Nothing(why));
+    }
+    let entities = detail.affected_entities.iter().flatten();
+    let missing = || envelope::unreadable("detail.startTime", "it is missing");
+    let (kind, deadline, named): (_, _, BTreeSet<_>) = match detail.status_code.as_deref() {
+        Some("open" | "upcoming") | None => {
+            let Date(starts) = detail.start_time.ok_or_else(missing)?;
+            let affected = entities.filter(|entity| !entity.is_resolved());
+            (Kind::Maintenance, Deadline::Hard(starts), affected.filter_map(Entity::instance).collect())
+        }
+        Some("closed") => (Kind::MaintenanceOver, Deadline::Open, entities.filter_map(Entity::instance).collect()),
+        Some(other) => return Ok(Said::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
+    };
+    let maintenance = Maintenance { id: detail.id()?, reboots: detail.event_type_code.contains("REBOOT") };
+    let which = Which::Several(Instances::Named(named.into_iter().map(str::to_owned).collect()));
+    Ok(Said::Of(which, Matter { maintenance: Some(maintenance), ..Matter::of(kind, deadline) }))
+}
+
+impl Detail {
+    /// Why it is no scheduled change of this account's instances in this Region.
+    fn is_not_ours(&self, envelope: &Envelope) -> Result<Option<String>, NoticeError> {
+        let (account, region) = (envelope.account()?, envelope.region()?);
+        let or = |given: &'_ Option<String>, handled: &str| given.clone().unwrap_or_else(|| handled.to_owned());
+        for (field, given, handled) in [
+            ("service", self.service.clone(), "EC2"),
+            ("eventTypeCategory", self.event_type_category.clone(), "scheduledChange"),
+            ("eventScopeCode", or(&self.event_scope_code, "ACCOUNT_SPECIFIC"), "ACCOUNT_SPECIFIC"),
+            // AWS Health sends a copy of each event to another Region,
+            ("backupEvent", or(&self.backup_event, "false"), "false"),
+            ("eventRegion", or(&self.event_region, region), region),
+            // and to the account that looks after an organization's.
+            ("affectedAccount", or(&self.affected_account, account), account),
+        ] {
+            if given != handled {
+                let (given, handled) = (quoted(&given), quoted(handled));
+                return Ok(Some(format!(
+                    "the {field} of this AWS Health event is {given}, and Spillway handles {handled}"
+                )));
+            }
+        }
+        // The end of a version's support, months ahead: its instances run on.
+        let of_a_version = self.event_type_code.ends_with("PLANNED_LIFECYCLE_EVENT");
+        Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
+    }
+
+    /// What names the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the
+    /// two in the middle.
+    fn id(&self) -> Result<String, NoticeError> {
+        match self.event_arn.rsplit_once('/') {
+            Some((_, id)) if !id.is_empty() => Ok(id.to_owned()),
+            _ => Err(envelope::unreadable("detail.eventArn", format!("{} is no event's", quoted(&self.event_arn)))),
+        }
+    }
+}

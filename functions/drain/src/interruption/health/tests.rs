@@ -1,0 +1,174 @@
+//! AWS Health events as they come, of every form that AWS documents.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+
+use super::super::tests::{home, interruption, refused, sample, unhandled};
+use super::super::{Deadline, Instances, Kind, Notice, NoticeError, read};
+
+fn with(field: &str, value: impl Into<Value>) -> Value {
+    let mut event = sample("health-scheduled-maintenance");
+    event["detail"][field] = value.into();
+    event
+}
+
+/// The instances that an event of several names, and its kind.
+fn several(event: Value) -> (Kind, Vec<String>) {
+    match read(event, &home()).unwrap() {
+        Notice::Several(several) => match several.instances {
+            Instances::Named(named) => (several.kind, named),
+            other @ Instances::OfReservation(_) => panic!("{other:?}"),
+        },
+        other => panic!("not of several: {other:?}"),
+    }
+}
+
+fn starts(event: Value) -> String {
+    let Deadline::Hard(at) = interruption(event).deadline else { panic!("no hard deadline") };
+    at.to_string()
+}
+
+#[test]
+fn the_instance_goes_when_the_change_starts() {
+    let read = interruption(sample("health-scheduled-maintenance"));
+    assert_eq!((read.kind, read.instance.as_str()), (Kind::Maintenance, "i-1234567890abcdef0"));
+    assert_eq!(read.deadline, Deadline::Hard("2026-12-05T13:19:03Z".parse().unwrap()));
+    let maintenance = read.maintenance.unwrap();
+    assert_eq!(maintenance.id, "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983");
+    assert!(!maintenance.reboots);
+}
+
+#[test]
+fn the_older_form_and_the_newer_mean_the_same() {
+    let older = interruption(sample("health-scheduled-maintenance-older-form"));
+    assert_eq!((older.kind, older.instance.as_str()), (Kind::Maintenance, "i-1234567890abcdef0"));
+    assert_eq!(older.maintenance.unwrap().id, "AWS_EC2_INSTANCE_STOP_SCHEDULED_90353408594353980");
+    assert_eq!(older.deadline, Deadline::Hard("2026-12-05T05:01:10Z".parse().unwrap()));
+}
+
+#[test]
+fn a_reboot_is_told_from_what_ends_the_instance() {
+    let reboots = |code: &str| interruption(with("eventTypeCode", code)).maintenance.unwrap().reboots;
+    assert!(interruption(sample("health-scheduled-reboot")).maintenance.unwrap().reboots);
+    assert!(reboots("AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"));
+    assert!(!reboots("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"));
+    assert!(!reboots("AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED"));
+}
+
+#[test]
+fn every_affected_instance_is_meant_once_and_each_page_has_its_own() {
+    let (kind, first) = several(sample("health-scheduled-maintenance-page-1"));
+    assert_eq!(kind, Kind::Maintenance);
+    assert_eq!(first, ["i-1234567890abcdef0", "i-1234567890abcdef1", "i-abcd1111"]);
+    assert_eq!(interruption(sample("health-scheduled-maintenance-page-2")).instance.as_str(), "i-1234567890abcdef2");
+}
+
+#[test]
+fn when_it_is_closed_it_is_over_for_all_its_instances() {
+    let over = interruption(sample("health-scheduled-maintenance-closed"));
+    assert_eq!((over.kind, over.deadline), (Kind::MaintenanceOver, Deadline::Open));
+    let announced = interruption(sample("health-scheduled-maintenance"));
+    assert_eq!((&over.instance, over.maintenance), (&announced.instance, announced.maintenance), "it names the same");
+
+    let mut event = sample("health-scheduled-maintenance-page-1");
+    event["detail"]["statusCode"] = "closed".into();
+    for entity in event["detail"]["affectedEntities"].as_array_mut().unwrap() {
+        entity["status"] = "RESOLVED".into();
+    }
+    let (kind, instances) = several(event);
+    assert_eq!((kind, instances.len()), (Kind::MaintenanceOver, 4), "one had been resolved before");
+}
+
+#[test]
+fn an_upcoming_change_is_one() {
+    assert_eq!(interruption(with("statusCode", "upcoming")).kind, Kind::Maintenance);
+    assert_eq!(unhandled(with("statusCode", "postponed")), "Spillway does not know the statusCode \"postponed\"");
+}
+
+#[test]
+fn what_is_no_scheduled_change_of_an_instance_here_is_not_handled() {
+    for (field, given, handled) in [
+        ("service", "RDS", "EC2"),
+        ("eventTypeCategory", "issue", "scheduledChange"),
+        ("eventTypeCategory", "accountNotification", "scheduledChange"),
+        ("eventTypeCategory", "investigation", "scheduledChange"),
+        ("eventScopeCode", "PUBLIC", "ACCOUNT_SPECIFIC"),
+        ("backupEvent", "true", "false"),
+        ("eventRegion", "us-west-2", "us-east-1"),
+        ("affectedAccount", "999999999999", "123456789012"),
+    ] {
+        let why = format!("the {field} of this AWS Health event is {given:?}, and Spillway handles {handled:?}");
+        assert_eq!(unhandled(with(field, given)), why);
+    }
+    let why = "\"AWS_EC2_PLANNED_LIFECYCLE_EVENT\" takes no instance away";
+    assert_eq!(unhandled(with("eventTypeCode", "AWS_EC2_PLANNED_LIFECYCLE_EVENT")), why);
+}
+
+#[test]
+fn the_copy_that_a_backup_region_gets_is_ignored_there_and_not_refused() {
+    let mut copy = with("backupEvent", "true");
+    copy["region"] = "us-west-2".into();
+    assert!(unhandled(copy).starts_with("the backupEvent of this AWS Health event is \"true\""));
+    // Without that field, its Region tells.
+    let mut copy = with("backupEvent", Value::Null);
+    copy["region"] = "us-west-2".into();
+    assert!(unhandled(copy).starts_with("the eventRegion of this AWS Health event is \"us-east-1\""));
+    // An event of another Region that a rule has routed here is refused, as every notice is.
+    let mut routed = with("eventRegion", "us-west-2");
+    routed["region"] = "us-west-2".into();
+    assert!(matches!(read(routed, &home()), Err(NoticeError::Foreign { .. })));
+}
+
+#[test]
+fn what_is_resolved_or_no_instance_is_passed_over() {
+    let event = with(
+        "affectedEntities",
+        json!([
+            {"entityValue": "i-1234567890abcdef1", "status": "RESOLVED"},
+            {"entityValue": "vol-1234567890abcdef0", "status": "PENDING"},
+            {"entityValue": "i-1234567890abcdef0", "status": "UNKNOWN"},
+        ]),
+    );
+    assert_eq!(interruption(event).instance.as_str(), "i-1234567890abcdef0");
+    let nothing = "it names no instance, or none that is still affected";
+    for entities in [json!([]), Value::Null, json!([{"entityValue": "vol-1"}])] {
+        assert_eq!(unhandled(with("affectedEntities", entities)), nothing);
+    }
+}
+
+#[test]
+fn what_begins_like_an_instance_and_is_none_fails_by_itself() {
+    let why = "cannot read the notice: at detail.affectedEntities[].entityValue: \"i-123\" is no instance id";
+    assert_eq!(refused(with("affectedEntities", json!([{"entityValue": "i-123"}]))), why);
+    // Among others it is handed on like them, and the others go on.
+    let entities = json!([{"entityValue": "i-123"}, {"entityValue": "i-1234567890abcdef0"}]);
+    assert_eq!(several(with("affectedEntities", entities.clone())).1, ["i-123", "i-1234567890abcdef0"]);
+    let Notice::Several(all) = read(with("affectedEntities", entities), &home()).unwrap() else { panic!("not read") };
+    let mut handed_on = sample("drain-continuation");
+    handed_on["detail"] = serde_json::to_value(all.history.for_instance("i-123")).unwrap();
+    assert_eq!(refused(handed_on.clone()), "cannot read the notice: at detail.instance: \"i-123\" is no instance id");
+    handed_on["detail"] = serde_json::to_value(all.history.for_instance("i-1234567890abcdef0")).unwrap();
+    assert!(handed_on["detail"]["notice"]["detail"].get("affectedEntities").is_none(), "the list stays behind");
+    assert_eq!(interruption(handed_on).instance.as_str(), "i-1234567890abcdef0");
+}
+
+#[test]
+fn its_date_is_read_in_every_form_and_named_when_it_is_none() {
+    assert_eq!(starts(with("startTime", "Sun, 6 Dec 2026 05:01:10 GMT")), "2026-12-06T05:01:10Z");
+    assert_eq!(starts(with("startTime", "2026-12-06T05:01:10Z")), "2026-12-06T05:01:10Z");
+    let place = "cannot read the notice: at detail.startTime";
+    assert_eq!(refused(with("startTime", "some day")), format!("{place}: \"some day\" is no date"));
+    assert_eq!(refused(with("startTime", Value::Null)), format!("{place}: it is missing"));
+    // When it is over, it is not asked for.
+    let mut closed = sample("health-scheduled-maintenance-closed");
+    closed["detail"].as_object_mut().unwrap().remove("startTime");
+    interruption(closed);
+}
+
+#[test]
+fn an_event_without_a_name_is_not_taken_for_another() {
+    for arn in ["", "arn:aws:health:us-east-1::event", "arn:aws:health:us-east-1::event/"] {
+        let why = format!("cannot read the notice: at detail.eventArn: {arn:?} is no event's");
+        assert_eq!(refused(with("eventArn", arn)), why);
+    }
+}
