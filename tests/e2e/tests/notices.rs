@@ -1,5 +1,4 @@
-//! From the bus to the function: what the rules let through, what is read, what is refused, and
-//! that nothing that failed is lost.
+//! From the bus to the function: what is read, what is refused, and that nothing that failed is lost.
 
 use std::time::Duration;
 
@@ -14,33 +13,6 @@ use spillway_bed::proxy::Mode;
 use spillway_e2e::{Stage, function, receipt, sample, spot_notice, world};
 
 const SPOT: Duration = Duration::from_secs(120);
-
-#[tokio::test]
-async fn the_rules_let_our_notices_through_and_not_their_neighbours() {
-    let aws = world().await.aws_side();
-    let rules = async |event| {
-        let delivered = aws.send_notice(&event).await.expect("the bus takes it");
-        delivered.into_iter().map(|one| one.rule).collect::<Vec<_>>()
-    };
-    for action in ["terminate", "stop", "hibernate"] {
-        let mut spot = sample("spot-interruption");
-        spot["detail"]["instance-action"] = json!(action);
-        assert_eq!(rules(spot).await, ["DrainSpotInterruption"]);
-    }
-    assert_eq!(rules(sample("terminate-lifecycle-action")).await, ["DrainTerminateLifecycleAction"]);
-    assert_eq!(rules(sample("drain-continuation")).await, ["DrainContinueDrain"]);
-
-    let mut launch = sample("terminate-lifecycle-action");
-    launch["detail-type"] = json!("EC2 Instance-launch Lifecycle Action");
-    launch["detail"]["LifecycleTransition"] = json!("autoscaling:EC2_INSTANCE_LAUNCHING");
-    let mut rebalance = sample("spot-interruption");
-    rebalance["detail-type"] = json!("EC2 Instance Rebalance Recommendation");
-    let mut forged = sample("spot-interruption");
-    forged["source"] = json!("my.tool");
-    for neighbour in [launch, rebalance, forged] {
-        assert!(rules(neighbour.clone()).await.is_empty(), "{neighbour}");
-    }
-}
 
 #[tokio::test]
 async fn a_second_notice_after_a_freeze_is_drained_without_asking_eks_again() {

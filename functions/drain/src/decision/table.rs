@@ -41,7 +41,7 @@ fn word(act: &Act) -> &'static str {
 
 /// The table, and below it why each dash is one.
 fn render() -> String {
-    let mut rows = vec![row("notice", COLUMNS.map(|(name, ..)| name.to_owned())), format!("|{}", " --- |".repeat(7))];
+    let mut rows = vec![row("notice", &COLUMNS.map(|(name, ..)| name.to_owned())), format!("|{}", " --- |".repeat(7))];
     let mut reasons = Vec::new();
     for kind in Kind::ALL {
         let cells = COLUMNS.map(|(_, owner, variables)| {
@@ -54,13 +54,13 @@ fn render() -> String {
             });
             format!("– ({})", at + 1)
         });
-        rows.push(row(kind.as_str(), cells));
+        rows.push(row(kind.as_str(), &cells));
     }
     let reasons = reasons.iter().enumerate().map(|(at, reason)| format!("{}. {reason}", at + 1));
     format!("{}\n\n{}\n", rows.join("\n"), reasons.collect::<Vec<_>>().join("\n"))
 }
 
-fn row(first: &str, cells: [String; 6]) -> String {
+fn row(first: &str, cells: &[String; 6]) -> String {
     format!("| {first} | {} |", cells.join(" | "))
 }
 

@@ -11,9 +11,12 @@ use super::{Hook, InstanceId};
 pub(super) struct LifecycleAction {
     #[serde(rename = "EC2InstanceId")]
     pub(super) instance: InstanceId,
-    auto_scaling_group_name: String,
-    lifecycle_hook_name: String,
-    lifecycle_action_token: Option<String>,
+    #[serde(rename = "AutoScalingGroupName")]
+    group: String,
+    #[serde(rename = "LifecycleHookName")]
+    name: String,
+    #[serde(rename = "LifecycleActionToken")]
+    token: Option<String>,
     pub(super) destination: Option<String>,
     action: Option<String>,
 }
@@ -36,6 +39,6 @@ impl LifecycleAction {
 
     /// The hook to answer.
     pub(super) fn hook(self) -> Hook {
-        Hook { group: self.auto_scaling_group_name, name: self.lifecycle_hook_name, token: self.lifecycle_action_token }
+        Hook { group: self.group, name: self.name, token: self.token }
     }
 }

@@ -113,8 +113,9 @@ impl Spoil {
             Self::Drop(at) => drop(take(event, at.get(&all))),
             Self::Put(at, value) => put(event, at.get(&all), value),
             Self::Graft(at, of, from) => {
-                let donor = of.get(&SAMPLES.values().collect::<Vec<_>>()).clone();
-                let (parent, key) = from.get(&fields(&donor)).clone();
+                let donors: Vec<_> = SAMPLES.values().collect();
+                let donor = *of.get(&donors);
+                let (parent, key) = from.get(&fields(donor)).clone();
                 let value = donor.pointer(&format!("{parent}/{key}")).cloned().unwrap_or_default();
                 put(event, at.get(&all), value);
             }
@@ -153,7 +154,9 @@ proptest! {
     #[test]
     fn no_event_is_too_odd(sample in any::<Index>(), spoils in prop::collection::vec(spoil(), 1..5)) {
         let mut event = (*sample.get(&SAMPLES.values().collect::<Vec<_>>())).clone();
-        spoils.into_iter().for_each(|spoil| spoil.apply(&mut event));
+        for spoil in spoils {
+            spoil.apply(&mut event);
+        }
         let _ = examine(&event);
     }
 }
