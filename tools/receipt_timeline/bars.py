@@ -24,7 +24,6 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
     drawn = picture(element("title", f"{pod.name}: {story(pod)}"))
     asked = pod.asked_ms if pod.asked_ms is not None else pod.told_ms
     if asked is None:
-        # An older receipt, or a pod that was leaving already: only its end is known.
         append(drawn, span(scale, claimed, ended, f"unknown {css(pod.fate)}"))
     else:
         told = pod.told_ms if pod.told_ms is not None else ended
@@ -37,6 +36,11 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
             append(drawn, span(scale, told, ended, f"leaving {css(pod.fate)}"))
     append(drawn, mark(scale, ended, css(pod.fate)))
     return drawn
+
+
+def is_timed(pod: Pod) -> bool:
+    """Whether more is known than its end: not in an older receipt, nor of a pod that was leaving already."""
+    return pod.asked_ms is not None or pod.told_ms is not None
 
 
 def _grace(pod: Pod, scale: Scale) -> list[Element]:

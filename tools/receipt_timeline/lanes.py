@@ -143,7 +143,8 @@ def _heartbeats(drain: Drain) -> list[str]:
         return []
     is_cut = any(receipt.hook and len(receipt.hook.heartbeats_ms) >= MOST_HEARTBEATS for receipt in drain.receipts)
     cut = f", of each invocation the first {MOST_HEARTBEATS}" if is_cut else ""
-    return [f"{counted(len(beats), 'heartbeat')}{cut}, the last at {moment(beats[-1])}"]
+    last = f", the last at {moment(beats[-1])}" if len(beats) > 1 else f" at {moment(beats[0])}"
+    return [f"{counted(len(beats), 'heartbeat')}{cut}{last}"]
 
 
 def invocations(drain: Drain, scale: Scale) -> list[Element]:

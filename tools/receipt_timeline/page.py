@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from . import lanes
-from .bars import bar, css, line, picture, span, story, upright
+from .bars import bar, css, is_timed, line, picture, span, story, upright
 from .drain import Drain
 from .groups import MANY, Group, groups
 from .marks import shapes, symbol
@@ -148,23 +148,31 @@ def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
 
 def _legend(drain: Drain) -> Element:
     """What the pictures mean; the shapes at their ends are in the groups' headings."""
-    example = Scale(0, 100)
-    keys = [(upright(example, 50, "claimed"), "node claimed, drain over")]
-    if any(pod.asked_ms is not None for pod in drain.pods):
-        keys += [
-            (line(example, 5, 95, "waiting"), "waiting for its turn"),
-            (span(example, 5, 95, "held", y=3, height=12), "held by a budget (PDB)"),
-            (span(example, 5, 95, "leaving clean"), "told to leave, shuts down"),
-            (span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
-            (span(example, 5, 95, "missing", y=2, height=14), "what it asks for beyond that"),
-        ]
-    if any(pod.asked_ms is None for pod in drain.leaving):
-        keys.append((span(example, 5, 95, "unknown clean"), "up to its end; the receipt does not say when it was told"))
-    if drain.limit_ms is not None:
-        keys.append((upright(example, 50, "limit"), lanes.limit_in_words(drain)))
+    example, leaving = Scale(0, 100), drain.leaving
+    are_timed = any(is_timed(pod) for pod in leaving)
+    keys = [
+        (True, upright(example, 50, "claimed"), "node claimed, drain over"),
+        (are_timed, line(example, 5, 95, "waiting"), "waiting for its turn"),
+        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "asked, not yet answered"),
+        (any(pod.refusals for pod in leaving), span(example, 5, 95, "held", y=3, height=12), "held by a budget (PDB)"),
+        (are_timed, span(example, 5, 95, "leaving clean"), "told to leave, shuts down"),
+        (are_timed, span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
+        (
+            any(pod.given_s for pod in leaving),
+            span(example, 5, 95, "missing", y=2, height=14),
+            "what it asks for beyond",
+        ),
+        (
+            not all(is_timed(pod) for pod in leaving),
+            span(example, 5, 95, "unknown clean"),
+            "until its end: no more is known",
+        ),
+        (drain.limit_ms is not None, upright(example, 50, "limit"), lanes.limit_in_words(drain)),
+    ]
     legend = element("ul", class_="legend")
-    for drawn, meaning in keys:
-        append(legend, element("li", picture(drawn, class_="key"), meaning))
+    for is_used, drawn, meaning in keys:
+        if is_used:
+            append(legend, element("li", picture(drawn, class_="key"), meaning))
     return legend
 
 

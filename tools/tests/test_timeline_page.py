@@ -68,6 +68,14 @@ class ADrainedNode(PageTest):
         self.reaches(self.page, clean.one("rect", "grace"), 20000, 20000 + 30_000)
         self.assertEqual(clean.all("rect", "missing"), [])
 
+    def test_the_legend_explains_what_is_drawn_and_nothing_else(self) -> None:
+        keys = [key.text for key in self.page.root.one("ul", "legend").all("li")]
+        self.assertIn("held by a budget (PDB)", keys)
+        self.assertNotIn("until its end: no more is known", keys)
+        only_clean = receipts.receipt(pods=[receipts.pod("shop/a", "clean", asked_ms=900, told_ms=950, gone_ms=2000)])
+        keys = [key.text for key in drawn(only_clean).root.one("ul", "legend").all("li")]
+        self.assertNotIn("held by a budget (PDB)", keys)
+
     def test_a_pod_that_stays_says_why(self) -> None:
         row = self.page.row("kube-system/log-agent-x7k2p")
         self.assertIn("a DaemonSet's pod", row.text)
@@ -267,7 +275,7 @@ class OlderReceipts(PageTest):
         self.reaches(page, row.one("rect", "unknown forced"), 802, 95_000)
         self.assertIn("refused 4× by budget db · gone at 95.0 s, given 28 of 30 s of grace", row.text)
         self.assertEqual(row.all("rect", "grace"), [], "nobody knows where it begins")
-        self.assertIn("the receipt does not say", page.root.one("ul", "legend").text)
+        self.assertIn("until its end: no more is known", page.root.one("ul", "legend").text)
 
 
 class WhatTheFunctionWrites(PageTest):
