@@ -339,6 +339,7 @@ class TheRights(unittest.TestCase):
                 ("pods", "list", "watch", "delete"),
                 ("pods/eviction", "create"),
                 ("poddisruptionbudgets", "list", "watch"),
+                ("nodeclaims", "get", "patch", "delete"),
             },
         )
         (subject,) = binding["subjects"]

@@ -6,6 +6,7 @@ use crate::decision::Reason;
 use crate::drain::End;
 use crate::failure::Failure;
 use crate::interruption::InstanceId;
+use crate::karpenter::HandedOver;
 use crate::node::{Claim, How};
 use crate::receipt::{Ending, Fate, Receipt};
 
@@ -48,6 +49,25 @@ pub(crate) fn drained(end: End, claim: &Claim, receipt: &Receipt) -> Outcome {
 /// The node is cordoned, and nothing else was asked for.
 pub(crate) fn cordoned(node: &str) -> Ended {
     (Ending::Done, format!("node {node} is cordoned, and its pods stay: the settings ask for no more"))
+}
+
+/// Karpenter does the rest, or did it before. The node's name comes with it.
+pub(crate) fn handed_over(handed: HandedOver) -> (String, Ended) {
+    match handed {
+        HandedOver::ToKarpenter { node, claim, until } => {
+            let until = until.map_or_else(String::new, |until| format!(" by {until}"));
+            let reason = format!("NodeClaim {claim} is deleted: Karpenter replaces node {node} and drains it{until}");
+            (node, (Ending::Done, reason))
+        }
+        HandedOver::AlreadyLeaving { node, claim } => {
+            let reason = format!("NodeClaim {claim} had been deleted before: Karpenter is taking node {node} away");
+            (node, (Ending::Joined, reason))
+        }
+        HandedOver::NotKarpenters { node } => {
+            let reason = Reason::NoNodeClaim(node.clone());
+            (node, ignored(&reason))
+        }
+    }
 }
 
 /// Each instance of the notice gets an invocation of its own.

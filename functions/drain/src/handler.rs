@@ -132,7 +132,8 @@ impl Spillway {
             Act::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
             Act::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
             Act::Ignore(reason) => Ok(ignored(&reason)),
-            Act::AwaitReady | Act::Undo | Act::OutOfService | Act::NodeClaim => todo!(),
+            Act::NodeClaim => self.node_claim(attempt, instance, cluster, receipt).await,
+            Act::AwaitReady | Act::Undo | Act::OutOfService => todo!(),
         }
     }
 

@@ -10,6 +10,7 @@
 //! * `cluster`: EKS: a Kubernetes client
 //! * `node`: find the node, check it, claim it
 //! * `drain`: plan, evict, watch
+//! * `karpenter`: hand a node to Karpenter
 //! * `lifecycle`: Auto Scaling: heartbeat, complete
 //! * `later`: EventBridge and its Scheduler: go on in a later invocation, or at a time
 //! * `ending`, `receipt` and `announce`: what happened, and its views
@@ -31,6 +32,7 @@ mod handler;
 mod instance;
 mod interruption;
 mod invocation;
+mod karpenter;
 mod kubernetes;
 mod later;
 mod lifecycle;

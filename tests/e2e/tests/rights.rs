@@ -10,6 +10,8 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
+use spillway_bed::karpenter::Karpenter;
+use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, World};
 use spillway_e2e::{Stage, receipt, spot_notice, world};
@@ -26,6 +28,8 @@ enum Need {
     Force,
     /// So it does, and we want to know when it has room.
     Room,
+    /// The node is Karpenter's, and the settings hand it over.
+    HandOver,
 }
 
 /// What becomes of a drain without a right.
@@ -39,7 +43,7 @@ enum Without {
 impl Need {
     fn without(&self) -> Without {
         match self {
-            Self::Common | Self::Look | Self::Search | Self::Force => Without::Fails,
+            Self::Common | Self::Look | Self::Search | Self::Force | Self::HandOver => Without::Fails,
             Self::Room => Without::GoesOn,
         }
     }
@@ -48,6 +52,7 @@ impl Need {
 #[tokio::test]
 async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slower_and_says_which() {
     let world = world().await;
+    let karpenter = Karpenter::start(world, "rights").await.expect("Karpenter is installed");
     let cases = [
         ("nodes", "patch", Need::Common, "cannot patch resource \"nodes\""),
         ("nodes", "get", Need::Look, "cannot get resource \"nodes\""),
@@ -58,12 +63,21 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slow
         ("pods/eviction", "create", Need::Common, "cannot create resource \"pods/eviction\""),
         ("poddisruptionbudgets", "list", Need::Room, "cannot list resource \"poddisruptionbudgets\""),
         ("poddisruptionbudgets", "watch", Need::Room, "cannot watch resource \"poddisruptionbudgets\""),
+        ("nodeclaims", "get", Need::HandOver, "cannot get resource \"nodeclaims\""),
+        ("nodeclaims", "patch", Need::HandOver, "cannot patch resource \"nodeclaims\""),
+        ("nodeclaims", "delete", Need::HandOver, "cannot delete resource \"nodeclaims\""),
     ];
     let mut tried = BTreeSet::new();
     for (resource, verb, need, said) in cases {
         let name = format!("without-{verb}-{}", resource.replace('/', "-"));
         let own_name = matches!(need, Need::Search).then(|| format!("{name}-node"));
-        let stage = Stage::set_with(&name, NodeOptions { name: own_name, ..NodeOptions::default() }).await;
+        let node_claim = match need {
+            Need::HandOver => Some(karpenter.claim().await.expect("it is created")),
+            _ => None,
+        };
+        let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
+        let env = [("SPILLWAY_KARPENTER".to_owned(), "nodeclaim".to_owned())].into();
+        let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
         stage.deploy("web", 1, PodShape::default()).await;
         if matches!(need, Need::Look) {
             cordon(world, &stage.node.name).await;

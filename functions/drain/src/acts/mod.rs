@@ -4,6 +4,7 @@ mod claim;
 mod complete;
 mod cordon;
 mod drain;
+mod node_claim;
 mod schedule;
 mod several;
 

@@ -33,6 +33,8 @@ pub(crate) enum Reason {
     Karpenter,
     #[error("the node belongs to Karpenter, which has no Auto Scaling group: this hook is none of ours")]
     KarpenterHasNoGroup,
+    #[error("node {0} has no NodeClaim, though its instance has Karpenter's tags")]
+    NoNodeClaim(String),
     #[error("the node belongs to EKS Auto Mode, which drains it itself")]
     AutoMode,
     #[error("the node's label says that it is Fargate's, whose pods EKS sees to")]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use kube::core::{Selector, SelectorExt as _};
+
+use super::claim::Unclaimed;
 use crate::instance::Owner;
 
 /// Opts a node out, whatever its value.
@@ -17,6 +20,14 @@ const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 /// The labels that name an owner.
 pub(super) const OF_OWNERS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];
+
+/// Why a node with these labels is not to be touched, whoever owns it.
+pub(crate) fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector: &Selector) -> Option<Unclaimed> {
+    if labels.contains_key(IGNORE) {
+        return Some(Unclaimed::OptedOut(name.to_owned()));
+    }
+    (!selector.matches(labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
+}
 
 /// The owner that the labels name. Auto Mode's nodes have Karpenter's label too.
 pub(super) fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {

@@ -20,4 +20,5 @@ pub(crate) mod undo;
 
 pub(crate) use claim::{Claim, Claimant, How, Unclaimed, claim};
 pub(crate) use find::{find, likely_name};
+pub(crate) use labels::left_alone;
 pub(crate) use mark::Mark;

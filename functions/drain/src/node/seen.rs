@@ -118,15 +118,10 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
 fn bar(seen: &Seen, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
     let none = BTreeMap::new();
     let labels = seen.labels.as_ref().unwrap_or(&none);
-    if labels.contains_key(labels::IGNORE) {
-        return Some(Unclaimed::OptedOut(name.to_owned()));
-    }
-    if claimant.owner == Owner::SelfManaged
-        && let Some(owner) = labels::owner(labels)
-    {
-        return Some(Unclaimed::OfAnother(owner));
-    }
-    (!kube::core::SelectorExt::matches(claimant.selector, labels)).then(|| Unclaimed::NotSelected(name.to_owned()))
+    labels::left_alone(labels, name, claimant.selector).or_else(|| {
+        let owner = labels::owner(labels).filter(|_| claimant.owner == Owner::SelfManaged);
+        owner.map(Unclaimed::OfAnother)
+    })
 }
 
 impl Free {

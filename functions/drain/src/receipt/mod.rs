@@ -28,7 +28,7 @@ const VERSION: u32 = 1;
 pub(crate) enum Ending {
     /// Every pod that had to leave has gone.
     Drained,
-    /// Another notice holds the claim; the node is empty all the same.
+    /// Another notice holds the claim, and the node is empty all the same; or Karpenter was taking it away already.
     Joined,
     /// Nothing was to be done, for the reason stated.
     Ignored,
@@ -130,6 +130,8 @@ pub(crate) enum StepName {
     Described,
     /// The node is cordoned.
     Claimed,
+    /// The node's `NodeClaim` is deleted: the rest is Karpenter's.
+    NodeClaimDeleted,
     /// The drain is over.
     Drained,
     /// The lifecycle action is completed.

@@ -1,0 +1,164 @@
+//! Karpenter's nodes: left to it, or handed to it with the deadline.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+use spillway_bed::NodeOptions;
+use spillway_bed::audit::AuditLog;
+use spillway_bed::karpenter::Karpenter;
+use spillway_bed::lambda::LambdaOptions;
+use spillway_bed::node_claim::{NodeClaim, TERMINATION_TIMESTAMP, node_claims};
+use spillway_bed::pods::{self, PodShape};
+use spillway_e2e::{Stage, spot_notice, world};
+
+const SPOT: Duration = Duration::from_secs(120);
+
+/// A stage whose node is Karpenter's, of a pool that is named after the stage.
+struct OnKarpenter {
+    stage: Stage,
+    karpenter: Karpenter,
+    claim: NodeClaim,
+}
+
+impl OnKarpenter {
+    async fn set(name: &str, setting: &str) -> Self {
+        let karpenter = Karpenter::start(world().await, name).await.expect("Karpenter is installed");
+        let claim = karpenter.claim().await.expect("it is created");
+        let node = NodeOptions { spot: true, node_claim: Some(claim.clone()), ..NodeOptions::default() };
+        let env = [("SPILLWAY_KARPENTER".to_owned(), setting.to_owned())].into();
+        let stage = Stage::set_with(name, node).await.with_function(LambdaOptions { env, ..LambdaOptions::default() });
+        Self { stage: stage.await, karpenter, claim }
+    }
+
+    /// Runs a deployment on any node of the pool.
+    async fn deploy(&self, replicas: u32, shape: PodShape) {
+        let (client, name) = (self.stage.world.admin(), &self.stage.name);
+        let shape = shape.with(json!({"spec": {"nodeSelector": {"karpenter.sh/nodepool": name}}}));
+        pods::create(&client, &pods::deployment(name, "web", replicas, &shape)).await.expect("it is created");
+        pods::until_running_of(&client, name, "web", replicas as usize).await.expect("its pods run");
+    }
+
+    /// The claim as it is now.
+    async fn now(&self) -> NodeClaim {
+        node_claims(&self.stage.world.admin()).get(&self.claim.name_any()).await.expect("it is still there")
+    }
+
+    async fn annotate_claim(&self, deadline: Timestamp) {
+        let patch = json!({"metadata": {"annotations": {TERMINATION_TIMESTAMP: deadline.to_string()}}});
+        let claims = node_claims(&self.stage.world.admin());
+        claims.patch(&self.claim.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.expect("it is there");
+    }
+}
+
+/// The time by which a notice says that the instance goes.
+fn deadline(event: &Value) -> Timestamp {
+    let time: Timestamp = event["time"].as_str().expect("a time").parse().expect("RFC 3339");
+    time + SPOT
+}
+
+fn written(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.annotations().get(TERMINATION_TIMESTAMP).and_then(|text| text.parse().ok())
+}
+
+#[tokio::test]
+async fn by_default_karpenters_node_is_left_to_karpenter_and_the_cluster_is_not_even_asked() {
+    let mut on = OnKarpenter::set("left", "leave").await;
+
+    let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
+
+    let answer = outcome.result.as_ref().expect("it is ignored");
+    assert_eq!(answer["ending"], "ignored", "{outcome:#?}");
+    assert_eq!(answer["reason"], "the node belongs to Karpenter, which drains it itself");
+    assert_eq!(on.stage.requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_claim_gets_the_deadline_and_is_deleted_and_karpenter_replaces_the_node_before_it_drains_it() {
+    let mut on = OnKarpenter::set("handed", "nodeclaim").await;
+    on.deploy(2, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    let event = on.stage.interrupt(SPOT).await;
+
+    let outcome = on.stage.lambda.invoke(&event).await;
+
+    let answer = outcome.result.as_ref().expect("it is handed over");
+    assert_eq!(answer["ending"], "done", "{outcome:#?}");
+    assert_eq!(answer["node"], on.stage.node.name);
+    let claim = on.now().await;
+    assert!(claim.metadata.deletion_timestamp.is_some());
+    assert_eq!(written(&claim), Some(deadline(&event)));
+    let (node, name, until) = (&on.stage.node.name, claim.name_any(), deadline(&event));
+    let reason = format!("NodeClaim {name} is deleted: Karpenter replaces node {node} and drains it by {until}");
+    assert_eq!(answer["reason"], reason);
+    let asked = [
+        format!("get nodes {node} → 200"),
+        format!("get nodeclaims {name} → 200"),
+        format!("patch nodeclaims {name} → 200"),
+        format!("delete nodeclaims {name} → 200"),
+    ];
+    assert_eq!(on.stage.requests(), asked);
+
+    on.karpenter.until_gone(&on.claim).await.expect("Karpenter takes the node away");
+    let client = on.stage.world.admin();
+    let moved = pods::until_running_of(&client, &on.stage.name, "web", 2).await.expect("they run elsewhere");
+    let replacement = moved[0].spec.as_ref().and_then(|spec| spec.node_name.clone()).expect("it is bound");
+    let mut audit = AuditLog::of_user(&on.stage.world.audit_log, "bed-admin");
+    let requests = audit.requests().expect("the audit log");
+    let replaced = requests.iter().position(|request| request.verb == "create" && request.name == replacement);
+    let first_asked =
+        requests.iter().position(|request| request.subresource == "eviction" && request.namespace == on.stage.name);
+    assert!(replaced.is_some() && replaced < first_asked, "{replaced:?}, {first_asked:?}");
+}
+
+#[tokio::test]
+async fn a_claim_that_is_leaving_without_haste_gets_the_earlier_deadline_and_a_held_pod_its_grace() {
+    let on = OnKarpenter::set("leaving", "nodeclaim").await;
+    on.deploy(1, PodShape::default().grace(3).exits_after(Duration::from_secs(1))).await;
+    let client = on.stage.world.admin();
+    pods::create(&client, &pods::budget(&on.stage.name, "web", 1)).await.expect("it is created");
+    pods::until_budget_sees(&client, &on.stage.name, "web", 1).await.expect("it counts");
+    on.annotate_claim(Timestamp::now() + Duration::from_secs(3600)).await;
+    node_claims(&client).delete(&on.claim.name_any(), &DeleteParams::default()).await.expect("it is there");
+    // Late, so that the test need not wait for two minutes.
+    let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(110));
+
+    let outcome = on.stage.lambda.invoke(&event).await;
+
+    let answer = outcome.result.as_ref().expect("it joins");
+    assert_eq!(answer["ending"], "joined", "{outcome:#?}");
+    assert_eq!(written(&on.now().await), Some(deadline(&event)));
+    on.karpenter.until_gone(&on.claim).await.expect("no budget holds the node for an hour");
+}
+
+#[tokio::test]
+async fn an_earlier_deadline_stays() {
+    let on = OnKarpenter::set("earlier", "nodeclaim").await;
+    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    let event = on.stage.interrupt(SPOT).await;
+    let earlier = deadline(&event) - Duration::from_secs(30);
+    on.annotate_claim(earlier).await;
+
+    let outcome = on.stage.lambda.invoke(&event).await;
+
+    let answer = outcome.result.as_ref().expect("it is handed over");
+    assert_eq!(answer["ending"], "done", "{outcome:#?}");
+    assert!(answer["reason"].to_string().contains(&format!("by {earlier}")), "{answer}");
+    assert_eq!(written(&on.now().await), Some(earlier));
+}
+
+#[tokio::test]
+async fn a_node_that_is_opted_out_is_not_handed_over() {
+    let on = OnKarpenter::set("opted-out", "nodeclaim").await;
+    let nodes = Api::<Node>::all(on.stage.world.admin());
+    let label = Patch::Merge(json!({"metadata": {"labels": {"spillway/ignore": ""}}}));
+    nodes.patch(&on.stage.node.name, &PatchParams::default(), &label).await.expect("it is there");
+
+    let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it is ignored")["ending"], "ignored", "{outcome:#?}");
+    let claim = on.now().await;
+    assert_eq!((claim.metadata.deletion_timestamp.is_some(), written(&claim)), (false, None));
+}
