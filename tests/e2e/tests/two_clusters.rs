@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use spillway_bed::audit::{AuditLog, Request};
 use spillway_bed::lambda::{Lambda, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{Cluster, NodeOptions, TestNode, World, WorldOptions};
-use spillway_e2e::{fates, function, the_one};
+use spillway_e2e::{fates, function, receipt, sample, the_one};
 use tokio::sync::OnceCell;
 
 const SPOT: Duration = Duration::from_secs(120);
@@ -105,4 +106,36 @@ async fn a_warm_function_that_knows_one_cluster_drains_in_the_other() {
     assert_eq!(lambda.process_ids(), process, "the environment was thawed, not made anew");
     red.assert_drained_alone(&in_red);
     blue.assert_drained_alone(&in_blue);
+}
+
+#[tokio::test]
+async fn one_health_event_with_instances_of_both_drains_each_in_its_own_cluster() {
+    let (lambda, [mut red, mut blue]) = set("one-event").await;
+    let aws = world().await.aws_side();
+    let mut event = sample("health-scheduled-maintenance");
+    // It starts within the lead, so that the drain begins at once.
+    event["time"] = json!(seconds_from_now(0));
+    event["detail"]["startTime"] = json!(seconds_from_now(60));
+    let entity = |side: &Side| json!({"entityValue": side.node.instance_id, "status": "PENDING"});
+    event["detail"]["affectedEntities"] = json!([entity(&red), entity(&blue)]);
+    let notice = the_one(aws.send_notice(&event).await.expect("the bus takes it"));
+
+    let handed_on = lambda.invoke(notice).await;
+
+    assert_eq!(handed_on.result.as_ref().expect("no failure")["ending"], "continued", "{handed_on:#?}");
+    let delivered = aws.take_deliveries(lambda.access_key_id()).await.expect("the bus has them");
+    let drains = delivered.into_iter().map(|one| lambda.invoke(one.event));
+    let drains = futures_util::future::join_all(drains).await;
+    let of = |side: &Side| {
+        let is_of = |drain: &&Outcome| receipt(drain)["instance"] == side.node.instance_id.as_str();
+        drains.iter().find(is_of).unwrap_or_else(|| panic!("none of {}: {drains:#?}", side.node.instance_id))
+    };
+    assert_eq!(drains.len(), 2, "{drains:#?}");
+    red.assert_drained_alone(of(&red));
+    blue.assert_drained_alone(of(&blue));
+}
+
+fn seconds_from_now(seconds: i64) -> String {
+    let at = Timestamp::now() + SignedDuration::from_secs(seconds);
+    at.round(jiff::Unit::Second).unwrap_or(at).to_string()
 }
