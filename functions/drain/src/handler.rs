@@ -19,6 +19,7 @@ use crate::invocation::Invocation;
 use crate::later::schedule::Scheduler;
 use crate::later::{self, Limits};
 use crate::lifecycle::Action;
+use crate::managed;
 use crate::receipt::{Receipt, StepName};
 use crate::settings::Settings;
 
@@ -108,6 +109,11 @@ impl Spillway {
             Err(reason) => return Ok(ignored(&reason)),
         };
         receipt.cluster = Some(cluster.to_string());
+        if let Some(tag) = &self.settings.managed_tag
+            && !managed::is_managed(&self.autoscaling, &instance, tag, end).await?
+        {
+            return Ok(ignored(&Reason::NoManagedTag { instance: id.to_string(), tag: tag.to_string() }));
+        }
         self.decide(attempt, &instance, owner(&instance.tags), cluster, receipt).await
     }
 

@@ -37,6 +37,7 @@ mod kubernetes;
 mod later;
 mod lifecycle;
 mod logs;
+mod managed;
 mod node;
 mod receipt;
 mod settings;

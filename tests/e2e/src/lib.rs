@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Delivered;
@@ -74,6 +77,12 @@ impl Stage {
         self.with_function(LambdaOptions { timeout, ..LambdaOptions::default() }).await
     }
 
+    /// The same stage with a function that has such settings.
+    pub async fn with_settings(self, settings: &[(&str, &str)]) -> Self {
+        let env = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await
+    }
+
     /// The same stage with a function to order.
     pub async fn with_function(mut self, options: LambdaOptions) -> Self {
         let options = LambdaOptions { function_name: self.name.clone(), ..options };
@@ -122,6 +131,25 @@ impl Stage {
         let gateway = Gateway::before_api_server(self.world, Rules::default()).expect("a gateway");
         gateway.show(self.world, self.lambda.access_key_id()).await.expect("EKS shows the gateway");
         gateway
+    }
+
+    /// The stage's node as it is now.
+    pub async fn node_now(&self) -> Node {
+        Api::all(self.world.admin()).get(&self.node.name).await.expect("the node is there")
+    }
+
+    /// Changes the stage's node by a merge patch, as somebody else than the function.
+    pub async fn change_node(&self, change: &Value) {
+        let nodes = Api::<Node>::all(self.world.admin());
+        let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        nodes.patch(&self.node.name, &params, &Patch::Merge(change)).await.expect("it is changed");
+    }
+
+    /// The requests to the API server that were about nodes, in order, as `verb code`.
+    pub fn node_requests(&mut self) -> Vec<String> {
+        let requests = self.audit.requests().expect("the audit log is there").into_iter();
+        let of_nodes = requests.filter(|request| request.resource == "nodes");
+        of_nodes.map(|request| format!("{} {}", request.verb, request.code.unwrap_or_default())).collect()
     }
 
     /// What the function asked of AWS, in order.

@@ -3,15 +3,24 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use spillway_bed::NodeOptions;
 use spillway_bed::aws::Hook;
+use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::PodShape;
-use spillway_e2e::Stage;
+use spillway_e2e::{Stage, world};
 
 #[tokio::test]
 async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was_seen_to_make() {
-    let stage = Stage::set_in_group("calls", Hook::terminate("drain")).await;
+    let name = "calls".to_owned();
+    // The tag is not on the instance, so that its group is asked.
+    let group =
+        world().await.aws_side().put_tagged_group(&name, &[Hook::terminate("drain")], &[("team", "shop")]).await;
+    group.expect("the group is new");
+    let stage = Stage::set_with(&name, NodeOptions { group: Some(name.clone()), ..NodeOptions::default() }).await;
     // Longer than the first invocation, so that it is handed on.
-    let stage = stage.with_invocations_of(Duration::from_secs(15)).await;
+    let timeout = Duration::from_secs(15);
+    let env = [("SPILLWAY_MANAGED_TAG".to_owned(), "team".to_owned())].into();
+    let stage = stage.with_function(LambdaOptions { timeout, env, ..LambdaOptions::default() }).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(12))).await;
 
     let first = stage.lambda.invoke(stage.terminate().await).await;

@@ -181,7 +181,8 @@ pub(crate) const TAINT: Setting = Setting {
     default: "none",
     accepted: "none, spillway or nth",
     meaning: "whether the claim taints the node too, and by whose names: spillway/spot-interruption and so on, or those \
-              of aws-node-termination-handler",
+              of aws-node-termination-handler, which has none for some kinds of notice \
+              ([all names](what-happens.md#marks-on-the-node))",
 };
 pub(crate) const TAINT_EFFECT: Setting = Setting {
     name: "SPILLWAY_TAINT_EFFECT",

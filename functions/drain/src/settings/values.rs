@@ -1,5 +1,6 @@
 //! What the settings mean: plain values, each read from its text or not at all.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -84,6 +85,22 @@ pub(crate) struct ManagedTag {
     pub(crate) key: String,
     /// Absent: any value will do, as with NTH.
     pub(crate) value: Option<String>,
+}
+
+impl ManagedTag {
+    /// Whether a tag of that key counts with such a value.
+    pub(crate) fn allows(&self, value: &str) -> bool {
+        self.value.as_deref().is_none_or(|wanted| wanted == value)
+    }
+}
+
+impl fmt::Display for ManagedTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}", self.key),
+            None => f.write_str(&self.key),
+        }
+    }
 }
 
 /// By whose names a node is tainted.
