@@ -355,7 +355,7 @@ class TheRights(unittest.TestCase):
 class TheAlarms(unittest.TestCase):
     def test_each_says_what_to_do(self) -> None:
         alarms = of_type("AWS::CloudWatch::Alarm")
-        self.assertEqual(set(alarms), {"FailuresAlarm", "ErrorsAlarm"})
+        self.assertEqual(set(alarms), {"FailuresAlarm", "ErrorsAlarm", "PodsLeftAlarm", "HooksAlarm"})
         for alarm in alarms.values():
             text = alarm["AlarmDescription"]["Fn::Sub"]
             self.assertIn("aws ", text)

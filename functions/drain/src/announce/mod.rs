@@ -30,7 +30,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::drain::deadline::Grace;
+    use crate::drain::deadline::{Grace, Window};
     use crate::drain::evict::{Answer, Way};
     use crate::drain::hold::Hold;
     use crate::drain::plan::{PodName, PodUid, Stays, Tier};
@@ -40,7 +40,7 @@ mod tests {
     use crate::failure::Failure;
     use crate::interruption::{Deadline, Hook, InstanceId, Interruption, Kind};
     use crate::lifecycle::Completion;
-    use crate::receipt::{Ending, StepName};
+    use crate::receipt::{Ending, Fate, StepName};
     use crate::settings::LifecycleResult;
 
     fn notice() -> Timestamp {
@@ -91,6 +91,7 @@ mod tests {
             held.count(&Answer::HeldBy { budget: "web".to_owned() });
         }
         let (forced_uid, mut forced) = pod("forced", State::Gone, Some((Way::Delete, clamped)));
+        forced.count(&Answer::HeldBySeveral);
         forced.hold = Some(web);
         let pods = BTreeMap::from([
             pod("agent", State::Stays(Stays::DaemonSet), None),
@@ -114,7 +115,10 @@ mod tests {
         receipt.step(StepName::Completed, after(9_050));
         receipt.hook(Ok(Completion::Completed), LifecycleResult::Continue);
         receipt.end(Ending::Drained, "all 3 pods that had to leave node ip-10-0-0-1.ec2.internal have gone".to_owned());
-        insta::assert_snapshot!(pretty(&log::line(&receipt, after(9_060))));
+        let line = log::line(&receipt, after(9_060));
+        insta::assert_snapshot!(pretty(&line));
+        // As it is, in its own order: what the queries in template.yaml are tried on.
+        insta::assert_snapshot!(line);
     }
 
     #[tokio::test(start_paused = true)]
@@ -131,6 +135,30 @@ mod tests {
         let mut receipt = receipt();
         receipt.end(Ending::Drained, String::new());
         insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_negative() {
+        let mut receipt = receipt();
+        receipt.fail(&Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 });
+        let measured = |receipt: &Receipt| {
+            let line = metrics::line(receipt, "Spillway", after(9_060)).unwrap();
+            let line: Value = serde_json::from_str(&line).unwrap();
+            (line["NoticeToDrained"].as_i64(), line["TimeLeft"].as_i64())
+        };
+        assert_eq!(measured(&receipt), (None, None), "nothing says when the instance goes");
+        let now = tokio::time::Instant::now();
+        let goes_after = |seconds| Window {
+            start: now,
+            end: now,
+            instance_goes: Some(now + Duration::from_secs(seconds)),
+            margin: Duration::from_secs(2),
+        };
+        receipt.window(goes_after(120), (after(0), now));
+        assert_eq!(measured(&receipt), (None, Some(111_000)));
+        receipt.pods.retain(|pod| pod.fate != Fate::Left);
+        receipt.window(goes_after(8), (after(0), now));
+        assert_eq!(measured(&receipt), (Some(9_000), Some(0)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -53,6 +53,10 @@ pub(crate) enum Answer {
     Unanswered { message: String },
 }
 
+/// What receipts call the two answers that a budget gives.
+pub(crate) const HELD_BY_BUDGET: &str = "held-by-budget";
+pub(crate) const HELD_BY_SEVERAL_BUDGETS: &str = "held-by-several-budgets";
+
 impl Answer {
     /// What the receipt calls it.
     pub(crate) fn name(&self, way: Way) -> &'static str {
@@ -61,8 +65,8 @@ impl Answer {
             (Self::Leaving, Way::Delete) => "deleted",
             (Self::Gone, _) => "gone",
             (Self::Replaced, _) => "replaced",
-            (Self::HeldBy { .. }, _) => "held-by-budget",
-            (Self::HeldBySeveral, _) => "held-by-several-budgets",
+            (Self::HeldBy { .. }, _) => HELD_BY_BUDGET,
+            (Self::HeldBySeveral, _) => HELD_BY_SEVERAL_BUDGETS,
             (Self::NamespaceTerminating, _) => "namespace-terminating",
             (Self::Throttled { .. }, _) => "throttled",
             (Self::Unauthorized { .. }, _) => "unauthorized",

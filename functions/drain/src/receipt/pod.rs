@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::drain::deadline::Grace;
-use crate::drain::evict::Way;
+use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Way};
 use crate::drain::hold::Hold;
 use crate::drain::tracked::{State, Tracked};
 
@@ -29,7 +29,7 @@ pub(crate) struct PodRecord {
     answers: BTreeMap<&'static str, u32>,
     /// The budget that held it last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) budget: Option<String>,
+    budget: Option<String>,
     /// Why it stayed, was forced or was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -109,6 +109,16 @@ impl PodRecord {
             told_ms: pod.told_at.map(&ms),
             gone_ms: pod.gone_at.map(&ms),
         }
+    }
+
+    /// Whether it shut down with all the grace it asked for, by whichever way it was told.
+    pub(crate) fn had_its_full_grace(&self) -> bool {
+        matches!(self.fate, Fate::Clean | Fate::Forced) && self.given_s.is_none()
+    }
+
+    /// How often a budget refused to let it go.
+    pub(crate) fn refusals(&self) -> u32 {
+        [HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(answer)).sum()
     }
 }
 

@@ -1,0 +1,229 @@
+"""The dashboard, the alarms and the saved queries of template.yaml speak of what the function writes."""
+
+import json
+import re
+import unittest
+from pathlib import Path
+from typing import Any
+
+from test_template import PARAMETERS, RESOURCES, attribute, of_type, properties
+
+ROOT = Path(__file__).resolve().parents[2]
+SNAPSHOTS = ROOT / "functions/drain/src/announce/snapshots"
+SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
+
+NAMESPACE = "${MetricsNamespace}"
+# The metrics of AWS' own that are shown, by namespace: their dimension and its value.
+AWS = {"AWS/SQS": ["QueueName", "${Failures.QueueName}"], "AWS/Lambda": ["FunctionName", "${Drain}"]}
+
+
+# The words of Logs Insights' own language that are used.
+LANGUAGE = {
+    *("SOURCE", "fields", "filter", "parse", "unnest", "stats", "display", "sort", "limit"),
+    *("as", "into", "by", "and", "or", "like", "asc", "desc"),
+    *("ispresent", "jsonParse", "bin", "count", "latest", "max", "pct"),
+}
+
+
+def snapshot(name: str) -> str:
+    return (SNAPSHOTS / f"spillway_drain__announce__tests__{name}.snap").read_text().split("---\n", 2)[2].strip()
+
+
+# A test of the function compares this table with the code.
+ROWS = re.findall(
+    r"^\| `(\w+)` \| (?:Count|Milliseconds) \| [^|]+ \| ([^|]*)\|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE
+)
+EMITTED = {name for name, _ in ROWS}
+DIMENSIONS = json.loads(snapshot("the_metrics_are_in_the_embedded_format"))["_aws"]["CloudWatchMetrics"][0]["Dimensions"]
+
+
+def dashboard() -> dict[str, Any]:
+    """The body with its `${…}` left in; `${!…}` is CloudFormation's way to let one through."""
+    body: dict[str, Any] = json.loads(properties("DashboardOfDrains")["DashboardBody"]["Fn::Sub"])
+    return body
+
+
+def widgets(kind: str) -> list[dict[str, Any]]:
+    return [widget["properties"] for widget in dashboard()["widgets"] if widget["type"] == kind]
+
+
+def rows(widget: dict[str, Any]) -> tuple[list[list[str]], list[str]]:
+    """The metrics of a widget, a dot filled in from the row before, and its expressions."""
+    metrics: list[list[str]] = []
+    expressions: list[str] = []
+    for row in widget["metrics"]:
+        words = [word for word in row if isinstance(word, str)]
+        if words:
+            metrics.append([metrics[-1][at] if word == "." else word for at, word in enumerate(words)])
+        else:
+            expressions.append(row[0]["expression"])
+    return metrics, expressions
+
+
+class TheDashboard(unittest.TestCase):
+    def test_a_setting_makes_it_and_no_two_regions_make_the_same(self) -> None:
+        self.assertEqual(RESOURCES["DashboardOfDrains"]["Condition"], "HasDashboard")
+        self.assertEqual(PARAMETERS["Dashboard"]["AllowedValues"], ["true", "false"])
+        name = properties("DashboardOfDrains")["DashboardName"]["Fn::Sub"]
+        self.assertEqual(name, "${AWS::StackName}-${AWS::Region}")
+
+    def test_its_widgets_lie_in_the_grid_and_none_on_another(self) -> None:
+        taken: dict[tuple[int, int], str] = {}
+        for widget in dashboard()["widgets"]:
+            title = widget["properties"].get("title", widget["type"])
+            self.assertLessEqual(widget["x"] + widget["width"], 24, title)
+            for x in range(widget["x"], widget["x"] + widget["width"]):
+                for y in range(widget["y"], widget["y"] + widget["height"]):
+                    self.assertNotIn((x, y), taken, f"{title} lies on {taken.get((x, y))}")
+                    taken[x, y] = title
+        bottom = max(y for _, y in taken) + 1
+        self.assertEqual(len(taken), 24 * bottom, "there is a hole in it")
+
+    def test_it_shows_every_metric_that_the_function_emits_and_no_other(self) -> None:
+        shown = set()
+        for widget in widgets("metric"):
+            metrics, expressions = rows(widget)
+            shown |= {name for namespace, name, *_ in metrics if namespace == NAMESPACE}
+            shown |= {name for expression in expressions for name in re.findall(r'MetricName="(\w+)"', expression)}
+        self.assertEqual(shown, EMITTED)
+
+    def test_its_metrics_have_the_namespace_and_the_dimensions_with_which_they_are_emitted(self) -> None:
+        self.assertIn([], DIMENSIONS)
+        by_dimensions = ",".join(next(dimensions for dimensions in DIMENSIONS if dimensions))
+        for widget in widgets("metric"):
+            metrics, expressions = rows(widget)
+            for namespace, name, *dimensions in metrics:
+                with self.subTest(metric=name):
+                    self.assertEqual(dimensions, [] if namespace == NAMESPACE else AWS[namespace])
+            for expression in expressions:
+                with self.subTest(expression=expression):
+                    schemas = re.findall(r"\{(.*?)\} ", expression.replace(NAMESPACE, "NAMESPACE"))
+                    self.assertEqual(schemas, [f'"NAMESPACE",{by_dimensions}'] * expression.count("SEARCH("))
+
+    def test_it_counts_every_ending_by_itself(self) -> None:
+        (widget,) = (widget for widget in widgets("metric") if widget["title"] == "How notices ended")
+        shown = [re.findall(r'Ending="(\w+)"', expression)[0] for expression in rows(widget)[1]]
+        endings = [choice["const"] for choice in SCHEMA["$defs"]["Ending"]["oneOf"]]
+        self.assertCountEqual(shown, endings)
+        self.assertEqual([row[0]["label"] for row in widget["metrics"]], shown)
+
+    def test_what_an_expression_computes_with_is_there(self) -> None:
+        for widget in widgets("metric"):
+            ids = {row[-1]["id"] for row in widget["metrics"] if isinstance(row[-1], dict) and "id" in row[-1]}
+            for expression in rows(widget)[1]:
+                if "SEARCH(" not in expression:
+                    self.assertLessEqual(set(re.findall(r"[a-z]\w*", expression)), ids)
+
+    def test_it_shows_every_alarm(self) -> None:
+        (widget,) = widgets("alarm")
+        self.assertCountEqual(widget["alarms"], ["${%s.Arn}" % alarm for alarm in of_type("AWS::CloudWatch::Alarm")])
+
+    def test_the_pages_that_it_names_are_there(self) -> None:
+        (text,) = widgets("text")
+        pages = re.findall(r"`(docs/[\w.]+)`", text["markdown"])
+        self.assertTrue(pages)
+        for page in pages:
+            self.assertTrue((ROOT / page).is_file(), page)
+
+
+class TheAlarms(unittest.TestCase):
+    def test_their_metrics_are_emitted_without_dimensions_in_our_namespace_or_are_awss(self) -> None:
+        for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
+            with self.subTest(alarm=name):
+                dimensions = [value for dimension in alarm.get("Dimensions", []) for value in dimension.values()]
+                if alarm["Namespace"] == {"Ref": "MetricsNamespace"}:
+                    self.assertIn(alarm["MetricName"], EMITTED)
+                    self.assertEqual(dimensions, [])
+                else:
+                    self.assertEqual(dimensions[0], AWS[alarm["Namespace"]][0])
+
+    def test_the_page_of_metrics_says_which_alarm_watches_which(self) -> None:
+        ours = {
+            (alarm["MetricName"], name)
+            for name, alarm in of_type("AWS::CloudWatch::Alarm").items()
+            if alarm["Namespace"] == {"Ref": "MetricsNamespace"}
+        }
+        documented = {(metric, *re.findall(r"`(\w+)`", alarm)) for metric, alarm in ROWS if alarm.strip()}
+        self.assertEqual(documented - {("Failures", "ErrorsAlarm")}, ours)
+        page = (ROOT / "docs/metrics.md").read_text()
+        for name in of_type("AWS::CloudWatch::Alarm"):
+            self.assertIn(f"| `{name}` | ", page)
+
+    def test_one_lost_pod_and_one_hook_are_enough(self) -> None:
+        for name in ("PodsLeftAlarm", "HooksAlarm"):
+            alarm = properties(name)
+            self.assertEqual((alarm["Statistic"], alarm["Threshold"]), ("Sum", 0))
+            self.assertEqual(alarm["ComparisonOperator"], "GreaterThanThreshold")
+            self.assertEqual(alarm["AlarmActions"]["Fn::If"][0], "HasAlarmTopic")
+
+    def test_the_saved_query_that_one_names_is_there(self) -> None:
+        text = properties("PodsLeftAlarm")["AlarmDescription"]["Fn::Sub"]
+        (named,) = re.findall(r'"(\$\{AWS::StackName\}/[^"]+)"', text)
+        self.assertIn({"Fn::Sub": named}, [query["Name"] for query in of_type("AWS::Logs::QueryDefinition").values()])
+
+
+def fields(schema: dict[str, Any], prefix: str = "") -> set[str]:
+    """The fields of a receipt as Logs Insights names them; those of lists are left out."""
+    found = set()
+    for name, field in schema.get("properties", {}).items():
+        choices = [field, *field.get("anyOf", [])]
+        inner = [SCHEMA["$defs"][choice["$ref"].rsplit("/", 1)[1]] for choice in choices if "$ref" in choice]
+        found.add(prefix + name)
+        for one in inner:
+            found |= fields(one, f"{prefix}{name}.")
+    return found
+
+
+class TheQueries(unittest.TestCase):
+    def setUp(self) -> None:
+        queries = of_type("AWS::Logs::QueryDefinition").values()
+        self.queries = {query["Name"]["Fn::Sub"].partition("/")[2]: query["QueryString"] for query in queries}
+        self.line = snapshot("the_receipt_of_a_drain_as_the_log_has_it-2")
+
+    def test_each_asks_the_functions_own_log(self) -> None:
+        for query in of_type("AWS::Logs::QueryDefinition").values():
+            self.assertEqual(query["LogGroupNames"], [{"Ref": "DrainLogs"}])
+        for widget in widgets("log"):
+            self.assertTrue(widget["query"].startswith("SOURCE '${DrainLogs}' | filter receipt = 1"))
+
+    def test_each_asks_for_fields_that_there_are(self) -> None:
+        of_pods = {f"pod.{name}" for name in SCHEMA["$defs"]["PodRecord"]["properties"]}
+        of_metrics = EMITTED | {"Notice", "Ending", "Cluster"}
+        known = fields(SCHEMA) | of_pods | of_metrics | {"@timestamp", "@message", "line.pods"} | LANGUAGE
+        for name, query in [*self.queries.items(), *((widget["title"], widget["query"]) for widget in widgets("log"))]:
+            made = {word for words in re.findall(r" as (\w+)|into (\w+)|\(\?<(\w+)>", query) for word in words}
+            bare = re.sub(r"#.*|/\S.*/|\"[^\"]*\"|'[^']*'", "", query)
+            with self.subTest(query=name):
+                self.assertEqual(set(re.findall(r"(?<!\w)@?[A-Za-z][\w.]*", bare)) - made - known, set())
+
+    def test_a_pods_fate_is_found_by_its_name_in_the_line_that_the_function_writes(self) -> None:
+        (regex,) = re.findall(r"parse @message /(.*)/\n", self.queries["fate of a pod"])
+        for pod in json.loads(self.line)["pods"]:
+            name = pod["pod"].removeprefix("shop/")
+            found = re.search(regex.replace("cart-0", name).replace("(?<", "(?P<"), self.line)
+            with self.subTest(pod=name):
+                self.assertIsNotNone(found)
+                self.assertEqual((found["pod"], found["fate"]), (pod["pod"], pod["fate"]))
+                record = json.loads("{" + found["record"] + "}")
+                self.assertEqual(record, {key: pod[key] for key in pod if key not in ("pod", "uid", "fate")})
+        self.assertIsNone(re.search(regex.replace("(?<", "(?P<"), self.line), "there is no cart-0 on it")
+
+    def test_what_picks_lines_by_their_text_picks_the_functions_own(self) -> None:
+        for name in ("pods lost or forced", "what budgets held"):
+            (regex,) = re.findall(r"@message like /(.*)/\n", self.queries[name])
+            self.assertRegex(self.line, regex)
+            spared = {**json.loads(self.line), "pods": []}
+            self.assertNotRegex(json.dumps(spared, separators=(",", ":")), regex)
+
+    def test_what_a_query_takes_for_a_field_comes_before_the_pods(self) -> None:
+        # Logs Insights makes fields of the first 200 of a line; steps and heartbeats, at most 14 and 50, come before too.
+        names = list(json.loads(self.line))
+        self.assertEqual(names[-1], "pods")
+
+    def test_the_page_of_receipts_lists_them(self) -> None:
+        page = (ROOT / "docs/receipt.md").read_text()
+        self.assertEqual(re.findall(r"^\| \*([^*]+)\* \|", page, re.MULTILINE), list(self.queries))
+
+
+if __name__ == "__main__":
+    unittest.main()
