@@ -134,9 +134,9 @@ def prometheus(nth: Installation) -> Answer:
     if not nth["enablePrometheusServer"]:
         return same("Nothing is scraped. There are CloudWatch metrics.")
     return differs(
-        "There is nothing to scrape: metrics come to CloudWatch with the log, in MetricsNamespace (docs/receipt.md). "
-        "Alerts and dashboards on actions_total and events_error_total have to be made anew; a CloudWatch exporter "
-        "brings ours to Prometheus."
+        "There is nothing to scrape: metrics come to CloudWatch with the log, in MetricsNamespace, and the stack brings "
+        "a dashboard and alarms on them (docs/metrics.md). What you have on actions_total and events_error_total has to "
+        "be made anew; a CloudWatch exporter brings ours to Prometheus."
     )
 
 
