@@ -9,6 +9,9 @@ use tokio::time::Instant;
 use crate::aws::{self, CallError, chain};
 use crate::failure::Failure;
 
+/// The call that says where a cluster is.
+pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
+
 /// The way into every cluster.
 #[derive(Debug)]
 pub(crate) struct Access {
@@ -23,7 +26,7 @@ impl Access {
     /// until `end`.
     pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
-        let cluster = aws::until("eks:DescribeCluster", end, || self.describe(name)).await??;
+        let cluster = aws::until(DESCRIBE_CLUSTER, end, || self.describe(name)).await??;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;
         spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials)
             .map_err(|error| unusable(chain(&error)))
@@ -33,7 +36,7 @@ impl Access {
     async fn describe(&self, name: &ClusterName) -> Result<Result<Cluster, Failure>, CallError> {
         match self.clusters.get(name).await {
             Ok(cluster) => Ok(Ok(cluster)),
-            Err(DescribeError::Call(_, source)) => Err(CallError::new("eks:DescribeCluster", &source)),
+            Err(DescribeError::Call(_, source)) => Err(CallError::new(DESCRIBE_CLUSTER, &source)),
             Err(error @ DescribeError::Incomplete(..)) => {
                 Ok(Err(Failure::Cluster { cluster: name.clone(), why: chain(&error) }))
             }

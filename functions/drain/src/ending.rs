@@ -20,6 +20,17 @@ pub(crate) fn ignored(reason: &Reason) -> Ended {
     (Ending::Ignored, reason.to_string())
 }
 
+/// Nothing was done, because it is a dry run: what would have been.
+pub(crate) fn would_have(done: &str) -> Ended {
+    (Ending::Ignored, format!("dry run: would have {done}"))
+}
+
+/// Nothing was to be done but to give a hook the answer for such as it.
+pub(crate) fn stranded(reason: &Reason, receipt: &Receipt) -> Ended {
+    let hook = receipt.hook.as_ref().map(|hook| format!("; {hook}")).unwrap_or_default();
+    (Ending::Ignored, format!("{reason}{hook}"))
+}
+
 /// A drain has come to its end.
 pub(crate) fn drained(end: End, claim: &Claim, receipt: &Receipt) -> Outcome {
     let node = &claim.node;
@@ -70,6 +81,11 @@ pub(crate) fn handed_over(handed: HandedOver) -> (String, Ended) {
     }
 }
 
+/// The node of a launched instance can be used.
+pub(crate) fn ready(node: &str) -> Ended {
+    (Ending::Done, format!("node {node} is Ready: its launch hook is completed"))
+}
+
 /// Each instance of the notice gets an invocation of its own.
 pub(crate) fn one_for_each(instances: usize) -> Ended {
     (Ending::Continued, format!("handed on, once for each of its instances: {instances}"))
@@ -81,7 +97,32 @@ pub(crate) fn scheduled(instance: &InstanceId, starts: Timestamp, begins: Timest
     (Ending::Continued, reason)
 }
 
+/// A dry run of the same. It names them, as many as fit into a line that people read.
+pub(crate) fn would_have_told(instances: &[String]) -> Ended {
+    const NAMED: usize = 20;
+    let named = instances[..instances.len().min(NAMED)].join(", ");
+    let more = match instances.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    would_have(&format!("handed on, once for each of its instances: {named}{more}"))
+}
+
 /// A later invocation goes on with what this one could not do.
 pub(crate) fn continued(unfinished: &Failure) -> Ended {
     (Ending::Continued, format!("handed on to a later invocation: {unfinished}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_of_several_instances_names_them_and_counts_those_that_do_not_fit() {
+        let instances: Vec<_> = (0..22).map(|n| format!("i-{n:08}")).collect();
+        let (ending, reason) = would_have_told(&instances[..2]);
+        assert_eq!(ending, Ending::Ignored);
+        assert_eq!(reason, "dry run: would have handed on, once for each of its instances: i-00000000, i-00000001");
+        assert!(would_have_told(&instances).1.ends_with("i-00000019 and 2 more"));
+    }
 }

@@ -6,9 +6,11 @@ use lambda_runtime::Diagnostic;
 use spillway_eks::ClusterName;
 
 use crate::aws::{CallError, CallErrorKind};
+use crate::cluster::DESCRIBE_CLUSTER;
 use crate::decision::Refusal;
 use crate::interruption::NoticeError;
 use crate::kubernetes::ApiError;
+use crate::node::readiness::Readiness;
 
 /// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +38,9 @@ pub(crate) enum Failure {
     /// The node is not empty.
     #[error("{left} of {all} pods were still on node {node} when the time was up")]
     PodsLeft { node: String, left: usize, all: usize },
+    /// The instance was launched, and pods cannot come to it.
+    #[error("instance {instance} is not ready for the pods of cluster {cluster}: {readiness}")]
+    NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
 }
 
 fn advice(error: &ApiError) -> &'static str {
@@ -69,6 +74,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::PodsLeft { .. } => "PodsLeft",
+            Self::NotReady { .. } => "NodeNotReady",
         }
     }
 }
@@ -80,7 +86,7 @@ impl Failure {
         match self {
             Self::Aws(error) => error.is_transient(),
             Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
-            Self::PodsLeft { .. } => true,
+            Self::PodsLeft { .. } | Self::NotReady { .. } => true,
             Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } | Self::NoSchedules => {
                 false
             }
@@ -88,8 +94,53 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Whether the instance's node cannot be got at until somebody lets us in, or says where it is.
+    pub(crate) fn shuts_us_out(&self) -> bool {
+        match self {
+            Self::Refused(Refusal::SeveralClusters { .. }) => true,
+            Self::Aws(error) => {
+                error.action == DESCRIBE_CLUSTER && matches!(error.kind, CallErrorKind::Denied | CallErrorKind::Refused)
+            }
+            Self::Kubernetes { error, .. } => matches!(error.code(), Some(401 | 403)),
+            _ => false,
+        }
+    }
+}
+
 impl From<Failure> for Diagnostic {
     fn from(failure: Failure) -> Self {
         Self { error_type: failure.error_type().to_owned(), error_message: failure.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    fn call(action: &'static str, kind: CallErrorKind) -> Failure {
+        CallError { action, kind, detail: "why".to_owned() }.into()
+    }
+
+    fn api_server(code: u16) -> Failure {
+        let error = ApiError::Refused(Box::new(Status::failure("why", "Reason").with_code(code)));
+        Failure::Kubernetes { doing: "cordon".to_owned(), cluster: ClusterName::new("prod"), error }
+    }
+
+    #[test]
+    fn only_who_is_not_let_in_is_shut_out() {
+        for kind in [CallErrorKind::Denied, CallErrorKind::Refused] {
+            assert!(call(DESCRIBE_CLUSTER, kind).shuts_us_out(), "{kind:?}");
+            assert!(!call("ec2:DescribeInstances", kind).shuts_us_out(), "{kind:?}");
+        }
+        for kind in [CallErrorKind::Throttled, CallErrorKind::Unreachable, CallErrorKind::Broken] {
+            assert!(!call(DESCRIBE_CLUSTER, kind).shuts_us_out(), "{kind:?}");
+        }
+        assert!(api_server(401).shuts_us_out() && api_server(403).shuts_us_out());
+        assert!(!api_server(503).shuts_us_out() && !api_server(404).shuts_us_out());
+        let clusters = vec!["a".to_owned(), "b".to_owned()];
+        assert!(Failure::Refused(Refusal::SeveralClusters { instance: "i-1".to_owned(), clusters }).shuts_us_out());
     }
 }

@@ -20,7 +20,7 @@ use crate::later::schedule::Scheduler;
 use crate::later::{self, Limits};
 use crate::lifecycle::Action;
 use crate::managed;
-use crate::receipt::{Receipt, StepName};
+use crate::receipt::{Ending, Receipt, StepName};
 use crate::settings::Settings;
 
 /// Everything a notice needs, made once when the function starts.
@@ -58,6 +58,7 @@ impl Spillway {
             Err(error) => (Receipt::without_interruption(request_id, event_id), Err(error.into())),
         };
 
+        receipt.dry_run = self.settings.dry_run;
         match &outcome {
             Ok((ending, reason)) => receipt.end(*ending, reason.clone()),
             Err(failure) => receipt.fail(failure),
@@ -79,13 +80,19 @@ impl Spillway {
             return Ok(ignored(&reason));
         }
         let action = match &interruption.hook {
-            Some(hook) => Some(Action::look_up(&self.autoscaling, hook, &interruption.instance).await),
-            None => None,
+            // A dry run leaves the hook alone: it has no action to send anything to.
+            Some(hook) if !self.settings.dry_run => {
+                Some(Action::look_up(&self.autoscaling, hook, &interruption.instance).await)
+            }
+            _ => None,
         };
         let limits = Limits::of(interruption, action.as_ref().map(|action| action.waits), &self.settings);
 
         let attempt = Attempt { interruption, history, invocation, action, limits };
         let outcome = match self.act(&attempt, receipt).await {
+            Ok((Ending::Ignored, reason)) => Ok((Ending::Ignored, receipt.with_hook_left(reason))),
+            outcome if self.settings.dry_run => outcome,
+            Err(failure) if failure.shuts_us_out() => self.shut_out(&attempt, failure, receipt).await,
             Err(failure) if limits.leave_time_after(invocation, &failure, history) => {
                 self.hand_on(&attempt, &failure, receipt).await
             }
@@ -102,11 +109,15 @@ impl Spillway {
         let Attempt { interruption, invocation, .. } = attempt;
         let (id, end) = (&interruption.instance, attempt.window(&self.settings).end);
         let described = aws::until(instance::DESCRIBE, end, || instance::describe(&self.ec2, id)).await?;
-        let Some(instance) = described else { return Ok(ignored(&Reason::NoInstance(id.to_string()))) };
+        let Some(instance) = described else {
+            return self.stranded(attempt, &Reason::NoInstance(id.to_string()), receipt).await;
+        };
         receipt.step(StepName::Described, invocation.clock.now());
         let cluster = match decision::cluster_of(&instance, &self.settings)? {
             Ok(cluster) => cluster,
-            Err(reason) => return Ok(ignored(&reason)),
+            // Whoever acts on that cluster's nodes completes their hooks.
+            Err(reason @ Reason::NotOurCluster(_)) => return Ok(ignored(&reason)),
+            Err(reason) => return self.stranded(attempt, &reason, receipt).await,
         };
         receipt.cluster = Some(cluster.to_string());
         if let Some(tag) = &self.settings.managed_tag
@@ -129,6 +140,9 @@ impl Spillway {
         let Attempt { interruption, invocation, .. } = attempt;
         let act = decision::decide(interruption.kind, owner, &self.settings);
         (receipt.owner, receipt.decision) = (Some(owner.as_str()), Some(act.as_str()));
+        if self.settings.dry_run {
+            return self.dry_run(act, attempt, instance, owner, cluster, receipt).await;
+        }
         let begins = decision::begins(interruption, &self.settings);
         match act {
             Act::Drain | Act::Cordon | Act::NodeClaim if invocation.clock.now() < begins => {
@@ -138,8 +152,9 @@ impl Spillway {
             Act::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
             Act::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
             Act::Ignore(reason) => Ok(ignored(&reason)),
+            Act::AwaitReady => self.await_ready(attempt, instance, cluster, receipt).await,
             Act::NodeClaim => self.node_claim(attempt, instance, cluster, receipt).await,
-            Act::AwaitReady | Act::Undo | Act::OutOfService => todo!(),
+            Act::Undo | Act::OutOfService => todo!(),
         }
     }
 

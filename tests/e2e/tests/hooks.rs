@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spillway_bed::aws::{Fault, Hook, InstanceRequest};
+use spillway_bed::aws::{Fault, Hook, InstanceRequest, InstanceState};
 use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, nodes};
@@ -63,25 +63,6 @@ async fn the_hook_of_an_instance_that_never_joined_is_completed() {
     assert_eq!((&answer["hook"]["state"], &answer["hook"]["result"]), (&"completed".into(), &"CONTINUE".into()));
     let state = aws.instance(&instance.instance_id).await.expect("it is known");
     assert_eq!(state.actions[0].result.as_deref(), Some("CONTINUE"));
-}
-
-#[tokio::test]
-async fn the_hook_of_an_instance_in_no_cluster_is_left_to_its_owner() {
-    let world = world().await;
-    let aws = world.aws_side();
-    aws.put_group("not-kubernetes", &[Hook::terminate("backup")]).await.expect("a group");
-    let request = InstanceRequest { group: Some("not-kubernetes".to_owned()), ..InstanceRequest::default() };
-    let instance = aws.run_instance(&request).await.expect("an instance");
-    let lambda = function(world, "not-kubernetes", &[]).await;
-
-    let outcome = lambda.invoke(the_one(aws.terminate(&instance.instance_id).await.expect("it terminates"))).await;
-
-    let answer = outcome.result.as_ref().expect("it is no failure");
-    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"left".into()));
-    let reason = format!("instance {} has no tag that names an EKS cluster", instance.instance_id);
-    assert_eq!(answer["reason"], reason);
-    let state = aws.instance(&instance.instance_id).await.expect("it is known");
-    assert_eq!((state.lifecycle_state.as_deref(), &state.actions[0].result), (Some("Terminating:Wait"), &None));
 }
 
 #[tokio::test]
@@ -201,6 +182,61 @@ async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
 }
 
 #[tokio::test]
+async fn of_the_hooks_of_a_group_only_those_that_the_setting_names_are_ours() {
+    let world = world().await;
+    let hooks = [Hook::terminate("drain"), Hook::terminate("logs")];
+    world.aws_side().put_group("named-hooks", &hooks).await.expect("the group is new");
+    let node = NodeOptions { group: Some("named-hooks".to_owned()), ..NodeOptions::default() };
+    let stage = Stage::set_with("named-hooks", node).await;
+    let env = [("SPILLWAY_HOOKS".to_owned(), "drain".to_owned())].into();
+    let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+    let delivered = world.aws_side().terminate(&stage.node.instance_id).await.expect("it terminates");
+    let [drain, logs] = <[_; 2]>::try_from(delivered).expect("a notice for each hook");
+
+    let of_logs = stage.lambda.invoke(logs.event).await;
+    assert_eq!(stage.aws_calls().await, [""; 0], "nothing is asked about a hook that is not ours");
+    let of_drain = stage.lambda.invoke(drain.event).await;
+
+    let reason = "lifecycle hook logs is not one of those that SPILLWAY_HOOKS names";
+    assert_eq!(of_logs.result.as_ref().expect("it is no failure")["reason"], reason);
+    assert_eq!(of_drain.result.as_ref().expect("it drains")["ending"], "drained");
+    let instance = world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert_eq!(instance.lifecycle_state.as_deref(), Some("Terminating:Wait"), "for its other hook");
+    assert_eq!(results(&instance), [("drain", Some("CONTINUE")), ("logs", None)]);
+}
+
+#[tokio::test]
+async fn the_hooks_that_eks_puts_on_managed_node_groups_are_left_to_eks() {
+    let stage = Stage::set_in_group("hook-of-eks", Hook::terminate("Terminate-LC-Hook")).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!(answer["reason"], "lifecycle hook Terminate-LC-Hook is EKS' own, which EKS completes");
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert_eq!((instance.actions[0].heartbeats, &instance.actions[0].result), (0, &None));
+    assert_eq!(stage.aws_calls().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_more() {
+    let mut stage = Stage::set_in_group("cordon-only", Hook::terminate("drain")).await;
+    let env = [("SPILLWAY_TERMINATE".to_owned(), "cordon".to_owned())].into();
+    stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+    stage.deploy("web", 2, PodShape::default()).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"done".into(), &"completed".into()));
+    let reason = format!("node {} is cordoned, and its pods stay: the settings ask for no more", stage.node.name);
+    assert_eq!(answer["reason"], reason);
+    assert_eq!(evicted(&mut stage), 0);
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert_eq!(results(&instance), [("drain", Some("CONTINUE"))]);
+}
+
+#[tokio::test]
 async fn the_same_event_twice_at_once_drains_once_and_completes_the_hook_once() {
     let mut stage = Stage::set_in_group("same-event", Hook::terminate("drain")).await;
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(2))).await;
@@ -239,6 +275,11 @@ fn endings(one: &Outcome, other: &Outcome) -> [String; 2] {
     let mut endings = [one, other].map(|outcome| receipt(outcome)["ending"].as_str().unwrap_or_default().to_owned());
     endings.sort();
     endings
+}
+
+/// What each hook of an instance was told.
+fn results(instance: &InstanceState) -> Vec<(&str, Option<&str>)> {
+    instance.actions.iter().map(|action| (action.hook.as_str(), action.result.as_deref())).collect()
 }
 
 /// How many evictions were asked for and granted.

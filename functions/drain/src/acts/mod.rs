@@ -4,9 +4,13 @@ mod claim;
 mod complete;
 mod cordon;
 mod drain;
+mod dry_run;
+mod find;
 mod node_claim;
+mod ready;
 mod schedule;
 mod several;
+mod stranded;
 
 use spillway_eks::ClusterName;
 

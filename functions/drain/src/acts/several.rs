@@ -27,6 +27,9 @@ impl Spillway {
                 members.iter().map(ToString::to_string).collect()
             }
         };
+        if self.settings.dry_run {
+            return Ok(ending::would_have_told(&instances));
+        }
         let histories: Vec<_> = instances.iter().map(|instance| several.history.for_instance(instance)).collect();
         later::hand_on(&self.eventbridge, &histories, end).await?;
         receipt.step(StepName::HandedOn, invocation.clock.now());

@@ -49,6 +49,8 @@ pub(crate) enum Reason {
     NothingLeft,
     #[error("the lifecycle hook waited no longer, before the node was cordoned")]
     HookIsOver,
+    #[error("the launch hook waited no longer, before the node was Ready")]
+    LaunchIsOver,
     #[error("not a node of ours: cluster {cluster} has no node with the provider id {provider_id}")]
     NoNode { cluster: ClusterName, provider_id: String },
 }

@@ -85,7 +85,35 @@ impl Answer {
 /// `subresource.rs`); and of no answer does it hand out the headers, where a busy API server says
 /// how long to wait.
 pub(crate) async fn tell(client: Client, way: Way, name: PodName, uid: PodUid, grace: Grace) -> Answer {
-    match timeout(CALL_TIMEOUT, send(&client, way, &name, &uid, grace)).await {
+    let asked = match way {
+        Way::Evict => Asked::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
+        Way::Delete => Asked::Deletion(deletion(&uid, grace)),
+    };
+    answer(&client, &name, &asked).await
+}
+
+/// Asks whether one pod could leave now, by an eviction without effect. That it is a dry run is said twice:
+/// in the address, where admission webhooks are told of it, and in the body, should something on the way
+/// lose the former.
+pub(crate) async fn ask(client: &Client, name: &PodName, uid: &PodUid) -> Answer {
+    let mut eviction = eviction(name, uid, Grace::Own);
+    if let Some(options) = &mut eviction.delete_options {
+        options.dry_run = Some(vec!["All".to_owned()]);
+    }
+    let params = PostParams { dry_run: true, ..PostParams::default() };
+    answer(client, name, &Asked::Eviction(Box::new(eviction), params)).await
+}
+
+/// What is asked of the API server.
+#[derive(Debug)]
+enum Asked {
+    Eviction(Box<Eviction>, PostParams),
+    Deletion(DeleteParams),
+}
+
+/// Sends it; that no answer comes is an answer too.
+async fn answer(client: &Client, name: &PodName, asked: &Asked) -> Answer {
+    match timeout(CALL_TIMEOUT, send(client, name, asked)).await {
         Ok(Ok(response)) => meaning(&response),
         Ok(Err(error)) => Answer::Unanswered { message: ApiError::from(error).to_string() },
         Err(_) => Answer::Unanswered { message: ApiError::Timeout(CALL_TIMEOUT).to_string() },
@@ -100,14 +128,14 @@ struct Response {
     body: Vec<u8>,
 }
 
-async fn send(client: &Client, way: Way, name: &PodName, uid: &PodUid, grace: Grace) -> kube::Result<Response> {
+async fn send(client: &Client, name: &PodName, asked: &Asked) -> kube::Result<Response> {
     let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
-    let request = match way {
-        Way::Evict => {
-            let body = serde_json::to_vec(&eviction(name, uid, grace)).map_err(kube::Error::SerdeError)?;
-            pods.create_subresource("eviction", &name.name, &PostParams::default(), body)
+    let request = match asked {
+        Asked::Eviction(eviction, params) => {
+            let body = serde_json::to_vec(eviction.as_ref()).map_err(kube::Error::SerdeError)?;
+            pods.create_subresource("eviction", &name.name, params, body)
         }
-        Way::Delete => pods.delete(&name.name, &deletion(uid, grace)),
+        Asked::Deletion(params) => pods.delete(&name.name, params),
     };
     let response = client.send(request.map_err(kube::Error::BuildRequest)?.map(Body::from)).await?;
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);

@@ -13,6 +13,7 @@
 //! * `budgets`: the watches of budgets that hold pods
 //! * `kubelet`: whether anybody is there to tell of a pod's end
 //! * `news`: what the log says
+//! * `outlook`: what a drain would come to, for a dry run
 //!
 //! This file ties them together and decides nothing itself.
 
@@ -23,6 +24,7 @@ pub(crate) mod evict;
 pub(crate) mod hold;
 mod kubelet;
 mod news;
+pub(crate) mod outlook;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod rooms;

@@ -24,7 +24,7 @@ pub(crate) const MOST_INVOCATIONS: usize = 200;
 /// Until when a notice is worked on, in however many invocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Until when its node is drained.
+    /// Until when its node is drained, or waited for.
     pub(crate) drain: Timestamp,
     /// Until when what fails for a while is tried again. A hook waits for its answer longer than the
     /// setting lets it wait for the drain.
@@ -51,7 +51,7 @@ impl Limits {
     /// Whether a later invocation may still mend what this one could not.
     pub(crate) fn leave_time_after(&self, invocation: &Invocation, failure: &Failure, history: &History) -> bool {
         let limit = match failure {
-            Failure::PodsLeft { .. } => self.drain,
+            Failure::PodsLeft { .. } | Failure::NotReady { .. } => self.drain,
             failure if failure.may_pass() => self.retry,
             _ => return false,
         };

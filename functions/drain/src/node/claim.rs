@@ -4,13 +4,13 @@
 //! name; when it is right, the patch is all that is needed.
 
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::Api;
 use kube::core::Selector;
+use kube::{Api, ResourceExt as _};
 
 use super::find::{by_name, by_provider_id, guesses};
 use super::mark::Mark;
 use super::patch::{self, Patched};
-use super::seen::{Seen, Standing, standing};
+use super::seen::{Seen, Standing, bar, standing};
 use crate::instance::{Instance, Owner};
 use crate::kubernetes::ApiError;
 
@@ -37,6 +37,11 @@ pub(crate) struct Claimant<'a> {
 }
 
 impl Claimant<'_> {
+    /// Why that node may not be claimed, if its labels say so.
+    pub(crate) fn barred_from(&self, node: &Node) -> Option<Unclaimed> {
+        bar(&Seen::of(node), &node.name_any(), self)
+    }
+
     /// Whether a claim needs to know more of the node than a patch can test.
     fn looks_first(&self) -> bool {
         self.reboots || !self.selector.selects_all()

@@ -18,12 +18,20 @@ pub(crate) fn likely_name(instance: &Instance) -> String {
     guesses(instance).swap_remove(0)
 }
 
-/// The instance's node, if the cluster has it.
-pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
+/// The instance's node, if it has one of the names that EKS gives nodes: a request for each.
+pub(crate) async fn by_likely_names(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
     for name in guesses(instance) {
         if let Some(node) = by_name(nodes, &name, instance).await? {
             return Ok(Some(node));
         }
+    }
+    Ok(None)
+}
+
+/// The instance's node, if the cluster has it.
+pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
+    if let Some(node) = by_likely_names(nodes, instance).await? {
+        return Ok(Some(node));
     }
     match by_provider_id(nodes, &instance.provider_id()).await? {
         Some(name) => by_name(nodes, &name, instance).await,
@@ -44,7 +52,7 @@ pub(super) fn guesses(instance: &Instance) -> Vec<String> {
 }
 
 /// The node of that name, if it is the instance's.
-pub(super) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
+pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
     let node = call(nodes.get_opt(name)).await?;
     let is_its = |node: &Node| {
         node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(instance.provider_id().as_str())

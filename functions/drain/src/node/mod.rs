@@ -6,6 +6,7 @@
 //! * `mark`: the annotation that says whose claim it is and what is to be taken away again (pure)
 //! * `taint`: the taint for each kind of notice (pure)
 //! * `labels`: what a node's labels say (pure)
+//! * `readiness`: whether pods can come to a node (pure)
 //! * `undo`: giving a node back
 //! * `patch`: JSON patches of a node
 
@@ -14,11 +15,12 @@ mod find;
 mod labels;
 mod mark;
 mod patch;
+pub(crate) mod readiness;
 mod seen;
 pub(crate) mod taint;
 pub(crate) mod undo;
 
 pub(crate) use claim::{Claim, Claimant, How, Unclaimed, claim};
-pub(crate) use find::{find, likely_name};
+pub(crate) use find::{by_likely_names, by_name, find, likely_name};
 pub(crate) use labels::left_alone;
 pub(crate) use mark::Mark;

@@ -115,7 +115,7 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
 }
 
 /// Why the node may not be claimed, if its labels say so.
-fn bar(seen: &Seen, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
+pub(super) fn bar(seen: &Seen, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
     let none = BTreeMap::new();
     let labels = seen.labels.as_ref().unwrap_or(&none);
     labels::left_alone(labels, name, claimant.selector).or_else(|| {

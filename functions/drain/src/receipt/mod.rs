@@ -4,6 +4,7 @@
 mod pod;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde::Serialize;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::drain::Report;
 use crate::drain::deadline::Window;
+use crate::drain::outlook::Outlook;
 use crate::failure::Failure;
 use crate::interruption::continued::Earlier;
 use crate::interruption::{Deadline, Interruption, Several};
@@ -72,6 +74,9 @@ pub(crate) struct Receipt {
     pub(crate) ending: Option<Ending>,
     /// The ending in a sentence.
     pub(crate) reason: String,
+    /// Whether nothing was touched, whatever was found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) dry_run: bool,
     /// The invocations that worked on the notice before this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Earlier>,
@@ -134,6 +139,8 @@ pub(crate) enum StepName {
     NodeClaimDeleted,
     /// The drain is over.
     Drained,
+    /// The node of a launched instance is Ready.
+    Ready,
     /// The lifecycle action is completed.
     Completed,
     /// What is left is a later invocation's.
@@ -225,6 +232,7 @@ impl Receipt {
             hook: None,
             ending: None,
             reason: String::new(),
+            dry_run: false,
             earlier: Vec::new(),
             pods: Vec::new(),
         }
@@ -278,6 +286,11 @@ impl Receipt {
         self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, &ms, blind)).collect();
     }
 
+    /// Notes what would become of the pods.
+    pub(crate) fn outlook(&mut self, outlook: &Outlook) {
+        self.pods = outlook.pods.iter().map(|(uid, pod)| PodRecord::outlook(uid.0.clone(), pod)).collect();
+    }
+
     /// Notes what became of the hook.
     pub(crate) fn hook(&mut self, completion: Result<Completion, ()>, result: LifecycleResult) {
         if let Some(hook) = &mut self.hook {
@@ -313,13 +326,21 @@ impl Receipt {
     /// Closes the receipt with what went wrong.
     pub(crate) fn fail(&mut self, failure: &Failure) {
         let hook = match &self.hook {
-            Some(hook) if matches!(hook.state, HookState::Left | HookState::Failed) => format!(
-                "; lifecycle hook {} of group {} is left to its own timeout unless a retry completes it",
-                hook.name, hook.group
-            ),
-            _ => String::new(),
+            Some(hook) if matches!(hook.state, HookState::Left | HookState::Failed) => {
+                format!("; {hook} unless a retry completes it")
+            }
+            Some(hook) => format!("; {hook}"),
+            None => String::new(),
         };
         self.end(Ending::Failed, format!("{failure}{hook}"));
+    }
+
+    /// The reason why nothing was done, with what that means for a hook that waits.
+    pub(crate) fn with_hook_left(&self, reason: String) -> String {
+        match &self.hook {
+            Some(hook) if hook.state == HookState::Left => format!("{reason}; its {hook}"),
+            _ => reason,
+        }
     }
 
     /// This receipt in short, for those of the invocations that go on with it.
@@ -348,5 +369,18 @@ impl Receipt {
     /// How many pods came to such an end.
     pub(crate) fn count(&self, fate: Fate) -> usize {
         self.pods.iter().filter(|pod| pod.fate == fate).count()
+    }
+}
+
+/// What became of the hook, in words.
+impl fmt::Display for HookRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lifecycle hook {} of group {} ", self.name, self.group)?;
+        match self.state {
+            HookState::Left | HookState::Failed => f.write_str("is left to its own timeout"),
+            HookState::Held => f.write_str("is held for a later invocation"),
+            HookState::Completed => write!(f, "got {}", self.result.map_or("its answer", LifecycleResult::as_str)),
+            HookState::AlreadyOver => f.write_str("waited no longer"),
+        }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::drain::deadline::Grace;
 use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Way};
 use crate::drain::hold::Hold;
+use crate::drain::outlook::{Prospect, Would};
 use crate::drain::tracked::{State, Tracked};
 
 /// What became of a pod.
@@ -22,7 +23,7 @@ pub(crate) struct PodRecord {
     /// What it got, if that was less.
     #[serde(skip_serializing_if = "Option::is_none")]
     given_s: Option<u64>,
-    /// How often an eviction was asked for.
+    /// How often an eviction was asked for; in a dry run, one without effect.
     evictions: u32,
     /// How often each answer was given to the requests that it leave.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -47,7 +48,7 @@ pub(crate) struct PodRecord {
 /// A pod's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {
     /// It shut down with all the grace it asked for.
     Clean,
@@ -61,6 +62,10 @@ pub(crate) enum Fate {
     Left,
     /// It was shutting down when its node stopped answering, so that nobody knows how it ended.
     Unconfirmed,
+    /// In a dry run: the API server would let it go.
+    WouldLeave,
+    /// In a dry run: something would hold it.
+    WouldBeHeld,
 }
 
 impl Fate {
@@ -73,6 +78,8 @@ impl Fate {
             Self::Stayed => "stayed",
             Self::Left => "left",
             Self::Unconfirmed => "unconfirmed",
+            Self::WouldLeave => "would-leave",
+            Self::WouldBeHeld => "would-be-held",
         }
     }
 }
@@ -119,6 +126,34 @@ impl PodRecord {
     /// How often a budget refused to let it go.
     pub(crate) fn refusals(&self) -> u32 {
         [HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(answer)).sum()
+    }
+
+    /// The record of a pod in a dry run.
+    pub(super) fn outlook(uid: String, pod: &Prospect) -> Self {
+        let (fate, why) = match &pod.would {
+            Would::Stay(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            Would::Leave => (Fate::WouldLeave, None),
+            Would::BeHeldBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
+            Would::BeRefused(why) => (Fate::WouldBeHeld, Some(why.clone())),
+        };
+        let budget = match &pod.would {
+            Would::BeHeldBy(Hold::Budget(budget)) => Some(budget.to_string()),
+            _ => None,
+        };
+        Self {
+            pod: pod.name.to_string(),
+            uid,
+            fate,
+            grace_s: pod.grace.as_secs(),
+            given_s: None,
+            evictions: pod.answers.values().sum(),
+            answers: pod.answers.clone(),
+            budget,
+            why,
+            asked_ms: None,
+            told_ms: None,
+            gone_ms: None,
+        }
     }
 }
 

@@ -1,0 +1,150 @@
+//! Launch hooks: an instance comes into service when its node is Ready, and not before.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spillway_bed::aws::{Hook, Instance, InstanceState};
+use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
+use spillway_bed::{NodeOptions, kubelet, nodes};
+use spillway_e2e::{receipt, the_one, world};
+
+/// An instance that a group has launched, and a function that sees to its hook.
+struct Stage {
+    options: NodeOptions,
+    instance: Instance,
+    lambda: Lambda,
+    event: Value,
+}
+
+impl Stage {
+    async fn set(name: &str, hook: Hook, timeout: Duration, more: &[(&str, &str)]) -> Self {
+        let world = world().await;
+        let aws = world.aws_side();
+        aws.put_group(name, &[hook]).await.expect("a group");
+        let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
+        let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
+        let env = more.iter().chain(&[("SPILLWAY_LAUNCH", "complete")]);
+        let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let function_name = name.to_owned();
+        let lambda = Lambda::start(world, LambdaOptions { function_name, env, timeout, ..LambdaOptions::default() });
+        let lambda = lambda.await.expect("a function");
+        Self { options, instance: launched.instance, lambda, event: the_one(launched.delivered) }
+    }
+
+    /// The instance becomes a node: silent at first, then Ready.
+    async fn join(&self) {
+        world().await.register(&self.instance, &self.options).await.expect("it joins");
+    }
+
+    async fn boot(&self) {
+        let client = world().await.admin();
+        kubelet::boot(&client, &self.instance.private_dns_name).await.expect("its kubelet reports");
+        nodes::until_ready(&client, &self.instance.private_dns_name).await.expect("it is Ready");
+    }
+
+    async fn continuation(&self) -> Value {
+        let delivered = world().await.aws_side().take_deliveries(self.lambda.access_key_id()).await;
+        the_one(delivered.expect("the AWS side is there"))
+    }
+
+    async fn state(&self) -> InstanceState {
+        world().await.aws_side().instance(&self.instance.instance_id).await.expect("it is known")
+    }
+}
+
+fn ending(outcome: &Outcome) -> (Value, Value) {
+    let receipt = receipt(outcome);
+    (receipt["ending"].clone(), receipt["reason"].clone())
+}
+
+#[tokio::test]
+async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_until_then() {
+    let hook = Hook::launch("launch").heartbeat_timeout(Duration::from_secs(4));
+    let stage = Stage::set("joins", hook, Duration::from_mins(15), &[]).await;
+    let (lambda, event) = (stage.lambda.clone(), stage.event.clone());
+    let waiting = tokio::spawn(async move { lambda.invoke(event).await });
+    until_heartbeats(&stage, 2).await;
+    stage.join().await;
+    until_heartbeats(&stage, 4).await;
+    assert_eq!(stage.state().await.actions[0].result, None, "its node is not Ready");
+
+    stage.boot().await;
+
+    let outcome = waiting.await.expect("no panic");
+    let node = &stage.instance.private_dns_name;
+    assert_eq!(ending(&outcome), (json!("done"), json!(format!("node {node} is Ready: its launch hook is completed"))));
+    let state = stage.state().await;
+    assert_eq!(state.actions[0].result.as_deref(), Some("CONTINUE"));
+    assert_eq!(state.lifecycle_state.as_deref(), Some("InService"));
+}
+
+#[tokio::test]
+async fn a_launch_that_outlasts_its_invocation_is_waited_for_in_the_next() {
+    let hook = Hook::launch("launch");
+    // Five seconds of it are kept back.
+    let stage = Stage::set("late", hook, Duration::from_secs(15), &[]).await;
+
+    let first = stage.lambda.invoke(&stage.event).await;
+    stage.join().await;
+    stage.boot().await;
+    let second = stage.lambda.invoke(stage.continuation().await).await;
+
+    let id = &stage.instance.instance_id;
+    let unfinished = format!(
+        "handed on to a later invocation: instance {id} is not ready for the pods of cluster bed: it has not joined"
+    );
+    assert_eq!(ending(&first), (json!("continued"), json!(unfinished)));
+    assert_eq!(ending(&second).0, "done", "{second:#?}");
+    assert_eq!(receipt(&second)["earlier"].as_array().map(Vec::len), Some(1));
+    assert_eq!(stage.state().await.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn an_instance_whose_node_is_never_ready_is_abandoned_and_the_notice_fails() {
+    assert_eq!(never_ready("never-ready", &[]).await.as_deref(), Some("ABANDON"));
+}
+
+#[tokio::test]
+async fn an_instance_whose_node_is_never_ready_goes_into_service_if_the_setting_says_so_and_the_notice_fails() {
+    let env = [("SPILLWAY_UNREADY_RESULT", "CONTINUE")];
+    assert_eq!(never_ready("never-mind", &env).await.as_deref(), Some("CONTINUE"));
+}
+
+/// What the hook of a node that joins and is not Ready was told at the end of its wait.
+async fn never_ready(name: &str, env: &[(&str, &str)]) -> Option<String> {
+    // The answer is sent five seconds before that.
+    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(12));
+    let stage = Stage::set(name, hook, Duration::from_mins(15), env).await;
+    stage.join().await;
+
+    let outcome = stage.lambda.invoke(&stage.event).await;
+
+    let error = outcome.result.as_ref().expect_err("it fails");
+    assert_eq!(error.error_type, "NodeNotReady");
+    let node = &stage.instance.private_dns_name;
+    assert!(error.message.contains(&format!("its node {node} is not Ready: ")), "{error}");
+    stage.state().await.actions[0].result.clone()
+}
+
+#[tokio::test]
+async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() {
+    let hook = Hook::launch("launch").heartbeat_timeout(Duration::from_secs(1));
+    let stage = Stage::set("launch-over", hook, Duration::from_mins(15), &[]).await;
+    let client = world().await.aws_side();
+    while client.instance(&stage.instance.instance_id).await.expect("it is known").actions[0].ended_by.is_none() {
+        tokio::task::yield_now().await;
+    }
+
+    let outcome = stage.lambda.invoke(&stage.event).await;
+
+    let reason = "the launch hook waited no longer, before the node was Ready";
+    assert_eq!(ending(&outcome), (json!("ignored"), json!(reason)));
+    assert_eq!(receipt(&outcome)["hook"]["state"], "already-over");
+}
+
+/// Waits until the hook has been told so often that somebody still waits for the node.
+async fn until_heartbeats(stage: &Stage, count: u32) {
+    while stage.state().await.actions[0].heartbeats < count {
+        tokio::task::yield_now().await;
+    }
+}
