@@ -9,6 +9,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
 use spillway_bed::audit::AuditLog;
+use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::karpenter::Karpenter;
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::node_claim::{NodeClaim, TERMINATION_TIMESTAMP, node_claims};
@@ -147,6 +148,28 @@ async fn an_earlier_deadline_stays() {
     assert_eq!(answer["ending"], "done", "{outcome:#?}");
     assert!(answer["reason"].to_string().contains(&format!("by {earlier}")), "{answer}");
     assert_eq!(written(&on.now().await), Some(earlier));
+}
+
+#[tokio::test]
+async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
+    let mut on = OnKarpenter::set("between", "nodeclaim").await;
+    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    let gateway = on.stage.through_gateway().await;
+    let held = Held::default();
+    gateway.rules().add(Rule::new("patch nodeclaims", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
+    let event = on.stage.interrupt(SPOT).await;
+    let earlier = deadline(&event) - Duration::from_secs(30);
+
+    let (outcome, ()) = tokio::join!(on.stage.lambda.invoke(&event), async {
+        held.reached().await;
+        on.annotate_claim(earlier).await;
+        held.release();
+    });
+
+    assert_eq!(outcome.result.as_ref().expect("it is handed over")["ending"], "done", "{outcome:#?}");
+    assert_eq!(written(&on.now().await), Some(earlier));
+    let writes: Vec<String> = on.stage.requests().into_iter().filter(|request| request.starts_with("patch")).collect();
+    assert_eq!(writes, [format!("patch nodeclaims {} → 409", on.claim.name_any())]);
 }
 
 #[tokio::test]
