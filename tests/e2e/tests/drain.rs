@@ -215,7 +215,6 @@ async fn a_pod_that_moved_to_another_node_under_its_name_is_left_alone() {
     let moved = Api::<Pod>::namespaced(client.clone(), "moved");
     moved.delete("db-0", &DeleteParams::default().grace_period(0)).await.expect("it is deleted");
     let new = pods::create(&client, &bare(&other.name)).await.expect("it is created anew");
-    pods::until_running_on(&client, &other.name, 1).await.expect("it runs");
 
     let outcome = drain.await.expect("no panic");
     assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");

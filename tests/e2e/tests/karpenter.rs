@@ -67,7 +67,7 @@ fn written(claim: &NodeClaim) -> Option<Timestamp> {
 
 #[tokio::test]
 async fn by_default_karpenters_node_is_left_to_karpenter_and_the_cluster_is_not_even_asked() {
-    let mut on = OnKarpenter::set("left", "leave").await;
+    let mut on = OnKarpenter::set("karpenter-left", "leave").await;
 
     let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
 
@@ -116,7 +116,7 @@ async fn a_claim_gets_the_deadline_and_is_deleted_and_karpenter_replaces_the_nod
 
 #[tokio::test]
 async fn a_claim_that_is_leaving_without_haste_gets_the_earlier_deadline_and_a_held_pod_its_grace() {
-    let on = OnKarpenter::set("leaving", "nodeclaim").await;
+    let on = OnKarpenter::set("karpenter-leaving", "nodeclaim").await;
     on.deploy(1, PodShape::default().grace(3).exits_after(Duration::from_secs(1))).await;
     let client = on.stage.world.admin();
     pods::create(&client, &pods::budget(&on.stage.name, "web", 1)).await.expect("it is created");
@@ -174,7 +174,7 @@ async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
 
 #[tokio::test]
 async fn a_node_that_is_opted_out_is_not_handed_over() {
-    let on = OnKarpenter::set("opted-out", "nodeclaim").await;
+    let on = OnKarpenter::set("karpenter-opted-out", "nodeclaim").await;
     let nodes = Api::<Node>::all(on.stage.world.admin());
     let label = Patch::Merge(json!({"metadata": {"labels": {"spillway/ignore": ""}}}));
     nodes.patch(&on.stage.node.name, &PatchParams::default(), &label).await.expect("it is there");

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
-use spillway_bed::NodeOptions;
 use spillway_bed::aws::{Fault, Hook};
 use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::{self, PodShape};
+use spillway_bed::{NodeOptions, nodes};
 use spillway_e2e::{Stage, fates, receipt, spot_notice, world};
 
 const SPOT: Duration = Duration::from_secs(120);
@@ -78,7 +78,7 @@ async fn all_at_once(stage: &Stage, events: impl Iterator<Item = Value>) -> Vec<
 
 #[tokio::test]
 async fn many_notices_at_once_drain_the_node_once_and_complete_every_hook() {
-    let mut stage = stage("at-once").await;
+    let mut stage = stage("six-at-once").await;
     // Slow enough to be still there when the others come to look.
     stage.deploy("web", 20, PodShape::default().exits_after(Duration::from_secs(6))).await;
     let pods = pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list");
@@ -104,11 +104,15 @@ async fn notices_one_after_another_find_the_node_drained_and_complete_every_hook
     let events = notices(&stage).await;
 
     let mut outcomes = Vec::new();
-    for event in events.iter().chain(&events) {
+    for event in &events {
+        outcomes.push(stage.lambda.invoke(event).await);
+    }
+    // When the last hook is completed the instance goes, and its node with it.
+    nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the node goes");
+    for event in &events {
         outcomes.push(stage.lambda.invoke(event).await);
     }
 
-    // When the last hook is completed the instance goes, and its node with it.
     let endings: Vec<String> = outcomes.iter().map(ending).collect();
     assert_eq!(endings, ["drained", "joined", "joined", "ignored", "ignored", "ignored"], "{outcomes:#?}");
     assert_eq!(evictions(&mut stage), once_each(&pods));

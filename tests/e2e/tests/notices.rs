@@ -225,7 +225,7 @@ async fn a_throttled_call_is_made_again_within_the_window() {
 
 #[tokio::test]
 async fn a_notice_that_comes_after_its_node_has_gone_is_kept() {
-    let stage = Stage::set_with("late", NodeOptions::default()).await;
+    let stage = Stage::set_with("too-late", NodeOptions::default()).await;
     let late = spot_notice("i-00000000000000000", Timestamp::now() - Duration::from_secs(300));
     let mut gone = late;
     gone["detail"]["instance-id"] = json!(stage.node.instance_id);
