@@ -31,8 +31,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::error::BedError;
-use crate::measure::build;
 use crate::measure::machine::{self, Machine};
+use crate::measure::{self, build};
 use drain::Drain;
 use field::Field;
 pub use programs::Named;
@@ -60,18 +60,9 @@ pub struct Options {
     programs: Named,
 }
 
-/// Measures, prints the page and keeps it. A goal that is not met is no error: it is a result.
+/// Measures, prints the page and keeps it.
 pub async fn run(options: Options) -> ExitCode {
-    match page(&options).await {
-        Ok(page) => {
-            println!("{page}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("cannot measure: {}", error.story());
-            ExitCode::FAILURE
-        }
-    }
+    measure::page::tell(page(&options).await)
 }
 
 async fn page(options: &Options) -> Result<String, BedError> {
@@ -100,7 +91,7 @@ async fn page(options: &Options) -> Result<String, BedError> {
 
     let page = report::page(&results, &programs, &machine);
     let path = options.page.clone().unwrap_or_else(|| crate::setup::own_file("../../docs/bench.md"));
-    std::fs::write(&path, &page).map_err(BedError::io(format!("write {}", path.display())))?;
+    measure::page::keep(&page, &path)?;
     Ok(page)
 }
 

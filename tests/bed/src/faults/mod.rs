@@ -26,6 +26,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use crate::error::BedError;
+use crate::measure;
 use crate::measure::machine::Machine;
 use crate::world::World;
 use fault::{Fault, Lasts};
@@ -88,7 +89,7 @@ fn keep(results: Results, path: Option<PathBuf>) -> Result<Results, BedError> {
     let page = page::page(&results, &Machine::look());
     println!("{page}");
     if let Some(path) = path {
-        std::fs::write(&path, &page).map_err(BedError::io(format!("write {}", path.display())))?;
+        measure::page::keep(&page, &path)?;
     }
     Ok(results)
 }

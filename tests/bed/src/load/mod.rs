@@ -22,6 +22,7 @@ use kube::api::ListParams;
 use crate::error::BedError;
 use crate::filler::Filler;
 use crate::lambda::LambdaOptions;
+use crate::measure;
 use crate::measure::machine::{self, Machine};
 use crate::nodes::NodeOptions;
 use crate::world::World;
@@ -61,16 +62,7 @@ pub struct Load {
 
 /// Measures, prints the page and keeps it.
 pub async fn run(options: Options) -> ExitCode {
-    match page(&options).await {
-        Ok(page) => {
-            println!("{page}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("cannot measure: {}", error.story());
-            ExitCode::FAILURE
-        }
-    }
+    measure::page::tell(page(&options).await)
 }
 
 /// What came of a run.
@@ -101,7 +93,7 @@ async fn page(options: &Options) -> Result<String, BedError> {
     let results = Results { busy, filler, load, many, programs };
     let page = page::page(&results, &machine, &LambdaOptions::default().binary);
     let path = options.page.clone().unwrap_or_else(|| crate::setup::own_file("../../docs/load.md"));
-    std::fs::write(&path, &page).map_err(BedError::io(format!("write {}", path.display())))?;
+    measure::page::keep(&page, &path)?;
     Ok(page)
 }
 

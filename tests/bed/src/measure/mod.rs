@@ -1,9 +1,10 @@
-//! What `bench` and `peers` share: a far-away API server, pods to evict, the notice, goals, and reading
-//! the machine.
+//! What `bench`, `load`, `peers` and `faults` share: a far-away API server, pods to evict, the notice, goals, reading
+//! the machine, and the page.
 
 pub(crate) mod build;
 pub(crate) mod goal;
 pub(crate) mod machine;
+pub(crate) mod page;
 pub(crate) mod statistics;
 pub(crate) mod usage;
 

@@ -32,6 +32,7 @@ use jiff::Timestamp;
 use crate::audit::{AuditLog, Request};
 use crate::error::BedError;
 use crate::lambda::LambdaOptions;
+use crate::measure;
 use crate::measure::machine::{self, Machine};
 use case::{Case, Tool};
 use field::{Field, Scene};
@@ -66,18 +67,9 @@ pub struct Options {
     page: Option<PathBuf>,
 }
 
-/// Measures, prints the page and keeps it. A goal that is not met is no error: it is a result.
+/// Measures, prints the page and keeps it.
 pub async fn run(options: Options) -> ExitCode {
-    match page(&options).await {
-        Ok(page) => {
-            println!("{page}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("cannot measure: {}", error.story());
-            ExitCode::FAILURE
-        }
-    }
+    measure::page::tell(page(&options).await)
 }
 
 async fn page(options: &Options) -> Result<String, BedError> {
@@ -120,7 +112,7 @@ async fn page(options: &Options) -> Result<String, BedError> {
 
     let page = page::page(&results, &machine, &LambdaOptions::default().binary);
     if let Some(path) = kept_in(options) {
-        std::fs::write(&path, &page).map_err(BedError::io(format!("write {}", path.display())))?;
+        measure::page::keep(&page, &path)?;
     }
     Ok(page)
 }
