@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::drain::deadline::Window;
 use crate::instance::Owner;
 use crate::interruption::continued::History;
-use crate::interruption::{Deadline, Interruption};
+use crate::interruption::{Deadline, Interruption, Kind};
 use crate::invocation::Invocation;
 use crate::later::Limits;
 use crate::lifecycle::Action;
@@ -80,7 +80,7 @@ impl Attempt<'_> {
         Claimant {
             mark,
             handed_on_by: self.history.handed_on_by().map(str::to_owned),
-            reboots: maintenance.is_some_and(|maintenance| maintenance.reboots),
+            reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
             taint: names.and_then(|names| taint::for_notice(kind, event, names, settings.taint_effect)),
             excludes: settings.exclude_from_load_balancers,
             owner,

@@ -118,7 +118,8 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
         "Throttling" | "ThrottlingException" | "RequestLimitExceeded" | "TooManyRequestsException" => {
             CallErrorKind::Throttled
         }
-        "InternalFailure" | "InternalException" => CallErrorKind::Broken,
+        // A conflict is with another change to the same thing, which ends.
+        "InternalFailure" | "InternalException" | "ConflictException" => CallErrorKind::Broken,
         _ if status >= 500 => CallErrorKind::Broken,
         _ => CallErrorKind::Refused,
     }

@@ -1,12 +1,15 @@
 //! How a notice ended, in a sentence. Pure.
 
 use jiff::Timestamp;
+use spillway_eks::ClusterName;
 
 use crate::decision::Reason;
 use crate::drain::End;
 use crate::failure::Failure;
-use crate::interruption::InstanceId;
+use crate::instance::Instance;
+use crate::interruption::{Deadline, InstanceId, Interruption};
 use crate::karpenter::HandedOver;
+use crate::node::undo::{Over, Undone, Yet};
 use crate::node::{Claim, How};
 use crate::receipt::{Ending, Fate, Receipt};
 
@@ -92,8 +95,17 @@ pub(crate) fn one_for_each(instances: usize) -> Ended {
 }
 
 /// Its time has not come: a schedule brings it back.
-pub(crate) fn scheduled(instance: &InstanceId, starts: Timestamp, begins: Timestamp) -> Ended {
-    let reason = format!("maintenance of {instance} begins at {starts}; its drain is scheduled for {begins}");
+pub(crate) fn scheduled(interruption: &Interruption, begins: Timestamp, undone: &Undone) -> Ended {
+    let instance = &interruption.instance;
+    let starts = match interruption.deadline {
+        Deadline::Hard(starts) => format!(" begins at {starts}"),
+        Deadline::HeldByHook | Deadline::Open => String::new(),
+    };
+    let given_back = match undone {
+        Undone::GivenBack { node } => format!("; node {node}, which was drained for it, is given back until then"),
+        _ => String::new(),
+    };
+    let reason = format!("maintenance of {instance}{starts}; its drain is scheduled for {begins}{given_back}");
     (Ending::Continued, reason)
 }
 
@@ -106,6 +118,38 @@ pub(crate) fn would_have_told(instances: &[String]) -> Ended {
         more => format!(" and {more} more"),
     };
     would_have(&format!("handed on, once for each of its instances: {named}{more}"))
+}
+
+/// What became of a node that was to be given back.
+pub(crate) fn undone(undone: Undone, over: &Over, cluster: ClusterName, instance: &Instance) -> Ended {
+    match undone {
+        Undone::GivenBack { node } => (Ending::Done, format!("node {node} is given back to use: {over}")),
+        Undone::LeftAlone { node, why } => {
+            (Ending::Done, format!("nothing of ours is left on node {node}: {over}; {why}"))
+        }
+        Undone::NotReadyYet { node, why } => (Ending::Ignored, format!("node {node} is not given back: {why}")),
+        Undone::Held { node, notice, event } => {
+            (Ending::Ignored, format!("node {node} is not given back: it is claimed for the {notice} {event}"))
+        }
+        Undone::NotOurs { node } => (Ending::Ignored, format!("node {node} is none that we took out of use")),
+        Undone::NoNode => ignored(&Reason::NoNode { cluster, provider_id: instance.provider_id() }),
+    }
+}
+
+/// What was scheduled is not done; and what became of the node.
+pub(crate) fn called_off(instance: &InstanceId, (_, node): Ended) -> Ended {
+    (Ending::Done, format!("the drain of {instance} that was scheduled is called off; {node}"))
+}
+
+/// The node has not come back: a schedule has it looked for again.
+pub(crate) fn looked_for_again(node: &str, why: Yet, at: Timestamp) -> Ended {
+    (Ending::Continued, format!("node {node} is not given back yet: {why}; it is looked for again at {at}"))
+}
+
+/// The node is declared out of service.
+pub(crate) fn out_of_service(node: &str) -> Ended {
+    let reason = format!("node {node} is declared out of service: its instance is down, and it is not Ready");
+    (Ending::Done, reason)
 }
 
 /// A later invocation goes on with what this one could not do.

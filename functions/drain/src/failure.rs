@@ -35,6 +35,9 @@ pub(crate) enum Failure {
         "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time: deploy the template, which sets it"
     )]
     NoSchedules,
+    /// The node is not of use again, though it ought to be.
+    #[error("node {node} stays cordoned and marked as ours, because {why}: see what keeps it, and uncordon it")]
+    NotBack { node: String, why: String },
     /// The node is not empty.
     #[error("{left} of {all} pods were still on node {node} when the time was up")]
     PodsLeft { node: String, left: usize, all: usize },
@@ -73,6 +76,7 @@ impl Failure {
             },
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
+            Self::NotBack { .. } => "NotBack",
             Self::PodsLeft { .. } => "PodsLeft",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -86,7 +90,7 @@ impl Failure {
         match self {
             Self::Aws(error) => error.is_transient(),
             Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
-            Self::PodsLeft { .. } | Self::NotReady { .. } => true,
+            Self::PodsLeft { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
             Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } | Self::NoSchedules => {
                 false
             }

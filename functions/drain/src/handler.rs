@@ -52,6 +52,11 @@ impl Spillway {
                 let outcome = self.several(&several, &invocation, &mut receipt).await;
                 (receipt, outcome)
             }
+            Ok(Notice::UndoCheck { interruption, check }) => {
+                let mut receipt = Receipt::begin(request_id, &interruption, &[]);
+                let outcome = self.check(&interruption, &check, &invocation, &mut receipt).await;
+                (receipt, outcome)
+            }
             Ok(Notice::Unhandled { event_id, why }) => {
                 (Receipt::without_interruption(request_id, Some(event_id)), Ok(ignored(&Reason::NotHandled(why))))
             }
@@ -107,25 +112,37 @@ impl Spillway {
     /// Whose node is it, in which cluster, and what does that mean?
     async fn act(&self, attempt: &Attempt<'_>, receipt: &mut Receipt) -> Outcome {
         let Attempt { interruption, invocation, .. } = attempt;
-        let (id, end) = (&interruption.instance, attempt.window(&self.settings).end);
+        match self.whose(interruption, invocation, attempt.window(&self.settings).end, receipt).await? {
+            Ok((instance, cluster)) => self.decide(attempt, &instance, owner(&instance.tags), cluster, receipt).await,
+            // Whoever acts on it completes its hooks.
+            Err(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => Ok(ignored(&reason)),
+            Err(reason) => self.stranded(attempt, &reason, receipt).await,
+        }
+    }
+
+    /// The interruption's instance and its cluster, if it is in one whose nodes we act on. Tried until `end`.
+    pub(crate) async fn whose(
+        &self,
+        interruption: &Interruption,
+        invocation: &Invocation,
+        end: Instant,
+        receipt: &mut Receipt,
+    ) -> Result<Result<(Instance, ClusterName), Reason>, Failure> {
+        let id = &interruption.instance;
         let described = aws::until(instance::DESCRIBE, end, || instance::describe(&self.ec2, id)).await?;
-        let Some(instance) = described else {
-            return self.stranded(attempt, &Reason::NoInstance(id.to_string()), receipt).await;
-        };
+        let Some(instance) = described else { return Ok(Err(Reason::NoInstance(id.to_string()))) };
         receipt.step(StepName::Described, invocation.clock.now());
         let cluster = match decision::cluster_of(&instance, &self.settings)? {
             Ok(cluster) => cluster,
-            // Whoever acts on that cluster's nodes completes their hooks.
-            Err(reason @ Reason::NotOurCluster(_)) => return Ok(ignored(&reason)),
-            Err(reason) => return self.stranded(attempt, &reason, receipt).await,
+            Err(reason) => return Ok(Err(reason)),
         };
         receipt.cluster = Some(cluster.to_string());
         if let Some(tag) = &self.settings.managed_tag
             && !managed::is_managed(&self.autoscaling, &instance, tag, end).await?
         {
-            return Ok(ignored(&Reason::NoManagedTag { instance: id.to_string(), tag: tag.to_string() }));
+            return Ok(Err(Reason::NoManagedTag { instance: id.to_string(), tag: tag.to_string() }));
         }
-        self.decide(attempt, &instance, owner(&instance.tags), cluster, receipt).await
+        Ok(Ok((instance, cluster)))
     }
 
     /// Does what the table says for such a notice and that owner's node.
@@ -147,14 +164,15 @@ impl Spillway {
         match act {
             Act::Drain | Act::Cordon | Act::NodeClaim if invocation.clock.now() < begins => {
                 receipt.decision = Some("later");
-                self.schedule(attempt, begins, receipt).await
+                self.schedule(attempt, begins, instance, &cluster, receipt).await
             }
             Act::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
             Act::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
             Act::Ignore(reason) => Ok(ignored(&reason)),
             Act::AwaitReady => self.await_ready(attempt, instance, cluster, receipt).await,
             Act::NodeClaim => self.node_claim(attempt, instance, cluster, receipt).await,
-            Act::Undo | Act::OutOfService => todo!(),
+            Act::Undo => self.undo(attempt, instance, cluster, receipt).await,
+            Act::OutOfService => self.out_of_service(attempt, instance, owner, cluster, receipt).await,
         }
     }
 

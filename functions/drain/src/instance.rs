@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance};
+use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use spillway_eks::ClusterName;
 
@@ -22,8 +22,21 @@ pub(crate) struct Instance {
     /// The private DNS name: the first guess at the node's name. EC2 takes it away from an
     /// instance that has ended.
     pub(crate) private_dns_name: Option<String>,
+    /// Whether it runs.
+    pub(crate) state: State,
     /// Its tags.
     pub(crate) tags: BTreeMap<String, String>,
+}
+
+/// Whether an instance runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It runs, or is about to.
+    Up,
+    /// It stops, or ends.
+    GoingDown,
+    /// It has stopped, or ended.
+    Down,
 }
 
 impl Instance {
@@ -68,10 +81,16 @@ pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str)
 
 fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
     let tags = instance.tags.into_iter().flatten();
+    let state = match instance.state.and_then(|state| state.name) {
+        Some(InstanceStateName::Stopping | InstanceStateName::ShuttingDown) => State::GoingDown,
+        Some(InstanceStateName::Stopped | InstanceStateName::Terminated) => State::Down,
+        _ => State::Up,
+    };
     Instance {
         id,
         zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
         private_dns_name: instance.private_dns_name.filter(|name| !name.is_empty()),
+        state,
         tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
     }
 }

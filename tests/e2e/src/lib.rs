@@ -3,13 +3,15 @@
 //! Tests run side by side in one world, so each has a namespace, a node and a function of its own.
 //! The function's session is its name, which keeps its calls apart in every log.
 
+pub mod maintenance;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Delivered;
@@ -98,6 +100,19 @@ impl Stage {
         the_one(delivered)
     }
 
+    /// A notice as the function's rule delivers it.
+    pub async fn delivered(&self, notice: &Value) -> Value {
+        the_one(self.world.aws_side().send_notice(notice).await.expect("the bus takes it"))
+    }
+
+    /// Waits for the next schedule of the function's to fire; answers its event as the rule delivers it.
+    pub async fn fired(&self) -> Value {
+        let delivered = self.world.aws_side().wait_for_delivery(self.lambda.access_key_id()).await;
+        let delivered = delivered.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(delivered.rule, "DrainContinueDrain");
+        delivered.event
+    }
+
     /// Runs a deployment on the node and waits until its pods are Ready.
     pub async fn deploy(&self, app: &str, replicas: u32, shape: PodShape) {
         let client = self.world.admin();
@@ -150,6 +165,24 @@ impl Stage {
         let requests = self.audit.requests().expect("the audit log is there").into_iter();
         let of_nodes = requests.filter(|request| request.resource == "nodes");
         of_nodes.map(|request| format!("{} {}", request.verb, request.code.unwrap_or_default())).collect()
+    }
+
+    /// Whether the node takes no pods.
+    pub async fn is_cordoned(&self) -> bool {
+        self.node_now().await.spec.and_then(|spec| spec.unschedulable).unwrap_or(false)
+    }
+
+    /// Whether the node takes pods, and has no mark of ours.
+    pub async fn is_untouched(&self) -> bool {
+        let marked = self.node_now().await.annotations().contains_key("spillway/claim");
+        !marked && !self.is_cordoned().await
+    }
+
+    /// The node's taints, as kubectl writes them.
+    pub async fn taints(&self) -> Vec<String> {
+        let taints = self.node_now().await.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let text = |taint: Taint| format!("{}={}:{}", taint.key, taint.value.unwrap_or_default(), taint.effect);
+        taints.into_iter().map(text).collect()
     }
 
     /// What the function asked of AWS, in order.

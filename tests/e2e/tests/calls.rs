@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use spillway_bed::NodeOptions;
 use spillway_bed::aws::Hook;
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::PodShape;
+use spillway_e2e::maintenance::Maintenance;
 use spillway_e2e::{Stage, world};
 
 #[tokio::test]
@@ -23,6 +25,13 @@ async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was
     let stage = stage.with_function(LambdaOptions { timeout, env, ..LambdaOptions::default() }).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(12))).await;
 
+    // Announced for later, put off and called off: scheduled, moved and taken away.
+    let maintenance = Maintenance::of(&stage.node.instance_id, Timestamp::now() + SignedDuration::from_hours(200));
+    let put_off = maintenance.moved_to(Timestamp::now() + SignedDuration::from_hours(300));
+    for notice in [maintenance.notice("announced"), put_off.notice("put-off"), put_off.closed("closed")] {
+        let outcome = stage.lambda.invoke(stage.delivered(&notice).await).await;
+        assert!(outcome.result.is_ok(), "{outcome:#?}");
+    }
     let first = stage.lambda.invoke(stage.terminate().await).await;
     let second = stage.lambda.invoke(stage.continuation().await).await;
 
@@ -38,7 +47,8 @@ fn allowed() -> BTreeSet<String> {
     let from = template.split("PolicyName: drain").nth(1).expect("the policy");
     let policy = from.split("PolicyName:").next().unwrap_or(from);
     let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
-    let services = ["ec2:", "eks:", "autoscaling:", "events:"];
+    // `iam:PassRole` is no call: it is asked for with another.
+    let services = ["ec2:", "eks:", "autoscaling:", "events:", "scheduler:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
     let is_action = |word: &&str| {
         services

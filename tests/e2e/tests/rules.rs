@@ -66,7 +66,7 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
             vec!["launch-lifecycle-action", "launch-into-warm-pool", "launch-from-warm-pool"],
         ),
         ("DrainRootVolumeReplaced", vec!["root-volume-replaced"]),
-        ("DrainContinueDrain", vec!["drain-continuation"]),
+        ("DrainContinueDrain", vec!["drain-continuation", "undo-check"]),
     ] {
         for name in names {
             assert_eq!(rules(&sample(name)).await, [rule], "{name}");

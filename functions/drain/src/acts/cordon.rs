@@ -28,7 +28,8 @@ impl Spillway {
         };
         receipt.node = Some(claim.node.clone());
         receipt.step(StepName::Claimed, attempt.invocation.clock.now());
+        let arranged = self.arrange(attempt, &claim).await;
         self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
-        Ok(ending::cordoned(&claim.node))
+        arranged.map(|()| ending::cordoned(&claim.node))
     }
 }

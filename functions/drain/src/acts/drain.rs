@@ -47,6 +47,7 @@ impl Spillway {
         receipt.step(StepName::Claimed, clock.now());
         tell_claim(&claim, attempt.interruption);
 
+        let arranged = self.arrange(attempt, &claim).await;
         let report = drain::drain(&kubernetes, &claim, pods, window, clock, &mut held)
             .await
             .map_err(|error| cannot(format!("list the pods of node {}", claim.node), &cluster, error))?;
@@ -62,7 +63,8 @@ impl Spillway {
             Some(result) => self.complete(attempt, result, held, receipt).await?,
             None => receipt.hook_is_over(),
         }
-        ending::drained(report.end, &claim, receipt)
+        let ended = ending::drained(report.end, &claim, receipt)?;
+        arranged.map(|()| ended)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is done about an interruption: a file for each act that the decision may name.
 
+mod check;
 mod claim;
 mod complete;
 mod cordon;
@@ -7,10 +8,12 @@ mod drain;
 mod dry_run;
 mod find;
 mod node_claim;
+mod out_of_service;
 mod ready;
 mod schedule;
 mod several;
 mod stranded;
+mod undo;
 
 use spillway_eks::ClusterName;
 

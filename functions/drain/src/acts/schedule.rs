@@ -1,18 +1,29 @@
 //! What begins later: a schedule brings the notice back when its time has come.
 
 use jiff::Timestamp;
+use spillway_eks::ClusterName;
 
+use super::undo::{Patience, over};
 use crate::attempt::Attempt;
 use crate::ending::{self, Outcome};
 use crate::handler::Spillway;
-use crate::interruption::Deadline;
+use crate::instance::Instance;
 use crate::interruption::continued::{DETAIL_TYPE, History};
 use crate::later::schedule::{Event, Name};
+use crate::node::undo::Undone;
 use crate::receipt::{Receipt, StepName};
 
 impl Spillway {
-    /// Has the notice come again when it is time to begin. An update of the notice moves that time.
-    pub(crate) async fn schedule(&self, attempt: &Attempt<'_>, begins: Timestamp, receipt: &mut Receipt) -> Outcome {
+    /// Has the notice come again when it is time to begin. An update of the notice moves that time; if
+    /// the drain had begun by the time that was named before, the node is given back until then.
+    pub(crate) async fn schedule(
+        &self,
+        attempt: &Attempt<'_>,
+        begins: Timestamp,
+        instance: &Instance,
+        cluster: &ClusterName,
+        receipt: &mut Receipt,
+    ) -> Outcome {
         let Attempt { interruption, history, invocation, .. } = attempt;
         // It begins anew then: what was tried before its time is no part of the drain.
         let history = History { earlier: Vec::new(), ..(*history).clone() };
@@ -20,10 +31,12 @@ impl Spillway {
         let now = (invocation.clock.now(), invocation.hands_on_until());
         self.scheduler.put(&Name::of(interruption), begins, &event, now).await?;
         receipt.step(StepName::HandedOn, invocation.clock.now());
-        let starts = match interruption.deadline {
-            Deadline::Hard(at) => at,
-            Deadline::HeldByHook | Deadline::Open => begins,
+
+        let undone = match over(interruption) {
+            Some(over) => self.give_back(cluster, instance, &over, invocation.drains_until(), Patience::Look).await?,
+            None => Undone::NoNode,
         };
-        Ok(ending::scheduled(&interruption.instance, starts, begins))
+        receipt.node = undone.node().map(str::to_owned);
+        Ok(ending::scheduled(interruption, begins, &undone))
     }
 }

@@ -5,14 +5,15 @@
 mod reason;
 #[cfg(test)]
 mod table;
+mod times;
 
-use jiff::{SignedDuration, Timestamp};
 use spillway_eks::ClusterName;
 
 use crate::instance::{Instance, Membership, Owner, membership};
-use crate::interruption::{Deadline, Interruption, Kind};
+use crate::interruption::{Interruption, Kind};
 use crate::settings::{Action, KarpenterNodes, LaunchHooks, ManagedNodeGroups, Settings};
 pub(crate) use reason::{Reason, Refusal};
+pub(crate) use times::{begins, first_check, next_check};
 
 /// What is to be done with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,6 +111,8 @@ pub(crate) fn decide(kind: Kind, owner: Owner, settings: &Settings) -> Act {
         },
         Owner::Karpenter => match (settings.karpenter, act) {
             (KarpenterNodes::NodeClaim, Act::Drain) if !is_of_group(kind) => Act::NodeClaim,
+            // What was scheduled is called off; Karpenter's nodes have no marks of ours.
+            (KarpenterNodes::NodeClaim, Act::Undo) if kind == Kind::MaintenanceOver => Act::Undo,
             (_, _) if is_of_group(kind) => Act::Ignore(Reason::KarpenterHasNoGroup),
             (_, _) => Act::Ignore(Reason::Karpenter),
         },
@@ -147,24 +150,15 @@ fn is_of_group(kind: Kind) -> bool {
     )
 }
 
-/// When to begin: at once, but for what is announced weeks ahead.
-pub(crate) fn begins(interruption: &Interruption, settings: &Settings) -> Timestamp {
-    let lead = match interruption.kind {
-        Kind::Maintenance => SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX),
-        _ => return Timestamp::MIN,
-    };
-    match interruption.deadline {
-        Deadline::Hard(at) => at.saturating_sub(lead).unwrap_or(Timestamp::MIN),
-        Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use jiff::Timestamp;
+
     use super::*;
-    use crate::interruption::{Hook, InstanceId};
+    use crate::instance::State;
+    use crate::interruption::{Deadline, Hook, InstanceId};
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
         Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
@@ -176,6 +170,7 @@ mod tests {
             id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
             zone: "us-east-1a".to_owned(),
             private_dns_name: None,
+            state: State::Up,
             tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         }
     }
@@ -224,23 +219,5 @@ mod tests {
         assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
         assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
         assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
-    }
-
-    #[test]
-    fn maintenance_begins_its_lead_before_it_starts_and_all_else_at_once() {
-        let starts: Timestamp = "2026-12-24T03:00:00Z".parse().unwrap();
-        let mut notice = Interruption {
-            event_id: "e-1".to_owned(),
-            kind: Kind::Maintenance,
-            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
-            time: Timestamp::UNIX_EPOCH,
-            deadline: Deadline::Hard(starts),
-            hook: None,
-            maintenance: None,
-        };
-        let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "1800")]);
-        assert_eq!(begins(&notice, &settings), "2026-12-24T02:30:00Z".parse().unwrap());
-        notice.kind = Kind::Spot;
-        assert_eq!(begins(&notice, &settings), Timestamp::MIN);
     }
 }

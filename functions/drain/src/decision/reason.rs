@@ -47,6 +47,14 @@ pub(crate) enum Reason {
     NotSelected(String),
     #[error("nothing is left to drain, and the setting SPILLWAY_OUT_OF_SERVICE_TAINT says false")]
     NothingLeft,
+    #[error("no claim of ours is for a {0} that is over")]
+    NothingToUndo(&'static str),
+    #[error("instance {0} does not run: its node stays as it is")]
+    NotUp(String),
+    #[error("instance {0} is neither stopped nor terminated")]
+    NotDown(String),
+    #[error("node {0} is Ready: what runs there has not stopped")]
+    StillReady(String),
     #[error("the lifecycle hook waited no longer, before the node was cordoned")]
     HookIsOver,
     #[error("the launch hook waited no longer, before the node was Ready")]

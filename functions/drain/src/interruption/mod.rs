@@ -19,6 +19,7 @@ mod rebalance;
 pub(crate) mod spot;
 mod state_change;
 mod terminate;
+pub(crate) mod undo_check;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -28,6 +29,7 @@ pub(crate) use envelope::NoticeError;
 use envelope::{Envelope, quoted};
 pub(crate) use instance_id::InstanceId;
 pub(crate) use kind::Kind;
+use undo_check::UndoCheck;
 
 /// Until when the pods can leave in peace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,13 @@ pub(crate) enum Notice {
         interruption: Interruption,
         /// The notice itself, and how far earlier invocations came with it.
         history: History,
+    },
+    /// Our own, about a notice for which a node was taken out: whether it may be given back.
+    UndoCheck {
+        /// What that notice means.
+        interruption: Interruption,
+        /// How far the checks came with it.
+        check: UndoCheck,
     },
     /// One that concerns several, or an unknown number: each gets an invocation of its own.
     Several(Several),
@@ -181,6 +190,15 @@ pub(crate) fn read(payload: Value, home: &Home) -> Result<Notice, NoticeError> {
             envelope.is_from(home)?;
             let history = continued::read(&envelope)?;
             of_aws(envelope::read("detail.notice", history.notice.clone())?, history, home)
+        }
+        (continued::SOURCE, undo_check::DETAIL_TYPE) => {
+            envelope.is_from(home)?;
+            let check = undo_check::read(&envelope)?;
+            let history = History::of(check.notice.clone()).for_instance(&check.instance);
+            Ok(match of_aws(envelope::read("detail.notice", check.notice.clone())?, history, home)? {
+                Notice::Interruption { interruption, .. } => Notice::UndoCheck { interruption, check },
+                other => other,
+            })
         }
         _ => of_aws(envelope, History::of(payload), home),
     }

@@ -6,20 +6,27 @@
 mod hand_on;
 pub(crate) mod schedule;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::failure::Failure;
 use crate::interruption::continued::History;
-use crate::interruption::{Deadline, Interruption};
+use crate::interruption::{Deadline, Interruption, Kind};
 use crate::invocation::Invocation;
 use crate::lifecycle::Waits;
-use crate::settings::Settings;
+use crate::settings::{LaunchHooks, Settings};
 pub(crate) use hand_on::hand_on;
 
 /// How many invocations one notice may take. The longest drain, 48 hours in invocations of
 /// 15 minutes, takes 193 (a test counts them); should time ever be reckoned wrong, the going round
 /// still ends.
 pub(crate) const MOST_INVOCATIONS: usize = 200;
+
+/// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
+const BACK_WITHIN: Duration = Duration::from_mins(10);
+/// How long it may take until the control plane takes a node for not Ready whose kubelet is gone (50 s by default).
+const SILENT_WITHIN: Duration = Duration::from_secs(90);
 
 /// Until when a notice is worked on, in however many invocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +43,22 @@ impl Limits {
     pub(crate) fn of(interruption: &Interruption, waits: Option<Waits>, settings: &Settings) -> Self {
         let after = |wait| interruption.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (interruption.deadline, waits) {
-            (Deadline::Hard(at), _) => Self { drain: at, retry: at },
-            (Deadline::Open, _) => {
-                let enough = after(settings.rebalance_window);
-                Self { drain: enough, retry: enough }
-            }
+            (Deadline::Hard(at), _) => Self::until(at),
+            (Deadline::HeldByHook, _) if leaves_hook(interruption.kind, settings) => Self::until(after(BACK_WITHIN)),
+            (Deadline::Open, _) => Self::until(after(match interruption.kind {
+                Kind::Rebalance => settings.rebalance_window,
+                Kind::Stopped | Kind::Terminated => SILENT_WITHIN,
+                _ => BACK_WITHIN,
+            })),
             (Deadline::HeldByHook, waits) => {
                 let longest = waits.map_or(settings.hook_max_wait, Waits::longest_for_an_answer);
                 Self { drain: after(settings.hook_max_wait.min(longest)), retry: after(longest) }
             }
         }
+    }
+
+    fn until(at: Timestamp) -> Self {
+        Self { drain: at, retry: at }
     }
 
     /// Whether a later invocation may still mend what this one could not.
@@ -59,10 +72,13 @@ impl Limits {
     }
 }
 
+/// Whether the notice's hook is somebody else's to complete, though the node is ours to give back.
+fn leaves_hook(kind: Kind, settings: &Settings) -> bool {
+    kind == Kind::RootVolumeReplaced && settings.launch == LaunchHooks::Ignore
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use jiff::SignedDuration;
     use serde_json::json;
     use tokio::time::{Instant, sleep, sleep_until};
@@ -71,7 +87,7 @@ mod tests {
     use crate::aws::{CallError, CallErrorKind};
     use crate::clock::Clock;
     use crate::interruption::continued::Earlier;
-    use crate::interruption::{Hook, InstanceId, Kind};
+    use crate::interruption::{Hook, InstanceId};
 
     const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
 

@@ -4,6 +4,8 @@
 //! not double it. All are in the stack's own group, and go with it.
 
 use aws_sdk_scheduler::Client;
+use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
+use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, EventBridgeParameters, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
@@ -37,6 +39,12 @@ impl Name {
     /// For what an interruption begins later: one for each instance and each maintenance.
     pub(crate) fn of(interruption: &Interruption) -> Self {
         Self::new(&interruption.instance, &what(interruption))
+    }
+
+    /// For a check whether what was done for an interruption may be undone. Each has a name of its own: Scheduler may
+    /// still have the one that it has fired.
+    pub(crate) fn of_check(interruption: &Interruption, number: u32) -> Self {
+        Self::new(&interruption.instance, &format!("{}.{number}", interruption.kind.as_str()))
     }
 
     /// Scheduler takes letters, digits, `-`, `_` and `.`; what is too long keeps its end, where AWS Health
@@ -116,19 +124,21 @@ impl Scheduler {
     }
 
     /// Takes a schedule away, if there is one. Tried until `end`.
-    pub(crate) async fn delete(&self, name: &Name, end: Instant) -> Result<(), Failure> {
+    pub(crate) async fn delete(&self, name: &Name, end: Instant) -> Result<Deleted, Failure> {
         // Without a place nothing was ever scheduled.
-        let Some(place) = &self.place else { return Ok(()) };
-        aws::until(DELETE, end, async || {
-            let sent = self.client.delete_schedule().name(&name.0).group_name(&place.group).send().await;
-            match sent {
-                Ok(_) => Ok(()),
-                Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_not_found_exception()) => Ok(()),
+        let Some(place) = &self.place else { return Ok(Deleted::No) };
+        let deleted = aws::until(DELETE, end, async || {
+            match self.client.delete_schedule().name(&name.0).group_name(&place.group).send().await {
+                Ok(_) => Ok(Deleted::Yes),
+                Err(error)
+                    if error.as_service_error().is_some_and(DeleteScheduleError::is_resource_not_found_exception) =>
+                {
+                    Ok(Deleted::No)
+                }
                 Err(error) => Err(CallError::new(DELETE, &error)),
             }
-        })
-        .await?;
-        Ok(())
+        });
+        Ok(deleted.await?)
     }
 
     async fn create(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<Exists, CallError> {
@@ -136,7 +146,9 @@ impl Scheduler {
         let request = request.schedule_expression(at).flexible_time_window(at_once());
         match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
             Ok(_) => Ok(Exists::No),
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_conflict_exception()) => Ok(Exists::Yes),
+            Err(error) if error.as_service_error().is_some_and(CreateScheduleError::is_conflict_exception) => {
+                Ok(Exists::Yes)
+            }
             Err(error) => Err(CallError::new(CREATE, &error)),
         }
     }
@@ -147,6 +159,13 @@ impl Scheduler {
         let sent = request.action_after_completion(ActionAfterCompletion::Delete).send().await;
         sent.map(drop).map_err(|error| CallError::new(UPDATE, &error))
     }
+}
+
+/// Whether there was a schedule to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deleted {
+    Yes,
+    No,
 }
 
 /// Whether a schedule of the name was there before.

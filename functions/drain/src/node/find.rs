@@ -94,6 +94,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::instance::State;
     use crate::interruption::InstanceId;
 
     fn instance(dns_name: Option<&str>) -> Instance {
@@ -101,6 +102,7 @@ mod tests {
             id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
             zone: "us-east-1a".to_owned(),
             private_dns_name: dns_name.map(str::to_owned),
+            state: State::Up,
             tags: BTreeMap::new(),
         }
     }

@@ -8,12 +8,14 @@
 //! * `labels`: what a node's labels say (pure)
 //! * `readiness`: whether pods can come to a node (pure)
 //! * `undo`: giving a node back
+//! * `out_of_service`: declaring a node out of service
 //! * `patch`: JSON patches of a node
 
 mod claim;
 mod find;
 mod labels;
 mod mark;
+pub(crate) mod out_of_service;
 mod patch;
 pub(crate) mod readiness;
 mod seen;

@@ -53,6 +53,12 @@ impl Seen {
     }
 }
 
+/// Whether its kubelet is at work, as far as the control plane knows.
+pub(super) fn is_ready(node: &Node) -> bool {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
 /// What a claim finds.
 #[derive(Debug, PartialEq)]
 pub(super) enum Standing {
@@ -87,11 +93,11 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
     }
     let wanted = &claimant.mark;
     let before = seen.mark();
+    let boot = seen.boot.clone().filter(|_| claimant.reboots);
     let holder = before.as_ref().filter(|_| seen.cordoned);
     let (how, mark) = match holder {
         None => {
             let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
-            let boot = seen.boot.clone().filter(|_| claimant.reboots);
             (how, Mark { cordoned: !seen.cordoned, boot, ..wanted.clone() })
         }
         Some(mark) if mark.event == wanted.event && mark.request == wanted.request => {
@@ -102,7 +108,7 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
         }
         Some(mark) if mark.gives_way_to(wanted) => {
             let until = mark.until.into_iter().chain(wanted.until).min();
-            (How::joined(mark), Mark { cordoned: mark.cordoned, until, ..wanted.clone() })
+            (How::joined(mark), Mark { cordoned: mark.cordoned, until, boot, ..wanted.clone() })
         }
         Some(mark) => return Standing::Taken(How::joined(mark)),
     };

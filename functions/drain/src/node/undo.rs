@@ -11,11 +11,11 @@ use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::{Api, ResourceExt as _};
 
-use super::find::find;
+use super::find::{by_likely_names, find};
 use super::labels;
 use super::mark::{ANNOTATION, Mark};
 use super::patch::{self, FIELD_MANAGER, Operations, Patched};
-use super::seen::Seen;
+use super::seen::{Seen, is_ready};
 use super::taint;
 use crate::instance::Instance;
 use crate::interruption::Kind;
@@ -30,7 +30,7 @@ const UNDO_ATTEMPTS: u32 = 5;
 pub(crate) enum Over {
     /// The time in which an interruption might have followed a rebalance recommendation.
     Rebalance,
-    /// This maintenance, or it was called off.
+    /// This maintenance, or it was called off or put off.
     Maintenance(String),
     /// The reboot that this maintenance was for.
     Reboot(String),
@@ -76,6 +76,32 @@ pub(crate) enum Yet {
     NotRebooted,
 }
 
+impl Undone {
+    /// The node, if there is one.
+    pub(crate) fn node(&self) -> Option<&str> {
+        match self {
+            Self::GivenBack { node }
+            | Self::LeftAlone { node, .. }
+            | Self::NotReadyYet { node, .. }
+            | Self::Held { node, .. }
+            | Self::NotOurs { node } => Some(node),
+            Self::NoNode => None,
+        }
+    }
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rebalance => "no interruption has followed the rebalance recommendation",
+            Self::Maintenance(_) => "its maintenance is over, called off or put off",
+            Self::Reboot(_) => "it has rebooted",
+            Self::Stop => "its instance runs again",
+            Self::RootVolume => "its root volume is replaced",
+        })
+    }
+}
+
 impl fmt::Display for Whose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -116,7 +142,13 @@ impl Over {
 pub(crate) async fn undo(nodes: &Api<Node>, instance: &Instance, over: &Over) -> Result<Undone, ApiError> {
     let mut refusal = None;
     for _ in 0..UNDO_ATTEMPTS {
-        let Some(node) = find(nodes, instance).await? else { return Ok(Undone::NoNode) };
+        let found = match over {
+            // Every instance that is launched runs, and most are not in the cluster yet, or never will be: a search
+            // through all nodes is not worth it.
+            Over::Stop => by_likely_names(nodes, instance).await?,
+            _ => find(nodes, instance).await?,
+        };
+        let Some(node) = found else { return Ok(Undone::NoNode) };
         let (patch, undone) = decide(&node, over);
         let Some(patch) = patch else { return Ok(undone) };
         match patch::send(nodes, &node.name_any(), patch).await? {
@@ -174,12 +206,12 @@ fn decide(node: &Node, over: &Over) -> (Option<Patch>, Undone) {
 
 /// What the node still lacks to be of use.
 fn not_yet(node: &Node, seen: &Seen, ours: Option<&Mark>, over: &Over) -> Option<Yet> {
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let ready = conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
     let claimed_with = ours.and_then(|mark| mark.boot.as_ref());
     match over {
-        _ if !ready => Some(Yet::NotReady),
-        Over::Reboot(_) if claimed_with.is_some() && claimed_with == seen.boot.as_ref() => Some(Yet::NotRebooted),
+        _ if !is_ready(node) => Some(Yet::NotReady),
+        Over::Reboot(_) | Over::RootVolume if claimed_with.is_some() && claimed_with == seen.boot.as_ref() => {
+            Some(Yet::NotRebooted)
+        }
         _ => None,
     }
 }

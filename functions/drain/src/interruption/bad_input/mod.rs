@@ -28,7 +28,7 @@ static SAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 fn examine(event: &Value) -> Result<Notice, NoticeError> {
     let said = read(event.clone(), &home());
     match &said {
-        Ok(Notice::Interruption { interruption, .. }) => {
+        Ok(Notice::Interruption { interruption, .. } | Notice::UndoCheck { interruption, .. }) => {
             assert!(names(event, interruption.instance.as_str()), "{} is not in {event}", interruption.instance);
         }
         Ok(Notice::Several(several)) => examine_several(event, several),

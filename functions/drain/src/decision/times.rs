@@ -1,0 +1,121 @@
+//! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::interruption::undo_check::UndoCheck;
+use crate::interruption::{Deadline, Interruption, Kind};
+use crate::settings::Settings;
+
+/// How long it takes from one look at a node that is to come back to the next.
+const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
+/// How often it is looked: for a day. EC2's windows for a reboot are of hours.
+const MOST_CHECKS: u32 = 144;
+
+/// When to begin: at once, but for what is announced weeks ahead.
+pub(crate) fn begins(interruption: &Interruption, settings: &Settings) -> Timestamp {
+    let lead = match interruption.kind {
+        Kind::Maintenance => SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX),
+        _ => return Timestamp::MIN,
+    };
+    match interruption.deadline {
+        Deadline::Hard(at) => at.saturating_sub(lead).unwrap_or(Timestamp::MIN),
+        Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
+    }
+}
+
+/// When to look for the first time whether a node that was taken out for such a notice may be given back.
+/// `None`: never, because the instance goes, or because a notice will say that it is back.
+pub(crate) fn first_check(interruption: &Interruption, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
+    let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
+    let reboots = interruption.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
+    match (interruption.kind, interruption.deadline) {
+        (Kind::Rebalance, _) => {
+            Some(interruption.time.saturating_add(settings.rebalance_undo).unwrap_or(Timestamp::MAX))
+        }
+        (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
+        // The group tells when the volume is replaced; but not everybody has a hook for that.
+        (Kind::ReplaceRootVolume, _) => Some(soon),
+        _ => None,
+    }
+}
+
+/// When to look again, if at all.
+pub(crate) fn next_check(check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
+    let again = check.next().number < MOST_CHECKS;
+    again.then(|| now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::interruption::{InstanceId, Maintenance};
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+            .unwrap()
+    }
+
+    fn at(time: &str) -> Timestamp {
+        time.parse().unwrap()
+    }
+
+    /// A notice of midnight about maintenance at three.
+    fn notice(kind: Kind, reboots: bool) -> Interruption {
+        Interruption {
+            event_id: "e-1".to_owned(),
+            kind,
+            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            time: at("2026-12-24T00:00:00Z"),
+            deadline: Deadline::Hard(at("2026-12-24T03:00:00Z")),
+            hook: None,
+            maintenance: Some(Maintenance { id: "M".to_owned(), reboots }),
+        }
+    }
+
+    #[test]
+    fn maintenance_begins_its_lead_before_it_starts_and_all_else_at_once() {
+        let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "1800")]);
+        assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:30:00Z"));
+        assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
+    }
+
+    #[test]
+    fn a_lead_from_before_the_calendar_is_at_once() {
+        let mut early = notice(Kind::Maintenance, false);
+        early.deadline = Deadline::Hard(Timestamp::MIN);
+        assert_eq!(begins(&early, &settings(&[])), Timestamp::MIN);
+    }
+
+    #[test]
+    fn a_reboot_is_looked_for_from_its_start_on_and_what_is_not_coming_back_is_not() {
+        let first = |interruption: &Interruption, now| first_check(interruption, at(now), &settings(&[]));
+        let reboot = notice(Kind::Maintenance, true);
+        assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
+        assert_eq!(first(&reboot, "2026-12-24T04:00:00Z"), Some(at("2026-12-24T04:10:00Z")), "its start is past");
+        assert_eq!(first(&notice(Kind::Maintenance, false), "2026-12-24T02:00:00Z"), None);
+        assert_eq!(first(&notice(Kind::Spot, false), "2026-12-24T02:00:00Z"), None);
+    }
+
+    #[test]
+    fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
+        let settings = settings(&[("SPILLWAY_REBALANCE_UNDO_S", "1800")]);
+        let rebalance = notice(Kind::Rebalance, false);
+        for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
+            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:00Z")));
+        }
+    }
+
+    #[test]
+    fn a_node_that_does_not_come_back_is_looked_for_every_ten_minutes_for_a_day() {
+        let check = |number| UndoCheck { notice: Value::Null, instance: String::new(), number };
+        let now = at("2026-12-24T03:00:00Z");
+        assert_eq!(next_check(&check(0), now), Some(at("2026-12-24T03:10:00Z")));
+        assert_eq!(next_check(&check(MOST_CHECKS - 2), now), Some(at("2026-12-24T03:10:00Z")));
+        assert_eq!(next_check(&check(MOST_CHECKS - 1), now), None);
+        assert_eq!(next_check(&check(u32::MAX), now), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! `Spillway Undo Check`: our own event, with which a schedule asks whether a node that was taken out for a notice
+//! may be given back. It has that notice whole.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::NoticeError;
+use super::envelope::Envelope;
+
+pub(crate) const DETAIL_TYPE: &str = "Spillway Undo Check";
+
+/// A notice for which a node was taken out, and how often it was looked whether that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UndoCheck {
+    /// The whole event.
+    pub(crate) notice: Value,
+    /// Which of its instances this is about.
+    pub(crate) instance: String,
+    /// How many checks there were before this one.
+    pub(crate) number: u32,
+}
+
+impl UndoCheck {
+    /// The one after this one.
+    pub(crate) fn next(&self) -> Self {
+        Self { number: self.number.saturating_add(1), ..self.clone() }
+    }
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<UndoCheck, NoticeError> {
+    envelope.detail()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::super::tests::{home, interruption, sample};
+    use super::super::{Notice, read};
+
+    #[test]
+    fn a_check_is_about_the_notice_that_it_has_and_counts() {
+        let mut event = sample("undo-check");
+        let Notice::UndoCheck { interruption: of, check } = read(event.clone(), &home()).unwrap() else {
+            panic!("not read")
+        };
+        assert_eq!(of, interruption(sample("rebalance-recommendation")));
+        assert_eq!((check.number, check.next().number), (0, 1));
+        event["detail"]["number"] = json!(u32::MAX);
+        let Notice::UndoCheck { check, .. } = read(event, &home()).unwrap() else { panic!("not read") };
+        assert_eq!(check.next().number, u32::MAX);
+    }
+
+    #[test]
+    fn a_check_that_cannot_be_read_is_told_with_its_place() {
+        let refused = |field: &str, value: serde_json::Value| {
+            let mut event = sample("undo-check");
+            event["detail"][field] = value;
+            read(event, &home()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("instance", json!("i-1")),
+            "cannot read the notice: at detail.instance: \"i-1\" is no instance id"
+        );
+        assert_eq!(
+            refused("number", json!(-1)),
+            "cannot read the notice: at detail.number: invalid value: integer `-1`, expected u32"
+        );
+        let mut foreign = sample("undo-check");
+        foreign["account"] = json!("999999999999");
+        assert!(read(foreign, &home()).is_err(), "it is another account's");
+    }
+
+    #[test]
+    fn a_check_of_what_is_no_notice_is_not_handled() {
+        let mut event = sample("undo-check");
+        event["detail"]["notice"] = sample("undo-check");
+        assert!(matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }));
+    }
+}

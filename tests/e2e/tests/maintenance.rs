@@ -1,0 +1,221 @@
+//! Scheduled maintenance: it waits for its time in a schedule that fires, moves with its updates, and goes when it is
+//! called off.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use spillway_bed::NodeOptions;
+use spillway_bed::aws::{Fault, Schedule};
+use spillway_bed::lambda::{LambdaOptions, Outcome};
+use spillway_bed::pods::PodShape;
+use spillway_e2e::maintenance::Maintenance;
+use spillway_e2e::{Stage, receipt};
+
+/// Long enough for a drain of quick pods, and for two seconds of margin.
+const LEAD_S: i64 = 20;
+
+/// A stage whose function begins maintenance so long before it starts.
+async fn stage(name: &str, lead_s: i64) -> Stage {
+    let env = [("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), lead_s.to_string())].into();
+    Stage::set_with(name, NodeOptions::default())
+        .await
+        .with_function(LambdaOptions { env, ..LambdaOptions::default() })
+        .await
+}
+
+fn in_s(seconds: i64) -> Timestamp {
+    Timestamp::now() + SignedDuration::from_secs(seconds)
+}
+
+async fn invoke(stage: &Stage, notice: Value) -> Outcome {
+    let event = stage.delivered(&notice).await;
+    stage.lambda.invoke(event).await
+}
+
+fn ended(outcome: &Outcome) -> (String, String) {
+    let receipt = receipt(outcome);
+    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
+    (text("ending"), text("reason"))
+}
+
+async fn schedules(stage: &Stage) -> Vec<Schedule> {
+    stage.world.aws_side().schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there")
+}
+
+#[tokio::test]
+async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_announced() {
+    let stage = stage("waits", LEAD_S).await;
+    stage.deploy("quick", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(LEAD_S + 10));
+    let begins = maintenance.starts - SignedDuration::from_secs(LEAD_S);
+
+    let announced = invoke(&stage, maintenance.notice("announced")).await;
+
+    let id = &stage.node.instance_id;
+    let reason = format!("maintenance of {id} begins at {}; its drain is scheduled for {begins}", maintenance.starts);
+    assert_eq!(ended(&announced), ("continued".to_owned(), reason));
+    assert!(!stage.is_cordoned().await, "its time has not come");
+
+    let drained = stage.lambda.invoke(stage.fired().await).await;
+
+    assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
+    let receipt = receipt(&drained);
+    assert_eq!(receipt["notice"]["event_id"], "announced");
+    assert_eq!(receipt["notice"]["deadline"], json!(maintenance.starts));
+    assert!(stage.is_cordoned().await);
+}
+
+#[tokio::test]
+async fn an_update_moves_the_drain_and_a_repeat_does_not_double_it() {
+    let stage = stage("moves", 3600).await;
+    let first = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400));
+    let (later, earlier) = (first.moved_to(in_s(20 * 86_400)), first.moved_to(in_s(2 * 86_400)));
+
+    for (event_id, notice) in [("e-1", &first), ("e-1", &first), ("e-2", &later), ("e-3", &earlier)] {
+        let outcome = invoke(&stage, notice.notice(event_id)).await;
+        assert_eq!(ended(&outcome).0, "continued", "{outcome:#?}");
+        let scheduled = schedules(&stage).await;
+        let named: Vec<_> = scheduled.iter().map(|schedule| (schedule.name.clone(), schedule.at)).collect();
+        let name = format!("{}.{}", stage.node.instance_id, notice.id);
+        assert_eq!(named, [(name, notice.starts - SignedDuration::from_secs(3600))], "after {event_id}");
+    }
+    assert_eq!(schedules(&stage).await[0].input["notice"]["id"], "e-3", "what comes back is the latest");
+}
+
+#[tokio::test]
+async fn maintenance_that_is_called_off_is_not_begun() {
+    let stage = stage("called-off", 3600).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400));
+    invoke(&stage, maintenance.notice("announced")).await;
+
+    let closed = invoke(&stage, maintenance.closed("closed")).await;
+
+    let (id, node) = (&stage.node.instance_id, &stage.node.name);
+    let reason =
+        format!("the drain of {id} that was scheduled is called off; node {node} is none that we took out of use");
+    assert_eq!(ended(&closed), ("done".to_owned(), reason));
+    assert!(schedules(&stage).await.is_empty());
+    let again = invoke(&stage, maintenance.closed("closed")).await;
+    assert_eq!(ended(&again), ("ignored".to_owned(), format!("node {node} is none that we took out of use")));
+}
+
+#[tokio::test]
+async fn maintenance_that_is_called_off_after_its_drain_has_its_node_given_back() {
+    let stage = stage("over", 3600).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(60));
+    let drained = invoke(&stage, maintenance.notice("announced")).await;
+    assert_eq!(ended(&drained).0, "drained", "its lead has begun: {drained:#?}");
+    assert!(stage.is_cordoned().await);
+
+    let closed = invoke(&stage, maintenance.closed("closed")).await;
+
+    let node = &stage.node.name;
+    let reason = format!("node {node} is given back to use: its maintenance is over, called off or put off");
+    assert_eq!(ended(&closed), ("done".to_owned(), reason));
+    assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn maintenance_that_is_put_off_after_its_drain_has_its_node_given_back_until_then() {
+    let stage = stage("put-off", 3600).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(60));
+    invoke(&stage, maintenance.notice("announced")).await;
+    let put_off = maintenance.moved_to(in_s(7 * 86_400));
+
+    let outcome = invoke(&stage, put_off.notice("put-off")).await;
+
+    let (ending, reason) = ended(&outcome);
+    let given_back = format!("node {}, which was drained for it, is given back until then", stage.node.name);
+    assert!(ending == "continued" && reason.ends_with(&given_back), "{ending}: {reason}");
+    assert!(stage.is_untouched().await);
+    let name = format!("{}.{}", stage.node.instance_id, put_off.id);
+    assert!(schedules(&stage).await.iter().any(|schedule| schedule.name == name), "it is drained again then");
+}
+
+#[tokio::test]
+async fn what_was_scheduled_is_not_begun_again_when_aws_moves_its_start_so_near_that_it_begins_at_once() {
+    let stage = stage("at-once", 3600).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(86_400));
+    invoke(&stage, maintenance.notice("announced")).await;
+
+    let moved = invoke(&stage, maintenance.moved_to(in_s(60)).notice("moved")).await;
+
+    assert_eq!(ended(&moved).0, "drained", "{moved:#?}");
+    let left: Vec<_> = schedules(&stage).await.into_iter().map(|schedule| schedule.detail_type).collect();
+    assert_eq!(left, ["Spillway Undo Check"], "the drain that was scheduled has been done");
+}
+
+#[tokio::test]
+async fn two_maintenances_of_one_instance_do_not_disturb_each_other() {
+    let stage = stage("two", 3600).await;
+    let near = Maintenance::of(&stage.node.instance_id, in_s(60));
+    let far = near.another().moved_to(in_s(14 * 86_400));
+    let waiting = || async {
+        let all = schedules(&stage).await;
+        all.into_iter().filter(|one| one.detail_type == "Spillway Drain Continuation").count()
+    };
+    invoke(&stage, far.notice("far")).await;
+    assert_eq!(ended(&invoke(&stage, near.notice("near")).await).0, "drained");
+    assert_eq!(waiting().await, 1, "the far one still waits");
+
+    let other_is_over = invoke(&stage, far.closed("far-closed")).await;
+
+    assert_eq!(ended(&other_is_over).0, "done", "what was scheduled is called off");
+    assert_eq!(waiting().await, 0);
+    assert!(stage.is_cordoned().await, "the near one is not over");
+    assert_eq!(ended(&invoke(&stage, near.closed("near-closed")).await).0, "done");
+    assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn maintenance_whose_start_is_past_is_drained_at_once() {
+    let stage = stage("past", 3600).await;
+    stage.deploy("quick", 1, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(-7200));
+
+    let outcome = invoke(&stage, maintenance.notice("announced")).await;
+
+    assert_eq!(ended(&outcome).0, "drained", "{outcome:#?}");
+    let checks = schedules(&stage).await;
+    assert!(checks.len() == 1 && checks[0].at > Timestamp::now(), "it is looked for later: {checks:?}");
+}
+
+#[tokio::test]
+async fn without_a_place_for_schedules_the_notice_fails_and_names_the_setting() {
+    let env = [("SPILLWAY_SCHEDULES".to_owned(), String::new())].into();
+    let stage = Stage::set_with("no-place", NodeOptions::default()).await;
+    let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400));
+
+    let outcome = invoke(&stage, maintenance.notice("announced")).await;
+
+    let error = outcome.result.as_ref().expect_err("it cannot wait");
+    assert_eq!(error.error_type, "NoSchedules");
+    assert!(error.message.contains("the setting SPILLWAY_SCHEDULES is missing"), "{error}");
+
+    let at_once = invoke(&stage, maintenance.moved_to(in_s(60)).notice("moved")).await;
+    assert_eq!(at_once.result.as_ref().expect_err("nobody will look").error_type, "NoSchedules");
+    let receipt = receipt(&at_once);
+    let drained = receipt["steps"].as_array().expect("it has steps").iter().any(|step| step["step"] == "drained");
+    assert!(drained, "the drain does not wait for that: {receipt:#}");
+}
+
+#[tokio::test]
+async fn a_schedule_that_may_not_be_made_names_the_right() {
+    let stage = stage("denied-schedule", 3600).await;
+    let fault = Fault {
+        status: Some(403),
+        code: Some("AccessDeniedException".to_owned()),
+        message: Some("not authorized to perform: iam:PassRole".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "scheduler", "CreateSchedule")
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+    let notice = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400)).notice("announced");
+
+    let outcome = invoke(&stage, notice).await;
+
+    let error = outcome.result.as_ref().expect_err("it cannot wait");
+    assert_eq!(error.error_type, "AwsDenied");
+    assert!(error.message.contains("scheduler:CreateSchedule") && error.message.contains("iam:PassRole"), "{error}");
+}

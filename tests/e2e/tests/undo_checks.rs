@@ -1,0 +1,218 @@
+//! Nodes that are given back: after a rebalance recommendation that nothing followed, after a reboot, after a stop; and
+//! nodes whose instance is down for longer.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp, Unit};
+use serde_json::{Value, json};
+use spillway_bed::lambda::{LambdaOptions, Outcome};
+use spillway_bed::{NodeOptions, kubelet, nodes};
+use spillway_e2e::maintenance::Maintenance;
+use spillway_e2e::{Stage, receipt, sample, the_one};
+
+/// A stage with a node of its own, and a function with such settings.
+async fn stage(name: &str, spot: bool, settings: &[(&str, &str)]) -> Stage {
+    let env = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let stage = Stage::set_with(name, NodeOptions { spot, ..NodeOptions::default() }).await;
+    stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await
+}
+
+fn ended(outcome: &Outcome) -> (String, String) {
+    let receipt = receipt(outcome);
+    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
+    (text("ending"), text("reason"))
+}
+
+fn given_back(stage: &Stage, why: &str) -> (String, String) {
+    ("done".to_owned(), format!("node {} is given back to use: {why}", stage.node.name))
+}
+
+/// A rebalance recommendation whose drain has a second, and which is undone after so many more.
+async fn rebalanced(name: &str, undo_s: &str) -> Stage {
+    let settings =
+        [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_REBALANCE_WINDOW_S", "1"), ("SPILLWAY_REBALANCE_UNDO_S", undo_s)];
+    let stage = stage(name, true, &settings).await;
+    let mut notice = sample("rebalance-recommendation");
+    notice["id"] = json!("rebalance");
+    notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
+    notice["detail"]["instance-id"] = json!(stage.node.instance_id);
+    let drained = stage.lambda.invoke(stage.delivered(&notice).await).await;
+    assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
+    assert!(stage.is_cordoned().await);
+    stage
+}
+
+#[tokio::test]
+async fn a_rebalance_recommendation_that_nothing_followed_is_undone() {
+    let stage = rebalanced("nothing-followed", "6").await;
+
+    let checked = stage.lambda.invoke(stage.fired().await).await;
+
+    assert_eq!(ended(&checked), given_back(&stage, "no interruption has followed the rebalance recommendation"));
+    assert!(stage.is_untouched().await);
+    assert_eq!(receipt(&checked)["notice"]["event_id"], "rebalance", "its receipts are found together");
+}
+
+#[tokio::test]
+async fn a_rebalance_recommendation_that_an_interruption_followed_is_not_undone() {
+    let stage = rebalanced("followed", "8").await;
+    stage.lambda.invoke(stage.interrupt(Duration::from_mins(2)).await).await;
+
+    let checked = stage.lambda.invoke(stage.fired().await).await;
+
+    let (ending, reason) = ended(&checked);
+    assert_eq!(ending, "ignored");
+    let held = format!("node {} is not given back: it is claimed for the spot interruption", stage.node.name);
+    assert!(reason.starts_with(&held), "{reason}");
+    assert!(stage.is_cordoned().await);
+}
+
+#[tokio::test]
+async fn a_node_that_somebody_else_had_cordoned_is_not_looked_for() {
+    let settings = [("SPILLWAY_REBALANCE", "cordon"), ("SPILLWAY_REBALANCE_UNDO_S", "601")];
+    let stage = stage("cordoned-before", true, &settings).await;
+    stage.change_node(&json!({"spec": {"unschedulable": true}})).await;
+    let mut notice = sample("rebalance-recommendation");
+    notice["detail"]["instance-id"] = json!(stage.node.instance_id);
+
+    let cordoned = stage.lambda.invoke(stage.delivered(&notice).await).await;
+
+    assert_eq!(ended(&cordoned).0, "done", "{cordoned:#?}");
+    let schedules = stage.world.aws_side().schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there");
+    assert!(schedules.is_empty(), "{schedules:?}");
+}
+
+#[tokio::test]
+async fn a_node_that_was_rebooted_is_given_back_and_one_that_was_not_is_looked_for_again() {
+    let stage = stage("rebooted", false, &[("SPILLWAY_MAINTENANCE_LEAD_S", "3600")]).await;
+    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
+    let starts = Timestamp::now() + SignedDuration::from_secs(12);
+    let notice = Maintenance::of(&stage.node.instance_id, starts).notice("reboot");
+    assert_eq!(ended(&stage.lambda.invoke(stage.delivered(&notice).await).await).0, "drained");
+
+    // At its start it has not been rebooted.
+    let first = stage.lambda.invoke(stage.fired().await).await;
+
+    let (ending, reason) = ended(&first);
+    assert_eq!(ending, "continued", "{reason}");
+    let waits =
+        format!("node {} is not given back yet: it has not rebooted; it is looked for again at", stage.node.name);
+    assert!(reason.starts_with(&waits), "{reason}");
+    assert!(stage.is_cordoned().await);
+    let next = aws.schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there").remove(0);
+    assert!((next.at - starts).total(Unit::Second).expect("seconds") >= 600.0, "ten minutes later: {next:?}");
+
+    let boot = nodes::boot_id(&client, &stage.node.name).await.expect("it has one");
+    aws.reboot(&stage.node.instance_id).await.expect("it reboots");
+    nodes::until_rebooted(&client, &stage.node.name, &boot).await.expect("it comes back");
+    let second = stage.lambda.invoke(as_event(&first, next.detail_type, next.input)).await;
+
+    assert_eq!(ended(&second), given_back(&stage, "it has rebooted"));
+    assert!(stage.is_untouched().await);
+}
+
+/// A schedule's event before its time.
+fn as_event(like: &Outcome, detail_type: String, detail: Value) -> Value {
+    let mut event = sample("undo-check");
+    event["id"] = json!(like.request_id);
+    event["detail-type"] = json!(detail_type);
+    event["detail"] = detail;
+    event
+}
+
+#[tokio::test]
+async fn a_node_whose_instance_stopped_and_runs_again_is_given_back_when_it_is_ready() {
+    let stage = stage("stop-start", false, &[]).await;
+    let aws = stage.world.aws_side();
+    let stopping = aws.stop(&stage.node.instance_id).await.expect("it stops");
+    let stopping = stopping.into_iter().find(|one| one.event["detail"]["state"] == "stopping").expect("it tells");
+    assert_eq!(ended(&stage.lambda.invoke(stopping.event).await).0, "drained");
+    assert!(stage.is_cordoned().await);
+
+    let running = the_one(aws.start(&stage.node.instance_id).await.expect("it starts"));
+    let undone = stage.lambda.invoke(running).await;
+
+    assert_eq!(ended(&undone), given_back(&stage, "its instance runs again"));
+    assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
+    let stage = stage("silent", false, &[]).await;
+    let stage = stage.with_invocations_of(Duration::from_secs(15)).await;
+    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
+    let stopping = aws.stop(&stage.node.instance_id).await.expect("it stops").remove(0);
+    stage.lambda.invoke(stopping.event).await;
+    let mut running = the_one(aws.start(&stage.node.instance_id).await.expect("it starts"));
+    nodes::until_ready(&client, &stage.node.name).await.expect("it boots");
+    kubelet::silence(&client, &stage.node.name).await.expect("its kubelet ends");
+
+    let waiting = stage.lambda.invoke(&running).await;
+    assert_eq!(ended(&waiting).0, "continued", "the invocation is over, the time is not: {waiting:#?}");
+
+    running["time"] = json!((Timestamp::now() - SignedDuration::from_mins(10)).round(Unit::Second).expect("a time"));
+    let given_up = stage.lambda.invoke(&running).await;
+    let error = given_up.result.as_ref().expect_err("somebody has to look");
+    assert_eq!(error.error_type, "NotBack");
+    assert!(error.message.contains("stays cordoned and marked as ours, because it is not Ready"), "{error}");
+}
+
+#[tokio::test]
+async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
+    let mut stage = stage("just-runs", false, &[]).await;
+    let mut running = sample("state-change-running");
+    running["detail"]["instance-id"] = json!(stage.node.instance_id);
+
+    let ours = stage.lambda.invoke(stage.delivered(&running).await).await;
+
+    let reason = format!("node {} is none that we took out of use", stage.node.name);
+    assert_eq!(ended(&ours), ("ignored".to_owned(), reason));
+    assert_eq!(stage.aws_calls().await, ["ec2:DescribeInstances", "eks:DescribeCluster"]);
+    assert_eq!(stage.requests(), [format!("get nodes {} → 200", stage.node.name)]);
+}
+
+#[tokio::test]
+async fn a_node_whose_instance_is_down_is_declared_out_of_service_until_it_is_back() {
+    let stage = stage("out-of-service", false, &[("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")]).await;
+    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
+    let stopped = aws.stop(&stage.node.instance_id).await.expect("it stops").pop().expect("it tells");
+    nodes::until_not_ready(&client, &stage.node.name).await.expect("its kubelet is silent");
+
+    let declared = stage.lambda.invoke(stopped.event).await;
+
+    let node = &stage.node.name;
+    let reason = format!("node {node} is declared out of service: its instance is down, and it is not Ready");
+    assert_eq!(ended(&declared), ("done".to_owned(), reason));
+    let taints = stage.taints().await;
+    assert!(taints.contains(&"node.kubernetes.io/out-of-service=spillway:NoExecute".to_owned()), "{taints:?}");
+    assert!(taints.len() > 1, "the node controller's own are kept: {taints:?}");
+
+    let running = the_one(aws.start(&stage.node.instance_id).await.expect("it starts"));
+    stage.lambda.invoke(running).await;
+
+    let taints = stage.taints().await;
+    assert!(!taints.iter().any(|taint| taint.contains("out-of-service")), "{taints:?}");
+}
+
+#[tokio::test]
+async fn a_node_that_is_ready_or_whose_instance_runs_is_never_declared_out_of_service() {
+    let stage = stage("in-service", false, &[("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")]).await;
+    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
+    let mut stopped = sample("state-change-stopped");
+    stopped["detail"]["instance-id"] = json!(stage.node.instance_id);
+    // So old that nothing is waited for.
+    let runs = stage.lambda.invoke(stage.delivered(&stopped).await).await;
+    let reason = format!("instance {} is neither stopped nor terminated", stage.node.instance_id);
+    assert_eq!(ended(&runs), ("ignored".to_owned(), reason));
+
+    aws.stop(&stage.node.instance_id).await.expect("it stops");
+    nodes::until_not_ready(&client, &stage.node.name).await.expect("its kubelet is silent");
+    // Its kubelet reports again though EC2 says that it has stopped: as when the control plane has not missed it yet.
+    kubelet::boot(&client, &stage.node.name).await.expect("it reports");
+    nodes::until_ready(&client, &stage.node.name).await.expect("it is taken for Ready");
+    let ready = stage.lambda.invoke(stage.delivered(&stopped).await).await;
+
+    let reason = format!("node {} is Ready: what runs there has not stopped", stage.node.name);
+    assert_eq!(ended(&ready), ("ignored".to_owned(), reason));
+    assert_eq!(stage.taints().await, [String::new(); 0]);
+}
