@@ -128,6 +128,7 @@ pub(crate) fn undone(undone: Undone, over: &Over, cluster: ClusterName, instance
             (Ending::Done, format!("nothing of ours is left on node {node}: {over}; {why}"))
         }
         Undone::NotReadyYet { node, why } => (Ending::Ignored, format!("node {node} is not given back: {why}")),
+        Undone::OptedOut { node } => ignored(&Reason::OptedOut(node)),
         Undone::Held { node, notice, event } => {
             (Ending::Ignored, format!("node {node} is not given back: it is claimed for the {notice} {event}"))
         }

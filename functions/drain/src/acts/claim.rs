@@ -17,6 +17,9 @@ use crate::kubernetes::{self, ApiError};
 use crate::node::{Claimant, Unclaimed};
 use crate::receipt::Receipt;
 
+/// A claimed node and the way to it, or why there is none.
+pub(super) type Claiming = Result<(kube::Client, Claimed), Unclaimed>;
+
 impl Spillway {
     /// Connects and claims. Tried until the window ends.
     pub(super) async fn claim(
@@ -25,7 +28,7 @@ impl Spillway {
         instance: &Instance,
         owner: Owner,
         cluster: &ClusterName,
-    ) -> Result<Result<(kube::Client, Claimed), Unclaimed>, Failure> {
+    ) -> Result<Claiming, Failure> {
         let (claimant, end) = (attempt.claimant(owner, &self.settings), attempt.window(&self.settings).end);
         let tell = |error: &ApiError| {
             tracing::warn!(cluster.name = %cluster, error = %error, "cannot cordon the node; trying again");
@@ -34,14 +37,14 @@ impl Spillway {
         claimed.await.map_err(|error| cannot(format!("cordon the node of instance {}", instance.id), cluster, error))?
     }
 
-    /// The outer error is the API server's, the one in it is of what leads to it.
+    /// The outer error is the API server's, the inner one is of what leads to it.
     async fn try_claim(
         &self,
         cluster: &ClusterName,
         instance: &Instance,
         claimant: &Claimant<'_>,
         end: Instant,
-    ) -> Result<Result<Result<(kube::Client, Claimed), Unclaimed>, Failure>, ApiError> {
+    ) -> Result<Result<Claiming, Failure>, ApiError> {
         let connection = match self.access.connect(cluster, end).await {
             Ok(connection) => connection,
             Err(failure) => return Ok(Err(failure)),

@@ -15,6 +15,8 @@ mod claim;
 mod find;
 mod labels;
 mod mark;
+#[cfg(test)]
+mod model;
 pub(crate) mod out_of_service;
 mod patch;
 pub(crate) mod readiness;

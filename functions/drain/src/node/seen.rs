@@ -67,7 +67,7 @@ pub(super) enum Standing {
     /// Claimed and cordoned already.
     Taken(How),
     /// To be claimed as it stands.
-    Free(Free),
+    Free(Box<Free>),
 }
 
 /// A node that may be claimed.
@@ -85,8 +85,8 @@ pub(super) struct Free {
 
 /// A claim counts while the node is cordoned. One that somebody has uncordoned since, or that
 /// we cannot read, is claimed anew; one that was handed on to us becomes ours, so that a second
-/// delivery of what handed it on finds it taken; one whose reason may pass gives way to one for
-/// good, so that what is undone for the first is not what is drained for the second.
+/// delivery of what handed it on finds it taken; one that is for something milder gives way, so that
+/// no undo for the first gives back what is drained for the second.
 pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Standing {
     if let Some(bar) = bar(&seen, name, claimant) {
         return Standing::Barred(bar);
@@ -117,7 +117,7 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
     let taint = claimant.taint.clone();
     let taint = taint.filter(|taint| taint::fits(taint, &seen.taints) && !taints.contains(&taint::text(taint)));
     taints.extend(taint.as_ref().map(taint::text));
-    Standing::Free(Free { seen, how, mark: Mark { taints, ..mark }, taint })
+    Standing::Free(Box::new(Free { seen, how, mark: Mark { taints, ..mark }, taint }))
 }
 
 /// Why the node may not be claimed, if its labels say so.

@@ -49,6 +49,8 @@ pub(crate) enum Undone {
     LeftAlone { node: String, why: Whose },
     /// The node is of no use yet; nothing was changed.
     NotReadyYet { node: String, why: Yet },
+    /// Its label opts it out; nothing was changed.
+    OptedOut { node: String },
     /// Another notice holds the claim; it stays.
     Held { node: String, notice: String, event: String },
     /// Nothing of ours is on the node.
@@ -83,6 +85,7 @@ impl Undone {
             Self::GivenBack { node }
             | Self::LeftAlone { node, .. }
             | Self::NotReadyYet { node, .. }
+            | Self::OptedOut { node }
             | Self::Held { node, .. }
             | Self::NotOurs { node } => Some(node),
             Self::NoNode => None,
@@ -161,7 +164,7 @@ pub(crate) async fn undo(nodes: &Api<Node>, instance: &Instance, over: &Over) ->
 }
 
 /// What is to be changed on the node, and what will have come of it. Pure.
-fn decide(node: &Node, over: &Over) -> (Option<Patch>, Undone) {
+pub(super) fn decide(node: &Node, over: &Over) -> (Option<Patch>, Undone) {
     let (name, seen) = (node.name_any(), Seen::of(node));
     let mark = seen.mark();
     let ours = mark.as_ref().filter(|mark| over.was_for(mark));
@@ -177,6 +180,9 @@ fn decide(node: &Node, over: &Over) -> (Option<Patch>, Undone) {
     };
     if ours.is_none() && taints.is_empty() {
         return (None, held());
+    }
+    if seen.label(labels::IGNORE).is_some() {
+        return (None, Undone::OptedOut { node: name });
     }
     if let Some(why) = not_yet(node, &seen, ours, over) {
         return (None, Undone::NotReadyYet { node: name, why });

@@ -52,7 +52,7 @@ fn taint(text: &str) -> Taint {
 
 fn free(seen: Seen, claimant: &Claimant<'_>) -> Free {
     match standing(seen, "n-1", claimant) {
-        Standing::Free(free) => free,
+        Standing::Free(free) => *free,
         other => panic!("it is not free: {other:?}"),
     }
 }

@@ -163,6 +163,13 @@ fn a_node_without_our_mark_is_not_ours() {
 }
 
 #[test]
+fn a_node_that_is_opted_out_is_left_as_it_is() {
+    let mut node = node();
+    node["metadata"]["labels"][labels::IGNORE] = json!("");
+    assert_eq!(decided(node, &Over::Rebalance), (vec![], Undone::OptedOut { node: "n-1".to_owned() }));
+}
+
+#[test]
 fn a_node_is_given_back_when_it_is_of_use() {
     let not_yet = |why| (vec![], Undone::NotReadyYet { node: "n-1".to_owned(), why });
     let mut node = node();

@@ -1,0 +1,170 @@
+//! Giving a node back among people: what is ours goes, and what somebody did to the node meanwhile stays.
+
+use std::process::Command;
+use std::time::Duration;
+
+use jiff::{Timestamp, Unit};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+use spillway_bed::audit::Request;
+use spillway_e2e::{Stage, receipt, sample};
+
+const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+const MARKS: [(&str, &str); 2] = [("SPILLWAY_TAINT", "spillway"), ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true")];
+const WAIT: Duration = Duration::from_secs(30);
+
+/// A node whose function has these settings and leaves all its marks.
+async fn stage(name: &str) -> Stage {
+    Stage::set(name).await.with_settings(&MARKS).await
+}
+
+/// EC2 says that the instance does something; answers the receipt's ending and reason.
+async fn says(stage: &Stage, state: &str) -> (String, String) {
+    let receipt = receipt(&stage.lambda.invoke(event(stage, state).await).await);
+    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
+    (text("ending"), text("reason"))
+}
+
+async fn event(stage: &Stage, state: &str) -> Value {
+    let mut notice = sample(&format!("state-change-{state}"));
+    notice["id"] = json!(format!("{state}-{}", stage.node.instance_id));
+    notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
+    notice["detail"]["instance-id"] = json!(stage.node.instance_id);
+    stage.delivered(&notice).await
+}
+
+/// What a person types, on the stage's node.
+fn kubectl(stage: &Stage, command: &str) {
+    let world = stage.world;
+    let mut kubectl = Command::new(&world.kubectl);
+    let run = kubectl.arg("--kubeconfig").arg(&world.kubeconfig).args([command, &stage.node.name]).output();
+    let output = run.expect("kubectl runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Whether it is cordoned, and that nothing of ours is left on it.
+async fn is_cordoned_without_marks(stage: &Stage) -> bool {
+    let node = stage.node_now().await;
+    assert!(!node.annotations().contains_key("spillway/claim"), "{:?}", node.annotations());
+    assert!(!node.labels().contains_key(EXCLUDED), "{:?}", node.labels());
+    let spec = node.spec.unwrap_or_default();
+    let taints = spec.taints.unwrap_or_default();
+    assert!(!taints.iter().any(|taint| taint.key.starts_with("spillway/")), "{taints:?}");
+    spec.unschedulable.unwrap_or(false)
+}
+
+fn nothing_of_ours(stage: &Stage, why: &str) -> (String, String) {
+    let node = &stage.node.name;
+    ("done".to_owned(), format!("nothing of ours is left on node {node}: its instance runs again; {why}"))
+}
+
+#[tokio::test]
+async fn all_our_marks_go_and_those_of_others_stay() {
+    let stage = stage("all-marks").await;
+    let theirs = json!([{"key": "team", "value": "shop", "effect": "NoSchedule"}]);
+    stage.change_node(&json!({"metadata": {"labels": {"team": "shop"}}, "spec": {"taints": theirs}})).await;
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+    let claimed = stage.node_now().await;
+    assert_eq!(claimed.labels()[EXCLUDED], "spillway");
+    assert!(
+        claimed.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).any(|taint| taint.key.contains("stopping"))
+    );
+
+    let (ending, reason) = says(&stage, "running").await;
+
+    assert_eq!((ending.as_str(), reason.contains("is given back")), ("done", true), "{reason}");
+    assert!(!is_cordoned_without_marks(&stage).await);
+    let node = stage.node_now().await;
+    assert_eq!(node.labels()["team"], "shop");
+    assert!(node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).any(|taint| taint.key == "team"));
+}
+
+#[tokio::test]
+async fn a_node_that_a_person_had_cordoned_before_stays_cordoned() {
+    let stage = stage("person-before").await;
+    kubectl(&stage, "cordon");
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+
+    let ended = says(&stage, "running").await;
+
+    let why = "somebody else had cordoned it before; the cordon stays";
+    assert_eq!(ended, nothing_of_ours(&stage, why));
+    assert!(is_cordoned_without_marks(&stage).await);
+}
+
+#[tokio::test]
+async fn a_node_that_a_person_has_uncordoned_loses_our_marks() {
+    let stage = stage("person-uncordons").await;
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+    kubectl(&stage, "uncordon");
+
+    let ended = says(&stage, "running").await;
+
+    assert_eq!(ended, nothing_of_ours(&stage, "somebody else has uncordoned it"));
+    assert!(!is_cordoned_without_marks(&stage).await);
+}
+
+#[tokio::test]
+async fn a_node_that_a_person_has_uncordoned_and_cordoned_again_stays_cordoned() {
+    let stage = stage("person-cordons-again").await;
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+    kubectl(&stage, "uncordon");
+    kubectl(&stage, "cordon");
+
+    let ended = says(&stage, "running").await;
+
+    let why = "somebody else has cordoned it since; the cordon stays";
+    assert_eq!(ended, nothing_of_ours(&stage, why));
+    assert!(is_cordoned_without_marks(&stage).await);
+}
+
+#[tokio::test]
+async fn a_cordon_of_a_node_that_we_have_cordoned_changes_nothing_and_so_is_not_seen() {
+    let stage = stage("cordon-on-top").await;
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+    kubectl(&stage, "cordon");
+
+    says(&stage, "running").await;
+
+    assert!(!is_cordoned_without_marks(&stage).await);
+}
+
+#[tokio::test]
+async fn what_a_person_does_between_the_look_and_the_patch_counts() {
+    let mut stage = stage("in-between").await;
+    let proxy = stage.through_proxy().await;
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+    proxy.set_round_trip(Duration::from_secs(2));
+    let looks = |requests: &[Request]| requests.iter().filter(|r| r.verb == "get" && r.resource == "nodes").count();
+    let before = looks(&stage.audit.requests().expect("the audit log"));
+
+    let event = event(&stage, "running").await;
+    let lambda = stage.lambda.clone();
+    let undo = tokio::spawn(async move { lambda.invoke(event).await });
+    let looked = stage.audit.wait_until("the look", WAIT, |requests| looks(requests) > before);
+    looked.await.expect("it looks");
+    kubectl(&stage, "uncordon");
+    kubectl(&stage, "cordon");
+    let ended = receipt(&undo.await.expect("no panic"));
+
+    assert!(ended["reason"].as_str().is_some_and(|reason| reason.contains("has cordoned it since")), "{ended:#}");
+    assert!(is_cordoned_without_marks(&stage).await);
+    assert!(stage.node_requests().contains(&"patch 422".to_owned()));
+}
+
+#[tokio::test]
+async fn a_node_that_was_opted_out_meanwhile_is_not_touched() {
+    let stage = stage("opted-out-meanwhile").await;
+    assert_eq!(says(&stage, "stopping").await.0, "drained");
+    stage.change_node(&json!({"metadata": {"labels": {"spillway/ignore": ""}}})).await;
+    let before = stage.node_now().await;
+
+    let (ending, reason) = says(&stage, "running").await;
+
+    assert_eq!(
+        (ending, reason),
+        ("ignored".to_owned(), format!("node {} has the label spillway/ignore", stage.node.name))
+    );
+    let after = stage.node_now().await;
+    assert_eq!((after.metadata.annotations, after.spec), (before.metadata.annotations, before.spec));
+}
