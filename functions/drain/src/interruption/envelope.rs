@@ -127,7 +127,12 @@ impl Envelope {
     }
 }
 
-fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
+/// Reads what stands at `root`.
+pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, NoticeError> {
+    // serde would take a list for a structure too, by the order of its entries.
+    if !value.is_object() {
+        return Err(unreadable(if root.is_empty() { "the top level" } else { root }, "it is no JSON object"));
+    }
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = match (root, error.path().to_string().as_str()) {
             ("", ".") => "the top level".to_owned(),
@@ -149,13 +154,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_said_with_its_place() {
-        assert_eq!(
-            refused(json!("spot")),
-            "cannot read the notice: at the top level: invalid type: string \"spot\", expected struct EventBridgeEvent"
-        );
+        assert_eq!(refused(json!("spot")), "cannot read the notice: at the top level: it is no JSON object");
         let mut event = sample("spot-interruption");
         event["detail"] = json!({"instance-action": "terminate"});
         assert_eq!(refused(event.clone()), "cannot read the notice: at detail: missing field `instance-id`");
+        event["detail"] = json!(["i-1234567890abcdef0"]);
+        assert_eq!(refused(event.clone()), "cannot read the notice: at detail: it is no JSON object");
         event["detail"] = json!({"instance-id": 7});
         assert_eq!(
             refused(event.clone()),

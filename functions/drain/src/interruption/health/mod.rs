@@ -10,6 +10,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::date::Date;
 use super::envelope::{self, Envelope, quoted};
@@ -32,7 +33,7 @@ struct Detail {
     affected_account: Option<String>,
     backup_event: Option<String>,
     start_time: Option<Date>,
-    affected_entities: Option<Vec<Entity>>,
+    affected_entities: Option<Vec<Value>>,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
@@ -40,15 +41,17 @@ pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
     if let Some(why) = detail.is_not_ours(envelope)? {
         return Ok(Said::Nothing(why));
     }
-    let entities = detail.affected_entities.iter().flatten();
+    let entities = detail.entities()?;
     let missing = || envelope::unreadable("detail.startTime", "it is missing");
     let (kind, deadline, named): (_, _, BTreeSet<_>) = match detail.status_code.as_deref() {
         Some("open" | "upcoming") | None => {
             let Date(starts) = detail.start_time.ok_or_else(missing)?;
-            let affected = entities.filter(|entity| !entity.is_resolved());
+            let affected = entities.iter().filter(|entity| !entity.is_resolved());
             (Kind::Maintenance, Deadline::Hard(starts), affected.filter_map(Entity::instance).collect())
         }
-        Some("closed") => (Kind::MaintenanceOver, Deadline::Open, entities.filter_map(Entity::instance).collect()),
+        Some("closed") => {
+            (Kind::MaintenanceOver, Deadline::Open, entities.iter().filter_map(Entity::instance).collect())
+        }
         Some(other) => return Ok(Said::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
     };
     let maintenance = Maintenance { id: detail.id()?, reboots: detail.event_type_code.contains("REBOOT") };
@@ -81,6 +84,14 @@ impl Detail {
         // The end of a version's support, months ahead: its instances run on.
         let of_a_version = self.event_type_code.ends_with("PLANNED_LIFECYCLE_EVENT");
         Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
+    }
+
+    /// What it affects.
+    fn entities(&self) -> Result<Vec<Entity>, NoticeError> {
+        let entities = self.affected_entities.iter().flatten().enumerate();
+        let read =
+            |(at, entity): (_, &Value)| envelope::parse(entity.clone(), &format!("detail.affectedEntities[{at}]"));
+        entities.map(read).collect()
     }
 
     /// What names the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the

@@ -130,6 +130,9 @@ fn what_is_resolved_or_no_instance_is_passed_over() {
         ]),
     );
     assert_eq!(interruption(event).instance.as_str(), "i-1234567890abcdef0");
+    let list = json!([{"entityValue": "i-1234567890abcdef0"}, ["i-1234567890abcdef1", "PENDING"]]);
+    let why = "cannot read the notice: at detail.affectedEntities[1]: it is no JSON object";
+    assert_eq!(refused(with("affectedEntities", list)), why);
     let nothing = "it names no instance, or none that is still affected";
     for entities in [json!([]), Value::Null, json!([{"entityValue": "vol-1"}])] {
         assert_eq!(unhandled(with("affectedEntities", entities)), nothing);
