@@ -142,7 +142,7 @@ async fn scheduled_maintenance_drains_the_node_when_it_is_about_to_start() {
 #[tokio::test]
 async fn every_instance_of_a_health_event_ends_on_its_own_and_one_that_fails_stops_no_other() {
     let stage = with_pods(Stage::set("health-of-three").await).await;
-    let (unknown, malformed) = ("i-0000000000000dead", "i-malformed");
+    let (unknown, resolved, malformed) = ("i-0000000000000dead", "i-0000000000000beef", "i-malformed");
     let mut event = sample("health-scheduled-maintenance");
     event["time"] = from_now(0);
     event["detail"]["startTime"] = from_now(120);
@@ -151,18 +151,20 @@ async fn every_instance_of_a_health_event_ends_on_its_own_and_one_that_fails_sto
         {"entityValue": unknown, "status": "PENDING"},
         {"entityValue": stage.node.instance_id, "status": "PENDING"},
         {"entityValue": "vol-1234567890abcdef0", "status": "PENDING"},
-        {"entityValue": "i-0000000000000beef", "status": "RESOLVED"},
+        {"entityValue": resolved, "status": "RESOLVED"},
     ]);
 
     let each = each_of_several(&stage, through_the_bus(&event).await).await;
 
-    assert_eq!(each.len(), 3, "{each:#?}");
+    assert_eq!(each.len(), 4, "{each:#?}");
     for event in each {
         let Delivery { last, .. } = stage.lambda.invoke_async(&event).await.expect("the queue works");
         match event["detail"]["instance"].as_str().expect("each is of one") {
-            instance if instance == unknown => {
+            instance if instance == unknown || instance == resolved => {
                 let answer = last.result.as_ref().expect("it is no failure");
-                assert_eq!(answer["reason"], format!("EC2 knows no instance {unknown}"));
+                let kind = if instance == unknown { "scheduled maintenance" } else { "maintenance over" };
+                assert_eq!(answer["notice"]["kind"], kind);
+                assert_eq!(answer["reason"], format!("EC2 knows no instance {instance}"));
             }
             instance if instance == malformed => {
                 let error = last.result.as_ref().expect_err("it fails");

@@ -16,23 +16,24 @@ impl Spillway {
     pub(crate) async fn several(&self, several: &Several, invocation: &Invocation, receipt: &mut Receipt) -> Outcome {
         receipt.step(StepName::Begun, invocation.clock.started());
         let end = invocation.hands_on_until();
-        let instances = match &several.instances {
-            Instances::Named(named) => named.clone(),
+        let history = &several.history;
+        let each: Vec<_> = match &several.instances {
+            Instances::Named(named) => named.iter().map(|(id, entry)| history.for_entry(id, entry)).collect(),
             Instances::OfReservation(reservation) => {
                 let members =
                     aws::until(instance::DESCRIBE, end, || instance::of_reservation(&self.ec2, reservation)).await?;
                 if members.is_empty() {
                     return Ok(ignored(&Reason::EmptyReservation(reservation.clone())));
                 }
-                members.iter().map(ToString::to_string).collect()
+                members.iter().map(|id| history.for_instance(id.as_str())).collect()
             }
         };
         if self.settings.dry_run {
+            let instances: Vec<_> = each.into_iter().filter_map(|history| history.instance).collect();
             return Ok(ending::would_have_told(&instances));
         }
-        let histories: Vec<_> = instances.iter().map(|instance| several.history.for_instance(instance)).collect();
-        later::hand_on(&self.eventbridge, &histories, end).await?;
+        later::hand_on(&self.eventbridge, &each, end).await?;
         receipt.step(StepName::HandedOn, invocation.clock.now());
-        Ok(ending::one_for_each(instances.len()))
+        Ok(ending::one_for_each(each.len()))
     }
 }

@@ -14,6 +14,9 @@ use super::envelope::Envelope;
 pub(crate) const SOURCE: &str = "spillway";
 pub(crate) const DETAIL_TYPE: &str = "Spillway Drain Continuation";
 
+/// The one list that a notice may have, AWS Health's.
+const LIST: &str = "affectedEntities";
+
 /// A notice as AWS sent it, and how far earlier invocations came with it. It is the detail of the
 /// event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,11 +61,10 @@ impl History {
         self.earlier.last().map(|last| last.request_id.as_str())
     }
 
-    /// The same without the one list that a notice may have, AWS Health's, so that it fits into an event
-    /// for each of its entries.
+    /// The same without its list, so that it fits into an event for each of its entries.
     pub(super) fn without_list(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
-            detail.remove("affectedEntities");
+            detail.remove(LIST);
         }
         self
     }
@@ -70,6 +72,13 @@ impl History {
     /// The same for one instance of several: its invocation begins anew.
     pub(crate) fn for_instance(&self, instance: &str) -> Self {
         Self { instance: Some(instance.to_owned()), ..self.clone() }
+    }
+
+    /// The same for one that an entry of the list names.
+    pub(crate) fn for_entry(&self, instance: &str, entry: &Value) -> Self {
+        let mut history = self.for_instance(instance);
+        history.notice["detail"][LIST] = Value::Array(vec![entry.clone()]);
+        history
     }
 
     /// The history that the next invocation gets.

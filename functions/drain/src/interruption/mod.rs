@@ -21,6 +21,8 @@ mod state_change;
 mod terminate;
 pub(crate) mod undo_check;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -127,9 +129,9 @@ pub(crate) struct Several {
 /// The instances of a notice that does not concern just one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Instances {
-    /// What stands in the notice. Each is checked where it is alone, so that one that is no instance id fails by
-    /// itself.
-    Named(Vec<String>),
+    /// What stands in the notice, with the entry that names it. Each is checked where it is alone, so that one that
+    /// is no instance id fails by itself.
+    Named(BTreeMap<String, Value>),
     /// All of this capacity reservation; EC2 knows them.
     OfReservation(String),
 }
@@ -217,13 +219,10 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Notice, N
     let instance = match (&history.instance, which) {
         (Some(instance), _) => InstanceId::read("detail.instance", instance)?,
         (None, Which::One(instance)) => instance,
-        (None, Which::Several(Instances::Named(named))) if named.is_empty() => {
-            let why = "it names no instance, or none that is still affected".to_owned();
-            return Ok(Notice::Unhandled { event_id, why });
-        }
-        (None, Which::Several(Instances::Named(named))) if named.len() == 1 => {
-            InstanceId::read("detail.affectedEntities[].entityValue", &named[0])?
-        }
+        (None, Which::Several(Instances::Named(named))) if named.len() < 2 => match named.first_key_value() {
+            Some((id, _)) => InstanceId::read("detail.affectedEntities[].entityValue", id)?,
+            None => return Ok(Notice::Unhandled { event_id, why: "it names no instance".to_owned() }),
+        },
         (None, Which::Several(instances)) => {
             return Ok(Notice::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::continued::{self, History};
 use super::tests::{home, interruption, sample, unhandled};
-use super::{InstanceId, Instances, Notice, NoticeError, Several, read};
+use super::{InstanceId, Instances, Kind, Notice, NoticeError, Several, read};
 
 /// The samples in `events/` by their names.
 static SAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
@@ -42,11 +42,13 @@ fn examine(event: &Value) -> Result<Notice, NoticeError> {
 fn examine_several(event: &Value, several: &Several) {
     let Instances::Named(named) = &several.instances else { return };
     assert!(named.len() > 1);
-    for name in named.iter().take(3) {
+    for (name, entry) in named.iter().take(3) {
         assert!(names(event, name), "{name} is not in {event}");
-        match (read(continuation(&several.history.for_instance(name)), &home()), InstanceId::parse(name)) {
+        match (read(continuation(&several.history.for_entry(name, entry)), &home()), InstanceId::parse(name)) {
             (Ok(Notice::Interruption { interruption, .. }), Some(instance)) => {
-                assert_eq!((interruption.instance, interruption.kind), (instance, several.kind));
+                assert_eq!(interruption.instance, instance);
+                let is_over = entry["status"] == "RESOLVED";
+                assert_eq!(interruption.kind, if is_over { Kind::MaintenanceOver } else { several.kind });
             }
             (Err(error), None) => assert!(error.to_string().contains("detail.instance"), "{error}"),
             (other, _) => panic!("{name} comes back as {other:?}"),
@@ -89,7 +91,7 @@ fn fields(value: &Value) -> Vec<(String, String)> {
 }
 
 /// The event that brings a history back.
-fn continuation(history: &History) -> Value {
+pub(super) fn continuation(history: &History) -> Value {
     let mut event = sample("drain-continuation");
     event["detail"] = serde_json::to_value(history).unwrap();
     event
@@ -169,7 +171,8 @@ fn ten_thousand_affected_instances_are_handed_on_each_in_a_small_event() {
     let Notice::Several(several) = examine(&event).unwrap() else { panic!("not several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
     assert_eq!(named.len(), 10_000);
-    let one = continuation(&several.history.for_instance(&named[9_999]));
+    let (last, entry) = named.last_key_value().unwrap();
+    let one = continuation(&several.history.for_entry(last, entry));
     assert!(one.to_string().len() < 4096, "{}", one.to_string().len());
     assert_eq!(interruption(one).instance.as_str(), "i-0000000000000270f");
 }

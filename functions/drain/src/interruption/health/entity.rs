@@ -1,25 +1,43 @@
 //! What an AWS Health event affects, as far as it is an instance.
 
 use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::envelope::{self, NoticeError};
 
 /// An entry of the list of what is affected.
+pub(super) struct Entity {
+    fields: Fields,
+    whole: Value,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Entity {
+struct Fields {
     /// An ARN, or an id by itself.
     entity_value: String,
     status: Option<String>,
 }
 
 impl Entity {
+    /// Reads the entry that stands at `place`.
+    pub(super) fn read(value: &Value, place: &str) -> Result<Self, NoticeError> {
+        Ok(Self { fields: envelope::parse(value.clone(), place)?, whole: value.clone() })
+    }
+
+    /// The entry as it stands in the list.
+    pub(super) fn into_value(self) -> Value {
+        self.whole
+    }
+
     /// Whether it is affected no more.
     pub(super) fn is_resolved(&self) -> bool {
-        self.status.as_deref() == Some("RESOLVED")
+        self.fields.status.as_deref() == Some("RESOLVED")
     }
 
     /// The instance's id, or what stands in the place of one; `None` if it is anything else, a volume or a host.
     pub(super) fn instance(&self) -> Option<&str> {
-        let value = self.entity_value.as_str();
+        let value = self.fields.entity_value.as_str();
         let (kind, id) = match value.rsplit_once('/') {
             Some((path, id)) => (path.rsplit_once(':').map_or(path, |(_, kind)| kind), id),
             None => ("", value),
@@ -31,12 +49,16 @@ impl Entity {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn an_instance_is_told_from_other_resources_in_an_arn_and_alone() {
         let instance = |value: &str| {
-            let entity = Entity { entity_value: value.to_owned(), status: None };
+            let entity = Entity::read(&json!({"entityValue": value}), "here").unwrap();
             entity.instance().map(str::to_owned)
         };
         for value in [

@@ -7,13 +7,13 @@ mod entity;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::date::Date;
-use super::envelope::{self, Envelope, quoted};
+use super::envelope::{Envelope, quoted, unreadable};
 use super::{Deadline, Instances, Kind, Maintenance, Matter, NoticeError, Said, Which};
 use entity::Entity;
 
@@ -41,21 +41,20 @@ pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
     if let Some(why) = detail.is_not_ours(envelope)? {
         return Ok(Said::Nothing(why));
     }
-    let entities = detail.entities()?;
-    let missing = || envelope::unreadable("detail.startTime", "it is missing");
-    let (kind, deadline, named): (_, _, BTreeSet<_>) = match detail.status_code.as_deref() {
-        Some("open" | "upcoming") | None => {
-            let Date(starts) = detail.start_time.ok_or_else(missing)?;
-            let affected = entities.iter().filter(|entity| !entity.is_resolved());
-            (Kind::Maintenance, Deadline::Hard(starts), affected.filter_map(Entity::instance).collect())
+    let instances = detail.instances()?;
+    let is_affected = instances.values().any(|entity| !entity.is_resolved());
+    let (kind, deadline) = match detail.status_code.as_deref() {
+        Some("open" | "upcoming") | None if is_affected => {
+            let Date(starts) = detail.start_time.ok_or_else(|| unreadable("detail.startTime", "it is missing"))?;
+            (Kind::Maintenance, Deadline::Hard(starts))
         }
-        Some("closed") => {
-            (Kind::MaintenanceOver, Deadline::Open, entities.iter().filter_map(Entity::instance).collect())
-        }
+        // While it is open for others, it may be over for those that are resolved.
+        Some("open" | "upcoming" | "closed") | None => (Kind::MaintenanceOver, Deadline::Open),
         Some(other) => return Ok(Said::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
     };
     let maintenance = Maintenance { id: detail.id()?, reboots: detail.event_type_code.contains("REBOOT") };
-    let which = Which::Several(Instances::Named(named.into_iter().map(str::to_owned).collect()));
+    let named = instances.into_iter().map(|(id, entity)| (id, entity.into_value()));
+    let which = Which::Several(Instances::Named(named.collect()));
     Ok(Said::Of(which, Matter { maintenance: Some(maintenance), ..Matter::of(kind, deadline) }))
 }
 
@@ -86,12 +85,16 @@ impl Detail {
         Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
     }
 
-    /// What it affects.
-    fn entities(&self) -> Result<Vec<Entity>, NoticeError> {
-        let entities = self.affected_entities.iter().flatten().enumerate();
-        let read =
-            |(at, entity): (_, &Value)| envelope::parse(entity.clone(), &format!("detail.affectedEntities[{at}]"));
-        entities.map(read).collect()
+    /// What it affects, as far as it is an instance, by its id.
+    fn instances(&self) -> Result<BTreeMap<String, Entity>, NoticeError> {
+        let mut instances = BTreeMap::new();
+        for (at, value) in self.affected_entities.iter().flatten().enumerate() {
+            let entity = Entity::read(value, &format!("detail.affectedEntities[{at}]"))?;
+            if let Some(id) = entity.instance() {
+                instances.insert(id.to_owned(), entity);
+            }
+        }
+        Ok(instances)
     }
 
     /// What names the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the
@@ -99,7 +102,7 @@ impl Detail {
     fn id(&self) -> Result<String, NoticeError> {
         match self.event_arn.rsplit_once('/') {
             Some((_, id)) if !id.is_empty() => Ok(id.to_owned()),
-            _ => Err(envelope::unreadable("detail.eventArn", format!("{} is no event's", quoted(&self.event_arn)))),
+            _ => Err(unreadable("detail.eventArn", format!("{} is no event's", quoted(&self.event_arn)))),
         }
     }
 }

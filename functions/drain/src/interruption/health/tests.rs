@@ -16,7 +16,7 @@ fn with(field: &str, value: impl Into<Value>) -> Value {
 fn several(event: Value) -> (Kind, Vec<String>) {
     match read(event, &home()).unwrap() {
         Notice::Several(several) => match several.instances {
-            Instances::Named(named) => (several.kind, named),
+            Instances::Named(named) => (several.kind, named.into_keys().collect()),
             other @ Instances::OfReservation(_) => panic!("{other:?}"),
         },
         other => panic!("not of several: {other:?}"),
@@ -59,7 +59,8 @@ fn a_reboot_is_told_from_what_ends_the_instance() {
 fn every_affected_instance_is_meant_once_and_each_page_has_its_own() {
     let (kind, first) = several(sample("health-scheduled-maintenance-page-1"));
     assert_eq!(kind, Kind::Maintenance);
-    assert_eq!(first, ["i-1234567890abcdef0", "i-1234567890abcdef1", "i-abcd1111"]);
+    let all = ["i-1234567890abcdef0", "i-1234567890abcdef1", "i-1234567890abcdef9", "i-abcd1111"];
+    assert_eq!(first, all, "one is resolved, and has to know it");
     assert_eq!(interruption(sample("health-scheduled-maintenance-page-2")).instance.as_str(), "i-1234567890abcdef2");
 }
 
@@ -76,7 +77,28 @@ fn when_it_is_closed_it_is_over_for_all_its_instances() {
         entity["status"] = "RESOLVED".into();
     }
     let (kind, instances) = several(event);
-    assert_eq!((kind, instances.len()), (Kind::MaintenanceOver, 4), "one had been resolved before");
+    assert_eq!((kind, instances.len()), (Kind::MaintenanceOver, 4));
+}
+
+/// The notices that the instances of an event of several get.
+fn handed_on(event: Value) -> Vec<Value> {
+    let Notice::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
+    let Instances::Named(named) = &several.instances else { panic!("not named") };
+    let histories = named.iter().map(|(id, entry)| several.history.for_entry(id, entry));
+    histories.map(|history| super::super::bad_input::continuation(&history)).collect()
+}
+
+#[test]
+fn what_is_open_may_be_over_for_some() {
+    let resolved = |id: &str| json!({"entityValue": id, "status": "RESOLVED"});
+    let one = interruption(with("affectedEntities", json!([resolved("i-1234567890abcdef0")])));
+    assert_eq!((one.kind, one.deadline), (Kind::MaintenanceOver, Deadline::Open));
+
+    let affected = json!({"entityValue": "i-1234567890abcdef1", "status": "PENDING"});
+    let each = handed_on(with("affectedEntities", json!([resolved("i-1234567890abcdef0"), affected])));
+    let kinds: Vec<_> = each.into_iter().map(interruption).map(|read| (read.instance.to_string(), read.kind)).collect();
+    let [over, announced] = [("0", Kind::MaintenanceOver), ("1", Kind::Maintenance)];
+    assert_eq!(kinds, [over, announced].map(|(n, kind)| (format!("i-1234567890abcdef{n}"), kind)));
 }
 
 #[test]
@@ -120,11 +142,10 @@ fn the_copy_that_a_backup_region_gets_is_ignored_there_and_not_refused() {
 }
 
 #[test]
-fn what_is_resolved_or_no_instance_is_passed_over() {
+fn what_is_no_instance_is_passed_over() {
     let event = with(
         "affectedEntities",
         json!([
-            {"entityValue": "i-1234567890abcdef1", "status": "RESOLVED"},
             {"entityValue": "vol-1234567890abcdef0", "status": "PENDING"},
             {"entityValue": "i-1234567890abcdef0", "status": "UNKNOWN"},
         ]),
@@ -133,7 +154,7 @@ fn what_is_resolved_or_no_instance_is_passed_over() {
     let list = json!([{"entityValue": "i-1234567890abcdef0"}, ["i-1234567890abcdef1", "PENDING"]]);
     let why = "cannot read the notice: at detail.affectedEntities[1]: it is no JSON object";
     assert_eq!(refused(with("affectedEntities", list)), why);
-    let nothing = "it names no instance, or none that is still affected";
+    let nothing = "it names no instance";
     for entities in [json!([]), Value::Null, json!([{"entityValue": "vol-1"}])] {
         assert_eq!(unhandled(with("affectedEntities", entities)), nothing);
     }
@@ -146,13 +167,10 @@ fn what_begins_like_an_instance_and_is_none_fails_by_itself() {
     // Among others it is handed on like them, and the others go on.
     let entities = json!([{"entityValue": "i-123"}, {"entityValue": "i-1234567890abcdef0"}]);
     assert_eq!(several(with("affectedEntities", entities.clone())).1, ["i-123", "i-1234567890abcdef0"]);
-    let Notice::Several(all) = read(with("affectedEntities", entities), &home()).unwrap() else { panic!("not read") };
-    let mut handed_on = sample("drain-continuation");
-    handed_on["detail"] = serde_json::to_value(all.history.for_instance("i-123")).unwrap();
-    assert_eq!(refused(handed_on.clone()), "cannot read the notice: at detail.instance: \"i-123\" is no instance id");
-    handed_on["detail"] = serde_json::to_value(all.history.for_instance("i-1234567890abcdef0")).unwrap();
-    assert!(handed_on["detail"]["notice"]["detail"].get("affectedEntities").is_none(), "the list stays behind");
-    assert_eq!(interruption(handed_on).instance.as_str(), "i-1234567890abcdef0");
+    let each = handed_on(with("affectedEntities", entities));
+    assert_eq!(refused(each[0].clone()), "cannot read the notice: at detail.instance: \"i-123\" is no instance id");
+    assert_eq!(interruption(each[1].clone()).instance.as_str(), "i-1234567890abcdef0");
+    assert!(!each[1].to_string().contains("i-123\""), "each gets its own entry of the list alone");
 }
 
 #[test]
