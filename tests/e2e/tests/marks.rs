@@ -97,7 +97,12 @@ impl Writer {
             // Now and then it has none, so that the list may be empty.
             let writes = self.writes.load(Ordering::Relaxed);
             let (effect, value) = ("NoSchedule".to_owned(), Some(writes.to_string()));
-            let next = (writes % 8 != 0).then(|| Taint { key: Self::KEY.to_owned(), value, effect, time_added: None });
+            let next = (!writes.is_multiple_of(8)).then(|| Taint {
+                key: Self::KEY.to_owned(),
+                value,
+                effect,
+                time_added: None,
+            });
             taints.extend(next.clone());
             // An error: somebody else was faster. It reads again.
             if self.nodes.replace(&self.node, &PostParams::default(), &node).await.is_ok() {
@@ -122,18 +127,21 @@ async fn nobodys_taint_is_lost_while_somebody_keeps_writing_taints() {
     // So that much is written between what the function reads and what it writes.
     let proxy = stage.through_proxy().await;
     proxy.set_round_trip(Duration::from_millis(200));
-    let nodes = Api::<Node>::all(stage.world.admin());
-    let (writes, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let writer = Arc::new(Writer { nodes, node: stage.node.name.clone(), writes, is_over });
+    let writer = Arc::new(Writer {
+        nodes: Api::all(stage.world.admin()),
+        node: stage.node.name.clone(),
+        writes: AtomicUsize::new(0),
+        is_over: AtomicBool::new(false),
+    });
     let its = writer.clone();
-    let writing = tokio::spawn(async move { its.write().await });
+    let ended = tokio::spawn(async move { its.write().await });
     writer.until_written(5).await;
 
     let receipt = interrupted(&stage).await;
 
     writer.until_written(5).await;
     writer.is_over.store(true, Ordering::Relaxed);
-    assert_eq!(writing.await.expect("no panic"), 0, "somebody else wrote its taint");
+    assert_eq!(ended.await.expect("no panic"), 0, "somebody else wrote its taint");
     assert_eq!(receipt["ending"], "drained", "{receipt:#}");
     let ours = format!("spillway/spot-interruption=spot-{}:NoSchedule", stage.node.instance_id);
     assert!(taints(&stage.node_now().await).contains(&ours));

@@ -1,7 +1,6 @@
 //! Whose node it is, and whether it is one to act on at all: what the instance's tags do not say, the
 //! node's labels do.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -67,16 +66,16 @@ async fn a_hook_of_a_node_that_is_opted_out_is_left_to_its_timeout() {
 #[tokio::test]
 async fn a_node_without_labels_can_be_claimed() {
     let mut stage = Stage::set("unlabelled").await;
-    let none = |map: &BTreeMap<String, String>| map.keys().map(|key| (key.clone(), Value::Null)).collect::<Value>();
     // A controller gives each new node two labels, once.
-    let node = loop {
-        let node = stage.node_now().await;
-        if node.labels().contains_key("beta.kubernetes.io/os") {
-            break node;
+    let labels = loop {
+        let labels = stage.node_now().await.labels().clone();
+        if labels.contains_key("beta.kubernetes.io/os") {
+            break labels;
         }
         tokio::task::yield_now().await;
     };
-    stage.change_node(&json!({"metadata": {"labels": none(node.labels())}})).await;
+    let none: Value = labels.into_keys().map(|label| (label, Value::Null)).collect();
+    stage.change_node(&json!({"metadata": {"labels": none}})).await;
     assert_eq!(stage.node_now().await.metadata.labels, None);
 
     let receipt = interrupted(&stage).await;

@@ -19,15 +19,15 @@ async fn stage(name: &str) -> Stage {
 }
 
 /// EC2 says that the instance does something; answers the receipt's ending and reason.
-async fn says(stage: &Stage, state: &str) -> (String, String) {
-    let receipt = receipt(&stage.lambda.invoke(event(stage, state).await).await);
+async fn says(stage: &Stage, what: &str) -> (String, String) {
+    let receipt = receipt(&stage.lambda.invoke(event(stage, what).await).await);
     let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
     (text("ending"), text("reason"))
 }
 
-async fn event(stage: &Stage, state: &str) -> Value {
-    let mut notice = sample(&format!("state-change-{state}"));
-    notice["id"] = json!(format!("{state}-{}", stage.node.instance_id));
+async fn event(stage: &Stage, what: &str) -> Value {
+    let mut notice = sample(&format!("state-change-{what}"));
+    notice["id"] = json!(format!("{what}-{}", stage.node.instance_id));
     notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
     stage.delivered(&notice).await
