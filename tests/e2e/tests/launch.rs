@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillway_bed::aws::{Hook, Instance, InstanceState};
+use spillway_bed::audit::AuditLog;
+use spillway_bed::aws::{Fault, Hook, Instance, InstanceState};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::{receipt, the_one, world};
@@ -63,10 +64,12 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
     let stage = Stage::set("joins", hook, Duration::from_mins(15), &[]).await;
     let (lambda, event) = (stage.lambda.clone(), stage.event.clone());
     let waiting = tokio::spawn(async move { lambda.invoke(event).await });
-    until_heartbeats(&stage, 2).await;
+    until_looked(&stage, 404, 1).await;
     stage.join().await;
-    until_heartbeats(&stage, 4).await;
-    assert_eq!(stage.state().await.actions[0].result, None, "its node is not Ready");
+    // Every two seconds: longer than the hook waits without a heartbeat.
+    until_looked(&stage, 200, 4).await;
+    let action = &stage.state().await.actions[0];
+    assert!(action.result.is_none() && action.heartbeats >= 3, "its node is not Ready: {action:?}");
 
     stage.boot().await;
 
@@ -128,12 +131,14 @@ async fn never_ready(name: &str, env: &[(&str, &str)]) -> Option<String> {
 
 #[tokio::test]
 async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() {
-    let hook = Hook::launch("launch").heartbeat_timeout(Duration::from_secs(1));
-    let stage = Stage::set("launch-over", hook, Duration::from_mins(15), &[]).await;
-    let client = world().await.aws_side();
-    while client.instance(&stage.instance.instance_id).await.expect("it is known").actions[0].ended_by.is_none() {
-        tokio::task::yield_now().await;
-    }
+    let stage = Stage::set("launch-over", Hook::launch("launch"), Duration::from_mins(15), &[]).await;
+    let nobody_waits = Fault {
+        status: Some(400),
+        code: Some("ValidationError".to_owned()),
+        message: Some("No active Lifecycle Action found with instance ID i-0".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "autoscaling", "RecordLifecycleActionHeartbeat")
+    };
+    world().await.aws_side().add_fault(&nobody_waits).await.expect("a fault");
 
     let outcome = stage.lambda.invoke(&stage.event).await;
 
@@ -142,9 +147,12 @@ async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() 
     assert_eq!(receipt(&outcome)["hook"]["state"], "already-over");
 }
 
-/// Waits until the hook has been told so often that somebody still waits for the node.
-async fn until_heartbeats(stage: &Stage, count: u32) {
-    while stage.state().await.actions[0].heartbeats < count {
-        tokio::task::yield_now().await;
-    }
+/// Waits until the function has looked for the node so often with that answer.
+async fn until_looked(stage: &Stage, code: u16, times: usize) {
+    let user = format!("assumed-role/spillway-drain/{}", stage.options.group.as_deref().unwrap_or_default());
+    let mut audit = AuditLog::of_user(&world().await.audit_log, &user);
+    let looked = audit.wait_until("a look at the node", Duration::from_secs(60), |requests| {
+        requests.iter().filter(|request| request.resource == "nodes" && request.code == Some(code)).count() >= times
+    });
+    looked.await.unwrap_or_else(|error| panic!("{error}"));
 }

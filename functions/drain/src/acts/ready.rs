@@ -69,7 +69,7 @@ impl Spillway {
         Err(Failure::NotReady { instance: instance.id.to_string(), cluster, readiness })
     }
 
-    /// Connects and looks, again and again until `end`.
+    /// Connects and looks, again and again until `end`. What was seen last counts, if nothing can be seen then.
     async fn until_ready(
         &self,
         cluster: &ClusterName,
@@ -79,15 +79,19 @@ impl Spillway {
         let tell = |error: &ApiError| {
             tracing::warn!(cluster.name = %cluster, error = %error, "cannot look for the node; trying again");
         };
+        let mut seen = None;
         let connected = async || {
             let nodes = match self.access.connect(cluster, end).await {
                 Ok(connection) => Api::all(connection.client),
                 Err(failure) => return Ok(Err(failure)),
             };
-            until_ready(end, async |place| look(&nodes, instance, place).await).await.map(Ok)
+            until_ready(end, &mut seen, async |place| look(&nodes, instance, place).await).await.map(Ok)
         };
-        let readiness = kubernetes::until(end, connected, tell).await;
-        readiness.map_err(|error| cannot(format!("look for the node of instance {}", instance.id), cluster, error))?
+        match (kubernetes::until(end, connected, tell).await, seen) {
+            (Ok(readiness), _) => readiness,
+            (Err(error), Some(seen)) if error.is_transient() => Ok(seen),
+            (Err(error), _) => Err(cannot(format!("look for the node of instance {}", instance.id), cluster, error)),
+        }
     }
 }
 
@@ -102,6 +106,7 @@ async fn look(nodes: &Api<Node>, instance: &Instance, place: Where) -> Result<Op
 /// Looks until the node is Ready; answers how far it is when there is no time for another look.
 async fn until_ready(
     end: Instant,
+    seen: &mut Option<Readiness>,
     mut look: impl AsyncFnMut(Where) -> Result<Option<Node>, ApiError>,
 ) -> Result<Readiness, ApiError> {
     let began = Instant::now();
@@ -110,8 +115,8 @@ async fn until_ready(
     loop {
         let next = Instant::now() + LOOK_EVERY;
         let readiness = Readiness::of(look(place).await?.as_ref());
-        // The next look needs time to be answered.
-        if next + LOOK_EVERY > end || matches!(readiness, Readiness::Ready { .. }) {
+        *seen = Some(readiness.clone());
+        if next >= end || matches!(readiness, Readiness::Ready { .. }) {
             return Ok(readiness);
         }
         sleep_until(next).await;
@@ -146,7 +151,7 @@ mod tests {
     async fn a_node_that_joins_and_becomes_ready_is_seen_within_two_seconds() {
         let began = Instant::now();
         let mut looks = Vec::new();
-        let readiness = until_ready(began + INVOCATION, async |place| {
+        let readiness = until_ready(began + INVOCATION, &mut None, async |place| {
             looks.push(place);
             let after = began.elapsed().as_secs();
             Ok((after >= 31).then(|| node(after >= 41)))
@@ -161,7 +166,7 @@ mod tests {
     async fn a_node_that_never_joins_costs_four_searches_in_an_invocation() {
         let began = Instant::now();
         let mut searches = Vec::new();
-        let readiness = until_ready(began + INVOCATION, async |place| {
+        let readiness = until_ready(began + INVOCATION, &mut None, async |place| {
             if place == Where::Anywhere {
                 searches.push(began.elapsed().as_secs());
             }
@@ -175,7 +180,7 @@ mod tests {
     async fn a_node_that_is_lost_again_is_looked_for_anew() {
         let began = Instant::now();
         let mut looks = Vec::new();
-        let readiness = until_ready(began + Duration::from_secs(8), async |place| {
+        let readiness = until_ready(began + Duration::from_secs(7), &mut None, async |place| {
             looks.push(place);
             Ok((looks.len() == 1).then(|| node(false)))
         });
