@@ -89,6 +89,12 @@ pub(crate) fn ready(node: &str) -> Ended {
     (Ending::Done, format!("node {node} is Ready: its launch hook is completed"))
 }
 
+/// So can one that was taken out for its root volume; and what became of that.
+pub(crate) fn ready_again(node: &str, (_, undone): Ended) -> Ended {
+    let (ending, ready) = ready(node);
+    (ending, format!("{ready}; {undone}"))
+}
+
 /// Each instance of the notice gets an invocation of its own.
 pub(crate) fn one_for_each(instances: usize) -> Ended {
     (Ending::Continued, format!("handed on, once for each of its instances: {instances}"))

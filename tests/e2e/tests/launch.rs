@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::{Fault, Hook, Instance, InstanceState};
@@ -19,9 +21,13 @@ struct Stage {
 
 impl Stage {
     async fn set(name: &str, hook: Hook, timeout: Duration, more: &[(&str, &str)]) -> Self {
+        Self::set_with(name, &[hook], timeout, more).await
+    }
+
+    async fn set_with(name: &str, hooks: &[Hook], timeout: Duration, more: &[(&str, &str)]) -> Self {
         let world = world().await;
         let aws = world.aws_side();
-        aws.put_group(name, &[hook]).await.expect("a group");
+        aws.put_group(name, hooks).await.expect("a group");
         let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
         let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
         let env = more.iter().chain(&[("SPILLWAY_LAUNCH", "complete")]);
@@ -145,6 +151,31 @@ async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() 
     let reason = "the launch hook waited no longer, before the node was Ready";
     assert_eq!(ending(&outcome), (json!("ignored"), json!(reason)));
     assert_eq!(receipt(&outcome)["hook"]["state"], "already-over");
+}
+
+#[tokio::test]
+async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_back_when_it_is_ready() {
+    let aws = world().await.aws_side();
+    let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
+    let stage = Stage::set_with("root-volume", &hooks, Duration::from_mins(15), &[]).await;
+    let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
+    stage.join().await;
+    stage.boot().await;
+    assert_eq!(ending(&stage.lambda.invoke(&stage.event).await).0, "done");
+
+    let taken_out = stage.lambda.invoke(the_one(aws.replace_root_volume(id).await.expect("it begins"))).await;
+    let booted = aws.wait_for_delivery(id).await.expect("its root volume is replaced").event;
+    let given_back = stage.lambda.invoke(booted).await;
+
+    assert_eq!(ending(&taken_out).0, "drained", "{taken_out:#?}");
+    let reason = format!(
+        "node {node} is Ready: its launch hook is completed; node {node} is given back to use: its root volume is \
+         replaced"
+    );
+    assert_eq!(ending(&given_back), (json!("done"), json!(reason)));
+    let node = Api::<Node>::all(world().await.admin()).get(node).await.expect("it is there");
+    assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None);
+    assert_eq!(stage.state().await.lifecycle_state.as_deref(), Some("InService"));
 }
 
 /// Waits until the function has looked for the node so often with that answer.

@@ -15,6 +15,7 @@ use crate::ending::{self, Outcome, ignored};
 use crate::failure::Failure;
 use crate::handler::Spillway;
 use crate::instance::Instance;
+use crate::interruption::Kind;
 use crate::kubernetes::{self, ApiError};
 use crate::node::readiness::Readiness;
 use crate::node::{by_likely_names, by_name, find};
@@ -50,10 +51,15 @@ impl Spillway {
     ) -> Outcome {
         let end = attempt.window(&self.settings).end;
         let mut held = pin!(attempt.hold(&self.settings));
+        // A node that was taken out for its root volume is given back, whoever completes the hook.
+        let was_taken_out = attempt.interruption.kind == Kind::RootVolumeReplaced;
         let readiness = tokio::select! {
             readiness = self.until_ready(&cluster, instance, end) => readiness?,
             () = &mut held => {
                 receipt.hook_is_over();
+                if was_taken_out {
+                    return self.undo(attempt, instance, cluster, receipt).await;
+                }
                 return Ok(ignored(&Reason::LaunchIsOver));
             }
         };
@@ -61,6 +67,10 @@ impl Spillway {
         if let Readiness::Ready { node } = &readiness {
             receipt.step(StepName::Ready, attempt.invocation.clock.now());
             self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
+            if was_taken_out {
+                let undone = self.undo(attempt, instance, cluster, receipt).await?;
+                return Ok(ending::ready_again(node, undone));
+            }
             return Ok(ending::ready(node));
         }
         if !attempt.is_cut_short() {
@@ -85,7 +95,13 @@ impl Spillway {
                 Ok(connection) => Api::all(connection.client),
                 Err(failure) => return Ok(Err(failure)),
             };
-            until_ready(end, &mut seen, async |place| look(&nodes, instance, place).await).await.map(Ok)
+            until_ready(end, async |place| {
+                let node = look(&nodes, instance, place).await?;
+                seen = Some(Readiness::of(node.as_ref()));
+                Ok(node)
+            })
+            .await
+            .map(Ok)
         };
         match (kubernetes::until(end, connected, tell).await, seen) {
             (Ok(readiness), _) => readiness,
@@ -106,7 +122,6 @@ async fn look(nodes: &Api<Node>, instance: &Instance, place: Where) -> Result<Op
 /// Looks until the node is Ready; answers how far it is when there is no time for another look.
 async fn until_ready(
     end: Instant,
-    seen: &mut Option<Readiness>,
     mut look: impl AsyncFnMut(Where) -> Result<Option<Node>, ApiError>,
 ) -> Result<Readiness, ApiError> {
     let began = Instant::now();
@@ -115,7 +130,6 @@ async fn until_ready(
     loop {
         let next = Instant::now() + LOOK_EVERY;
         let readiness = Readiness::of(look(place).await?.as_ref());
-        *seen = Some(readiness.clone());
         if next >= end || matches!(readiness, Readiness::Ready { .. }) {
             return Ok(readiness);
         }
@@ -151,7 +165,7 @@ mod tests {
     async fn a_node_that_joins_and_becomes_ready_is_seen_within_two_seconds() {
         let began = Instant::now();
         let mut looks = Vec::new();
-        let readiness = until_ready(began + INVOCATION, &mut None, async |place| {
+        let readiness = until_ready(began + INVOCATION, async |place| {
             looks.push(place);
             let after = began.elapsed().as_secs();
             Ok((after >= 31).then(|| node(after >= 41)))
@@ -166,7 +180,7 @@ mod tests {
     async fn a_node_that_never_joins_costs_four_searches_in_an_invocation() {
         let began = Instant::now();
         let mut searches = Vec::new();
-        let readiness = until_ready(began + INVOCATION, &mut None, async |place| {
+        let readiness = until_ready(began + INVOCATION, async |place| {
             if place == Where::Anywhere {
                 searches.push(began.elapsed().as_secs());
             }
@@ -180,7 +194,7 @@ mod tests {
     async fn a_node_that_is_lost_again_is_looked_for_anew() {
         let began = Instant::now();
         let mut looks = Vec::new();
-        let readiness = until_ready(began + Duration::from_secs(7), &mut None, async |place| {
+        let readiness = until_ready(began + Duration::from_secs(7), async |place| {
             looks.push(place);
             Ok((looks.len() == 1).then(|| node(false)))
         });
