@@ -61,7 +61,7 @@ impl History {
         self.earlier.last().map(|last| last.request_id.as_str())
     }
 
-    /// The same without its list, so that it fits into an event for each of its entries.
+    /// The same without its list: of ten thousand entries each gets a copy.
     pub(super) fn without_list(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
             detail.remove(LIST);

@@ -171,6 +171,8 @@ fn ten_thousand_affected_instances_are_handed_on_each_in_a_small_event() {
     let Notice::Several(several) = examine(&event).unwrap() else { panic!("not several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
     assert_eq!(named.len(), 10_000);
+    let told = serde_json::to_string(&several.history).unwrap();
+    assert!(told.len() < 4096, "each gets a copy of this, so the list is not in it: {} bytes", told.len());
     let (last, entry) = named.last_key_value().unwrap();
     let one = continuation(&several.history.for_entry(last, entry));
     assert!(one.to_string().len() < 4096, "{}", one.to_string().len());
