@@ -169,6 +169,25 @@ async fn two_maintenances_of_one_instance_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
+async fn maintenance_of_several_instances_is_scheduled_for_each() {
+    let stage = stage("each", 3600).await;
+    let other = stage.world.add_node(NodeOptions::default()).await.expect("it joins");
+    let mut notice = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400)).notice("announced");
+    let ids = [&stage.node.instance_id, &other.instance_id];
+    notice["detail"]["affectedEntities"] = ids.map(|id| json!({"entityValue": id, "status": "PENDING"})).into();
+
+    assert_eq!(ended(&invoke(&stage, notice).await).0, "continued");
+    for _ in ids {
+        assert_eq!(ended(&stage.lambda.invoke(stage.fired().await).await).0, "continued");
+    }
+
+    let scheduled = schedules(&stage).await;
+    for id in ids {
+        assert!(scheduled.iter().any(|schedule| schedule.name.starts_with(&format!("{id}."))), "{id}: {scheduled:?}");
+    }
+}
+
+#[tokio::test]
 async fn maintenance_whose_start_is_past_is_drained_at_once() {
     let stage = stage("past", 3600).await;
     stage.deploy("quick", 1, PodShape::default().exits_after(Duration::from_secs(1))).await;

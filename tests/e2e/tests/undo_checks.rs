@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde_json::{Value, json};
+use spillway_bed::audit::AuditLog;
+use spillway_bed::aws::Hook;
 use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::maintenance::Maintenance;
-use spillway_e2e::{Stage, receipt, sample, the_one};
+use spillway_e2e::{Stage, function, receipt, sample, the_one, world};
 
 /// A stage with a node of its own, and a function with such settings.
 async fn stage(name: &str, spot: bool, settings: &[(&str, &str)]) -> Stage {
@@ -168,7 +170,46 @@ async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
     let reason = format!("node {} is none that we took out of use", stage.node.name);
     assert_eq!(ended(&ours), ("ignored".to_owned(), reason));
     assert_eq!(stage.aws_calls().await, ["ec2:DescribeInstances", "eks:DescribeCluster"]);
-    assert_eq!(stage.requests(), [format!("get nodes {} → 200", stage.node.name)]);
+    assert_eq!(stage.node_requests(), ["get 200"]);
+
+    // One that has not joined has no node by any of the names that nodes have; no other name is looked for.
+    let request = stage.world.instance_request(&NodeOptions::default());
+    let instance = stage.world.aws_side().run_instance(&request).await.expect("it runs");
+    running["detail"]["instance-id"] = json!(instance.instance_id);
+    let not_joined = stage.lambda.invoke(stage.delivered(&running).await).await;
+
+    assert_eq!(ended(&not_joined).0, "ignored", "{not_joined:#?}");
+    assert_eq!(stage.node_requests()[1..], ["get 404", "get 404", "get 404"]);
+}
+
+#[tokio::test]
+async fn a_node_with_another_root_volume_is_given_back_and_its_launch_hook_left_to_others() {
+    let (name, world) = ("root-volume", world().await);
+    let aws = world.aws_side();
+    aws.put_group(name, &[Hook::launch("launch"), Hook::terminate("drain")]).await.expect("the group is new");
+    let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
+    let launched = aws.launch(&world.instance_request(&options)).await.expect("it is launched");
+    let node = world.join(&launched.instance, &options).await.expect("it joins");
+    let others = function(world, "others", &[("SPILLWAY_LAUNCH", "complete")]).await;
+    assert_eq!(ended(&others.invoke(the_one(launched.delivered)).await).0, "done", "it is in service");
+    let lambda = function(world, name, &[]).await;
+    let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+    let stage = Stage { world, name: name.to_owned(), node, lambda, audit };
+    let id = &stage.node.instance_id;
+
+    let drained = stage.lambda.invoke(the_one(aws.replace_root_volume(id).await.expect("it is drained"))).await;
+    assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
+    let schedules = aws.schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there");
+    assert_eq!(schedules.len(), 1, "should the group not tell, it is looked: {schedules:?}");
+    let replaced = aws.wait_for_delivery(id).await.expect("it tells").event;
+    let undone = stage.lambda.invoke(replaced).await;
+
+    let (ending, reason) = ended(&undone);
+    let (done, given_back) = given_back(&stage, "its root volume is replaced");
+    assert!(ending == done && reason.starts_with(&given_back), "{ending}: {reason}");
+    assert!(stage.is_untouched().await);
+    let state = aws.instance(id).await.expect("it is known");
+    assert_eq!(state.actions.last().expect("it waits").result, None);
 }
 
 #[tokio::test]

@@ -151,6 +151,22 @@ mod tests {
         assert_eq!(limits(day, hour), (3595, 3595), "in time for Auto Scaling to take it");
     }
 
+    #[test]
+    fn what_has_no_deadline_is_worked_on_for_as_long_as_it_is_of_use() {
+        let limit = |kind, deadline, variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let settings = Settings::from_variables(variables).expect("they are good");
+            let notice = Interruption { kind, ..notice(Timestamp::UNIX_EPOCH, deadline) };
+            Limits::of(&notice, Some(waits(Duration::from_hours(2))), &settings).drain.as_second()
+        };
+        assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[("SPILLWAY_REBALANCE_WINDOW_S", "300")]), 300);
+        assert_eq!(limit(Kind::Running, Deadline::Open, &[]), 600);
+        assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);
+        let root_volume = |variables| limit(Kind::RootVolumeReplaced, Deadline::HeldByHook, variables);
+        assert_eq!(root_volume(&[]), 600, "its hook is left to others, and not held");
+        assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "complete")]), 3600);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn pods_that_are_left_are_a_later_invocations_until_the_drains_limit() {
         let (time, invocation) = ending().await;

@@ -259,3 +259,14 @@ fn the_boot_id_of_a_claim_for_a_reboot_is_the_one_that_it_began_with() {
     let rebooted = Seen { boot: Some("b-2".to_owned()), ..marked(true, &first) };
     assert_eq!(free(rebooted, &later).mark.boot.as_deref(), Some("b-1"));
 }
+
+#[test]
+fn a_claim_for_a_reboot_knows_the_boot_before_it_also_when_it_takes_over_another() {
+    let rebalance = Mark { notice: "rebalance recommendation".to_owned(), ..mark("e-1", "r-1") };
+    let reboot = Mark { notice: "scheduled maintenance".to_owned(), ..mark("e-2", "r-2") };
+    let reboot = Claimant { reboots: true, ..claimant(reboot) };
+    for seen in [Seen::untouched(), marked(true, &rebalance)] {
+        let free = free(Seen { boot: Some("b-1".to_owned()), ..seen }, &reboot);
+        assert_eq!(free.mark.boot.as_deref(), Some("b-1"), "{:?}", free.how);
+    }
+}

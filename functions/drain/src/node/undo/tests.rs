@@ -181,6 +181,14 @@ fn a_node_is_given_back_when_it_is_of_use() {
     assert_eq!(decided(node.clone(), &reboot), not_yet(Yet::NotRebooted));
     node["status"]["nodeInfo"] = boot("b-2");
     assert_eq!(decided(node, &reboot).1, given_back());
+
+    let mut node = marked(|mark| {
+        mark.notice = "root volume replacement".to_owned();
+        mark.boot = Some("b-1".to_owned());
+    });
+    assert_eq!(decided(node.clone(), &Over::RootVolume), not_yet(Yet::NotRebooted));
+    node["status"]["nodeInfo"] = boot("b-2");
+    assert_eq!(decided(node, &Over::RootVolume).1, given_back());
 }
 
 #[test]
