@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
@@ -12,23 +12,21 @@ use spillway_bed::audit::Request;
 use spillway_bed::aws::{Fault, Hook, InstanceRequest};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, fates, function, receipt, spot_notice, the_one, world};
+use spillway_e2e::maintenance::Maintenance;
+use spillway_e2e::{Stage, fates, function, receipt, sample, spot_notice, the_one, world};
 
 const SPOT: Duration = Duration::from_secs(120);
 
 /// The same stage with a function that is to touch nothing.
 async fn dry(stage: Stage, more: &[(&str, &str)]) -> Stage {
-    let env = more.iter().chain(&[("SPILLWAY_DRY_RUN", "true")]);
-    let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await
+    stage.with_settings(&[more, &[("SPILLWAY_DRY_RUN", "true")]].concat()).await
 }
 
 /// What of the node and of its pods a drain would change.
 async fn as_it_stands(stage: &Stage) -> Value {
-    let client = stage.world.admin();
-    let node = Api::<Node>::all(client.clone()).get(&stage.node.name).await.expect("it is there");
+    let node = stage.node_now().await;
     let of_node = ListParams::default().fields(&format!("spec.nodeName={}", stage.node.name));
-    let pods = Api::<Pod>::namespaced(client, &stage.name).list(&of_node).await.expect("they are listed");
+    let pods = Api::<Pod>::namespaced(stage.world.admin(), &stage.name).list(&of_node).await.expect("they are listed");
     let pods = pods.items.iter().map(|pod| (pod.uid(), &pod.metadata.deletion_timestamp));
     let ours = node.annotations().keys().chain(node.labels().keys()).filter(|key| key.starts_with("spillway/"));
     json!({"spec": node.spec, "ours": ours.collect::<Vec<_>>(), "pods": pods.collect::<Vec<_>>()})
@@ -178,4 +176,60 @@ async fn a_dry_run_takes_a_pod_that_is_leaving_for_one_that_would_leave() {
     let slow = &outcome.result.as_ref().expect("it is no failure")["pods"][0];
     assert_eq!((&slow["fate"], &slow["evictions"]), (&json!("would-leave"), &json!(0)));
     assert_nothing_was_touched(&mut stage, &before).await;
+}
+
+#[tokio::test]
+async fn a_dry_run_of_maintenance_that_is_to_come_says_when_it_would_begin_and_makes_no_schedule() {
+    let mut stage = dry(Stage::set_with("dry-later", NodeOptions::default()).await, &[]).await;
+    stage.deploy("web", 1, PodShape::default()).await;
+    let in_a_week = Timestamp::now() + SignedDuration::from_hours(7 * 24);
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_a_week);
+    let before = as_it_stands(&stage).await;
+
+    let outcome = stage.lambda.invoke(stage.delivered(&maintenance.notice("dry-later")).await).await;
+
+    let begins = maintenance.starts - SignedDuration::from_hours(1);
+    let reason = format!(
+        "dry run: would have waited until {begins}, and then drained node {}: 1 pods would leave, 0 would be held",
+        stage.node.name
+    );
+    assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);
+    assert_nothing_was_touched(&mut stage, &before).await;
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_notice_of_several_instances_names_them_and_hands_none_on() {
+    let lambda = function(world().await, "dry-several", &[("SPILLWAY_DRY_RUN", "true")]).await;
+    let mut event = sample("health-scheduled-maintenance");
+    let entity = |id: &str| json!({"entityValue": id, "status": "PENDING"});
+    event["detail"]["affectedEntities"] = json!([entity("i-00000001"), entity("i-00000002")]);
+
+    let outcome = lambda.invoke(event).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    let reason = "dry run: would have handed on, once for each of its instances: i-00000001, i-00000002";
+    assert_eq!((&answer["ending"], &answer["reason"]), (&json!("ignored"), &json!(reason)));
+    let calls = world().await.aws_side().calls(Some(lambda.access_key_id())).await.expect("the journal");
+    assert!(calls.is_empty(), "{calls:?}");
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_launch_waits_for_nothing() {
+    let world = world().await;
+    let aws = world.aws_side();
+    aws.put_group("dry-launch", &[Hook::launch("launch")]).await.expect("a group");
+    let options = NodeOptions { group: Some("dry-launch".to_owned()), ..NodeOptions::default() };
+    let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
+    let lambda = function(world, "dry-launch", &[("SPILLWAY_DRY_RUN", "true"), ("SPILLWAY_LAUNCH", "complete")]).await;
+
+    let outcome = lambda.invoke(the_one(launched.delivered)).await;
+
+    let id = &launched.instance.instance_id;
+    let reason = format!(
+        "dry run: would have waited for the node of instance {id} and completed its launch hook; its lifecycle hook \
+         launch of group dry-launch is left to its own timeout"
+    );
+    assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);
+    let action = &aws.instance(id).await.expect("it is known").actions[0];
+    assert_eq!((action.heartbeats, &action.result), (0, &None));
 }

@@ -7,7 +7,9 @@ use kube::Api;
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::{Fault, Hook, Instance, InstanceState};
+use spillway_bed::gateway::{Gateway, Rules};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
+use spillway_bed::proxy::Mode;
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::{receipt, the_one, world};
 
@@ -82,9 +84,9 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
     let outcome = waiting.await.expect("no panic");
     let node = &stage.instance.private_dns_name;
     assert_eq!(ending(&outcome), (json!("done"), json!(format!("node {node} is Ready: its launch hook is completed"))));
-    let state = stage.state().await;
-    assert_eq!(state.actions[0].result.as_deref(), Some("CONTINUE"));
-    assert_eq!(state.lifecycle_state.as_deref(), Some("InService"));
+    let instance = stage.state().await;
+    assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
+    assert_eq!(instance.lifecycle_state.as_deref(), Some("InService"));
 }
 
 #[tokio::test]
@@ -133,6 +135,25 @@ async fn never_ready(name: &str, env: &[(&str, &str)]) -> Option<String> {
     let node = &stage.instance.private_dns_name;
     assert!(error.message.contains(&format!("its node {node} is not Ready: ")), "{error}");
     stage.state().await.actions[0].result.clone()
+}
+
+#[tokio::test]
+async fn what_was_seen_of_a_node_last_counts_when_the_api_server_says_no_more() {
+    let world = world().await;
+    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(20));
+    let stage = Stage::set("silenced", hook, Duration::from_mins(15), &[]).await;
+    let gateway = Gateway::before_api_server(world, Rules::default()).expect("a gateway");
+    gateway.show(world, stage.lambda.access_key_id()).await.expect("EKS shows the gateway");
+    stage.join().await;
+    let (lambda, event) = (stage.lambda.clone(), stage.event.clone());
+    let waiting = tokio::spawn(async move { lambda.invoke(event).await });
+    until_looked(&stage, 200, 1).await;
+    gateway.network().set_mode(Mode::BlackHole).await.expect("the API server is silent");
+
+    let outcome = waiting.await.expect("no panic");
+
+    assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "NodeNotReady", "{outcome:#?}");
+    assert_eq!(stage.state().await.actions[0].result.as_deref(), Some("ABANDON"));
 }
 
 #[tokio::test]
