@@ -143,7 +143,7 @@ async fn a_dry_run_that_cannot_ask_fails_and_hands_nothing_on() {
     let stage = Stage::set_in_group("dry-fails", Hook::terminate("drain")).await;
     let env = [("SPILLWAY_DRY_RUN".to_owned(), "true".to_owned())].into();
     // Five seconds of it are kept back.
-    let options = LambdaOptions { env, timeout: Duration::from_secs(7), ..LambdaOptions::default() };
+    let options = LambdaOptions { env, timeout: Duration::from_secs(15), ..LambdaOptions::default() };
     let mut stage = stage.with_function(options).await;
     let fault = Fault {
         status: Some(500),
