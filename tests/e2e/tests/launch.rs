@@ -147,7 +147,8 @@ async fn what_was_seen_of_a_node_last_counts_when_the_api_server_says_no_more() 
     stage.join().await;
     let (lambda, event) = (stage.lambda.clone(), stage.event.clone());
     let waiting = tokio::spawn(async move { lambda.invoke(event).await });
-    until_looked(&stage, 200, 1).await;
+    // A second look, so that the answer to the first has arrived.
+    until_looked(&stage, 200, 2).await;
     gateway.network().set_mode(Mode::BlackHole).await.expect("the API server is silent");
 
     let outcome = waiting.await.expect("no panic");
