@@ -265,6 +265,7 @@ class TheRights(unittest.TestCase):
                 "eks:DescribeCluster",
                 "autoscaling:CompleteLifecycleAction",
                 "autoscaling:DescribeLifecycleHooks",
+                "autoscaling:DescribeTags",
                 "autoscaling:RecordLifecycleActionHeartbeat",
                 "events:PutEvents",
                 "iam:PassRole",

@@ -283,7 +283,7 @@ impl Receipt {
     pub(crate) fn pods(&mut self, report: &Report, now: (Timestamp, Instant)) {
         let ms = |at| self.ms(at, now);
         let blind = report.blind.as_deref();
-        self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, &ms, blind)).collect();
+        self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, ms, blind)).collect();
     }
 
     /// Notes what would become of the pods.

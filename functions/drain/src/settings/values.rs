@@ -140,78 +140,81 @@ impl TaintEffect {
     }
 }
 
-pub(super) fn action(value: &str) -> Option<Action> {
+/// A value that was read; `None`: it is none that is accepted.
+type Accepted<T> = Option<T>;
+
+pub(super) fn action(value: &str) -> Accepted<Action> {
     one_of(value, &[("drain", Action::Drain), ("cordon", Action::Cordon), ("ignore", Action::Ignore)])
 }
 
-pub(super) fn launch_hooks(value: &str) -> Option<LaunchHooks> {
+pub(super) fn launch_hooks(value: &str) -> Accepted<LaunchHooks> {
     one_of(value, &[("complete", LaunchHooks::Complete), ("ignore", LaunchHooks::Ignore)])
 }
 
-pub(super) fn managed_node_groups(value: &str) -> Option<ManagedNodeGroups> {
+pub(super) fn managed_node_groups(value: &str) -> Accepted<ManagedNodeGroups> {
     use ManagedNodeGroups::{Drain, Gaps, Leave};
     one_of(value, &[("gaps", Gaps), ("leave", Leave), ("drain", Drain)])
 }
 
-pub(super) fn karpenter_nodes(value: &str) -> Option<KarpenterNodes> {
+pub(super) fn karpenter_nodes(value: &str) -> Accepted<KarpenterNodes> {
     one_of(value, &[("leave", KarpenterNodes::Leave), ("nodeclaim", KarpenterNodes::NodeClaim)])
 }
 
-pub(super) fn lifecycle_result(value: &str) -> Option<LifecycleResult> {
+pub(super) fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
     one_of(value, &[("CONTINUE", LifecycleResult::Continue), ("ABANDON", LifecycleResult::Abandon)])
 }
 
-/// The outer option: whether it is accepted. The inner one: the answer, or none.
-pub(super) fn stranded_hooks(value: &str) -> Option<Option<LifecycleResult>> {
+/// The answer, or none.
+pub(super) fn stranded_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
     if value == "leave" { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
-pub(super) fn held_pods(value: &str) -> Option<HeldPods> {
+pub(super) fn held_pods(value: &str) -> Accepted<HeldPods> {
     one_of(value, &[("keep", HeldPods::Keep), ("delete", HeldPods::Delete)])
 }
 
-pub(super) fn taint_names(value: &str) -> Option<Option<TaintNames>> {
+pub(super) fn taint_names(value: &str) -> Accepted<Option<TaintNames>> {
     one_of(value, &[("none", None), ("spillway", Some(TaintNames::Spillway)), ("nth", Some(TaintNames::Nth))])
 }
 
-pub(super) fn taint_effect(value: &str) -> Option<TaintEffect> {
+pub(super) fn taint_effect(value: &str) -> Accepted<TaintEffect> {
     use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
     one_of(value, &[NoSchedule, PreferNoSchedule, NoExecute].map(|effect| (effect.as_str(), effect)))
 }
 
-pub(super) fn flag(value: &str) -> Option<bool> {
+pub(super) fn flag(value: &str) -> Accepted<bool> {
     one_of(value, &[("true", true), ("false", false)])
 }
 
 /// The longest timeout of a hook is two hours, so more than one is never the shorter.
-pub(super) fn heartbeat(value: &str) -> Option<Heartbeat> {
+pub(super) fn heartbeat(value: &str) -> Accepted<Heartbeat> {
     if value == HALF { Some(Heartbeat::Half) } else { seconds(value, 5..=3600).map(Heartbeat::After) }
 }
 
-pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Option<Duration> {
+pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Accepted<Duration> {
     let seconds: u64 = value.parse().ok()?;
     accepted.contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
 /// Names that EKS takes for a cluster: up to 100 letters, digits, `-` and `_`.
-pub(super) fn cluster_names(value: &str) -> Option<Vec<String>> {
+pub(super) fn cluster_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 100 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)))
 }
 
 /// Names that Auto Scaling takes for a hook.
-pub(super) fn hook_names(value: &str) -> Option<Vec<String>> {
+pub(super) fn hook_names(value: &str) -> Accepted<Vec<String>> {
     list(value, |name| name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c)))
 }
 
 /// A list separated by commas; blanks around a name do no harm, an empty name is none.
-fn list(value: &str, legal: fn(&str) -> bool) -> Option<Vec<String>> {
+fn list(value: &str, legal: fn(&str) -> bool) -> Accepted<Vec<String>> {
     if value.trim().is_empty() {
         return Some(Vec::new());
     }
     value.split(',').map(str::trim).map(|name| (!name.is_empty() && legal(name)).then(|| name.to_owned())).collect()
 }
 
-pub(super) fn managed_tag(value: &str) -> Option<Option<ManagedTag>> {
+pub(super) fn managed_tag(value: &str) -> Accepted<Option<ManagedTag>> {
     let (key, value) = match value.split_once('=') {
         Some((key, value)) => (key, Some(value.to_owned())),
         None => (value, None),
@@ -223,11 +226,11 @@ pub(super) fn managed_tag(value: &str) -> Option<Option<ManagedTag>> {
     }
 }
 
-pub(super) fn node_selector(value: &str) -> Option<Selector> {
+pub(super) fn node_selector(value: &str) -> Accepted<Selector> {
     selector::parse(value)
 }
 
-pub(super) fn schedules(value: &str) -> Option<Option<Schedules>> {
+pub(super) fn schedules(value: &str) -> Accepted<Option<Schedules>> {
     if value.is_empty() {
         return Some(None);
     }
@@ -236,12 +239,12 @@ pub(super) fn schedules(value: &str) -> Option<Option<Schedules>> {
     complete.then(|| Some(Schedules { group: group.to_owned(), role_arn: role_arn.to_owned() }))
 }
 
-pub(super) fn metrics_namespace(value: &str) -> Option<String> {
+pub(super) fn metrics_namespace(value: &str) -> Accepted<String> {
     let legal = |c: char| c.is_ascii_alphanumeric() || ".-_/#:".contains(c);
     let fits = (1..=255).contains(&value.len()) && value.chars().all(legal);
     (fits && !value.starts_with(':') && !value.starts_with("AWS/")).then(|| value.to_owned())
 }
 
-fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Option<T> {
+fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
     accepted.iter().find(|(text, _)| *text == value).map(|(_, meaning)| *meaning)
 }
