@@ -68,7 +68,7 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
 	@# End to end, most of a test's time is waiting: more of them at once than there are cores.
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap RUST_TEST_THREADS=4 scripts/timed "Rust tests" \
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap RUST_TEST_THREADS=6 scripts/timed "Rust tests" \
 		cargo test --workspace
 
 lint: ## format, clippy, dependencies, scripts

@@ -152,7 +152,7 @@ async fn an_earlier_deadline_stays() {
 
 #[tokio::test]
 async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
-    let mut on = OnKarpenter::set("between", "nodeclaim").await;
+    let mut on = OnKarpenter::set("karpenter-between", "nodeclaim").await;
     on.deploy(1, PodShape::default().exits_after(Duration::from_secs(5))).await;
     let gateway = on.stage.through_gateway().await;
     let held = Held::default();

@@ -93,7 +93,7 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
 async fn a_launch_that_outlasts_its_invocation_is_waited_for_in_the_next() {
     let hook = Hook::launch("launch");
     // Five seconds of it are kept back.
-    let stage = Stage::set("late", hook, Duration::from_secs(15), &[]).await;
+    let stage = Stage::set("launched-late", hook, Duration::from_secs(15), &[]).await;
 
     let first = stage.lambda.invoke(&stage.event).await;
     stage.join().await;

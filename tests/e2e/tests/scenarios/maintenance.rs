@@ -102,7 +102,7 @@ async fn maintenance_that_is_called_off_is_not_begun() {
 
 #[tokio::test]
 async fn maintenance_that_is_called_off_after_its_drain_has_its_node_given_back() {
-    let stage = stage("over", 3600).await;
+    let stage = stage("maintenance-over", 3600).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(60));
     let drained = invoke(&stage, maintenance.notice("announced")).await;
     assert_eq!(ended(&drained).0, "drained", "its lead has begun: {drained:#?}");
@@ -135,7 +135,7 @@ async fn maintenance_that_is_put_off_after_its_drain_has_its_node_given_back_unt
 
 #[tokio::test]
 async fn what_was_scheduled_is_not_begun_again_when_aws_moves_its_start_so_near_that_it_begins_at_once() {
-    let stage = stage("at-once", 3600).await;
+    let stage = stage("begins-at-once", 3600).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(86_400));
     invoke(&stage, maintenance.notice("announced")).await;
 

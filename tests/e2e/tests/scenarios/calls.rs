@@ -43,7 +43,7 @@ async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was
 
 /// The actions of the policy `drain` in `template.yaml`.
 fn allowed() -> BTreeSet<String> {
-    let template = include_str!("../../../template.yaml");
+    let template = include_str!("../../../../template.yaml");
     let from = template.split("PolicyName: drain").nth(1).expect("the policy");
     let policy = from.split("PolicyName:").next().unwrap_or(from);
     let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
