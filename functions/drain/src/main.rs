@@ -27,6 +27,7 @@ mod cluster;
 mod decision;
 mod drain;
 mod ending;
+mod environment;
 mod failure;
 mod handler;
 mod instance;
@@ -44,8 +45,6 @@ mod settings;
 
 use std::sync::Arc;
 
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_smithy_http_client::tls;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 
@@ -60,7 +59,7 @@ async fn main() -> Result<(), Error> {
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
         tracing::error!(error = %error, "the function does not start: mend its settings");
     })?;
-    let aws = aws().await;
+    let aws = environment::configuration()?;
     let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
     let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), settings.schedules.as_ref(), &region);
     let spillway = Spillway {
@@ -76,12 +75,4 @@ async fn main() -> Result<(), Error> {
         },
     };
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| spillway.handle(event))).await
-}
-
-async fn aws() -> SdkConfig {
-    let http = aws_smithy_http_client::Builder::new()
-        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-        .build_https();
-    let config = aws_config::defaults(BehaviorVersion::v2026_01_12());
-    config.http_client(http).timeout_config(crate::aws::timeouts()).load().await
 }

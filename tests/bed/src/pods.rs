@@ -199,11 +199,14 @@ where
     objects.create(&PostParams::default(), object).await.map_err(BedError::kubernetes(what))
 }
 
-/// All pods that are bound to a node, finished and leaving ones too.
+/// All pods that are bound to a node, finished and leaving ones too. One that has stopped, and that nothing keeps, is on
+/// its way out of the store and is not counted: a moment later it would not be there.
 pub async fn on_node(client: &Client, node: &str) -> Result<Vec<Pod>, BedError> {
     let bound = ListParams::default().fields(&format!("spec.nodeName={node}"));
     let listing = BedError::kubernetes(format!("list the pods of {node}"));
-    Ok(Api::<Pod>::all(client.clone()).list(&bound).await.map_err(listing)?.items)
+    let mut pods = Api::<Pod>::all(client.clone()).list(&bound).await.map_err(listing)?.items;
+    pods.retain(|pod| pod.metadata.deletion_grace_period_seconds != Some(0) || !pod.finalizers().is_empty());
+    Ok(pods)
 }
 
 /// Waits until at least `count` pods are Ready on the node, and answers them.
