@@ -7,10 +7,7 @@ use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
 use tokio::time::Instant;
 
 use crate::aws::{self, CallError, chain};
-use crate::failure::Failure;
-
-/// The call that says where a cluster is.
-pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
+use crate::failure::{DESCRIBE_CLUSTER, Failure};
 
 /// The way into every cluster.
 #[derive(Debug)]

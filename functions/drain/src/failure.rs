@@ -6,11 +6,13 @@ use lambda_runtime::Diagnostic;
 use spillway_eks::ClusterName;
 
 use crate::aws::{CallError, CallErrorKind};
-use crate::cluster::DESCRIBE_CLUSTER;
 use crate::decision::Refusal;
 use crate::interruption::NoticeError;
 use crate::kubernetes::ApiError;
 use crate::node::readiness::Readiness;
+
+/// The call that says where a cluster is.
+pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 
 /// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
 #[derive(Debug, thiserror::Error)]

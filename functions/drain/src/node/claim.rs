@@ -3,38 +3,18 @@
 //! of two notices at once exactly one wins. The private DNS name is only a first guess at the node's
 //! name; when it is right, the patch is all that is needed.
 
-use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::core::Selector;
+use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 
+use super::claimant::{Claim, Claimant, Unclaimed};
 use super::find::{by_name, by_provider_id, guesses};
-use super::mark::Mark;
 use super::patch::{self, Patched};
 use super::seen::{Seen, Standing, bar, standing};
-use crate::instance::{Instance, Owner};
+use crate::instance::Instance;
 use crate::kubernetes::ApiError;
 
 /// How often a claim is tried anew when the node changes between looking and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
-
-/// Who claims, what they leave on the node, and which nodes they may have.
-#[derive(Debug, Clone)]
-pub(crate) struct Claimant<'a> {
-    /// What is to be written.
-    pub(crate) mark: Mark,
-    /// The invocation that handed the drain on to this one: its claim becomes ours.
-    pub(crate) handed_on_by: Option<String>,
-    /// Whether the node comes back by a reboot, so that its boot id is of use.
-    pub(crate) reboots: bool,
-    /// The taint for such a notice, if the settings ask for one.
-    pub(crate) taint: Option<Taint>,
-    /// Whether the node is taken out of load balancers.
-    pub(crate) excludes: bool,
-    /// Whose node it is, as far as we know.
-    pub(crate) owner: Owner,
-    /// The labels that the settings ask for.
-    pub(crate) selector: &'a Selector,
-}
 
 impl Claimant<'_> {
     /// Why that node may not be claimed, if its labels say so.
@@ -46,59 +26,6 @@ impl Claimant<'_> {
     fn looks_first(&self) -> bool {
         self.reboots || !self.selector.selects_all()
     }
-}
-
-/// How the claim went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum How {
-    /// The node is ours: we cordoned it.
-    First,
-    /// Somebody had cordoned it before; we drain it, and leave the cordon to them.
-    CordonedByOthers,
-    /// This delivery of the event had claimed it: an earlier attempt or an earlier invocation.
-    Again,
-    /// Another notice had claimed it, or another delivery of the same, and tells people about it.
-    Joined {
-        /// That notice's kind.
-        notice: String,
-        /// That event's id.
-        event: String,
-    },
-}
-
-impl How {
-    pub(super) fn joined(mark: &Mark) -> Self {
-        Self::Joined { notice: mark.notice.clone(), event: mark.event.clone() }
-    }
-}
-
-/// A node that may be drained.
-#[derive(Debug, Clone)]
-pub(crate) struct Claim {
-    /// The node's name.
-    pub(crate) node: String,
-    /// How the claim went.
-    pub(crate) how: How,
-}
-
-impl Claim {
-    /// Whether another drain of the node is at work.
-    pub(crate) fn is_joined(&self) -> bool {
-        matches!(self.how, How::Joined { .. })
-    }
-}
-
-/// Why there is no claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unclaimed {
-    /// The cluster has no such node.
-    NoNode,
-    /// That node's label opts it out.
-    OptedOut(String),
-    /// That node lacks the labels that the settings ask for.
-    NotSelected(String),
-    /// Its labels say that it is somebody else's than its instance's tags did.
-    OfAnother(Owner),
 }
 
 /// Finds the instance's node and claims it. The outer error is the API server's.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::core::{Selector, SelectorExt as _};
 
-use super::claim::Unclaimed;
+use super::claimant::Unclaimed;
 use crate::instance::Owner;
 
 /// Opts a node out, whatever its value.

@@ -1,6 +1,7 @@
 //! The node of an instance: found, claimed, and given back.
 //!
 //! * `find`: by the names that EKS gives nodes, then by the provider id
+//! * `claimant`: who claims, with what, and how it went
 //! * `claim`: the one patch that makes a node ours
 //! * `seen`: what a claim finds on a node, and what follows (pure)
 //! * `mark`: the annotation that says whose claim it is and what is to be taken away again (pure)
@@ -12,6 +13,7 @@
 //! * `patch`: JSON patches of a node
 
 mod claim;
+mod claimant;
 mod find;
 mod labels;
 mod mark;
@@ -24,7 +26,8 @@ mod seen;
 pub(crate) mod taint;
 pub(crate) mod undo;
 
-pub(crate) use claim::{Claim, Claimant, How, Unclaimed, claim};
+pub(crate) use claim::claim;
+pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
 pub(crate) use find::{by_likely_names, by_name, find, likely_name};
 pub(crate) use labels::left_alone;
 pub(crate) use mark::Mark;

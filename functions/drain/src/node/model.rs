@@ -11,7 +11,7 @@ use kube::core::Selector;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::claim::Claimant;
+use super::claimant::Claimant;
 use super::labels::EXCLUDED;
 use super::mark::{ANNOTATION, Mark};
 use super::patch::FIELD_MANAGER;

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::claim::{Claimant, Unclaimed};
+use super::claimant::{Claimant, Unclaimed};
 use super::find::find;
 use super::patch::{self, Operations, Patched};
 use super::seen::is_ready;

@@ -6,7 +6,7 @@ use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use serde_json::{Value, json};
 
-use super::claim::{Claimant, How, Unclaimed};
+use super::claimant::{Claimant, How, Unclaimed};
 use super::labels;
 use super::mark::{ANNOTATION, Mark};
 use super::patch::Operations;
