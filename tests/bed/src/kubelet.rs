@@ -15,8 +15,6 @@ const PLAYED: &str = "kwok.x-k8s.io/node";
 /// The annotations in `kwok.yaml` that keep a node from being Ready, and a pod from ending.
 const SILENT: &str = "spillway.test/silent";
 const LOST: &str = "spillway.test/lost";
-/// How many reports of kwok's may have been under way: that the node is Ready, and its first sign of life.
-const REPORTS_UNDER_WAY: u32 = 2;
 
 /// What the kubelet of a node that is about to be made does first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +34,9 @@ pub(crate) fn play(node: &mut Node, kubelet: Kubelet) {
 }
 
 /// The kubelet reports no more, of its node and of its pods; the node is as the node controller has it after the grace
-/// period for that.
+/// period for that. What kwok had in mind to report before comes all the same: not for a node that has just booted.
 pub async fn silence(client: &Client, name: &str) -> Result<(), BedError> {
     mark(client, name, Some("true")).await?;
-    // What kwok was about to report when it was told to be silent comes all the same.
-    for _ in 0..REPORTS_UNDER_WAY {
-        patch_status(client, name, json!({"conditions": [{"type": "Ready", "status": "False"}]})).await?;
-        crate::nodes::until_not_ready(client, name).await?;
-    }
     let unknown = json!({"conditions": [{
         "type": "Ready",
         "status": "Unknown",

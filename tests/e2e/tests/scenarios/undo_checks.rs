@@ -140,14 +140,22 @@ async fn a_node_whose_instance_stopped_and_runs_again_is_given_back_when_it_is_r
 
 #[tokio::test]
 async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
-    let stage = stage("stopped-silent", false, &[]).await;
+    let (name, world, options) = ("stopped-silent", world().await, NodeOptions::default());
+    let instance = world.aws_side().run_instance(&world.instance_request(&options)).await.expect("it runs");
+    // Its kubelet has not reported yet, and does not.
+    let node = world.register(&instance, &options).await.expect("it joins");
+    let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+    let stage = Stage { world, name: name.to_owned(), node, lambda: function(world, name, &[]).await, audit };
     let stage = stage.with_invocations_of(Duration::from_secs(15)).await;
-    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
-    let stopping = aws.stop(&stage.node.instance_id).await.expect("it stops").remove(0);
-    stage.lambda.invoke(stopping.event).await;
-    let mut running = the_one(aws.start(&stage.node.instance_id).await.expect("it starts"));
-    nodes::until_ready(&client, &stage.node.name).await.expect("it boots");
-    kubelet::silence(&client, &stage.node.name).await.expect("its kubelet ends");
+    let notice = |state: &str| {
+        let mut notice = sample(&format!("state-change-{state}"));
+        notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time"));
+        notice["detail"]["instance-id"] = json!(stage.node.instance_id);
+        notice
+    };
+    let taken = stage.lambda.invoke(stage.delivered(&notice("stopping")).await).await;
+    assert_eq!(ended(&taken).0, "drained", "{taken:#?}");
+    let mut running = stage.delivered(&notice("running")).await;
 
     let waiting = stage.lambda.invoke(&running).await;
     assert_eq!(ended(&waiting).0, "continued", "the invocation is over, the time is not: {waiting:#?}");
