@@ -219,7 +219,8 @@ async fn a_pod_that_moved_to_another_node_under_its_name_is_left_alone() {
     let outcome = drain.await.expect("no panic");
     assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
     let evicted = stage.audit.requests().expect("the audit log").into_iter().find(|r| r.subresource == "eviction");
-    assert_eq!(evicted.expect("an eviction was asked for").code, Some(409));
+    // Not found, on a machine so busy that the next pod was not there yet.
+    assert!(matches!(evicted.expect("an eviction was asked for").code, Some(409 | 404)));
     let now = moved.get("db-0").await.expect("it is there");
     assert_eq!(now.uid(), new.uid());
     assert_eq!(now.metadata.deletion_timestamp, None, "the wrong pod was evicted");
