@@ -22,11 +22,14 @@ class Parameter:
     pattern: str | None = None
     least: float | None = None
     most: float | None = None
+    longest: int | None = None
 
     def refuses(self, value: str) -> str | None:
         """Why it does not take the value; nothing if it does."""
         if len(value.encode()) > LONGEST:
             return f"a parameter holds {LONGEST} bytes, and this has {len(value.encode())}"
+        if self.longest is not None and len(value) > self.longest:
+            return f"it holds {self.longest} characters, and this has {len(value)}"
         if self.allowed and value not in self.allowed:
             return f"it takes {' or '.join(self.allowed)}"
         if self.pattern and not re.search(self.pattern, value):
@@ -54,6 +57,7 @@ def parameter(body: str) -> Parameter:
         pattern=scalar(value["AllowedPattern"]) if "AllowedPattern" in value else None,
         least=float(value["MinValue"]) if "MinValue" in value else None,
         most=float(value["MaxValue"]) if "MaxValue" in value else None,
+        longest=int(value["MaxLength"]) if "MaxLength" in value else None,
     )
 
 

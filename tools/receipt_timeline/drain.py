@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from .receipt import Fate, Hook, Pod, Receipt, Step, Window
+from .receipt import UNTOUCHED, Fate, Hook, Pod, Receipt, Step, Window
 
 T = TypeVar("T")
 # The receipt has no more heartbeats than these of one invocation.
@@ -81,7 +81,7 @@ class Drain:
     @property
     def leaving(self) -> list[Pod]:
         """The pods that had to leave."""
-        return [pod for pod in self.pods if pod.fate is not Fate.STAYED]
+        return [pod for pod in self.pods if pod.fate not in UNTOUCHED]
 
     def names(self) -> set[str]:
         """All it can be asked for by."""

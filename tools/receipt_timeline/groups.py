@@ -29,8 +29,10 @@ def groups(drain: Drain) -> list[Group]:
     clean = sorted(of[Fate.CLEAN], key=_slowest_first)
     slow = _slow(clean) if len(clean) > MANY else []
     others = [pod for pod in clean if pod not in slow]
-    stayed = sorted(of[Fate.STAYED], key=lambda pod: pod.name)
+    stayed, held, free = (_by_name(of[fate]) for fate in (Fate.STAYED, Fate.WOULD_BE_HELD, Fate.WOULD_LEAVE))
     all_of_them = [
+        Group("Would be held", "in a dry run: something would keep the API server from evicting it", held),
+        Group("Would leave", "in a dry run: the API server would let it go", free, is_folded=len(free) > MANY),
         Group("Left", "still there at the end: lost with the instance, unless it is retried", of[Fate.LEFT]),
         Group("Unconfirmed", "told to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
         Group("Handed on", "still there; a later invocation goes on with it", of[Fate.HANDED_ON]),
@@ -46,6 +48,10 @@ def groups(drain: Drain) -> list[Group]:
 def _slow(clean: list[Pod]) -> list[Pod]:
     """Those that a budget refused, and the last to go."""
     return [pod for place, pod in enumerate(clean) if place < SLOWEST or pod.refusals]
+
+
+def _by_name(pods: list[Pod]) -> list[Pod]:
+    return sorted(pods, key=lambda pod: pod.name)
 
 
 def _slowest_first(pod: Pod) -> tuple[int, str]:

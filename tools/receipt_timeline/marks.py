@@ -18,6 +18,8 @@ DRAWN = {
     "unconfirmed": "M-3.5,-3A3.5,3.5 0 1 1 0,0.5V2.5M0,6V6.5",
     "handed-on": "M-4,-5L3,0L-4,5",
     "stayed": "M-5,0H5",
+    "would-leave": "M-5,0H5M1,-4L5,0L1,4",
+    "would-be-held": "M-3,-5V5M3,-5V5",
     "done": "M-5,0L-1.5,4L5,-4",
 }
 

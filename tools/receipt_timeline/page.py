@@ -12,7 +12,7 @@ from .drain import Drain
 from .groups import MANY, Group, groups
 from .marks import shapes, symbol
 from .markup import append, document, element
-from .receipt import Fate, Pod
+from .receipt import UNTOUCHED, Pod
 from .scale import MINUTE, Scale, enlarged, whole
 from .words import clock, counted, day_and_clock, duration, moment
 
@@ -139,8 +139,8 @@ def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
     gone = f", gone at {moment(pod.gone_ms)}" if is_short and pod.gone_ms is not None else ""
     fate = element("span", f"{pod.fate.value}{gone}", class_=f"fate {css(pod.fate)}")
     named = element("div", element("span", whose, name, class_="pod"), " ", fate, class_="name")
-    if pod.fate is Fate.STAYED:
-        return element("div", named, element("p", element("span", pod.why or "")), class_="row stayed")
+    if pod.fate in UNTOUCHED:
+        return element("div", named, element("p", element("span", pod.why or "")), class_="row untouched")
     if is_short:
         return lanes.row(named, bar(pod, drain, scale), class_="short")
     return lanes.row(named, bar(pod, drain, scale), story(pod))

@@ -32,8 +32,15 @@ class Fate(Enum):
     STAYED = "stayed"
     LEFT = "left"
     UNCONFIRMED = "unconfirmed"
+    # Of a dry run.
+    WOULD_LEAVE = "would-leave"
+    WOULD_BE_HELD = "would-be-held"
     # Not the receipt's word: it is left, and a later invocation goes on with it.
     HANDED_ON = "handed on"
+
+
+# Nothing was done to pods that came to these.
+UNTOUCHED = (Fate.STAYED, Fate.WOULD_LEAVE, Fate.WOULD_BE_HELD)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,25 @@ def drained() -> Json:
     )  # fmt: skip
 
 
+def dry_run() -> Json:
+    """What a drain would have come to: one pod that may leave, one that a budget holds, one that stays."""
+    return receipt(
+        request_id="r-dry",
+        notice={**receipt()["notice"], "event_id": "e-dry"},
+        instance="i-0dddddddddddddddd",
+        ending="ignored",
+        reason="a dry run: node ip-10-0-12-34.ec2.internal would have been drained",
+        steps=steps(begun=640, described=731),
+        dry_run=True,
+        pods=[
+            pod("kube-system/log-agent-x7k2p", "stayed"),
+            pod("shop/web-0", "would-leave", answers={"would-leave": 1}),
+            pod("shop/db-0", "would-be-held", answers={"held-by-budget": 1}, budget="db",
+                why="PodDisruptionBudget db would hold it"),
+        ],
+    )  # fmt: skip
+
+
 def lost() -> Json:
     """A drain that failed: two pods left, one unconfirmed, one forced."""
     return receipt(

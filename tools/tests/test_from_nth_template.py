@@ -26,6 +26,7 @@ class TheReader(unittest.TestCase):
                 self.assertEqual(
                     [read[name].least, read[name].most], [expected.get("MinValue"), expected.get("MaxValue")]
                 )
+                self.assertEqual(read[name].longest, expected.get("MaxLength"))
 
     def test_reads_what_another_hand_might_write(self) -> None:
         body = "    Description: >-\n      one: two\n    Default: 'it''s'\n"
@@ -41,4 +42,5 @@ class TheReader(unittest.TestCase):
         self.assertIn("60 to 172800", read["HookMaxWaitS"].refuses("59") or "")
         self.assertIsNone(read["HeartbeatS"].refuses("3600"))
         self.assertIn("it takes what", read["HeartbeatS"].refuses("4") or "")
+        self.assertIn("3000 characters", read["WebhookTemplate"].refuses("x" * 3001) or "")
         self.assertIn("4096 bytes", read["MetricsNamespace"].refuses("n" * 4097) or "")

@@ -47,6 +47,11 @@ class Typed(unittest.TestCase):
         (self.folder / "000000.gz").write_bytes(gzip.compress(json.dumps(receipts.drained()).encode()))
         self.assertEqual(self.timeline("000000.gz").returncode, 0)
 
+    def test_a_dry_run_beside_a_drain_does_not_keep_it_from_being_drawn(self) -> None:
+        log = self.log(receipts.dry_run(), receipts.drained())
+        self.assertEqual(self.timeline(log, "--of", "i-1234567890abcdef0").returncode, 0)
+        self.assertEqual(self.timeline(log, "--of", "i-0dddddddddddddddd").returncode, 0)
+
     def test_of_several_drains_one_is_to_be_named(self) -> None:
         log = self.log(receipts.drained(), receipts.ignored())
         asked = self.timeline(log)

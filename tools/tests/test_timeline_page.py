@@ -314,6 +314,13 @@ class TheHeader(PageTest):
             "All pods that had to leave node ip-10-0-12-34.ec2.internal have gone.", page.root.one("header").text
         )
 
+    def test_a_dry_run_says_which_pods_would_leave_and_what_would_hold_the_others(self) -> None:
+        page = drawn(receipts.dry_run())
+        self.assertIn("PodDisruptionBudget db would hold it", page.row("shop/db-0").text)
+        self.assertIn("would-leave", page.row("shop/web-0").text)
+        for pod in ("shop/db-0", "shop/web-0"):
+            self.assertEqual(page.row(pod).all("svg", "bar"), [], "nothing was done to it")
+
     def test_a_dry_run_says_so(self) -> None:
         self.assertIn("A dry run", drawn(receipts.receipt(dry_run=True)).root.one("header").text)
         self.assertNotIn("dry run", drawn(receipts.receipt()).root.one("header").text)

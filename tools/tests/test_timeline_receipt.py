@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import unittest
+from pathlib import Path
 from typing import Any
 
 from receipt_timeline.receipt import NotAReceipt, read
@@ -43,7 +45,8 @@ class Refused(unittest.TestCase):
             notice={"time": "yesterday"},
         )
         self.because(
-            "not a receipt: `pods[0].fate` is 'lost', not one of clean, clamped, forced, stayed, left and unconfirmed",
+            "not a receipt: `pods[0].fate` is 'lost', not one of clean, clamped, forced, stayed, left, unconfirmed, "
+            "would-leave and would-be-held",
             pods=[{"pod": "shop/web-0", "fate": "lost"}],
         )
 
@@ -57,6 +60,13 @@ class Refused(unittest.TestCase):
 
 
 class Read(unittest.TestCase):
+    def test_every_fate_of_the_schema_is_known(self) -> None:
+        schema = json.loads((Path(__file__).parents[2] / "docs/receipt.schema.json").read_text())
+        fates = [fate["const"] for fate in schema["$defs"]["Fate"]["oneOf"]]
+        for fate in fates:
+            (pod,) = read(receipts.receipt(pods=[receipts.pod("shop/web-0", fate)])).pods
+            self.assertEqual(pod.fate.value, fate)
+
     def test_a_time_has_microseconds_at_the_most(self) -> None:
         written = read(receipts.drained()).written
         assert written is not None

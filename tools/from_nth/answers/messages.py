@@ -99,7 +99,7 @@ def config_map(nth: Installation) -> Answer:
         return NO_WEBHOOK
     return no_counterpart(
         "The function reads no ConfigMap. The template works unchanged; give its text as WebhookTemplate (up to "
-        "4,096 bytes):",
+        "3,000 characters):",
         kubectl_get("configmap", name, key),
     )
 
@@ -111,7 +111,12 @@ def webhook_is_used(nth: Installation) -> bool:
 def events(nth: Installation) -> Answer:
     if not nth["emitKubernetesEvents"]:
         return same("No Kubernetes events.")
-    return same("NTH's reasons, so that alerts on them go on working. NodeEvents=spillway has ours.", "NodeEvents")
+    return differs(
+        "NTH's reasons and sentences, so that alerts on them go on working. They come after the drain, and on pods only if "
+        "they were told to leave; JSON has their reporter in reportingComponent. NodeEvents=spillway has our reasons. "
+        "Either needs a right more: kubectl apply -f deploy/optional/node-events.yaml",
+        "NodeEvents",
+    )
 
 
 def annotations(nth: Installation) -> Answer:
@@ -156,7 +161,7 @@ ANSWERS: Answers = {
     "webhookTemplate": message,
     **dict.fromkeys(("webhookTemplateConfigMapName", "webhookTemplateConfigMapKey"), config_map),
     "WEBHOOK_TEMPLATE_FILE": no_counterpart(
-        "The function reads no file. Give the template's text as WebhookTemplate (up to 4,096 bytes)."
+        "The function reads no file. Give the template's text as WebhookTemplate (up to 3,000 characters)."
     ),
     "emitKubernetesEvents": events,
     "kubernetesEventsExtraAnnotations": annotations,

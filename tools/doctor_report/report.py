@@ -1,0 +1,117 @@
+"""A report as the function answers or logs it, version 1 (docs/self-test.schema.json)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+VERSION = 1
+
+
+class NoReport(Exception):
+    """What was given is no report, and why."""
+
+
+class Status(IntEnum):
+    """How a check came out; the worst is the greatest."""
+
+    OK = 0
+    SKIPPED = 1
+    WARN = 2
+    UNKNOWN = 3
+    FAIL = 4
+
+
+class Severity(IntEnum):
+    INFO = 0
+    WARN = 1
+    UNKNOWN = 2
+    FAIL = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    severity: Severity
+    object: str
+    what: str
+    to_do: str
+    command: str | None
+    nodes: tuple[str, ...]
+    nodes_count: int
+
+
+@dataclass(frozen=True)
+class Check:
+    id: str
+    cluster: str | None
+    status: Status
+    what: str
+    findings: tuple[Finding, ...]
+    findings_cut: int
+    # Each node that is held up, and by which objects.
+    nodes: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    time: str
+    took_ms: int
+    status: Status
+    summary: str
+    checks: tuple[Check, ...]
+
+
+def read(text: str) -> Report:
+    """The report in a text: the text itself, or the last line of it that is one, as in a log."""
+    for candidate in [text, *reversed(text.splitlines())]:
+        try:
+            value = json.loads(candidate)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and "self_test" in value:
+            return _report(value)
+        if isinstance(value, dict) and "errorMessage" in value:
+            raise NoReport(f"the function failed: {value['errorMessage']}")
+    raise NoReport("this is no report of the doctor's")
+
+
+def _report(value: dict[str, Any]) -> Report:
+    if value["self_test"] != VERSION:
+        raise NoReport(f"this is a report of version {value['self_test']}, and this tool knows version {VERSION}")
+    try:
+        return Report(
+            time=value["time"],
+            took_ms=value["took_ms"],
+            status=Status[value["status"].upper()],
+            summary=value["summary"],
+            checks=tuple(_check(check) for check in value["checks"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise NoReport(f"the report is not whole: {error!r}") from None
+
+
+def _check(value: dict[str, Any]) -> Check:
+    return Check(
+        id=value["id"],
+        cluster=value.get("cluster"),
+        status=Status[value["status"].upper()],
+        what=value["what"],
+        findings=tuple(_finding(finding) for finding in value.get("findings", [])),
+        findings_cut=value.get("findings_cut", 0),
+        nodes=tuple((node["node"], tuple(node["because"])) for node in value.get("nodes", [])),
+    )
+
+
+def _finding(value: dict[str, Any]) -> Finding:
+    nodes = tuple(value.get("nodes", []))
+    return Finding(
+        severity=Severity[value["severity"].upper()],
+        object=value["object"],
+        what=value["what"],
+        to_do=value["to_do"],
+        command=value.get("command"),
+        nodes=nodes,
+        nodes_count=value.get("nodes_count", len(nodes)),
+    )

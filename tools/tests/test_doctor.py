@@ -1,0 +1,185 @@
+"""The doctor's report as a person reads it at a terminal, and the two commands that print it.
+
+To accept a change: UPDATE_SNAPSHOTS=1, then read the diff.
+"""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from doctor_report import shell
+from doctor_report.page import Page
+from doctor_report.report import read
+
+TOOL = Path(__file__).parents[1] / "doctor"
+SCRIPT = Path(__file__).parents[2] / "scripts/doctor"
+SAMPLES = Path(__file__).parent / "doctor"
+BROKEN = (SAMPLES / "broken.json").read_text()
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps({**json.loads(BROKEN), **fields})
+
+
+def run(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, TOOL, *arguments], input=text, capture_output=True, text=True, check=False)
+
+
+class ThePage(unittest.TestCase):
+    maxDiff = None
+
+    def test_reads_well(self) -> None:
+        page = Page(width=80, colours=False).of(read(BROKEN)) + "\n"
+        snapshot = SAMPLES / "broken.txt"
+        if os.environ.get("UPDATE_SNAPSHOTS"):
+            snapshot.write_text(page)
+        self.assertEqual(page, snapshot.read_text())
+
+    def test_is_80_columns_wide_but_for_a_word_that_is_longer(self) -> None:
+        for line in Page(width=80, colours=False).of(read(BROKEN)).splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_says_the_same_in_colours(self) -> None:
+        plain, coloured = (Page(80, colours).of(read(BROKEN)) for colours in (False, True))
+        self.assertNotEqual(plain, coloured)
+        self.assertEqual(re.sub(r"\x1b\[[\d;]*m", "", coloured), plain)
+
+    def test_tells_the_worst_first(self) -> None:
+        page = Page(80, colours=False).of(read(BROKEN))
+        words = [re.findall(r"^  (FAIL|\?|warn|skip|ok) ", group, re.MULTILINE) for group in page.split("\nCluster ")]
+        order = ["FAIL", "?", "warn", "skip", "ok"]
+        for group in words:
+            self.assertEqual(group, sorted(group, key=order.index))
+        self.assertEqual([group[0] for group in words], ["FAIL", "FAIL", "?"])
+
+    def test_has_everything_that_the_report_says(self) -> None:
+        page = re.sub(r"\s+", " ", Page(80, colours=False).of(read(BROKEN)))
+        for check in json.loads(BROKEN)["checks"]:
+            self.assertIn(f"{check['id']}: {check['what']}", page)
+            for finding in check.get("findings", []):
+                for text in ("object", "what", "to_do"):
+                    self.assertIn(finding[text], page)
+            for node in check.get("nodes", []):
+                self.assertIn(node["node"], page)
+
+
+class ACommand(unittest.TestCase):
+    def arguments(self, command: str) -> str:
+        """What a shell hands over."""
+        bash = ["bash", "-c", f"aws() {{ printf '<%s>' \"$@\"; }}\n{command}"]
+        return subprocess.run(bash, capture_output=True, text=True, check=True).stdout
+
+    def test_is_for_a_shell_what_it_was_on_however_many_lines(self) -> None:
+        command = """aws iam get --of "$(aws lambda get --name x --query Role)" --query 'a b  c' --in "d  e" --output text"""
+        broken = shell.lines(command, 24)
+        self.assertGreater(len(broken), 4)
+        self.assertEqual(self.arguments("\n".join(broken)), self.arguments(command))
+
+    def test_that_is_short_is_on_one(self) -> None:
+        self.assertEqual(shell.lines("kubectl get nodes", 60), ["kubectl get nodes"])
+
+
+class TheTool(unittest.TestCase):
+    def test_ends_with_one_if_anything_failed(self) -> None:
+        self.assertEqual(run(BROKEN).returncode, 1)
+        self.assertEqual(run(changed(status="unknown")).returncode, 1, "nobody knows that nothing did")
+        for status in ("ok", "warn"):
+            self.assertEqual(run(changed(status=status)).returncode, 0)
+
+    def test_takes_a_file_and_a_line_of_a_log(self) -> None:
+        line = changed(timestamp="2026-11-21T12:00:03Z", level="ERROR", message="self-test: …")
+        of_log = run(f'{{"level": "INFO", "message": "x"}}\n{line}\nREPORT RequestId: x')
+        self.assertEqual(of_log.stdout, run("", str(SAMPLES / "broken.json")).stdout)
+
+    def test_says_what_is_no_report(self) -> None:
+        for text, said in (
+            ("", "this is no report of the doctor's"),
+            ('{"receipt": 1}', "this is no report of the doctor's"),
+            ('{"errorType": "x", "errorMessage": "no setting"}', "the function failed: no setting"),
+            (changed(self_test=2), "this is a report of version 2, and this tool knows version 1"),
+            ('{"self_test": 1}', "the report is not whole: KeyError('time')"),
+        ):
+            with self.subTest(text=text[:30]):
+                refused = run(text)
+                self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+                self.assertEqual(refused.stderr, f"tools/doctor: {said}\n")
+        self.assertEqual(run("", "no/such/file").returncode, 2)
+
+    def test_colours_are_for_a_terminal_only(self) -> None:
+        self.assertNotIn("\x1b", run(BROKEN).stdout)
+        self.assertIn(b"\x1b[31;1m", self.on_a_terminal({}))
+        self.assertNotIn(b"\x1b", self.on_a_terminal({"NO_COLOR": "1"}))
+
+    def on_a_terminal(self, variables: dict[str, str]) -> bytes:
+        ours, terminal = pty.openpty()
+        with subprocess.Popen(
+            [sys.executable, TOOL, SAMPLES / "broken.json"], stdout=terminal, env={**os.environ, **variables}
+        ) as tool:
+            os.close(terminal)
+            printed = b""
+            # Linux ends a terminal that nobody writes to any more with an error.
+            try:
+                while read_now := os.read(ours, 4096):
+                    printed += read_now
+            except OSError:
+                pass
+            tool.wait()
+        os.close(ours)
+        return printed
+
+
+AWS = """#!/usr/bin/env bash
+printf '%s\\n' "$@" >>"$CALLS"
+case $1 in
+  cloudformation) echo "$FUNCTION" ;;
+  lambda) cp "$REPORT" "${@: -1}"; echo '{"StatusCode": 200}' ;;
+esac
+"""
+
+
+class TheScript(unittest.TestCase):
+    """With an `aws` that notes what it was asked."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "aws").write_text(AWS)
+        (self.folder / "aws").chmod(0o755)
+
+    def ask(self, *arguments: str, function: str = "spillway-Drain-1") -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": f"{self.folder}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(self.folder),
+            "CALLS": str(self.folder / "calls"),
+            "REPORT": str(SAMPLES / "broken.json"),
+            "FUNCTION": function,
+        }
+        return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False, env=environment)
+
+    def test_invokes_the_stacks_function_and_prints_its_report(self) -> None:
+        asked = self.ask("of-tests", "prod")
+        self.assertEqual(asked.returncode, 1, asked.stderr)
+        kept = self.folder / "spillway/doctor/of-tests.json"
+        self.assertEqual(asked.stdout, f"{run(BROKEN).stdout}\nAs JSON: {kept}\n")
+        self.assertEqual(kept.read_text(), BROKEN)
+        calls = (self.folder / "calls").read_text().splitlines()
+        self.assertEqual(calls[calls.index("--function-name") + 1], "spillway-Drain-1")
+        event = json.loads(calls[calls.index("--payload") + 1])
+        self.assertEqual(event, {"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": "prod"}})
+
+    def test_says_that_a_stack_is_not_spillways(self) -> None:
+        asked = self.ask(function="")
+        self.assertEqual((asked.returncode, asked.stdout), (2, ""))
+        self.assertIn("the stack spillway has no output FunctionName", asked.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
