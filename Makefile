@@ -16,7 +16,8 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed bench faults load peers test build lint ci clean bed-setup venv control-plane programs tests
+.PHONY: help demo bed doctor bench faults load peers test build lint ci clean bed-setup
+.PHONY: venv control-plane programs tests packaged-to-test test-pure
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -28,6 +29,11 @@ bed: ## the cluster of the demo, kept up for you to play with
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@$(BED) play
+
+doctor: ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@$(BED) doctor
 
 bench: ## how fast and how small: a table, from the release build
 	@scripts/need
@@ -41,6 +47,8 @@ peers: ## beside kubectl drain and NTH, in turn, in one cluster: a table, from t
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/peers
+	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "the evictions alone" \
+		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(NTH_TUNED),--nth-tuned $(NTH_TUNED))
@@ -60,16 +68,10 @@ faults: ## every fault at every step of a drain: a table, in about four minutes 
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane tests
-	@scripts/timed "template: lint" scripts/check-template
-	@scripts/timed "template: tests" $(PYTHON) -m unittest discover --start-directory tests/template
-	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
-		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
-	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
-	@scripts/sam-build $(HERE) $(SAM_TEST)
-	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
+	@$(MAKE) --jobs=2 packaged-to-test test-pure
 	@# End to end, most of a test's time is waiting: more of them at once than there are cores.
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap RUST_TEST_THREADS=6 scripts/timed "Rust tests" \
-		cargo test --workspace
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap SPILLWAY_ANNOUNCE=$(CURDIR)/$(SAM_TEST)/Announcer/bootstrap \
+		RUST_TEST_THREADS=6 scripts/timed "Rust tests, with processes" cargo test --workspace --test '*'
 
 lint: ## format, clippy, dependencies, scripts
 	@scripts/need
@@ -109,8 +111,26 @@ control-plane:
 	@scripts/karpenter
 
 programs:
+	@scripts/own-clone
 	@scripts/progress "Rust programs" cargo build --workspace --bins
 
-# Built before they run, because they run beside nothing else.
+# Built before they run, because two builds at once take more memory than most machines have.
 tests:
+	@scripts/own-clone
 	@scripts/progress "Rust tests" cargo test --workspace --no-run
+
+packaged-to-test:
+	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
+	@scripts/check-glibc $(SAM_TEST)/Announcer/bootstrap
+
+# What needs no package: it runs beside the release build, which takes one core for minutes to link.
+test-pure:
+	@scripts/timed "template: lint" scripts/check-template
+	@scripts/timed "template: tests" $(PYTHON) -m unittest discover --start-directory tests/template
+	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
+		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
+	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
+	@scripts/timed "Rust tests, in process" cargo test --workspace --lib --bins
+	@# Without make's own job slots, which rustdoc is told of and cannot find.
+	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS cargo test --workspace --doc

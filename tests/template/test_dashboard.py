@@ -11,6 +11,7 @@ from test_template import PARAMETERS, RESOURCES, attribute, of_type, properties
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = ROOT / "functions/drain/src/announce/snapshots"
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
+SELF_TEST = json.loads((ROOT / "docs/self-test.schema.json").read_text())
 
 NAMESPACE = "${MetricsNamespace}"
 # The metrics of AWS' own that are shown, by namespace: their dimension and its value.
@@ -38,8 +39,12 @@ DIMENSIONS = json.loads(snapshot("the_metrics_are_in_the_embedded_format"))["_aw
 
 
 def dashboard() -> dict[str, Any]:
-    """The body with its `${…}` left in; `${!…}` is CloudFormation's way to let one through."""
-    body: dict[str, Any] = json.loads(properties("DashboardOfDrains")["DashboardBody"]["Fn::Sub"])
+    """The body of a stack that has everything, with its `${…}` left in; `${!…}` is CloudFormation's way to let one through."""
+    text, parts = properties("DashboardOfDrains")["DashboardBody"]["Fn::Sub"]
+    for name, choice in parts.items():
+        _, there, _ = choice["Fn::If"]
+        text = text.replace(f"${{{name}}}", there["Fn::Sub"])
+    body: dict[str, Any] = json.loads(text)
     return body
 
 
@@ -118,6 +123,16 @@ class TheDashboard(unittest.TestCase):
         (widget,) = widgets("alarm")
         self.assertCountEqual(widget["alarms"], ["${%s.Arn}" % alarm for alarm in of_type("AWS::CloudWatch::Alarm")])
 
+    def test_what_a_stack_may_lack_is_left_out_of_it_by_the_same_condition(self) -> None:
+        text, parts = properties("DashboardOfDrains")["DashboardBody"]["Fn::Sub"]
+        for name, choice in parts.items():
+            condition, there, missing = choice["Fn::If"]
+            self.assertEqual(missing, "")
+            for resource in re.findall(r"\$\{(\w+)\.Arn\}", there["Fn::Sub"]):
+                self.assertEqual(RESOURCES[resource]["Condition"], condition)
+        named = set(re.findall(r"\$\{(\w+)(?:\.\w+)?\}", text)) & set(RESOURCES)
+        self.assertEqual({name for name in named if "Condition" in RESOURCES[name]}, set())
+
     def test_the_pages_that_it_names_are_there(self) -> None:
         (text,) = widgets("text")
         pages = re.findall(r"`(docs/[\w.]+)`", text["markdown"])
@@ -149,17 +164,19 @@ class TheAlarms(unittest.TestCase):
         for name in of_type("AWS::CloudWatch::Alarm"):
             self.assertIn(f"| `{name}` | ", page)
 
-    def test_one_lost_pod_and_one_hook_are_enough(self) -> None:
-        for name in ("PodsLeftAlarm", "HooksAlarm"):
+    def test_one_lost_pod_one_hook_and_one_finding_are_enough(self) -> None:
+        for name in ("PodsLeftAlarm", "HooksAlarm", "FindingsAlarm"):
             alarm = properties(name)
-            self.assertEqual((alarm["Statistic"], alarm["Threshold"]), ("Sum", 0))
+            self.assertEqual(alarm["Threshold"], 0)
             self.assertEqual(alarm["ComparisonOperator"], "GreaterThanThreshold")
             self.assertEqual(alarm["AlarmActions"]["Fn::If"][0], "HasAlarmTopic")
 
     def test_the_saved_query_that_one_names_is_there(self) -> None:
-        text = properties("PodsLeftAlarm")["AlarmDescription"]["Fn::Sub"]
-        (named,) = re.findall(r'"(\$\{AWS::StackName\}/[^"]+)"', text)
-        self.assertIn({"Fn::Sub": named}, [query["Name"] for query in of_type("AWS::Logs::QueryDefinition").values()])
+        queries = [query["Name"] for query in of_type("AWS::Logs::QueryDefinition").values()]
+        for name in ("PodsLeftAlarm", "FindingsAlarm"):
+            text = properties(name)["AlarmDescription"]["Fn::Sub"]
+            (named,) = re.findall(r'"(\$\{AWS::StackName\}/[^"]+)"', text)
+            self.assertIn({"Fn::Sub": named}, queries)
 
 
 def fields(schema: dict[str, Any], prefix: str = "") -> set[str]:
@@ -189,7 +206,11 @@ class TheQueries(unittest.TestCase):
     def test_each_asks_for_fields_that_there_are(self) -> None:
         of_pods = {f"pod.{name}" for name in SCHEMA["$defs"]["PodRecord"]["properties"]}
         of_metrics = EMITTED | {"Notice", "Ending", "Cluster"}
-        known = fields(SCHEMA) | of_pods | of_metrics | {"@timestamp", "@message", "line.pods"} | LANGUAGE
+        unnested = {"line.pods", "line.checks"}
+        of_self_tests = {*SELF_TEST["properties"]} | {
+            f"{name.lower()}.{field}" for name in ("Check", "Finding") for field in SELF_TEST["$defs"][name]["properties"]
+        }
+        known = fields(SCHEMA) | of_pods | of_metrics | of_self_tests | unnested | {"@timestamp", "@message"} | LANGUAGE
         for name, query in [*self.queries.items(), *((widget["title"], widget["query"]) for widget in widgets("log"))]:
             made = {word for words in re.findall(r" as (\w+)|into (\w+)|\(\?<(\w+)>", query) for word in words}
             bare = re.sub(r"#.*|/\S.*/|\"[^\"]*\"|'[^']*'", "", query)

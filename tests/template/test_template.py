@@ -50,10 +50,22 @@ RULES = {
         "return-to-warm-pool",
         "replace-root-volume",
     },
-    "DrainLaunchLifecycleAction": {"launch-lifecycle-action", "launch-from-warm-pool", "launch-into-warm-pool"},
+    "DrainLaunchLifecycleAction": {"launch-lifecycle-action", "launch-into-warm-pool"},
+    "DrainLaunchFromWarmPool": {"launch-from-warm-pool"},
     "DrainRootVolumeReplaced": {"root-volume-replaced"},
     "DrainContinueDrain": {"drain-continuation", "undo-check"},
+    "DrainDeployed": {"stack-deployed"},
 }
+# Those of launch hooks by which nodes come back.
+COMING_BACK = {"DrainLaunchFromWarmPool", "DrainRootVolumeReplaced"}
+# The rule without a pattern: the schedule that asks for the doctor.
+SCHEDULE = "DrainSelfTest"
+# What no rule lets through: the schedule and people invoke the function with it.
+ASKED = {"doctor"}
+# What the sample of a deployment has for the name of the stack.
+STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
+# The functions, and what the binary of each is called.
+FUNCTIONS = {"Drain": "spillway-drain", "Announcer": "spillway-announce"}
 
 
 def properties(logical_id: str) -> dict[str, Any]:
@@ -64,8 +76,38 @@ def of_type(kind: str) -> dict[str, dict[str, Any]]:
     return {name: resource["Properties"] for name, resource in RESOURCES.items() if resource["Type"] == kind}
 
 
-def matches(rule: dict[str, Any], event: dict[str, Any]) -> bool:
-    return EventPattern.load(json.dumps(rule["EventPattern"])).matches_event(event)
+def patterns() -> dict[str, dict[str, Any]]:
+    """Of each rule that has one: what it lets through, with the stack's own name filled in."""
+    rules = {name: rule for name, rule in of_type("AWS::Events::Rule").items() if name != SCHEDULE}
+    filled_in = {
+        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID))
+        for name, rule in rules.items()
+    }
+    return {name: json.loads(pattern) for name, pattern in filled_in.items()}
+
+
+def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
+    return EventPattern.load(json.dumps(pattern)).matches_event(event)
+
+
+def variables(function: str) -> dict[str, Any]:
+    """What a function is told."""
+    found: dict[str, Any] = properties(function)["Environment"]["Variables"]
+    return found
+
+
+def policies(role: str) -> dict[str, list[dict[str, Any]]]:
+    """The statements of a role's own policies by their names, whatever they depend on."""
+    found = {}
+    for policy in properties(role)["Policies"]:
+        _, policy, _ = policy.get("Fn::If", (None, policy, None))
+        found[policy["PolicyName"]] = policy["PolicyDocument"]["Statement"]
+    return found
+
+
+def actions(statements: list[dict[str, Any]]) -> set[str]:
+    allowed = [statement["Action"] for statement in statements]
+    return {action for one in allowed for action in ([one] if isinstance(one, str) else one)}
 
 
 def attribute(logical_id: str, name: str) -> dict[str, list[str]]:
@@ -74,13 +116,24 @@ def attribute(logical_id: str, name: str) -> dict[str, list[str]]:
 
 class TheRules(unittest.TestCase):
     def rules_for(self, event: dict[str, Any]) -> list[str]:
+        return [name for name, pattern in patterns().items() if matches(pattern, event)]
+
+    def rules_of_the_function(self) -> dict[str, dict[str, Any]]:
         rules = of_type("AWS::Events::Rule")
-        return [name for name, rule in rules.items() if matches(rule, event)]
+        return {name: rule for name, rule in rules.items() if rule["Targets"][0]["Arn"] == attribute("Drain", "Arn")}
 
     def test_each_notice_passes_exactly_one_rule(self) -> None:
-        self.assertEqual(set(RULES), set(of_type("AWS::Events::Rule")))
+        self.assertEqual({*RULES, SCHEDULE}, set(self.rules_of_the_function()))
         passed = {name: self.rules_for(event) for name, event in SAMPLES.items()}
-        self.assertEqual(passed, {name: [rule] for rule, names in RULES.items() for name in names})
+        by_name = {name: [rule] for rule, names in RULES.items() for name in names}
+        self.assertEqual(passed, {**by_name, **{name: [] for name in ASKED}})
+
+    def test_the_doctor_is_asked_at_an_interval_that_an_alarm_can_look_back_over(self) -> None:
+        rule = properties(SCHEDULE)
+        self.assertEqual(rule["ScheduleExpression"], "cron(0 12 ? * MON,THU *)")
+        (target,) = rule["Targets"]
+        asked = {key: SAMPLES["doctor"][key] for key in ("source", "detail-type", "detail")}
+        self.assertEqual(json.loads(target["Input"]), asked)
 
     def test_the_neighbours_of_a_notice_pass_none(self) -> None:
         def neighbour(sample: str, detail: dict[str, Any] | None = None, **envelope: Any) -> dict[str, Any]:
@@ -101,13 +154,24 @@ class TheRules(unittest.TestCase):
             neighbour("terminate-lifecycle-action", transition),
             neighbour("terminate-lifecycle-action", **{"detail-type": "EC2 Instance Terminate Successful"}),
             neighbour("launch-lifecycle-action", transition),
+            neighbour("launch-from-warm-pool", transition),
             neighbour("root-volume-replaced", transition),
             neighbour("launch-lifecycle-action", **{"detail-type": "EC2 Instance Launch Successful"}),
-            neighbour("drain-continuation", **{"detail-type": "Spillway Receipt"}),
+            neighbour("drain-continuation", **{"detail-type": "Spillway Drain Ended"}),
             neighbour("drain-continuation", source="somebody"),
+            neighbour("stack-deployed", {"stack-id": STACK_ID.replace("spillway", "shop")}),
+            neighbour("stack-deployed", {"status-details": {"status": "UPDATE_IN_PROGRESS"}}),
+            neighbour("stack-deployed", **{"detail-type": "CloudFormation Resource Status Change"}),
+            neighbour("drain-continuation", source="somebody", **{"detail-type": "Spillway Receipt"}),
         ):
             with self.subTest(event=event):
                 self.assertEqual(self.rules_for(event), [])
+
+    def test_no_rule_hears_another_source_or_another_kind_of_event(self) -> None:
+        for name, event in SAMPLES.items():
+            for other in ({"source": "somebody"}, {"detail-type": "EC2 Instance Retirement"}):
+                with self.subTest(event=name, **other):
+                    self.assertEqual(self.rules_for({**event, **other}), [])
 
     def test_what_aws_words_anew_passes_all_the_same(self) -> None:
         for name, field in (
@@ -124,12 +188,13 @@ class TheRules(unittest.TestCase):
                 self.assertEqual(self.rules_for(unknown), self.rules_for(event))
 
     def test_each_rule_invokes_the_function_and_keeps_what_it_cannot_deliver(self) -> None:
-        for name, rule in of_type("AWS::Events::Rule").items():
+        for name, rule in self.rules_of_the_function().items():
             with self.subTest(rule=name):
                 (target,) = rule["Targets"]
-                self.assertEqual(target["Arn"], attribute("Drain", "Arn"))
                 self.assertEqual(target["DeadLetterConfig"], {"Arn": attribute("Failures", "Arn")})
                 self.assertIn("MaximumEventAgeInSeconds", target["RetryPolicy"])
+                # EventBridge's most: the age alone ends it.
+                self.assertEqual(target["RetryPolicy"]["MaximumRetryAttempts"], 185)
                 permission = properties(f"{name}Permission")
                 self.assertEqual(permission["SourceArn"], attribute(name, "Arn"))
 
@@ -139,7 +204,7 @@ class TheRules(unittest.TestCase):
             return target["RetryPolicy"]["MaximumEventAgeInSeconds"]
 
         self.assertEqual(
-            {rule: age(rule) for rule in RULES},
+            {rule: age(rule) for rule in (*RULES, SCHEDULE)},
             {
                 "DrainSpotInterruption": 120,
                 "DrainCapacityReservationInterruption": 120,
@@ -149,8 +214,11 @@ class TheRules(unittest.TestCase):
                 "DrainStateChange": 120,
                 "DrainTerminateLifecycleAction": 3600,
                 "DrainLaunchLifecycleAction": 3600,
+                "DrainLaunchFromWarmPool": 3600,
                 "DrainRootVolumeReplaced": 3600,
                 "DrainContinueDrain": 3600,
+                "DrainDeployed": 3600,
+                "DrainSelfTest": 3600,
             },
         )
 
@@ -164,11 +232,11 @@ class TheRules(unittest.TestCase):
             "DrainStateChange": "StateChange",
             "DrainTerminateLifecycleAction": "Terminate",
             "DrainLaunchLifecycleAction": "Launch",
-            # What was drained for its root volume is given back, whoever completes launch hooks.
-            "DrainRootVolumeReplaced": "Terminate",
         }
-        self.assertEqual({*switches, "DrainContinueDrain"}, set(RULES))
-        self.assertNotIn("State", properties("DrainContinueDrain"))
+        always = {"DrainContinueDrain", "DrainDeployed"}
+        self.assertEqual({*switches, *COMING_BACK, *always}, set(RULES))
+        for rule in (*always, SCHEDULE):
+            self.assertNotIn("State", properties(rule))
         for rule, parameter in switches.items():
             with self.subTest(rule=rule):
                 condition = f"Handles{parameter}"
@@ -176,13 +244,55 @@ class TheRules(unittest.TestCase):
                 ignored = {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, "ignore"]}]}
                 self.assertEqual(TEMPLATE["Conditions"][condition], ignored)
 
+    def test_a_node_that_comes_back_is_heard_of_by_who_drained_it_and_by_who_completes_its_launch_hook(self) -> None:
+        condition = "HandlesComingBack"
+        for rule in COMING_BACK:
+            self.assertEqual(properties(rule)["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
+        either = {"Fn::Or": [{"Condition": "HandlesTerminate"}, {"Condition": "HandlesLaunch"}]}
+        self.assertEqual(TEMPLATE["Conditions"][condition], either)
 
-class TheFunction(unittest.TestCase):
-    def test_it_runs_where_it_was_built_for(self) -> None:
-        function = properties("Drain")
-        self.assertEqual(function["Runtime"], "provided.al2023")
-        self.assertEqual(function["Handler"], "bootstrap")
-        self.assertEqual(function["Architectures"], [{"Ref": "Architecture"}])
+
+class TheFunctions(unittest.TestCase):
+    def test_each_runs_where_it_was_built_for(self) -> None:
+        self.assertEqual(set(of_type("AWS::Lambda::Function")), set(FUNCTIONS))
+        for name in FUNCTIONS:
+            function = properties(name)
+            self.assertEqual(function["Runtime"], "provided.al2023")
+            self.assertEqual(function["Handler"], "bootstrap")
+            self.assertEqual(function["Architectures"], [{"Ref": "Architecture"}])
+
+    def test_one_build_makes_them_all(self) -> None:
+        built = re.findall(r"--bin (\S+?)\)?(?=\s)", (ROOT / "scripts/sam-build").read_text())
+        self.assertCountEqual(built, FUNCTIONS.values())
+        written = (ROOT / "template.yaml").read_text()
+        self.assertCountEqual(re.findall(r"^        Binary: (\S+)$", written, re.MULTILINE), FUNCTIONS.values())
+
+    def test_each_is_in_the_vpc_or_none(self) -> None:
+        for name in FUNCTIONS:
+            self.assertEqual(properties(name)["VpcConfig"]["Fn::If"][0], "InVpc")
+            policies = properties(f"{name}Role")["ManagedPolicyArns"]["Fn::If"]
+            self.assertEqual(policies, ["InVpc", [{"Ref": "Network"}], {"Ref": "AWS::NoValue"}])
+            configuration = {"SubnetIds": {"Ref": "SubnetIds"}, "SecurityGroupIds": {"Ref": "SecurityGroupIds"}}
+            self.assertEqual(properties(name)["VpcConfig"]["Fn::If"][1:], [configuration, {"Ref": "AWS::NoValue"}])
+
+    def test_what_lambda_does_in_a_vpc_no_code_of_a_function_may(self) -> None:
+        self.assertEqual(RESOURCES["Network"]["Condition"], "InVpc")
+        network = properties("Network")["PolicyDocument"]["Statement"]
+        change = {f"ec2:{verb}" for verb in ("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")}
+        change |= {"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface"}
+        look = {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}
+        self.assertEqual([actions([statement]) for statement in network], [change, look])
+        for statement in network:
+            self.assertEqual(statement["Condition"], {"Null": {"lambda:SourceFunctionArn": "true"}})
+
+    def test_each_writes_to_its_own_log_and_knows_the_systems_certificates(self) -> None:
+        for name in FUNCTIONS:
+            self.assertEqual(properties(name)["LoggingConfig"]["LogGroup"], {"Ref": f"{name}Logs"})
+            self.assertEqual(properties(f"{name}Logs")["RetentionInDays"], {"Ref": "LogRetentionDays"})
+            self.assertEqual(variables(name)["SSL_CERT_FILE"], "/etc/pki/tls/certs/ca-bundle.crt")
+
+
+class TheDrainFunction(unittest.TestCase):
 
     def test_many_notices_at_once_do_not_wait_for_each_other(self) -> None:
         self.assertNotIn("ReservedConcurrentExecutions", properties("Drain"))
@@ -193,36 +303,43 @@ class TheFunction(unittest.TestCase):
     def test_it_has_lambdas_longest_time(self) -> None:
         self.assertEqual(properties("Drain")["Timeout"], 900)
 
+    def test_its_memory_is_a_parameter(self) -> None:
+        self.assertEqual(properties("Drain")["MemorySize"], {"Ref": "MemorySizeMb"})
+
     def test_its_last_error_goes_to_the_failure_queue(self) -> None:
         (config,) = of_type("AWS::Lambda::EventInvokeConfig").values()
         self.assertEqual(config["FunctionName"], {"Ref": "Drain"})
+        self.assertEqual((config["MaximumRetryAttempts"], config["MaximumEventAgeInSeconds"]), (2, 3600))
         self.assertEqual(config["DestinationConfig"]["OnFailure"]["Destination"], attribute("Failures", "Arn"))
 
     def test_no_log_level_hides_the_receipts(self) -> None:
-        logging = properties("Drain")["LoggingConfig"]
-        self.assertEqual(logging["LogFormat"], "JSON")
-        self.assertEqual(logging["ApplicationLogLevel"], {"Ref": "LogLevel"})
+        for name in FUNCTIONS:
+            logging = properties(name)["LoggingConfig"]
+            self.assertEqual(logging["LogFormat"], "JSON")
+            self.assertEqual(logging["ApplicationLogLevel"], {"Ref": "LogLevel"})
         self.assertTrue({"WARN", "ERROR", "FATAL"}.isdisjoint(PARAMETERS["LogLevel"]["AllowedValues"]))
 
 
 class TheParameters(unittest.TestCase):
-    """Names and defaults of the settings are compared in functions/drain/src/settings.rs."""
+    """Names and defaults of the settings are compared by tests of the functions."""
 
     def test_a_setting_that_the_function_would_refuse_is_refused_before_the_deployment(self) -> None:
-        # The page is compared with the function's own table by a test of the function.
+        # The page is compared with each function's own table by a test of the function.
         page = (ROOT / "docs/settings.md").read_text()
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
-        variables = properties("Drain")["Environment"]["Variables"]
-        self.assertGreater(len(rows), 20)
+        self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
+        told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
+        settings = {name for name, value in told.items() if name.startswith("SPILLWAY_") and "Ref" in value}
+        self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
             with self.subTest(setting=variable):
                 parameter = PARAMETERS[name]
-                self.assertEqual(variables[variable], {"Ref": name})
+                self.assertEqual(told[variable], {"Ref": name})
                 if "AllowedValues" in parameter:
                     self.assertEqual(set(parameter["AllowedValues"]), set(re.split(r", | or ", words)))
                 elif "MinValue" in parameter:
                     self.assertIn(f"from {parameter['MinValue']} to {parameter['MaxValue']}", words)
-                elif "AllowedPattern" in parameter:
+                elif "AllowedPattern" in parameter or "MaxLength" in parameter:
                     self.assertEqual(parameter["ConstraintDescription"], words)
                 else:
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
@@ -234,6 +351,32 @@ class TheParameters(unittest.TestCase):
         for bad in ("", ":a", "AWS/Lambda", "a b", "n" * 256):
             self.assertNotRegex(bad, pattern)
 
+    def test_what_is_kept_from_the_stacks_readers_is_what_lets_somebody_write_to_the_channel(self) -> None:
+        hidden = {name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")}
+        self.assertEqual(hidden, {"WebhookUrl", "WebhookHeaders", "WebhookProxy"})
+
+    def test_an_address_is_checked_before_the_deployment(self) -> None:
+        secret = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:"
+        for name, good, bad in (
+            ("WebhookUrl", ["", "https://hooks.slack.com/services/T0/B0/x"], ["hooks.slack.com", "https://a b"]),
+            ("WebhookUrlFrom", ["", "/spillway/url", f"{secret}a/b-AbCd12"], ["spillway", f"{secret}a", "https://a"]),
+            ("WebhookHeaders", ["", '{"A":"b"}', '{\n "A": "b"\n}\n'], ["A: b", '["A"]']),
+            ("TopicArn", ["", "arn:aws:sns:eu-central-1:123456789012:drains"], ["drains"]),
+            ("ReceiptBucket", ["", "receipts.example-1"], ["s3://receipts", "R", "receipts/"]),
+        ):
+            pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
+            with self.subTest(parameter=name):
+                self.assertEqual([value for value in good if not pattern.search(value)], [])
+                self.assertEqual([value for value in bad if pattern.search(value)], [])
+
+    def test_a_template_leaves_room_for_the_other_variables(self) -> None:
+        # All of a function's variables, names and values, may have 4 KB.
+        others = {name: value for name, value in variables("Announcer").items() if name != "SPILLWAY_WEBHOOK_TEMPLATE"}
+        longest = PARAMETERS["WebhookTemplate"]["MaxLength"]
+        names = sum(len(name) for name in variables("Announcer"))
+        fixed = sum(len(value) for value in others.values() if isinstance(value, str))
+        self.assertGreaterEqual(4096 - longest - names - fixed, 700)
+
     def test_every_parameter_is_described_to_who_deploys(self) -> None:
         pages = "".join((ROOT / f"docs/{page}.md").read_text() for page in ("install", "settings"))
         for name, parameter in PARAMETERS.items():
@@ -244,10 +387,7 @@ class TheParameters(unittest.TestCase):
 
 class TheRights(unittest.TestCase):
     def setUp(self) -> None:
-        self.policies = {}
-        for policy in properties("DrainRole")["Policies"]:
-            _, policy, _ = policy.get("Fn::If", (None, policy, None))
-            self.policies[policy["PolicyName"]] = policy["PolicyDocument"]["Statement"]
+        self.policies = policies("DrainRole")
 
     @staticmethod
     def actions(statement: dict[str, Any]) -> list[str]:
@@ -255,7 +395,7 @@ class TheRights(unittest.TestCase):
         return [action] if isinstance(action, str) else action
 
     def allowed(self, policy: str) -> set[str]:
-        return {action for statement in self.policies[policy] for action in self.actions(statement)}
+        return actions(self.policies[policy])
 
     def test_the_function_may_call_what_it_calls(self) -> None:
         self.assertEqual(
@@ -264,9 +404,13 @@ class TheRights(unittest.TestCase):
                 "ec2:DescribeInstances",
                 "eks:DescribeCluster",
                 "autoscaling:CompleteLifecycleAction",
+                "autoscaling:DescribeAutoScalingGroups",
                 "autoscaling:DescribeLifecycleHooks",
                 "autoscaling:DescribeTags",
                 "autoscaling:RecordLifecycleActionHeartbeat",
+                "eks:ListClusters",
+                "events:ListRules",
+                "events:ListTargetsByRule",
                 "events:PutEvents",
                 "iam:PassRole",
                 "scheduler:CreateSchedule",
@@ -281,10 +425,9 @@ class TheRights(unittest.TestCase):
         (hand_over,) = (s for s in self.policies["drain"] if self.actions(s) == ["iam:PassRole"])
         self.assertEqual(hand_over["Resource"], attribute("SchedulesRole", "Arn"))
         self.assertEqual(hand_over["Condition"], {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}})
-        variables = properties("Drain")["Environment"]["Variables"]
-        self.assertEqual(variables["SPILLWAY_SCHEDULES"], {"Fn::Sub": "${Schedules} ${SchedulesRole.Arn}"})
+        self.assertEqual(variables("Drain")["SPILLWAY_SCHEDULES"], {"Fn::Sub": "${Schedules} ${SchedulesRole.Arn} ${Failures.Arn}"})
 
-    def test_scheduler_may_put_the_functions_own_events_on_the_bus_for_the_stacks_group_and_no_more(self) -> None:
+    def test_scheduler_may_put_the_functions_own_events_on_the_bus_keep_those_it_could_not_and_no_more(self) -> None:
         role = properties("SchedulesRole")
         (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
         self.assertEqual(trust["Principal"], {"Service": "scheduler.amazonaws.com"})
@@ -293,9 +436,9 @@ class TheRights(unittest.TestCase):
             {"aws:SourceAccount": {"Ref": "AWS::AccountId"}, "aws:SourceArn": attribute("Schedules", "Arn")},
         )
         (policy,) = role["Policies"]
-        (statement,) = policy["PolicyDocument"]["Statement"]
         (functions_own,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
-        self.assertEqual(statement, functions_own)
+        keep = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": attribute("Failures", "Arn")}
+        self.assertEqual(policy["PolicyDocument"]["Statement"], [functions_own, keep])
 
     def test_the_function_may_put_no_event_but_the_one_that_its_rule_routes_back(self) -> None:
         (statement,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
@@ -305,23 +448,37 @@ class TheRights(unittest.TestCase):
 
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "network"})
+        self.assertEqual(set(self.policies), {"drain", "deliver"})
 
     def test_no_right_is_wider_than_aws_makes_it(self) -> None:
-        for statements in self.policies.values():
+        network = properties("Network")["PolicyDocument"]["Statement"]
+        for statements in (*self.policies.values(), *policies("AnnouncerRole").values(), network):
             for statement in statements:
                 with self.subTest(actions=self.actions(statement)):
                     self.assertNotIn("*", "".join(self.actions(statement)))
                     if statement["Resource"] == "*":
                         # These know no resources, but a condition narrows them.
                         self.assertIn("Condition", statement)
-                        self.assertTrue(all(":Describe" in action for action in self.actions(statement)))
+                        reading = re.compile(":(Describe|List)")
+                        self.assertTrue(all(reading.search(action) for action in self.actions(statement)))
 
     def test_only_our_rules_may_write_to_the_failure_queue(self) -> None:
         allow, deny = properties("FailuresPolicy")["PolicyDocument"]["Statement"]
-        rules = [attribute(rule, "Arn") for rule in of_type("AWS::Events::Rule")]
+        rules = [attribute(rule, "Arn") for rule in (*RULES, SCHEDULE)]
         self.assertCountEqual(allow["Condition"]["ArnEquals"]["aws:SourceArn"], rules)
+        self.assertEqual((allow["Principal"], allow["Action"]), ({"Service": "events.amazonaws.com"}, "sqs:SendMessage"))
         self.assertEqual(deny["Effect"], "Deny")
+
+    def test_nobody_reaches_a_queue_without_tls(self) -> None:
+        policies = of_type("AWS::SQS::QueuePolicy")
+        self.assertEqual(set(policies), {"FailuresPolicy", "AnnouncementsPolicy"})
+        for name, policy in policies.items():
+            with self.subTest(policy=name):
+                deny = policy["PolicyDocument"]["Statement"][-1]
+                everybody = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*"}
+                self.assertEqual({key: deny[key] for key in everybody}, everybody)
+                self.assertIn(deny["Resource"], ("*", attribute("Failures", "Arn")))
+                self.assertEqual(deny["Condition"], {"Bool": {"aws:SecureTransport": "false"}})
 
     def test_a_failed_notice_is_kept_for_two_weeks_and_encrypted(self) -> None:
         queue = properties("Failures")
@@ -348,20 +505,48 @@ class TheRights(unittest.TestCase):
             self.assertEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
             (rule,) = flow["spec"]["rules"]
             self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
+        role, binding, flow = yaml.safe_load_all((ROOT / "deploy/optional/node-events.yaml").read_text())
+        (rule,) = role["rules"]
+        self.assertEqual((rule["apiGroups"], rule["resources"], rule["verbs"]), (["events.k8s.io"], ["events"], ["create"]))
+        self.assertEqual(binding["subjects"], [subject])
+        # Before the flows that take everything, and out of the drains' room.
+        self.assertLess(flow["spec"]["matchingPrecedence"], min(flow["spec"]["matchingPrecedence"] for flow in flows))
+        self.assertNotEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
+        (rule,) = flow["spec"]["rules"]
+        self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
         self.assertEqual(RESOURCES["ClusterAccess"]["Condition"], "HasCluster")
 
 
 class TheAlarms(unittest.TestCase):
     def test_each_says_what_to_do(self) -> None:
         alarms = of_type("AWS::CloudWatch::Alarm")
-        self.assertEqual(set(alarms), {"FailuresAlarm", "ErrorsAlarm", "PodsLeftAlarm", "HooksAlarm"})
-        for alarm in alarms.values():
+        # No data is no failure, because nothing runs between notices; but it is no self-test, and what one found stays so.
+        without_data = {
+            "FailuresAlarm": "notBreaching",
+            "ErrorsAlarm": "notBreaching",
+            "PodsLeftAlarm": "notBreaching",
+            "HooksAlarm": "notBreaching",
+            "SelfTestAlarm": "breaching",
+            "FindingsAlarm": "ignore",
+            "UndeliveredAlarm": "notBreaching",
+            "UnreadAlarm": "notBreaching",
+        }
+        self.assertEqual({name: alarm["TreatMissingData"] for name, alarm in alarms.items()}, without_data)
+        for name, alarm in alarms.items():
             text = alarm["AlarmDescription"]["Fn::Sub"]
-            self.assertIn("aws ", text)
-            # CloudWatch's limit, with room for the names that are filled in.
-            self.assertLess(len(text), 800)
-            # No data is no failure: nothing runs between notices.
-            self.assertEqual(alarm["TreatMissingData"], "notBreaching")
+            with self.subTest(alarm=name):
+                self.assertIn("aws ", text)
+                # CloudWatch's limit, with room for the names that are filled in.
+                self.assertLess(len(text), 800)
+
+    def test_a_week_without_a_self_test_is_all_that_an_alarm_can_look_back_over(self) -> None:
+        alarm = properties("SelfTestAlarm")
+        # CloudWatch's limit.
+        self.assertEqual(alarm["Period"] * alarm["EvaluationPeriods"], 604_800)
+        self.assertEqual((alarm["ComparisonOperator"], alarm["Threshold"]), ("LessThanThreshold", 1))
+        # So that each week has one whole day with a test in it, however the week is cut.
+        days = re.findall(r"MON|TUE|WED|THU|FRI|SAT|SUN", properties(SCHEDULE)["ScheduleExpression"])
+        self.assertGreaterEqual(len(days), 2)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
 //! One interruption in one invocation: how long there is, who claims, what hook is held meanwhile.
 
-use jiff::{SignedDuration, Timestamp};
-use tokio::time::Instant;
+use std::pin::pin;
+use std::time::Duration;
 
-use crate::drain::deadline::Window;
+use futures_util::future::{Either, select};
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::{Instant, sleep};
+
+use crate::drain::deadline::{Goes, Window};
+use crate::failure::Failure;
 use crate::instance::Owner;
 use crate::interruption::continued::History;
 use crate::interruption::{Deadline, Interruption, Kind};
@@ -15,9 +20,12 @@ use crate::settings::{HeldPods, Settings};
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
-const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
+pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
 /// The same when a hook waits: its answer must still find it waiting.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
+
+/// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
+const UNHELD: Duration = Duration::from_secs(1);
 
 /// One interruption in one invocation.
 pub(crate) struct Attempt<'a> {
@@ -42,8 +50,9 @@ impl Attempt<'_> {
         let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
         let limit = clock.instant(limit.max(clock.now() + least));
         let instance_goes = match (self.interruption.deadline, settings.held_pods) {
-            (Deadline::Hard(_), _) | (_, HeldPods::Delete) => Some(limit),
-            (Deadline::HeldByHook | Deadline::Open, HeldPods::Keep) => None,
+            (Deadline::Hard(_), _) | (_, HeldPods::Delete) => Goes::At(limit),
+            (Deadline::HeldByHook, HeldPods::Keep) => Goes::AtTheLatest(limit),
+            (Deadline::Open, HeldPods::Keep) => Goes::Unknown,
         };
         Window {
             start: self.history.began().map_or_else(Instant::now, |began| clock.instant(began)),
@@ -56,6 +65,11 @@ impl Attempt<'_> {
     /// Whether only the invocation's time is up, and not the notice's.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.invocation.is_over_before(self.limits.drain)
+    }
+
+    /// Whether a later invocation may still mend what this one could not.
+    pub(crate) fn leaves_time_after(&self, failure: &Failure) -> bool {
+        self.limits.leave_time_after(self.invocation, failure, self.history)
     }
 
     pub(crate) fn claimant<'s>(&self, owner: Owner, settings: &'s Settings) -> Claimant<'s> {
@@ -85,6 +99,19 @@ impl Attempt<'_> {
             excludes: settings.exclude_from_load_balancers,
             owner,
             selector: &settings.node_selector,
+        }
+    }
+
+    /// Does something, and keeps the hook waiting if that takes long. Whether anybody still waits is seen by whoever holds
+    /// it next.
+    pub(crate) async fn keep_hook_during<T>(&self, settings: &Settings, doing: impl Future<Output = T>) -> T {
+        let held = pin!(async {
+            sleep(UNHELD).await;
+            self.hold(settings).await;
+        });
+        match select(pin!(doing), held).await {
+            Either::Left((done, _)) => done,
+            Either::Right(((), doing)) => doing.await,
         }
     }
 

@@ -1,19 +1,13 @@
 //! What went wrong with a call to AWS, told by what the caller can do about it.
 
 use std::fmt;
-use std::time::Duration;
 
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use aws_smithy_types::timeout::TimeoutConfig;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::backoff::Backoff;
-
-/// No call may hang: a healthy one takes milliseconds, and the SDK makes up to three attempts.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
-const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// A call to AWS that failed for good, after the SDK's own attempts.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -139,13 +133,10 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The timeouts of every call.
-pub(crate) fn timeouts() -> TimeoutConfig {
-    TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn error(kind: CallErrorKind) -> CallError {

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use spillway_eks::ClusterName;
 
 use crate::decision::Reason;
-use crate::drain::End;
+use crate::drain::{End, Stop};
 use crate::failure::Failure;
 use crate::instance::Instance;
-use crate::interruption::{Deadline, InstanceId, Interruption};
+use crate::interruption::{Deadline, InstanceId, Interruption, Kind};
 use crate::karpenter::HandedOver;
 use crate::node::undo::{Over, Undone, Yet};
 use crate::node::{Claim, How};
@@ -34,6 +34,11 @@ pub(crate) fn stranded(reason: &Reason, receipt: &Receipt) -> Ended {
     (Ending::Ignored, format!("{reason}{hook}"))
 }
 
+/// A drain has not come to its end.
+pub(crate) fn not_yet(node: &str, kind: Kind) -> String {
+    format!("node {node} is being drained for the {}", kind.as_str())
+}
+
 /// A drain has come to its end.
 pub(crate) fn drained(end: End, claim: &Claim, receipt: &Receipt) -> Outcome {
     let node = &claim.node;
@@ -52,7 +57,12 @@ pub(crate) fn drained(end: End, claim: &Claim, receipt: &Receipt) -> Outcome {
         (End::Empty | End::Silent, How::Joined { notice, event }) => {
             Ok((Ending::Joined, format!("node {node} was being drained for the {notice} {event}, and is empty")))
         }
-        (End::Stopped, _) => {
+        (End::Stopped(Stop::GivenBack), _) => Ok(ignored(&Reason::GivenBack(node.clone()))),
+        (End::Stopped(Stop::HookIsOver), _) if receipt.pods.is_empty() => {
+            let reason = format!("the lifecycle hook waits no longer; the pods of node {node} had not been listed");
+            Ok((Ending::Ignored, reason))
+        }
+        (End::Stopped(Stop::HookIsOver), _) => {
             let reason = format!("the lifecycle hook waits no longer; {left} pods were still on node {node}");
             Ok((Ending::Ignored, reason))
         }

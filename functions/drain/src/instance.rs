@@ -1,16 +1,23 @@
 //! EC2: who is this instance, which cluster is it in, whose node is it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use spillway_eks::ClusterName;
+use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::aws::CallError;
+use crate::aws::{self, CallError};
+use crate::backoff::Backoff;
 use crate::interruption::InstanceId;
 
 /// The call that says who an instance is.
 pub(crate) const DESCRIBE: &str = "ec2:DescribeInstances";
+/// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
+/// Auto Scaling's own tag on its instances.
+const GROUP: &str = "aws:autoscaling:groupName";
 
 /// What we need to know of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +31,8 @@ pub(crate) struct Instance {
     pub(crate) private_dns_name: Option<String>,
     /// Whether it runs.
     pub(crate) state: State,
+    /// Its type, such as m7g.large.
+    pub(crate) type_name: Option<String>,
     /// Its tags.
     pub(crate) tags: BTreeMap<String, String>,
 }
@@ -44,10 +53,35 @@ impl Instance {
     pub(crate) fn provider_id(&self) -> String {
         format!("aws:///{}/{}", self.zone, self.id)
     }
+
+    /// The Auto Scaling group that it is in.
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.tags.get(GROUP).map(String::as_str)
+    }
 }
 
-/// Asks EC2 for an instance. `None`: there is none by that id.
-pub(crate) async fn describe(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
+/// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
+/// none by that id.
+pub(crate) async fn describe(
+    ec2: &aws_sdk_ec2::Client,
+    id: &InstanceId,
+    end: Instant,
+    is_behind: impl Fn(Option<&Instance>) -> bool,
+) -> Result<Option<Instance>, CallError> {
+    let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
+    let mut backoff = Backoff::new();
+    let mut described = aws::until(DESCRIBE, end, || ask(ec2, id)).await?;
+    while is_behind(described.as_ref()) && timeout_at(patience, sleep(backoff.next_pause())).await.is_ok() {
+        described = match aws::until(DESCRIBE, end, || ask(ec2, id)).await {
+            // What was answered before is better than no answer.
+            Err(_) if end <= Instant::now() => break,
+            answer => answer?,
+        };
+    }
+    Ok(described)
+}
+
+async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
     let answer = match ec2.describe_instances().instance_ids(id.as_str()).send().await {
         Ok(answer) => answer,
         Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
@@ -91,6 +125,7 @@ fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
         zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
         private_dns_name: instance.private_dns_name.filter(|name| !name.is_empty()),
         state,
+        type_name: instance.instance_type.map(|name| name.as_str().to_owned()),
         tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
     }
 }

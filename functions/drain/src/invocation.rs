@@ -1,7 +1,10 @@
 //! One invocation: who it is, when it began, and what has to be done in it by when.
 
+use std::sync::OnceLock;
+
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::Context;
+use spillway_eks::Connection;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
@@ -12,17 +15,23 @@ use crate::interruption::Home;
 const FOR_THE_REST: SignedDuration = SignedDuration::from_secs(5);
 /// for handing on what completing left undone,
 const FOR_HANDING_ON: SignedDuration = SignedDuration::from_millis(2_500);
-/// and for the receipt.
+/// for the receipt,
 const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
+/// and for the answer.
+const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
 
 /// One invocation of the function.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     /// Lambda's id of it: the same for all attempts at an event.
     pub(crate) request_id: String,
+    /// The function's ARN.
+    pub(crate) function: String,
     /// Where the function is at home.
     pub(crate) home: Home,
     pub(crate) clock: Clock,
+    /// The way by which the node was claimed. What is written on it at the end goes the same way.
+    pub(crate) connection: OnceLock<Connection>,
     /// When Lambda ends it.
     end: Timestamp,
 }
@@ -32,12 +41,14 @@ impl Invocation {
     pub(crate) fn begin(context: &Context) -> Self {
         let end = i64::try_from(context.deadline).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let home = Home::of_function(&context.invoked_function_arn);
-        Self { home, ..Self::until(end.unwrap_or(Timestamp::MAX), &context.request_id, Clock::start()) }
+        let function = context.invoked_function_arn.clone();
+        Self { function, home, ..Self::until(end.unwrap_or(Timestamp::MAX), &context.request_id, Clock::start()) }
     }
 
     /// An invocation that Lambda ends then.
     pub(crate) fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
-        Self { request_id: request_id.to_owned(), home: Home::of_function(""), clock, end }
+        let (request_id, function) = (request_id.to_owned(), String::new());
+        Self { request_id, function, home: Home::of_function(""), clock, connection: OnceLock::new(), end }
     }
 
     /// When finding, claiming and draining a node have to stop.
@@ -55,9 +66,19 @@ impl Invocation {
         self.before_the_end(FOR_THE_RECEIPT)
     }
 
+    /// When announcing has to stop.
+    pub(crate) fn announces_until(&self) -> Instant {
+        self.before_the_end(FOR_THE_ANSWER)
+    }
+
     /// Whether that time comes only when this invocation drains no more.
     pub(crate) fn is_over_before(&self, limit: Timestamp) -> bool {
         self.clock.instant(limit) > self.drains_until()
+    }
+
+    /// Whether it drains no more.
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.drains_until()
     }
 
     fn before_the_end(&self, reserve: SignedDuration) -> Instant {
@@ -80,6 +101,7 @@ mod tests {
         assert_eq!(invocation.drains_until() - began, Duration::from_millis(895_000));
         assert_eq!(invocation.completes_until() - began, Duration::from_millis(897_500));
         assert_eq!(invocation.hands_on_until() - began, Duration::from_millis(899_500));
+        assert_eq!(invocation.announces_until() - began, Duration::from_millis(899_900));
         assert!(!invocation.is_over_before(at(895_000)));
         assert!(invocation.is_over_before(at(895_001)));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kube::core::Status;
+use spillway_eks::ConnectionFailure;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::aws;
@@ -16,14 +17,17 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     /// It answered, and the answer is no.
-    #[error("the API server answered {} {}: {}", .0.code, .0.reason, .0.message)]
+    #[error("the API server answered {}", said(.0))]
     Refused(Box<Status>),
     /// It answered no each time, because something had changed in between.
-    #[error("it changed each time: the API server answered {} {}: {}", .0.code, .0.reason, .0.message)]
+    #[error("it changed each time: the API server answered {}", said(.0))]
     Contended(Box<Status>),
     /// No connection came about: what we know of the cluster may be out of date.
     #[error("cannot connect to the API server: {0}")]
     NoConnection(String),
+    /// Who answered is not who EKS says, or EKS knows another certificate authority by now.
+    #[error("the API server's certificate is not of the authority that EKS names: {0}")]
+    Certificate(String),
     /// The connection broke, or what came was no answer.
     #[error("the API server's answer was lost: {0}")]
     NoAnswer(String),
@@ -33,6 +37,20 @@ pub(crate) enum ApiError {
     /// Nothing had come when there was no more time to wait.
     #[error("the API server did not answer before the time was up")]
     TimeUp,
+}
+
+/// What kube gives as the reason of an answer that is no Status, such as that of a busy API server or of something on
+/// the way (kube-client 5.0, `client/mod.rs`). It says nothing that the rest does not.
+pub(crate) const NO_STATUS: &str = "Failed to parse error data";
+
+fn said(status: &Status) -> String {
+    let Status { code, reason, message, .. } = status;
+    let message = message.trim();
+    if reason.is_empty() || reason == NO_STATUS {
+        format!("{code}: {message}")
+    } else {
+        format!("{code} {reason}: {message}")
+    }
 }
 
 impl ApiError {
@@ -62,8 +80,11 @@ impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::Refused(status),
-            error if spillway_eks::is_connection_failure(&error) => Self::NoConnection(aws::chain(&error)),
-            error => Self::NoAnswer(aws::chain(&error)),
+            error => match spillway_eks::connection_failure(&error) {
+                Some(ConnectionFailure::Certificate) => Self::Certificate(aws::chain(&error)),
+                Some(ConnectionFailure::Network) => Self::NoConnection(aws::chain(&error)),
+                None => Self::NoAnswer(aws::chain(&error)),
+            },
         }
     }
 }
@@ -103,6 +124,12 @@ pub(crate) async fn until<T>(
 /// says 404 too, and nothing of the object.
 pub(crate) fn is_missing(status: &Status, kind: &str) -> bool {
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
+}
+
+/// Whether the namespace is being deleted, and what is in it, so that nothing more is created there.
+pub(crate) fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 #[cfg(test)]

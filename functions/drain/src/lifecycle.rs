@@ -38,7 +38,8 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    fn of(hook: &LifecycleHook) -> Self {
+    /// As Auto Scaling describes the hook.
+    pub(crate) fn of(hook: &LifecycleHook) -> Self {
         let seconds = |seconds: Option<i32>| seconds.and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs);
         let timeout = seconds(hook.heartbeat_timeout).unwrap_or(LEAST_TIMEOUT);
         let in_all = seconds(hook.global_timeout).unwrap_or_else(|| LONGEST.min(timeout * MOST_TIMEOUTS));
@@ -87,7 +88,7 @@ pub(crate) enum Completion {
 
 /// What a heartbeat found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
+pub(crate) enum Waiting {
     /// The action waits, from now on for its whole timeout.
     GoesOn,
     /// Nobody waits any more.
@@ -113,11 +114,9 @@ impl<'a> Action<'a> {
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// A heartbeat for a later invocation: it has the whole timeout to begin.
-    pub(crate) async fn hold_for_the_next(&self, end: Instant) {
-        if let Err(error) = aws::until(RECORD, end, || self.heartbeat()).await {
-            tell_lost(&error);
-        }
+    /// A heartbeat for a later invocation: it has the whole timeout to begin. `None` if the heartbeat failed.
+    pub(crate) async fn hold_for_the_next(&self, end: Instant) -> Option<Waiting> {
+        aws::until(RECORD, end, || self.heartbeat()).await.inspect_err(tell_lost).ok()
     }
 
     /// Completes the action. Tried until `end`, because a hook that is left waiting blocks its

@@ -9,8 +9,6 @@ use crate::instance::Instance;
 use crate::settings::ManagedTag;
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";
-/// Auto Scaling's own tag on its instances.
-const GROUP: &str = "aws:autoscaling:groupName";
 
 /// Whether the instance has the tag, or its Auto Scaling group: a group's tags reach its instances only
 /// if they are propagated, and only those launched since.
@@ -23,7 +21,7 @@ pub(crate) async fn is_managed(
     if instance.tags.get(&tag.key).is_some_and(|value| tag.allows(value)) {
         return Ok(true);
     }
-    match instance.tags.get(GROUP) {
+    match instance.group() {
         Some(group) => aws::until(DESCRIBE, end, || group_has(autoscaling, group, tag)).await,
         None => Ok(false),
     }

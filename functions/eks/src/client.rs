@@ -12,7 +12,8 @@ use crate::bearer::Signer;
 use crate::cluster::{Cluster, Clusters};
 use crate::first_request::{self, FirstRequest};
 use crate::renewing::Renewing;
-use crate::transport::{ConnectError, is_connect, transport};
+use crate::sent::Sent;
+use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
 /// A client, and word of its first request.
 #[derive(Clone)]
@@ -30,25 +31,38 @@ impl fmt::Debug for Connection {
 }
 
 /// A client for `cluster` that signs its tokens with `credentials`, and asks `clusters` anew when
-/// no connection comes about. No request is made yet.
+/// no connection comes about. No request is made yet; those that are made count as `sent`.
 pub fn connect(
     cluster: &Cluster,
     clusters: Arc<Clusters>,
     region: &str,
     credentials: Credentials,
+    sent: Sent,
 ) -> Result<Connection, ConnectError> {
     let signer = Arc::new(Signer::new(cluster.name.clone(), region.to_owned(), credentials));
     let (connected, first_request) = first_request::channel();
-    let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer), connected.clone());
+    let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer), connected.clone(), sent.clone());
     let service = Renewing::new(cluster, clusters, transport)?;
     Ok(Connection { client: kube::Client::new(service, "default"), first_request })
 }
 
-/// Whether no connection came about: DNS, TCP or TLS failed. What we know of the cluster may
-/// then be out of date.
+/// Why no connection came about. What we know of the cluster may then be out of date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionFailure {
+    /// Who answered could not show a certificate that the cluster's authority has signed for the endpoint.
+    Certificate,
+    /// Nobody answered: DNS, TCP, or what remains of TLS.
+    Network,
+}
+
+/// Why no connection came about. `None`: one did, and something else is wrong.
 #[must_use]
-pub fn is_connection_failure(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Service(source) if is_connect(source.as_ref()))
+pub fn connection_failure(error: &kube::Error) -> Option<ConnectionFailure> {
+    match error {
+        kube::Error::Service(source) if is_certificate(source.as_ref()) => Some(ConnectionFailure::Certificate),
+        kube::Error::Service(source) if is_connect(source.as_ref()) => Some(ConnectionFailure::Network),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -62,7 +76,7 @@ mod tests {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
         let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config)));
-        connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"))
+        connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"), Sent::default())
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_eks::error::SdkError;
 use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
+use aws_sdk_eks::operation::list_clusters::ListClustersError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -82,8 +83,18 @@ impl Clusters {
         Ok(cluster)
     }
 
+    /// The names of all clusters of this account and Region.
+    pub async fn list(&self) -> Result<Vec<ClusterName>, Box<SdkError<ListClustersError>>> {
+        let mut pages = self.eks.list_clusters().into_paginator().items().send();
+        let mut names = Vec::new();
+        while let Some(name) = pages.next().await {
+            names.push(ClusterName(name.map_err(Box::new)?));
+        }
+        Ok(names)
+    }
+
     /// Forgets a cluster that could not be connected to, so that the next [`get`](Self::get) asks EKS.
-    pub(crate) fn forget(&self, name: &ClusterName) {
+    pub fn forget(&self, name: &ClusterName) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 

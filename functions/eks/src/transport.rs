@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
 use kube::client::middleware::{BaseUri, BaseUriLayer};
@@ -19,11 +18,10 @@ use tower::Layer as _;
 
 use crate::bearer::{Bearer, Signer};
 use crate::cluster::Cluster;
+use crate::connector::Connector;
 use crate::first_request::{Connected, Watched};
+use crate::sent::{Counted, Sent};
 
-/// A handshake takes two round trips; five seconds are plenty across the world and still
-/// leave most of a two-minute notice.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// HTTP/2 pings find a connection that has gone silent, which TCP would not for minutes.
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,28 +51,20 @@ pub enum ConnectError {
 }
 
 /// One connection to one endpoint, with a token on every request.
-pub(crate) type Transport = BaseUri<Bearer<Watched<legacy::Client<HttpsConnector<HttpConnector>, Body>>>>;
+pub(crate) type Transport = BaseUri<Bearer<Counted<Watched<legacy::Client<Connector, Body>>>>>;
 
 /// The way to the cluster as EKS describes it. No connection is made yet.
 pub(crate) fn transport(
     cluster: &Cluster,
     signer: Arc<Signer>,
     connected: Connected,
+    sent: Sent,
 ) -> Result<Transport, ConnectError> {
     let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
         cluster: cluster.name.to_string(),
         endpoint: cluster.endpoint.clone(),
         source,
     })?;
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let https = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(tls(cluster)?)
-        .https_only()
-        .enable_http2()
-        .wrap_connector(http);
     let connection = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         // One connection: without this, requests that start together open one each, because
@@ -82,8 +72,8 @@ pub(crate) fn transport(
         .http2_only(true)
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
-        .build(https);
-    let connection = Watched::new(connection, connected);
+        .build(Connector::new(tls(cluster)?));
+    let connection = Counted::new(Watched::new(connection, connected), sent);
     Ok(BaseUriLayer::new(endpoint).layer(Bearer::new(connection, signer)))
 }
 
@@ -115,4 +105,14 @@ pub(crate) fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
         source = error.source();
     }
     false
+}
+
+/// Whether the other side's certificate was refused.
+pub(crate) fn is_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return matches!(tls, rustls::Error::InvalidCertificate(_));
+    }
+    // An I/O error keeps what it was made from to itself: its source is that one's source.
+    let made_from = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    made_from.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
 }

@@ -18,6 +18,9 @@ use crate::error::BedError;
 /// Nothing portable says that a file has grown, so it is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// Without bodies, a line holds a URI, a user agent and some names.
+const LONGEST_LINE: u64 = 1 << 16;
+
 /// One request to the API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -45,8 +48,8 @@ enum Filter {
     UserAgent(String),
 }
 
-/// The requests of one user, read as they come. It starts at the log's beginning.
-#[derive(Debug)]
+/// The requests of one user, read as they come.
+#[derive(Debug, Clone)]
 pub struct AuditLog {
     path: PathBuf,
     filter: Filter,
@@ -60,6 +63,13 @@ impl AuditLog {
     #[must_use]
     pub fn of_user(path: &Path, user: &str) -> Self {
         Self::new(path, Filter::User(user.to_owned()))
+    }
+
+    /// Those of a user that has made none so far: what the log holds by now is not read.
+    pub fn of_user_from_now(path: &Path, user: &str) -> Result<Self, BedError> {
+        let mut log = Self::of_user(path, user);
+        log.skip().map_err(BedError::io(format!("read {}", path.display())))?;
+        Ok(log)
     }
 
     /// Those whose user agent contains this.
@@ -104,6 +114,19 @@ impl AuditLog {
                 });
             }
         }
+    }
+
+    /// Takes the log's whole lines for read.
+    fn skip(&mut self) -> io::Result<()> {
+        let mut file = File::open(&self.path)?;
+        let metadata = file.metadata()?;
+        let tail = metadata.len().saturating_sub(LONGEST_LINE);
+        file.seek(SeekFrom::Start(tail))?;
+        let mut last = Vec::new();
+        file.take(LONGEST_LINE).read_to_end(&mut last)?;
+        let whole = last.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| tail + end as u64 + 1);
+        self.read.insert((metadata.dev(), metadata.ino()), whole);
+        Ok(())
     }
 
     fn read_on(&mut self) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! A node's kubelet, played by kwok: silent when its instance is stopped, and back with another boot id when it has
 //! booted.
 
-use k8s_openapi::api::core::v1::{Node, NodeSystemInfo, Pod};
+use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSystemInfo, Pod};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -26,11 +26,24 @@ pub(crate) enum Kubelet {
 /// Lets kwok play the kubelet of a node that is about to be made.
 pub(crate) fn play(node: &mut Node, kubelet: Kubelet) {
     node.annotations_mut().insert(PLAYED.to_owned(), "fake".to_owned());
+    let status = node.status.get_or_insert_default();
+    status.node_info = Some(NodeSystemInfo { boot_id: random_uuid(), ..NodeSystemInfo::default() });
     if kubelet == Kubelet::Silent {
+        status.conditions = Some(vec![not_ready_yet()]);
         node.annotations_mut().insert(SILENT.to_owned(), "true".to_owned());
     }
-    let booted = NodeSystemInfo { boot_id: random_uuid(), ..NodeSystemInfo::default() };
-    node.status.get_or_insert_default().node_info = Some(booted);
+}
+
+/// What a kubelet registers its node with. Without it the node controller takes off the `not-ready` taint that the API
+/// server gave the node.
+fn not_ready_yet() -> NodeCondition {
+    NodeCondition {
+        type_: "Ready".to_owned(),
+        status: "False".to_owned(),
+        reason: Some("KubeletNotReady".to_owned()),
+        message: Some("container runtime network not ready".to_owned()),
+        ..NodeCondition::default()
+    }
 }
 
 /// The kubelet reports no more, of its node and of its pods; the node is as the node controller has it after the grace

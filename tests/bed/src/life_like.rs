@@ -23,7 +23,10 @@ pub struct LifeLike {
 pub async fn life_like_cluster(world: &World) -> Result<LifeLike, BedError> {
     let (group, namespace) = ("workers", "shop");
     let client = world.admin();
-    world.aws_side().put_group(group, &[Hook::terminate("drain")]).await?;
+    // As docs/install.md has the hook, and with the tag by which its nodes are known as the cluster's.
+    let hook = Hook { default_result: "CONTINUE".to_owned(), ..Hook::terminate("drain") };
+    let of_cluster = format!("kubernetes.io/cluster/{}", world.cluster);
+    world.aws_side().put_tagged_group(group, &[hook], &[(of_cluster.as_str(), "owned")]).await?;
     let node = |zone: &str, spot| {
         let options =
             NodeOptions { zone: zone.to_owned(), group: Some(group.to_owned()), spot, ..NodeOptions::default() };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use spillway_bed::demo::{self, DemoOptions};
 use spillway_bed::supervisor::{self, Holder};
-use spillway_bed::{WorldOptions, bench, faults, guard, load, peers, play};
+use spillway_bed::{WorldOptions, bench, doctor, faults, guard, load, peers, play};
 
 /// A real control plane and an AWS side on this machine, for a person or a test.
 #[derive(Debug, Parser)]
@@ -46,6 +46,12 @@ enum Command {
         #[arg(long)]
         binary: Option<PathBuf>,
     },
+    /// Has the function look whether the next notice in a small cluster would be handled, and prints what it found.
+    Doctor {
+        /// Writes the report into this file too, as JSON.
+        #[arg(long)]
+        report: Option<PathBuf>,
+    },
     /// Measures how fast and how small the function is, and writes docs/bench.md.
     Bench(bench::Options),
     /// Measures it beside `kubectl drain`, and writes docs/peers.md.
@@ -74,6 +80,7 @@ async fn main() -> ExitCode {
         }
         Command::Play => play::run().await,
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,
+        Command::Doctor { report } => doctor::run(report).await,
         Command::Bench(options) => bench::run(options).await,
         Command::Peers(options) => peers::run(options).await,
         Command::Load(options) => load::run(options).await,

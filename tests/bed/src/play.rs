@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
 
+use crate::doctor;
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions, Outcome};
 use crate::life_like::{LifeLike, life_like_cluster};
@@ -38,9 +39,10 @@ async fn play() -> Result<(), BedError> {
 
     let mut lines = BufReader::new(stdin()).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        match line.trim().parse::<usize>() {
-            Ok(number @ 1..=3) => drain(&world, &cluster, &lambda, number - 1).await,
-            _ => println!("1, 2 or 3 and Enter, or Ctrl-C"),
+        match (line.trim(), line.trim().parse::<usize>()) {
+            (_, Ok(number @ 1..=3)) => drain(&world, &cluster, &lambda, number - 1).await,
+            ("d", _) => examine(&lambda).await,
+            _ => println!("1, 2, 3 or d and Enter, or Ctrl-C"),
         }
     }
     // Without a keyboard the cluster stays up all the same.
@@ -66,6 +68,17 @@ async fn drain(world: &World, cluster: &LifeLike, lambda: &Lambda, index: usize)
     }
 }
 
+/// The function looks whether the next notice would be handled.
+async fn examine(lambda: &Lambda) {
+    let shown = match doctor::ask(lambda).await {
+        Ok(report) => doctor::show(&report).await.map(drop),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = shown {
+        println!("{}", error.story());
+    }
+}
+
 /// The function's log, a message a line.
 fn tell(outcome: &Outcome) {
     for line in &outcome.logs {
@@ -83,11 +96,13 @@ fn instructions(world: &World, cluster: &LifeLike, took: Duration) -> String {
 
 {how_to_use}
 
-Here, a number and Enter drains a node and prints the function's log:
+Here, a number and Enter drains a node and prints the function's log. d has the doctor look whether the next notice
+would be handled; break something first, such as: kubectl delete clusterrole spillway
 
   1  EC2 interrupts          {first}
   2  Auto Scaling terminates {second}
   3  Auto Scaling terminates {third}
+  d  the doctor
 
 Ctrl-C ends it and removes everything.",
         took = took.as_secs_f64(),

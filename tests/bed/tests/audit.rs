@@ -42,6 +42,22 @@ fn log(path: &Path, event: &Value) {
 }
 
 #[test]
+fn from_now_on_nothing_is_read_that_was_written_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.log");
+    log(&path, &request("a", USER, 1));
+    let half = request("b", USER, 2).to_string();
+    let (begun, rest) = half.split_at(200);
+    append(&path, begun);
+    let mut audit = AuditLog::of_user_from_now(&path, "assumed-role/spillway-drain/one").unwrap();
+    append(&path, &format!("{rest}\n"));
+    log(&path, &request("c", USER, 3));
+
+    let micros: Vec<_> = audit.requests().unwrap().iter().map(|one| one.received.subsec_microsecond()).collect();
+    assert_eq!(micros, [2, 3], "the line that was being written is whole now");
+}
+
+#[test]
 fn one_users_requests_are_in_the_order_of_their_arrival() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.log");

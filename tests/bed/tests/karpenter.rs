@@ -91,12 +91,16 @@ async fn a_pod_that_its_budget_holds_is_deleted_with_its_whole_grace_when_the_te
     let client = stage.world.admin();
     pods::create(&client, &pods::budget("held", "web", 1)).await.unwrap();
     pods::until_budget_sees(&client, "held", "web", 1).await.unwrap();
+
+    stage.delete_claim().await;
+    let mut audit = AuditLog::of_user(&stage.world.audit_log, "bed-admin");
+    let in_vain =
+        |requests: &[Request]| requests.iter().any(|it| it.subresource == "eviction" && it.namespace == "held");
+    audit.wait_until("an eviction", Duration::from_mins(1), in_vain).await.unwrap();
     let deadline = (Timestamp::now() + Duration::from_secs(8)).round(Unit::Second).unwrap();
     let annotation = Patch::Merge(json!({"metadata": {"annotations": {TERMINATION_TIMESTAMP: deadline.to_string()}}}));
     let claims = node_claims(&client);
     claims.patch(&stage.claim.name_any(), &PatchParams::default(), &annotation).await.unwrap();
-
-    stage.delete_claim().await;
     stage.karpenter.until_gone(&stage.claim).await.unwrap();
 
     let requests = stage.requests();

@@ -3,9 +3,10 @@
 //! Tests run side by side in one world, so each has a namespace, a node and a function of its own.
 //! The function's session is its name, which keeps its calls apart in every log.
 
+pub mod announcing;
 pub mod maintenance;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,14 +14,17 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
-use spillway_bed::audit::AuditLog;
+use spillway_bed::audit::{AuditLog, Request};
 use spillway_bed::aws::Delivered;
-use spillway_bed::gateway::{Gateway, Rules};
+use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Proxy;
 use spillway_bed::{NodeOptions, TestNode, World};
 use tokio::sync::OnceCell;
+
+/// Longer than anything takes that a test waits for, on a machine with much else to do.
+const WAIT: Duration = Duration::from_mins(1);
 
 /// The world of this test program. It ends with the program: the supervisor sees the pipe close.
 pub async fn world() -> &'static World {
@@ -70,7 +74,9 @@ impl Stage {
         let labels = BTreeMap::from([("stage".to_owned(), name.to_owned())]);
         let node = world.add_node(NodeOptions { labels, ..node }).await.expect("the node joins");
         let lambda = function(world, name, &[]).await;
-        let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+        // From here on: that user has made no request, and others many.
+        let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+        let audit = audit.expect("the audit log is there");
         Self { world, name: name.to_owned(), node, lambda, audit }
     }
 
@@ -95,8 +101,8 @@ impl Stage {
     /// The continuation that the function has just put on the bus, as its rule delivers it.
     pub async fn continuation(&self) -> Value {
         let delivered = self.world.aws_side().take_deliveries(self.lambda.access_key_id()).await;
-        let delivered = delivered.expect("the AWS side is there");
-        assert!(delivered.iter().all(|one| one.rule == "DrainContinueDrain"), "{delivered:?}");
+        let mut delivered = delivered.expect("the AWS side is there");
+        delivered.retain(|one| one.rule == "DrainContinueDrain");
         the_one(delivered)
     }
 
@@ -185,25 +191,68 @@ impl Stage {
         taints.into_iter().map(text).collect()
     }
 
+    /// Drains the node for a spot notice, and does something before the API server sees the first of such requests. The
+    /// drain watches no pods until one of them is answered: it would see what was done, and take its request back.
+    pub async fn drain_with(&self, call: &str, before_it: impl AsyncFnOnce()) -> Outcome {
+        let gateway = self.through_gateway().await;
+        let (held, watches) = (Held::default(), Held::default());
+        gateway.rules().add(Rule::new(call, Which::All, Fault::Hold(Side::Before, held.clone())));
+        gateway.rules().add(Rule::new("watch pods", Which::All, Fault::Hold(Side::Before, watches.clone())));
+        // With which a watch begins anew that is not answered.
+        gateway.rules().add(Rule::new("list pods", Which::Nth(2), Fault::Hold(Side::Before, watches.clone())));
+        let mut drain = std::pin::pin!(self.lambda.invoke(self.interrupt(Duration::from_secs(120)).await));
+        tokio::select! {
+            outcome = &mut drain => panic!("{call} was not reached: {outcome:#?}"),
+            () = held.reached() => {}
+        }
+        let meanwhile = async {
+            before_it().await;
+            held.release();
+            let mut audit = self.audit.clone();
+            let answered = |requests: &[Request]| requests.iter().any(|request| request.summary().starts_with(call));
+            audit.wait_until(call, WAIT, answered).await.unwrap_or_else(|error| panic!("{error}"));
+            watches.release();
+        };
+        tokio::join!(drain, meanwhile).0
+    }
+
     /// What the function asked of AWS, in order.
     pub async fn aws_calls(&self) -> Vec<String> {
         let calls = self.world.aws_side().calls(Some(self.lambda.access_key_id())).await.expect("the journal is there");
         calls.into_iter().map(|call| format!("{}:{}", call.service, call.action)).collect()
     }
 
+    /// The details of the events of that type that the function has put on the bus, in order.
+    pub async fn told(&self, detail_type: &str) -> Vec<Value> {
+        let events = self.world.aws_side().events(self.lambda.access_key_id()).await.expect("the AWS side is there");
+        let of_type = events.into_iter().filter(|event| event["detail-type"] == detail_type);
+        of_type.map(|mut event| event["detail"].take()).collect()
+    }
+
     /// Waits until the API server has taken that many evictions of the function's.
     pub async fn until_evicted(&mut self, pods: usize) {
-        let evicted = self.audit.wait_until("the evictions", Duration::from_secs(60), |requests| {
+        let evicted = self.audit.wait_until("the evictions", WAIT, |requests| {
             requests.iter().filter(|request| request.subresource == "eviction" && request.code == Some(201)).count()
                 >= pods
         });
         evicted.await.unwrap_or_else(|error| panic!("{error}"));
     }
 
+    /// Waits until the hook has had so many heartbeats, or has run out.
+    pub async fn until_held(&self, heartbeats: u32) {
+        loop {
+            let instance = self.world.aws_side().instance(&self.node.instance_id).await.expect("it is known");
+            if instance.actions[0].heartbeats >= heartbeats || instance.actions[0].ended_by.is_some() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// The requests to the API server, as `verb resource[/subresource] name code`.
     pub fn requests(&mut self) -> Vec<String> {
         let requests = self.audit.requests().expect("the audit log is there");
-        requests.iter().map(spillway_bed::audit::Request::summary).collect()
+        requests.iter().map(Request::summary).collect()
     }
 }
 
@@ -241,6 +290,24 @@ pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
     event["time"] = json!(time.round(jiff::Unit::Second).unwrap_or(time).to_string());
     event["detail"]["instance-id"] = json!(instance_id);
     event
+}
+
+/// The actions of the policy `drain` in `template.yaml`.
+#[must_use]
+pub fn allowed_calls() -> BTreeSet<String> {
+    let template = include_str!("../../../template.yaml");
+    let from = template.split("PolicyName: drain").nth(1).expect("the policy");
+    let policy = from.split("PolicyName:").next().unwrap_or(from);
+    let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
+    // `iam:PassRole` is no call: it is asked for with another.
+    let services = ["ec2:", "eks:", "autoscaling:", "events:", "scheduler:"];
+    // An action begins with a capital letter; the other words are parts of ARNs.
+    let is_action = |word: &&str| {
+        services
+            .iter()
+            .any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
+    };
+    words.filter(is_action).map(str::to_owned).collect()
 }
 
 /// One of the samples in `events/`.

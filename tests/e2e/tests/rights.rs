@@ -3,15 +3,14 @@
 //! They are taken away from everybody in this world, so this is the only test in it.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use spillway_bed::karpenter::Karpenter;
-use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, World};
 use spillway_e2e::{Stage, receipt, spot_notice, world};
@@ -28,6 +27,8 @@ enum Need {
     Force,
     /// So it does, and we want to know when it has room.
     Room,
+    /// The settings ask for Kubernetes events.
+    Tell,
     /// The node is Karpenter's, and the settings hand it over.
     HandOver,
 }
@@ -36,7 +37,7 @@ enum Need {
 #[derive(Debug, PartialEq)]
 enum Without {
     Fails,
-    /// It is slower, and says why.
+    /// It is slower or tells less, and says why.
     GoesOn,
 }
 
@@ -44,13 +45,13 @@ impl Need {
     fn without(&self) -> Without {
         match self {
             Self::Common | Self::Look | Self::Search | Self::Force | Self::HandOver => Without::Fails,
-            Self::Room => Without::GoesOn,
+            Self::Room | Self::Tell => Without::GoesOn,
         }
     }
 }
 
 #[tokio::test]
-async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slower_and_says_which() {
+async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_less_and_says_which() {
     let world = world().await;
     let karpenter = Karpenter::start(world, "rights").await.expect("Karpenter is installed");
     let cases = [
@@ -63,6 +64,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slow
         ("pods/eviction", "create", Need::Common, "cannot create resource \"pods/eviction\""),
         ("poddisruptionbudgets", "list", Need::Room, "cannot list resource \"poddisruptionbudgets\""),
         ("poddisruptionbudgets", "watch", Need::Room, "cannot watch resource \"poddisruptionbudgets\""),
+        ("events", "create", Need::Tell, "cannot create resource \"events\""),
         ("nodeclaims", "get", Need::HandOver, "cannot get resource \"nodeclaims\""),
         ("nodeclaims", "patch", Need::HandOver, "cannot patch resource \"nodeclaims\""),
         ("nodeclaims", "delete", Need::HandOver, "cannot delete resource \"nodeclaims\""),
@@ -76,8 +78,8 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slow
             _ => None,
         };
         let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
-        let env = [("SPILLWAY_KARPENTER".to_owned(), "nodeclaim".to_owned())].into();
-        let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+        let settings = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_NODE_EVENTS", "spillway")];
+        let stage = stage.with_settings(&settings).await;
         stage.deploy("web", 1, PodShape::default()).await;
         if matches!(need, Need::Look) {
             cordon(world, &stage.node.name).await;
@@ -87,7 +89,15 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slow
             pods::create(&client, &pods::budget(&name, "web", 1)).await.expect("it is created");
             pods::until_budget_sees(&client, &name, "web", 1).await.expect("it counts");
         }
+        // With room for its pod, which the doctor asks for if it may.
+        if resource == "pods/eviction" {
+            let client = world.admin();
+            pods::create(&client, &pods::budget_of_one_away(&name, "web")).await.expect("it is created");
+            pods::until_budget_sees(&client, &name, "web", 1).await.expect("it counts");
+        }
         let whole = take_away(world, resource, verb).await;
+        // The API server's authorizer hears of it a moment later.
+        until_missed(&stage, &format!("missing-right {verb} {resource}")).await;
 
         // Late, so that the window is short.
         let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(120));
@@ -108,6 +118,31 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_is_slow
     assert_eq!(tried, all_rights(world).await, "every right is tried");
 }
 
+/// Waits until the doctor finds this, and blames nobody else for it.
+async fn until_missed(stage: &Stage, missing: &str) {
+    let begin = Instant::now();
+    loop {
+        let found = found_by_the_doctor(stage).await;
+        if found == [missing] {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_mins(1), "the doctor finds {found:?}, and not only {missing}");
+    }
+}
+
+/// The rights that the doctor finds missing, and the evictions that somebody refused.
+async fn found_by_the_doctor(stage: &Stage) -> Vec<String> {
+    let detail = json!({"cluster": stage.world.cluster});
+    let order = json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": detail});
+    let outcome = stage.lambda.invoke(&order).await;
+    let report = outcome.result.as_ref().expect("the doctor answers");
+    let checks = report["checks"].as_array().into_iter().flatten();
+    let findings = checks.flat_map(|check| check["findings"].as_array().into_iter().flatten());
+    let found = findings.filter(|finding| finding["id"] == "missing-right" || finding["id"] == "eviction-refused");
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    found.map(|finding| format!("{} {}", text(finding, "id"), text(finding, "object"))).collect()
+}
+
 async fn cordon(world: &World, node: &str) {
     let nodes = Api::<k8s_openapi::api::core::v1::Node>::all(world.admin());
     let patch = Patch::Merge(json!({"spec": {"unschedulable": true}}));
@@ -118,36 +153,43 @@ fn roles(world: &World) -> Api<ClusterRole> {
     Api::all(world.admin())
 }
 
-async fn all_rights(world: &World) -> BTreeSet<String> {
-    let role = roles(world).get("spillway").await.expect("the role");
-    let rules = role.rules.into_iter().flatten();
-    rules
-        .flat_map(|rule| {
-            let resources = rule.resources.unwrap_or_default();
-            let pairs = rule.verbs.into_iter().flat_map(move |verb| {
-                let pairs: Vec<String> = resources.iter().map(|resource| format!("{verb} {resource}")).collect();
-                pairs
-            });
-            pairs.collect::<Vec<_>>()
-        })
-        .collect()
-}
+/// The roles in deploy/.
+const ROLES: [&str; 2] = ["spillway", "spillway-node-events"];
 
-async fn take_away(world: &World, resource: &str, verb: &str) -> ClusterRole {
-    let whole = roles(world).get("spillway").await.expect("the role");
-    let mut less = whole.clone();
-    for rule in less.rules.iter_mut().flatten() {
-        if rule.resources.iter().flatten().any(|of| of == resource) {
-            rule.verbs.retain(|of| of != verb);
+async fn all_rights(world: &World) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for name in ROLES {
+        let role = roles(world).get(name).await.expect("the role");
+        for rule in role.rules.into_iter().flatten() {
+            for resource in rule.resources.into_iter().flatten() {
+                all.extend(rule.verbs.iter().map(|verb| format!("{verb} {resource}")));
+            }
         }
     }
-    less.rules.iter_mut().for_each(|rules| rules.retain(|rule| !rule.verbs.is_empty()));
-    assert_ne!(less, whole, "there is no right to {verb} {resource}");
-    roles(world).replace("spillway", &PostParams::default(), &less).await.expect("it is replaced");
-    whole
+    all
+}
+
+/// The role that had it, as it was.
+async fn take_away(world: &World, resource: &str, verb: &str) -> ClusterRole {
+    for name in ROLES {
+        let whole = roles(world).get(name).await.expect("the role");
+        let mut less = whole.clone();
+        for rule in less.rules.iter_mut().flatten() {
+            if rule.resources.iter().flatten().any(|of| of == resource) {
+                rule.verbs.retain(|of| of != verb);
+            }
+        }
+        less.rules.iter_mut().for_each(|rules| rules.retain(|rule| !rule.verbs.is_empty()));
+        if less != whole {
+            roles(world).replace(name, &PostParams::default(), &less).await.expect("it is replaced");
+            return whole;
+        }
+    }
+    panic!("there is no right to {verb} {resource}");
 }
 
 async fn give_back(world: &World, mut whole: ClusterRole) {
     whole.metadata.resource_version = None;
-    roles(world).replace("spillway", &PostParams::default(), &whole).await.expect("it is replaced");
+    let name = whole.metadata.name.clone().expect("it has a name");
+    roles(world).replace(&name, &PostParams::default(), &whole).await.expect("it is replaced");
 }

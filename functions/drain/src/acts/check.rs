@@ -15,8 +15,8 @@ use crate::interruption::undo_check::{DETAIL_TYPE, UndoCheck};
 use crate::interruption::{Interruption, Kind};
 use crate::invocation::Invocation;
 use crate::later::schedule::{Event, Name};
+use crate::node::Claim;
 use crate::node::undo::{Over, Undone};
-use crate::node::{Claim, How};
 use crate::receipt::{Receipt, StepName};
 
 /// For how long a drain is kept from beginning by what is to follow it.
@@ -44,13 +44,12 @@ impl Spillway {
                 self.scheduler.delete(&Name::of(interruption), end).await?;
             }
             match decision::first_check(interruption, now, &self.settings) {
-                // What others have cordoned, we do not give back.
-                Some(at) if claim.how != How::CordonedByOthers => {
+                Some(at) => {
                     let (notice, instance) = (attempt.history.notice.clone(), interruption.instance.to_string());
                     let check = UndoCheck { notice, instance, number: 0 };
                     self.schedule_check(interruption, &check, at, (now, end)).await
                 }
-                _ => Ok(()),
+                None => Ok(()),
             }
         };
         let tell = |error: &Failure| {

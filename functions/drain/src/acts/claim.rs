@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use spillway_eks::ClusterName;
+use spillway_eks::{ClusterName, Connection};
 use tokio::time::Instant;
 
 use super::cannot;
@@ -18,11 +18,26 @@ use crate::node::{Claimant, Unclaimed};
 use crate::receipt::Receipt;
 
 /// A claimed node and the way to it, or why there is none.
-pub(super) type Claiming = Result<(kube::Client, Claimed), Unclaimed>;
+pub(super) type Claiming = Result<(Connection, Claimed), Unclaimed>;
 
 impl Spillway {
+    /// Claims while the hook is held. `None`: it waited no longer.
+    pub(super) async fn claim_in_time(
+        &self,
+        attempt: &Attempt<'_>,
+        instance: &Instance,
+        owner: Owner,
+        cluster: &ClusterName,
+        held: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Option<Claiming>, Failure> {
+        tokio::select! {
+            claimed = self.claim(attempt, instance, owner, cluster) => claimed.map(Some),
+            () = held => Ok(None),
+        }
+    }
+
     /// Connects and claims. Tried until the window ends.
-    pub(super) async fn claim(
+    async fn claim(
         &self,
         attempt: &Attempt<'_>,
         instance: &Instance,
@@ -34,7 +49,13 @@ impl Spillway {
             tracing::warn!(cluster.name = %cluster, error = %error, "cannot cordon the node; trying again");
         };
         let claimed = kubernetes::until(end, async || self.try_claim(cluster, instance, &claimant, end).await, tell);
-        claimed.await.map_err(|error| cannot(format!("cordon the node of instance {}", instance.id), cluster, error))?
+        let claiming = claimed
+            .await
+            .map_err(|error| cannot(format!("cordon the node of instance {}", instance.id), cluster, error))??;
+        if let Ok((connection, _)) = &claiming {
+            attempt.invocation.connection.get_or_init(|| connection.clone());
+        }
+        Ok(claiming)
     }
 
     /// The outer error is the API server's, the inner one is of what leads to it.
@@ -50,7 +71,7 @@ impl Spillway {
             Err(failure) => return Ok(Err(failure)),
         };
         let claimed = beside::claim_and_list(&connection, instance, claimant).await?;
-        Ok(Ok(claimed.map(|claimed| (connection.client, claimed))))
+        Ok(Ok(claimed.map(|claimed| (connection, claimed))))
     }
 
     /// What becomes of a notice whose node is not claimed.
@@ -66,6 +87,7 @@ impl Spillway {
         match why {
             Unclaimed::NoNode => self.no_node(attempt, instance, cluster, held, receipt).await,
             Unclaimed::OptedOut(node) => Ok(ignored(&Reason::OptedOut(node))),
+            Unclaimed::GivenBack(node) => Ok(ignored(&Reason::GivenBack(node))),
             Unclaimed::NotSelected(node) => Ok(ignored(&Reason::NotSelected(node))),
             // Once only: an owner that a label names is not looked for again.
             Unclaimed::OfAnother(owner) => Box::pin(self.decide(attempt, instance, owner, cluster, receipt)).await,

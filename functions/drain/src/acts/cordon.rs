@@ -1,10 +1,13 @@
 //! Cordoning a node and no more.
 
+use std::pin::pin;
+
 use spillway_eks::ClusterName;
 
 use crate::attempt::Attempt;
+use crate::decision::Reason;
 use crate::drain::beside::Claimed;
-use crate::ending::{self, Outcome};
+use crate::ending::{self, Outcome, ignored};
 use crate::handler::Spillway;
 use crate::instance::{Instance, Owner};
 use crate::receipt::{Receipt, StepName};
@@ -20,13 +23,17 @@ impl Spillway {
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let claimed = self.claim(attempt, instance, owner, &cluster).await?;
-        let held = std::pin::pin!(attempt.hold(&self.settings));
+        let mut held = pin!(attempt.hold(&self.settings));
+        let claimed = self.claim_in_time(attempt, instance, owner, &cluster, held.as_mut()).await?;
         let claim = match claimed {
-            Ok((_, Claimed { claim, .. })) => claim,
-            Err(why) => return self.unclaimed(why, attempt, instance, cluster, held, receipt).await,
+            Some(Ok((_, Claimed { claim, .. }))) => claim,
+            None => {
+                receipt.hook_is_over();
+                return Ok(ignored(&Reason::HookIsOver));
+            }
+            Some(Err(why)) => return self.unclaimed(why, attempt, instance, cluster, held, receipt).await,
         };
-        receipt.node = Some(claim.node.clone());
+        receipt.claim(&claim);
         receipt.step(StepName::Claimed, attempt.invocation.clock.now());
         let arranged = self.arrange(attempt, &claim).await;
         self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;

@@ -40,8 +40,8 @@ impl Spillway {
                         format!("waited for the node of instance {} and completed its launch hook", instance.id);
                     ending::would_have(&would)
                 }
+                (Act::Undo, _) | (_, None) => ignored(&no_node),
                 (_, Some(_)) => ending::would_have(&format!("let the instance go: {no_node}")),
-                (_, None) => ignored(&no_node),
             });
         };
         if matches!(act, Act::Drain | Act::Cordon | Act::NodeClaim)
@@ -75,7 +75,7 @@ impl Spillway {
 }
 
 fn drained(node: &str, outlook: &Outlook, window: Window) -> String {
-    let forced = window.instance_goes.is_some() && outlook.pods.values().any(|pod| pod.would.cause().is_some());
+    let forced = window.instance_goes.hard().is_some() && outlook.pods.values().any(|pod| pod.would.cause().is_some());
     let then = if forced { "; what is still held is deleted in time to shut down" } else { "" };
     format!("drained node {node}: {outlook}{then}")
 }

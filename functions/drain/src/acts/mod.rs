@@ -14,6 +14,7 @@ mod schedule;
 mod several;
 mod stranded;
 mod undo;
+mod unfinished;
 
 use spillway_eks::ClusterName;
 

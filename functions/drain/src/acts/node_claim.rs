@@ -6,7 +6,7 @@ use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
 use super::cannot;
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, LEAST_WINDOW};
 use crate::ending::{Outcome, handed_over};
 use crate::failure::Failure;
 use crate::handler::Spillway;
@@ -60,7 +60,8 @@ impl Spillway {
         end: Instant,
     ) -> Result<Result<Result<HandedOver, Unclaimed>, Failure>, ApiError> {
         let deadline = match attempt.interruption.deadline {
-            Deadline::Hard(at) => Some(at),
+            // From one that is past Karpenter would reckon a second for each pod.
+            Deadline::Hard(at) => Some(at.max(attempt.invocation.clock.now() + LEAST_WINDOW)),
             Deadline::HeldByHook | Deadline::Open => None,
         };
         let connection = match self.access.connect(cluster, end).await {

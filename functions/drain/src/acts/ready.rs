@@ -15,7 +15,6 @@ use crate::ending::{self, Outcome, ignored};
 use crate::failure::Failure;
 use crate::handler::Spillway;
 use crate::instance::Instance;
-use crate::interruption::Kind;
 use crate::kubernetes::{self, ApiError};
 use crate::node::readiness::Readiness;
 use crate::node::{by_likely_names, by_name, find};
@@ -49,34 +48,45 @@ impl Spillway {
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let end = attempt.window(&self.settings).end;
         let mut held = pin!(attempt.hold(&self.settings));
-        // A node that was taken out for its root volume is given back, whoever completes the hook.
-        let was_taken_out = attempt.interruption.kind == Kind::RootVolumeReplaced;
-        let readiness = tokio::select! {
-            readiness = self.until_ready(&cluster, instance, end) => readiness?,
+        let ended = tokio::select! {
+            came = self.comes(attempt, instance, &cluster, receipt) => came?,
             () = &mut held => {
                 receipt.hook_is_over();
-                if was_taken_out {
+                // Whoever completes the hook, the node is given back.
+                if attempt.interruption.kind.comes_back() {
                     return self.undo(attempt, instance, cluster, receipt).await;
                 }
                 return Ok(ignored(&Reason::LaunchIsOver));
             }
         };
+        receipt.step(StepName::Ready, attempt.invocation.clock.now());
+        self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
+        Ok(ended)
+    }
+
+    /// Waits until the node is Ready. One that was taken out is given back first, which waits for its new boot: until the
+    /// control plane misses the old kubelet, it takes the node for Ready.
+    async fn comes(
+        &self,
+        attempt: &Attempt<'_>,
+        instance: &Instance,
+        cluster: &ClusterName,
+        receipt: &mut Receipt,
+    ) -> Outcome {
+        let mut undone = None;
+        if attempt.interruption.kind.comes_back() {
+            undone = Some(self.undo(attempt, instance, cluster.clone(), receipt).await?);
+        }
+        let readiness = self.until_ready(cluster, instance, attempt.window(&self.settings).end).await?;
         receipt.node = readiness.node().map(str::to_owned);
-        if let Readiness::Ready { node } = &readiness {
-            receipt.step(StepName::Ready, attempt.invocation.clock.now());
-            self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
-            if was_taken_out {
-                let undone = self.undo(attempt, instance, cluster, receipt).await?;
-                return Ok(ending::ready_again(node, undone));
+        match (readiness, undone) {
+            (Readiness::Ready { node }, Some(undone)) => Ok(ending::ready_again(&node, undone)),
+            (Readiness::Ready { node }, None) => Ok(ending::ready(&node)),
+            (readiness, _) => {
+                Err(Failure::NotReady { instance: instance.id.to_string(), cluster: cluster.clone(), readiness })
             }
-            return Ok(ending::ready(node));
         }
-        if !attempt.is_cut_short() {
-            self.complete(attempt, self.settings.unready_result, held, receipt).await?;
-        }
-        Err(Failure::NotReady { instance: instance.id.to_string(), cluster, readiness })
     }
 
     /// Connects and looks, again and again until `end`. What was seen last counts, if nothing can be seen then.

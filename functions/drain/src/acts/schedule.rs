@@ -28,14 +28,16 @@ impl Spillway {
         // It begins anew then: what was tried before its time is no part of the drain.
         let history = History { earlier: Vec::new(), ..(*history).clone() };
         let event = Event::new(DETAIL_TYPE, &history);
+        // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
+        let undone = match over(interruption) {
+            Some(over) => self.give_back(cluster, instance, &over, invocation.drains_until(), Patience::Look).await,
+            None => Ok(Undone::NoNode),
+        };
         let now = (invocation.clock.now(), invocation.hands_on_until());
         self.scheduler.put(&Name::of(interruption), begins, &event, now).await?;
         receipt.step(StepName::HandedOn, invocation.clock.now());
 
-        let undone = match over(interruption) {
-            Some(over) => self.give_back(cluster, instance, &over, invocation.drains_until(), Patience::Look).await?,
-            None => Undone::NoNode,
-        };
+        let undone = undone?;
         receipt.node = undone.node().map(str::to_owned);
         Ok(ending::scheduled(interruption, begins, &undone))
     }

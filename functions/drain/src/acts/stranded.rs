@@ -4,7 +4,7 @@ use std::future::pending;
 use std::pin::pin;
 
 use crate::attempt::Attempt;
-use crate::decision::Reason;
+use crate::decision::{Reason, our_hook};
 use crate::ending::{self, Outcome, ignored};
 use crate::failure::Failure;
 use crate::handler::Spillway;
@@ -14,7 +14,8 @@ use crate::settings::LifecycleResult;
 impl Spillway {
     /// The instance is no node of ours. A hook that waits gets the answer of the setting, if that names one.
     pub(crate) async fn stranded(&self, attempt: &Attempt<'_>, reason: &Reason, receipt: &mut Receipt) -> Outcome {
-        let Some(result) = self.settings.stranded_hooks.filter(|_| attempt.interruption.hook.is_some()) else {
+        let (Some(result), Some(_)) = (self.settings.stranded_hooks, our_hook(attempt.interruption, &self.settings))
+        else {
             return Ok(ignored(reason));
         };
         if self.settings.dry_run {

@@ -38,6 +38,7 @@ pub(super) fn over(interruption: &Interruption) -> Option<Over> {
             Some(Over::Maintenance(maintenance.id.clone()))
         }
         (Kind::Running, _) => Some(Over::Stop),
+        (Kind::LaunchFromWarmPool, _) => Some(Over::WarmPool),
         (Kind::RootVolumeReplaced, _) => Some(Over::RootVolume),
         _ => None,
     }

@@ -1,17 +1,86 @@
 //! Tells people: each file here is a view of the receipt.
 
-mod log;
+mod bus;
+mod document;
 mod metrics;
+mod node_events;
 
 use std::io::Write as _;
 
+use aws_sdk_eventbridge::Client;
 use jiff::Timestamp;
 
-use crate::receipt::Receipt;
+use crate::drain::UnderWay;
+use crate::drain::plan::PodName;
+use crate::interruption::continued::History;
+use crate::invocation::Invocation;
+use crate::node::{Claim, How};
+use crate::receipt::{Begin, Receipt};
+use crate::settings::Settings;
+use document::{To, document};
 
-/// Writes the receipt and its metrics to the log.
-pub(crate) fn announce(receipt: &Receipt, namespace: &str, now: Timestamp) {
-    let lines = [Some(log::line(receipt, now)), metrics::line(receipt, namespace, now)];
+/// How long a receipt may be. EventBridge takes 256 KB, with what it adds; the log would take more, but both have the same.
+const MOST_BYTES: usize = 240 * 1024;
+
+/// Whether it is this drain's to tell that it has begun: whoever claimed the node tells it, in the first of its
+/// invocations.
+pub(crate) fn tells_begin(claim: &Claim, history: &History) -> bool {
+    match claim.how {
+        How::First | How::CordonedByOthers => history.earlier.is_empty(),
+        How::Again | How::Joined { .. } => false,
+    }
+}
+
+/// Whether that has been told by the time the drain is over, by this invocation or by one before it.
+pub(crate) fn begin(claim: &Claim, history: &History, under_way: &UnderWay<'_>) -> Begin {
+    let by_this_one = tells_begin(claim, history) && under_way.has_begun();
+    let by_one_before = claim.how == How::Again || !history.earlier.is_empty();
+    if by_this_one || by_one_before { Begin::Told } else { Begin::Untold }
+}
+
+/// Tells that a drain is under way and which pods have to leave, on the event bus; and on the node.
+pub(crate) async fn announce_begin(
+    so_far: &Receipt,
+    leaving: &[PodName],
+    settings: &Settings,
+    eventbridge: &Client,
+    invocation: &Invocation,
+) {
+    let on_the_bus = async {
+        if bus::is_begin_told(settings) {
+            bus::tell_begin(eventbridge, so_far, leaving, invocation).await;
+        }
+    };
+    tokio::join!(on_the_bus, node_events::tell_begin(so_far, settings, invocation));
+}
+
+/// Writes the receipt and its metrics to the log; then, last of all, tells it on the event bus, and on the node and its
+/// pods.
+pub(crate) async fn announce(
+    receipt: &mut Receipt,
+    settings: &Settings,
+    eventbridge: &Client,
+    invocation: &Invocation,
+) {
+    let now = invocation.clock.now();
+    // Of every pod, whether or not the receipt can name it.
+    let metrics = metrics::line(receipt, &settings.metrics_namespace, now);
+    cut(receipt, now);
+    write([Some(document(receipt, now, To::Log)), metrics]);
+    let on_the_bus = async {
+        if bus::is_end_told(settings, receipt) {
+            bus::tell_end(eventbridge, document(receipt, now, To::Bus), invocation).await;
+        }
+    };
+    tokio::join!(on_the_bus, node_events::tell_end(receipt, settings, invocation));
+}
+
+/// Leaves out the pods that matter least of a receipt that is too long.
+fn cut(receipt: &mut Receipt, now: Timestamp) {
+    receipt.shorten(document(receipt, now, To::Bus).len().saturating_sub(MOST_BYTES));
+}
+
+fn write(lines: [Option<String>; 2]) {
     let mut out = std::io::stdout().lock();
     for line in lines.into_iter().flatten() {
         // A log that cannot be written is not worth failing a drain for, and nobody could be told.
@@ -29,32 +98,40 @@ mod tests {
     use jiff::SignedDuration;
     use serde_json::Value;
 
+    use super::document::begun;
     use super::*;
-    use crate::drain::deadline::{Grace, Window};
+    use crate::clock::Clock;
+    use crate::drain::deadline::{Goes, Grace, Window};
     use crate::drain::evict::{Answer, Way};
     use crate::drain::hold::Hold;
-    use crate::drain::plan::{PodName, PodUid, Stays, Tier};
+    use crate::drain::plan::{PodUid, Stays, Tier};
     use crate::drain::rooms::BudgetName;
-    use crate::drain::tracked::{State, Tracked};
+    use crate::drain::tracked::{State, Tracked, Whose};
     use crate::drain::{End, Report};
     use crate::failure::Failure;
-    use crate::interruption::{Deadline, Hook, InstanceId, Interruption, Kind};
+    use crate::instance::{Instance, State as Runs};
+    use crate::interruption::continued::Earlier;
+    use crate::interruption::{Deadline, Home, Hook, InstanceId, Interruption, Kind};
     use crate::lifecycle::Completion;
     use crate::receipt::{Ending, Fate, StepName};
+    use crate::requests::Requests;
     use crate::settings::LifecycleResult;
 
     fn notice() -> Timestamp {
         "2026-11-21T03:12:00Z".parse().unwrap()
     }
 
-    fn after(ms: i64) -> Timestamp {
+    pub(super) fn after(ms: i64) -> Timestamp {
         notice() + SignedDuration::from_millis(ms)
     }
 
-    fn pod(name: &str, state: State, told: Option<(Way, Grace)>) -> (PodUid, Tracked) {
+    fn name_of(pod: &str) -> PodName {
+        PodName { namespace: "shop".to_owned(), name: pod.to_owned() }
+    }
+
+    pub(super) fn pod(name: &str, state: State, told: Option<(Way, Grace)>) -> (PodUid, Tracked) {
         let now = tokio::time::Instant::now();
-        let name_of_it = PodName { namespace: "shop".to_owned(), name: name.to_owned() };
-        let mut tracked = Tracked::new(name_of_it, Tier::Ordinary, Duration::from_secs(30), state, now);
+        let mut tracked = Tracked::new(name_of(name), Tier::Ordinary, Duration::from_secs(30), state, now);
         if let Some((way, grace)) = told {
             tracked.tell(way, grace, now);
             tracked.count(&Answer::Leaving);
@@ -64,8 +141,15 @@ mod tests {
         (PodUid(format!("uid-of-{name}")), tracked)
     }
 
+    fn invocation() -> Invocation {
+        let home = Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() };
+        let mut invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(notice()));
+        invocation.home = home;
+        invocation
+    }
+
     /// A receipt with a pod for each fate.
-    fn receipt() -> Receipt {
+    pub(super) fn receipt() -> Receipt {
         let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
         let interruption = Interruption {
             event_id: "e-1".to_owned(),
@@ -76,13 +160,27 @@ mod tests {
             hook: Some(hook),
             maintenance: None,
         };
-        let mut receipt = Receipt::begin("r-1", &interruption, &[]);
+        let mut receipt = Receipt::begin(&invocation(), &interruption, &[]);
+        receipt.describe(&Instance {
+            id: interruption.instance,
+            zone: "us-east-1a".to_owned(),
+            private_dns_name: None,
+            state: Runs::Up,
+            type_name: Some("m7g.large".to_owned()),
+            tags: [("aws:autoscaling:groupName".to_owned(), "workers".to_owned())].into(),
+        });
         receipt.cluster = Some("prod".to_owned());
-        receipt.node = Some("ip-10-0-0-1.ec2.internal".to_owned());
+        receipt.claim(&Claim {
+            node: "ip-10-0-0-1.ec2.internal".to_owned(),
+            how: How::First,
+            holder: "e-1".to_owned(),
+            labels: [("team".to_owned(), "shop".to_owned())].into(),
+        });
         for (step, ms) in [(StepName::Begun, 350), (StepName::Described, 420), (StepName::Claimed, 480)] {
             receipt.step(step, after(ms));
         }
         receipt.step(StepName::Drained, after(9_000));
+        receipt.requests = Some(Requests { kubernetes: 23, aws: 5 });
         let clamped = Grace::Clamped(Duration::from_secs(7));
         let web = Hold::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
         let (held_uid, mut held) = pod("held", State::Held(None), None);
@@ -109,23 +207,89 @@ mod tests {
         serde_json::to_string_pretty(&serde_json::from_str::<Value>(line).unwrap()).unwrap()
     }
 
+    #[test]
+    fn that_a_drain_has_begun_is_told_by_the_first_invocation_of_the_notice_that_claimed_the_node() {
+        let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() };
+        let now = Timestamp::UNIX_EPOCH;
+        let before = Earlier { request_id: "r-0".to_owned(), from: now, to: now, node: None, pods: BTreeMap::new() };
+        let mut told = Vec::new();
+        for how in [How::First, How::CordonedByOthers, How::Again, joined] {
+            for earlier in [vec![], vec![before.clone()]] {
+                let claim =
+                    Claim { node: "n".to_owned(), how: how.clone(), holder: "e-1".to_owned(), labels: BTreeMap::new() };
+                let history = History { notice: Value::Null, instance: None, earlier };
+                if tells_begin(&claim, &history) {
+                    told.push((how.clone(), history.earlier.len()));
+                }
+            }
+        }
+        assert_eq!(told, [(How::First, 0), (How::CordonedByOthers, 0)]);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_receipt_of_a_drain_as_the_log_has_it() {
         let mut receipt = receipt();
         receipt.step(StepName::Completed, after(9_050));
         receipt.hook(Ok(Completion::Completed), LifecycleResult::Continue);
         receipt.end(Ending::Drained, "all 3 pods that had to leave node ip-10-0-0-1.ec2.internal have gone".to_owned());
-        let line = log::line(&receipt, after(9_060));
+        let line = document(&receipt, after(9_060), To::Log);
         insta::assert_snapshot!(pretty(&line));
         // As it is, in its own order: what the queries in template.yaml are tried on.
         insta::assert_snapshot!(line);
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_event_of_a_drain_that_has_begun() {
+        let mut receipt = receipt();
+        receipt.pods.clear();
+        receipt.requests = None;
+        receipt.steps.truncate(3);
+        let so_far = receipt.so_far(crate::ending::not_yet("ip-10-0-0-1.ec2.internal", Kind::Terminate));
+        insta::assert_snapshot!(pretty(&begun(&so_far, &[name_of("web-0"), name_of("web-1")], after(560))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_drain_that_has_begun_as_many_pods_are_named_as_the_event_bus_takes() {
+        let mut so_far = receipt();
+        so_far.pods.clear();
+        let all: Vec<PodName> = (0..2_000).map(|n| name_of(&format!("{n:0>200}"))).collect();
+
+        let event = begun(&so_far, &all, after(560));
+
+        assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
+        let event: Value = serde_json::from_str(&event).unwrap();
+        let (named, cut) = (event["pods"].as_array().unwrap(), event["pods_cut"].as_u64().unwrap());
+        assert_eq!(named.len() + usize::try_from(cut).unwrap(), all.len());
+        assert_eq!(named[0]["pod"], all[0].to_string());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_receipt_that_is_too_long_is_cut_to_the_same_for_log_and_bus_and_the_lost_are_kept() {
+        let mut receipt = receipt();
+        let clean = receipt.pods.iter().find(|pod| pod.fate == Fate::Clean).unwrap().clone();
+        receipt.pods.extend(std::iter::repeat_n(clean, 2_000));
+        receipt.end(Ending::Drained, String::new());
+        let all = receipt.pods.len();
+
+        cut(&mut receipt, after(9_060));
+
+        let event = document(&receipt, after(9_060), To::Bus);
+        let line = document(&receipt, after(9_060), To::Log);
+        assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
+        let (mut event, line): (Value, Value) =
+            (serde_json::from_str(&event).unwrap(), serde_json::from_str(&line).unwrap());
+        event.as_object_mut().unwrap().remove("node_labels").unwrap();
+        assert_eq!(event, line);
+        let (kept, cut) = (line["pods"].as_array().unwrap(), line["pods_cut"].as_u64().unwrap());
+        assert_eq!(u64::try_from(kept.len()).unwrap() + cut, u64::try_from(all).unwrap());
+        assert_eq!((&kept[0]["fate"], &kept[1]["fate"]), (&"left".into(), &"forced".into()));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_failure_says_what_becomes_of_the_hook() {
         let mut receipt = receipt();
         receipt.fail(&Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 });
-        let line: Value = serde_json::from_str(&log::line(&receipt, after(9_060))).unwrap();
+        let line: Value = serde_json::from_str(&document(&receipt, after(9_060), To::Log)).unwrap();
         assert_eq!(line["level"], "ERROR");
         insta::assert_snapshot!(line["message"].as_str().unwrap());
     }
@@ -135,6 +299,36 @@ mod tests {
         let mut receipt = receipt();
         receipt.end(Ending::Drained, String::new());
         insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one_that_holds_the_claim() {
+        let now = tokio::time::Instant::now();
+        let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() };
+        let clean = |name, followed| {
+            let (uid, mut tracked) = pod(name, State::Gone, Some((Way::Evict, Grace::Own)));
+            tracked.followed = followed;
+            (uid, tracked)
+        };
+        let counted = |how| {
+            let mut receipt = receipt();
+            receipt.claim(&Claim { node: "n".to_owned(), how, holder: "e-1".to_owned(), labels: BTreeMap::new() });
+            let left = pod("left", State::Asked, Some((Way::Evict, Grace::Own)));
+            let pods = [
+                left,
+                clean("ours-1", Some(Whose::Ours)),
+                clean("ours-2", Some(Whose::Ours)),
+                clean("anothers", Some(Whose::Anothers)),
+                clean("nobodys", None),
+            ];
+            receipt.pods(&Report { pods: pods.into(), end: End::TimeUp, blind: None }, (after(9_000), now));
+            receipt.end(Ending::Failed, String::new());
+            let line: Value =
+                serde_json::from_str(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()).unwrap();
+            ["PodsClean", "PodsFullGrace", "PodsLeft"].map(|metric| line[metric].as_u64().unwrap())
+        };
+        assert_eq!(counted(How::First), [3, 3, 1]);
+        assert_eq!(counted(joined), [2, 2, 1], "what is lost is never kept silent");
     }
 
     #[tokio::test(start_paused = true)]
@@ -151,7 +345,7 @@ mod tests {
         let goes_after = |seconds| Window {
             start: now,
             end: now,
-            instance_goes: Some(now + Duration::from_secs(seconds)),
+            instance_goes: Goes::At(now + Duration::from_secs(seconds)),
             margin: Duration::from_secs(2),
         };
         receipt.window(goes_after(120), (after(0), now));
@@ -169,7 +363,7 @@ mod tests {
         let unfinished = Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 };
         let (ending, reason) = crate::ending::continued(&unfinished);
         first.end(ending, reason);
-        let line: Value = serde_json::from_str(&log::line(&first, after(9_060))).unwrap();
+        let line: Value = serde_json::from_str(&document(&first, after(9_060), To::Log)).unwrap();
         assert_eq!(line["level"], "INFO");
         insta::assert_snapshot!(line["message"].as_str().unwrap());
         let metrics: Value = serde_json::from_str(&metrics::line(&first, "Spillway", after(9_060)).unwrap()).unwrap();
@@ -179,9 +373,9 @@ mod tests {
 
     #[test]
     fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
-        let mut receipt = Receipt::without_interruption("r-1", None);
+        let mut receipt = Receipt::without_interruption(&invocation(), None);
         receipt.end(Ending::Ignored, "not handled".to_owned());
         assert_eq!(metrics::line(&receipt, "Spillway", notice()), None);
-        assert!(log::line(&receipt, notice()).contains("ignored: not handled"));
+        assert!(document(&receipt, notice(), To::Log).contains("ignored: not handled"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! `docs/notices.md` shows the same table; a test compares them.
 
+mod behind;
 mod reason;
 #[cfg(test)]
 mod table;
@@ -10,8 +11,9 @@ mod times;
 use spillway_eks::ClusterName;
 
 use crate::instance::{Instance, Membership, Owner, membership};
-use crate::interruption::{Interruption, Kind};
+use crate::interruption::{Hook, Interruption, Kind};
 use crate::settings::{Action, KarpenterNodes, LaunchHooks, ManagedNodeGroups, Settings};
+pub(crate) use behind::is_behind;
 pub(crate) use reason::{Reason, Refusal};
 pub(crate) use times::{begins, first_check, next_check};
 
@@ -57,16 +59,29 @@ pub(crate) fn by_setting(interruption: &Interruption, settings: &Settings) -> Op
     if let (Action::Ignore, setting) = chosen(interruption.kind, settings) {
         return Some(Reason::Setting(setting));
     }
-    let hook = &interruption.hook.as_ref()?.name;
+    // A node is given back, whoever completes its hook.
+    let hook = interruption.hook.as_ref().filter(|_| !interruption.kind.comes_back())?;
+    left_to_others(&hook.name, settings)
+}
+
+/// Why a hook of that name is left to others, if it is.
+pub(crate) fn left_to_others(hook: &str, settings: &Settings) -> Option<Reason> {
     if settings.hooks.is_empty() {
-        HOOKS_OF_EKS.contains(&hook.as_str()).then(|| Reason::HookOfEks(hook.clone()))
+        HOOKS_OF_EKS.contains(&hook).then(|| Reason::HookOfEks(hook.to_owned()))
     } else {
-        (!settings.hooks.contains(hook)).then(|| Reason::NotOurHook(hook.clone()))
+        (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
     }
 }
 
+/// The hook that is ours to complete, if one waits: a node is given back, whoever completes its launch hook.
+pub(crate) fn our_hook<'i>(interruption: &'i Interruption, settings: &Settings) -> Option<&'i Hook> {
+    let launch_is_left = is_launch(interruption.kind) && settings.launch == LaunchHooks::Ignore;
+    let is_left = |hook: &&Hook| launch_is_left || left_to_others(&hook.name, settings).is_some();
+    interruption.hook.as_ref().filter(|hook| !is_left(hook))
+}
+
 /// What the settings say of a kind of notice, and which of them.
-fn chosen(kind: Kind, settings: &Settings) -> (Action, &'static str) {
+pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Action, &'static str) {
     match kind {
         Kind::Spot => (settings.spot, "SPILLWAY_SPOT"),
         Kind::CapacityReservation | Kind::CapacityBlock => (settings.capacity, "SPILLWAY_CAPACITY"),
@@ -75,11 +90,12 @@ fn chosen(kind: Kind, settings: &Settings) -> (Action, &'static str) {
         Kind::Stopping | Kind::ShuttingDown | Kind::Stopped | Kind::Terminated | Kind::Running => {
             (settings.state_change, "SPILLWAY_STATE_CHANGE")
         }
-        // What we drained for its root volume is given back, whoever completes launch hooks.
-        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume | Kind::RootVolumeReplaced => {
+        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => {
             (settings.terminate, "SPILLWAY_TERMINATE")
         }
-        Kind::Launch => match settings.launch {
+        // What we drained on its way out is given back, whoever completes launch hooks; and the other way round.
+        kind if kind.comes_back() && settings.terminate != Action::Ignore => (settings.terminate, "SPILLWAY_TERMINATE"),
+        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => match settings.launch {
             LaunchHooks::Complete => (Action::Drain, "SPILLWAY_LAUNCH"),
             LaunchHooks::Ignore => (Action::Ignore, "SPILLWAY_LAUNCH"),
         },
@@ -98,8 +114,16 @@ pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Res
     }
 }
 
+/// What is to be done: as the table says, but a node whose hook is left to others is only given back.
+pub(crate) fn decide(interruption: &Interruption, owner: Owner, settings: &Settings) -> Act {
+    match by_table(interruption.kind, owner, settings) {
+        Act::AwaitReady if our_hook(interruption, settings).is_none() => Act::Undo,
+        act => act,
+    }
+}
+
 /// The table: what a notice does to a node of that owner.
-pub(crate) fn decide(kind: Kind, owner: Owner, settings: &Settings) -> Act {
+pub(crate) fn by_table(kind: Kind, owner: Owner, settings: &Settings) -> Act {
     let act = act(kind, settings);
     match owner {
         _ if matches!(act, Act::Ignore(Reason::Setting(_))) => act,
@@ -130,8 +154,7 @@ fn act(kind: Kind, settings: &Settings) -> Act {
         (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Act::OutOfService,
         (Kind::Stopped | Kind::Terminated, _) => Act::Ignore(Reason::NothingLeft),
         (Kind::Running | Kind::MaintenanceOver, _) => Act::Undo,
-        (Kind::RootVolumeReplaced, _) if settings.launch == LaunchHooks::Ignore => Act::Undo,
-        (Kind::Launch | Kind::RootVolumeReplaced, _) => Act::AwaitReady,
+        (Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced, _) => Act::AwaitReady,
         (_, Action::Drain) => Act::Drain,
         (_, Action::Cordon) => Act::Cordon,
     }
@@ -144,10 +167,12 @@ fn eks_drains_for(kind: Kind) -> bool {
 
 /// Whether the notice comes from an Auto Scaling group.
 fn is_of_group(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume | Kind::Launch | Kind::RootVolumeReplaced
-    )
+    is_launch(kind) || matches!(kind, Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume)
+}
+
+/// Whether its hook is a launch hook.
+fn is_launch(kind: Kind) -> bool {
+    matches!(kind, Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced)
 }
 
 #[cfg(test)]
@@ -158,7 +183,7 @@ mod tests {
 
     use super::*;
     use crate::instance::State;
-    use crate::interruption::{Deadline, Hook, InstanceId};
+    use crate::interruption::{Deadline, InstanceId};
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
         Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
@@ -171,21 +196,25 @@ mod tests {
             zone: "us-east-1a".to_owned(),
             private_dns_name: None,
             state: State::Up,
+            type_name: None,
             tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         }
     }
 
-    fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
-        let interruption = Interruption {
+    fn notice(kind: Kind, hook: &str) -> Interruption {
+        Interruption {
             event_id: "e-1".to_owned(),
-            kind: Kind::Terminate,
+            kind,
             instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
             time: Timestamp::UNIX_EPOCH,
             deadline: Deadline::HeldByHook,
-            hook: Some(Hook { group: "workers".to_owned(), name: name.to_owned(), token: None }),
+            hook: Some(Hook { group: "workers".to_owned(), name: hook.to_owned(), token: None }),
             maintenance: None,
-        };
-        by_setting(&interruption, &settings(variables))
+        }
+    }
+
+    fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
+        by_setting(&notice(Kind::Terminate, name), &settings(variables))
     }
 
     #[test]
@@ -219,5 +248,22 @@ mod tests {
         assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
         assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
         assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
+    }
+
+    #[test]
+    fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
+        for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
+            let act = |variables: &[(&str, &str)]| {
+                let (notice, settings) = (notice(kind, "launch"), settings(variables));
+                let decide = || decide(&notice, Owner::SelfManaged, &settings);
+                by_setting(&notice, &settings).map_or_else(decide, Act::Ignore)
+            };
+            let (no_terminate, launch) = (("SPILLWAY_TERMINATE", "ignore"), ("SPILLWAY_LAUNCH", "complete"));
+            assert_eq!(act(&[]), Act::Undo);
+            assert_eq!(act(&[launch]), Act::AwaitReady);
+            assert_eq!(act(&[launch, ("SPILLWAY_HOOKS", "drain")]), Act::Undo, "that hook is another's");
+            assert_eq!(act(&[launch, no_terminate]), Act::AwaitReady, "who drained it gives it back");
+            assert_eq!(act(&[no_terminate]), Act::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
+        }
     }
 }

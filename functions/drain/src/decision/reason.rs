@@ -43,6 +43,8 @@ pub(crate) enum Reason {
     Hybrid,
     #[error("node {0} has the label spillway/ignore")]
     OptedOut(String),
+    #[error("node {0} was given back, or somebody uncordoned it, since its drain began: it is drained no further")]
+    GivenBack(String),
     #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]
     NotSelected(String),
     #[error("nothing is left to drain, and the setting SPILLWAY_OUT_OF_SERVICE_TAINT says false")]

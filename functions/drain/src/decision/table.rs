@@ -1,6 +1,6 @@
 //! The table of decisions as `docs/notices.md` shows it, and the test that compares them.
 
-use super::{Act, decide};
+use super::{Act, by_table};
 use crate::instance::Owner;
 use crate::interruption::Kind;
 use crate::settings::Settings;
@@ -45,7 +45,7 @@ fn render() -> String {
     let mut reasons = Vec::new();
     for kind in Kind::ALL {
         let cells = COLUMNS.map(|(_, owner, variables)| {
-            let act = decide(kind, owner, &settings(variables));
+            let act = by_table(kind, owner, &settings(variables));
             let Act::Ignore(reason) = &act else { return word(&act).to_owned() };
             let reason = reason.to_string();
             let at = reasons.iter().position(|known| *known == reason).unwrap_or_else(|| {

@@ -4,7 +4,7 @@
 //! with its own grace period as long as that fits and with what is left when it does not. What
 //! holds it (a PodDisruptionBudget, or a wish not to be disturbed) is respected until respecting
 //! it any longer would cost the pod its clean shutdown; then the pod is deleted. While a hook
-//! holds the instance nothing is deleted.
+//! holds the instance nothing is deleted, but its longest wait is an end that is known, too.
 
 use std::time::Duration;
 
@@ -16,6 +16,11 @@ const LEAST_GRACE: Duration = Duration::from_secs(1);
 /// What the API server asks for at least when it is busy: so long it may always have.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// A pod that is leaving already is not told again unless its new end is at least so far ahead. One that is past when
+/// the API server gets to it makes a grace of one second. It has the end in whole seconds, and a clock of its own; the
+/// rest is for the request's way.
+const AHEAD: Duration = Duration::from_secs(5);
+
 /// From when to when a node is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -23,10 +28,38 @@ pub(crate) struct Window {
     pub(crate) start: Instant,
     /// When waiting ends.
     pub(crate) end: Instant,
-    /// When the instance goes, whatever we do; `None` while a hook holds it.
-    pub(crate) instance_goes: Option<Instant>,
+    pub(crate) instance_goes: Goes,
     /// What is kept before that: the kubelet must have told the API server that the pods are gone.
     pub(crate) margin: Duration,
+}
+
+/// When the instance goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goes {
+    /// Then, whatever we do.
+    At(Instant),
+    /// When its hook is completed, which is then at the latest.
+    AtTheLatest(Instant),
+    /// Nobody says that it goes at all.
+    Unknown,
+}
+
+impl Goes {
+    /// When it goes whatever we do.
+    pub(crate) fn hard(self) -> Option<Instant> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::AtTheLatest(_) | Self::Unknown => None,
+        }
+    }
+
+    /// When it goes at the latest.
+    fn latest(self) -> Option<Instant> {
+        match self {
+            Self::At(at) | Self::AtTheLatest(at) => Some(at),
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// The grace period that a pod is given.
@@ -38,22 +71,49 @@ pub(crate) enum Grace {
     Clamped(Duration),
 }
 
+/// A deletion that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deletion {
+    /// When the pod was told to leave, the first time.
+    pub(crate) since: Instant,
+    /// When it should have stopped.
+    pub(crate) by: Instant,
+}
+
 impl Window {
     /// The grace period for a pod that is told to leave now: its own if there is time for it,
     /// else what is left.
     pub(crate) fn grace(&self, asked: Duration, now: Instant) -> Grace {
-        let Some(instance_goes) = self.instance_goes else { return Grace::Own };
-        let left = instance_goes.saturating_duration_since(now).saturating_sub(self.margin);
-        // Whole seconds, rounded down: the API takes no fractions.
-        let left = Duration::from_secs(left.as_secs()).max(LEAST_GRACE);
-        if asked <= left { Grace::Own } else { Grace::Clamped(left) }
+        match self.left(now) {
+            Some(left) if left < asked => Grace::Clamped(left),
+            _ => Grace::Own,
+        }
+    }
+
+    /// The grace period for a pod that is leaving already and has been given longer than its instance has: what is left.
+    /// `None`: it is not told again, and goes on.
+    ///
+    /// The API server counts from the first deletion (apiserver, `registry/rest/delete.go`): what is left, counted from
+    /// there, may be over, and the pod would be killed at once. The kubelet begins to count when it is told
+    /// (kubernetes, `pod_workers.go`): as long as the API server takes what is left, the pod gets all of it.
+    pub(crate) fn shortened(&self, deletion: Deletion, now: Instant) -> Option<Grace> {
+        let outlasts = self.instance_goes.hard().is_some_and(|goes| goes < deletion.by);
+        let left = self.left(now).filter(|_| outlasts)?;
+        let is_taken = now + AHEAD..deletion.by;
+        is_taken.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
+    }
+
+    /// How long a pod that is told now may take, in whole seconds, rounded down: the API takes no fractions.
+    fn left(&self, now: Instant) -> Option<Duration> {
+        let left = self.instance_goes.hard()?.saturating_duration_since(now).saturating_sub(self.margin);
+        Some(Duration::from_secs(left.as_secs()).max(LEAST_GRACE))
     }
 
     /// The last safe moment of a pod that asks for this grace: told to leave then, it still gets
     /// all of it.
     pub(crate) fn last_safe_moment(&self, asked: Duration) -> Option<Instant> {
-        let instance_goes = self.instance_goes?;
-        Some(instance_goes.checked_sub(asked.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
+        let goes = self.instance_goes.latest()?;
+        Some(goes.checked_sub(asked.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
     /// When a request is repeated for which the API server had no time: as late as it asked for, but
@@ -63,16 +123,11 @@ impl Window {
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
-    /// Whether a pod that leaves until then would outlast its instance.
-    pub(crate) fn is_outlasted_by(&self, until: Instant) -> bool {
-        self.instance_goes.is_some_and(|goes| goes < until)
-    }
-
     /// From when on a pod that something holds is deleted all the same: its last safe moment, but
     /// not before half of the window, so that a long grace does not make a budget void.
     pub(crate) fn forced_from(&self, asked: Duration) -> Option<Instant> {
-        let instance_goes = self.instance_goes?;
-        let half = self.start + instance_goes.saturating_duration_since(self.start) / 2;
+        let goes = self.instance_goes.hard()?;
+        let half = self.start + goes.saturating_duration_since(self.start) / 2;
         self.last_safe_moment(asked).map(|moment| moment.max(half))
     }
 }
@@ -87,7 +142,7 @@ mod tests {
 
     fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
-        Window { start: from, end: at, instance_goes: Some(at), margin: MARGIN }
+        Window { start: from, end: at, instance_goes: Goes::At(at), margin: MARGIN }
     }
 
     #[test]
@@ -97,13 +152,36 @@ mod tests {
         assert_eq!(hard(now, 120).grace(Duration::from_secs(119), now), Grace::Clamped(Duration::from_secs(118)));
     }
 
+    /// A deletion of so long ago with that grace.
+    fn deletion(ago_s: u64, grace_s: u64, now: Instant) -> Deletion {
+        let since = now - Duration::from_secs(ago_s);
+        Deletion { since, by: since + Duration::from_secs(grace_s) }
+    }
+
+    #[test]
+    fn a_pod_that_leaves_is_told_again_only_as_long_as_it_loses_nothing() {
+        let now = Instant::now();
+        let shortened = |ago_s, grace_s| hard(now, 120).shortened(deletion(ago_s, grace_s, now), now);
+        let left = Some(Grace::Clamped(Duration::from_secs(118)));
+        assert_eq!(shortened(0, 600), left);
+        assert_eq!(shortened(113, 600), left);
+        assert_eq!(shortened(114, 600), None, "it would be over before the API server has it");
+        assert_eq!(shortened(300, 600), None, "it would be killed at once");
+        assert_eq!(shortened(60, 180), None, "it is in time");
+        assert_eq!(shortened(60, 181), left);
+    }
+
     #[test]
     fn a_hook_that_is_held_clamps_nothing_and_forces_nothing() {
         let now = Instant::now();
-        let window = Window { start: now, end: now, instance_goes: None, margin: MARGIN };
+        let end = now + Duration::from_secs(600);
+        let window = Window { start: now, end, instance_goes: Goes::AtTheLatest(end), margin: MARGIN };
         assert_eq!(window.grace(Duration::MAX, now), Grace::Own);
-        assert_eq!(window.last_safe_moment(Duration::ZERO), None);
+        assert_eq!(window.shortened(deletion(0, 600, now), now), None);
         assert_eq!(window.forced_from(Duration::ZERO), None);
+        assert_eq!(window.last_safe_moment(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
+        let open = Window { instance_goes: Goes::Unknown, ..window };
+        assert_eq!(open.last_safe_moment(Duration::from_secs(30)), None);
     }
 
     #[test]
@@ -126,7 +204,7 @@ mod tests {
         assert_eq!(again(hard(now, 120), 10, 20), seconds(30));
         assert_eq!(again(hard(now, 120), 10, 85), seconds(88), "its last safe moment");
         assert_eq!(again(hard(now, 120), 10, 100), seconds(101), "the least that it asks for");
-        let soft = Window { instance_goes: None, ..hard(now, 120) };
+        let soft = Window { instance_goes: Goes::Unknown, ..hard(now, 120) };
         assert_eq!(again(soft, 10, 100), seconds(110));
         assert_eq!(again(soft, 10, 115), seconds(120), "the end of the window");
     }
@@ -138,7 +216,7 @@ mod tests {
 
     fn window(start: Instant, window_ms: u64, margin_ms: u64) -> Window {
         let goes = start + Duration::from_millis(window_ms);
-        Window { start, end: goes, instance_goes: Some(goes), margin: Duration::from_millis(margin_ms) }
+        Window { start, end: goes, instance_goes: Goes::At(goes), margin: Duration::from_millis(margin_ms) }
     }
 
     fn given(window: Window, asked: Duration, now: Instant) -> Duration {
@@ -148,7 +226,28 @@ mod tests {
         }
     }
 
+    /// What the API server makes of it when a pod that leaves is told again at that time (`delete.go`): its grace.
+    fn taken(deletion: Deletion, grace: Duration, at: Instant) -> Duration {
+        if deletion.since + grace < at { Duration::from_secs(1) } else { grace.min(deletion.by - deletion.since) }
+    }
+
     proptest! {
+        #[test]
+        fn a_pod_that_leaves_loses_nothing_by_being_told_again(
+            ago_s in 0..1000_u64, grace_s in 1..2000_u64, left_ms in 0..400_000_u64, margin_ms in 0..60_000_u64,
+            way_ms in 0..5000_u64,
+        ) {
+            let now = Instant::now();
+            let (window, deletion) = (window(now, left_ms, margin_ms), deletion(ago_s, grace_s, now));
+            let goes = now + Duration::from_millis(left_ms);
+            if let Some(grace) = window.shortened(deletion, now) {
+                let Grace::Clamped(given) = grace else { panic!("the API server makes nothing of {grace:?}") };
+                prop_assert_eq!(taken(deletion, given, now + Duration::from_millis(way_ms)), given);
+                prop_assert!(now + given + window.margin <= goes, "{given:?}");
+                prop_assert!(goes < deletion.by, "it needed nothing");
+            }
+        }
+
         #[test]
         fn a_pod_is_forced_at_its_last_safe_moment_but_not_before_half_the_window(
             asked_s in 0..200_000_u64, half_ms in 0..86_400_000_u64, margin_ms in 0..60_000_u64,
@@ -213,7 +312,8 @@ mod tests {
             asked_s in 0..200_000_u64, window_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
         ) {
             let start = Instant::now();
-            let soft = Window { instance_goes: None, ..window(start, window_ms, 2000) };
+            let whole = window(start, window_ms, 2000);
+            let soft = Window { instance_goes: Goes::AtTheLatest(whole.end), ..whole };
             let asked = Duration::from_secs(asked_s);
             prop_assert_eq!(soft.forced_from(asked), None);
             prop_assert_eq!(soft.grace(asked, start + Duration::from_millis(at_ms)), Grace::Own);

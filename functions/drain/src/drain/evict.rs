@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
-use crate::kubernetes::{ApiError, CALL_TIMEOUT, is_missing};
+use crate::kubernetes::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_terminating};
 
 /// How a pod is told to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +43,9 @@ pub(crate) enum Answer {
     Throttled { retry_after: Option<Duration> },
     /// The token was too old, or the cluster does not know us.
     Unauthorized { message: String },
-    /// We may not do that.
+    /// We have no right to do that.
     Forbidden { message: String },
-    /// The request as it is will not do: a conflict, or what an admission webhook objects to.
+    /// The request as it is will not do: a conflict, what an admission webhook objects to, a budget whose status is odd.
     Refused { message: String },
     /// The API server failed, or something that it depends on.
     ServerError { message: String, retry_after: Option<Duration> },
@@ -186,7 +186,7 @@ fn meaning(response: &Response) -> Answer {
     }
     // A busy API server and what stands before it answer in plain text.
     let status = serde_json::from_slice::<Status>(&response.body)
-        .unwrap_or_else(|_| Status::failure(String::from_utf8_lossy(&response.body).trim(), "not a Status"));
+        .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&response.body), NO_STATUS));
     let status = status.with_code(response.code);
     let cause =
         |reason: &str| status.details.iter().flat_map(|details| &details.causes).find(|cause| cause.reason == reason);
@@ -200,8 +200,9 @@ fn meaning(response: &Response) -> Answer {
             Answer::Replaced
         }
         401 => Answer::Unauthorized { message: message() },
-        403 if cause("NamespaceTerminating").is_some() => Answer::NamespaceTerminating,
-        403 => Answer::Forbidden { message: status.message },
+        403 if is_terminating(&status) => Answer::NamespaceTerminating,
+        // A webhook's no and a budget's with an odd status have the same code.
+        403 if is_of_rbac(&status) => Answer::Forbidden { message: status.message },
         429 => match cause("DisruptionBudget") {
             Some(cause) => Answer::HeldBy { budget: budget_name(&cause.message) },
             None => Answer::Throttled { retry_after },
@@ -210,6 +211,11 @@ fn meaning(response: &Response) -> Answer {
         500.. => Answer::ServerError { message: message(), retry_after },
         _ => Answer::Refused { message: message() },
     }
+}
+
+/// Whether a right is missing (apiserver, `responsewriters/errors.go`).
+fn is_of_rbac(status: &Status) -> bool {
+    status.message.contains("is forbidden: User \"")
 }
 
 /// "The disruption budget web needs 3 healthy pods and has 3 currently": its name is the fourth word.
@@ -294,9 +300,9 @@ mod tests {
     #[test]
     fn an_answer_that_is_no_json_is_judged_by_its_code() {
         let answer = |code, body: &str| meaning(&Response { code, retry_after: None, body: body.into() });
-        let bad_gateway = message("502 not a Status: bad gateway");
+        let bad_gateway = message("502: bad gateway");
         assert_eq!(answer(502, "bad gateway"), Answer::ServerError { message: bad_gateway, retry_after: None });
-        assert_eq!(answer(422, "{"), Answer::Refused { message: message("422 not a Status: {") });
+        assert_eq!(answer(422, "{"), Answer::Refused { message: message("422: {") });
     }
 
     #[test]
@@ -355,7 +361,20 @@ mod tests {
     fn a_terminating_namespace_is_told_from_a_missing_right() {
         let status = json!({"code": 403, "details": {"causes": [{"reason": "NamespaceTerminating"}]}});
         assert_eq!(answered(&status), Answer::NamespaceTerminating);
-        let status = json!({"code": 403, "message": "pods is forbidden"});
-        assert_eq!(answered(&status), Answer::Forbidden { message: "pods is forbidden".to_owned() });
+    }
+
+    #[test]
+    fn who_says_no_with_403_is_told_from_a_missing_right() {
+        let no_right = "pods \"web-0\" is forbidden: User \"spillway\" cannot create resource \"pods/eviction\" \
+                        in API group \"\" in the namespace \"shop\"";
+        let status = json!({"code": 403, "reason": "Forbidden", "message": no_right});
+        assert_eq!(answered(&status), Answer::Forbidden { message: no_right.to_owned() });
+        for no in [
+            "admission webhook \"keep.example.com\" denied the request: not today",
+            "poddisruptionbudgets.policy \"web\" is forbidden: pdb disruptions allowed is negative",
+        ] {
+            let status = json!({"code": 403, "reason": "Forbidden", "message": no});
+            assert_eq!(answered(&status), Answer::Refused { message: message(&format!("403 Forbidden: {no}")) });
+        }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Hold {
     Namespace,
     /// The pod wishes not to be disturbed.
     Wish(Wish),
+    /// The API server refuses to evict it, or fails to, and nothing else is known to hold it: what it answered.
+    FailingEviction(String),
 }
 
 impl fmt::Display for Hold {
@@ -25,6 +27,7 @@ impl fmt::Display for Hold {
             Self::SeveralBudgets => f.write_str("more than one PodDisruptionBudget"),
             Self::Namespace => f.write_str("the deletion of its namespace"),
             Self::Wish(wish) => wish.fmt(f),
+            Self::FailingEviction(why) => write!(f, "its failing eviction ({why})"),
         }
     }
 }

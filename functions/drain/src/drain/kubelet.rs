@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
 
-use crate::kubernetes::{ApiError, call};
+use crate::kubernetes::{ApiError, call, is_missing};
 
 /// What a look at a node says of its kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +17,17 @@ pub(crate) enum Kubelet {
 /// Looks at the node.
 pub(crate) async fn look(client: Client, node: String) -> Result<Kubelet, ApiError> {
     let nodes: Api<Node> = Api::all(client);
-    Ok(kubelet_of(call(nodes.get_opt(&node)).await?.as_ref()))
+    match call(nodes.get(&node)).await {
+        Ok(node) => Ok(kubelet_of(&node)),
+        // Not any 404: something on the way that does not know the path says so too, and nothing of the node.
+        Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => Ok(Kubelet::Silent),
+        Err(error) => Err(error),
+    }
 }
 
 /// The node controller sets every condition to `Unknown` when a kubelet has not reported for its
 /// grace period (40 or 50 s). `False` is what a kubelet says itself, so it is there.
-fn kubelet_of(node: Option<&Node>) -> Kubelet {
-    let Some(node) = node else { return Kubelet::Silent };
+fn kubelet_of(node: &Node) -> Kubelet {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let unknown = conditions.any(|is| is.type_ == "Ready" && is.status == "Unknown");
     if unknown { Kubelet::Silent } else { Kubelet::Answers }
@@ -40,13 +44,12 @@ mod tests {
     fn with(ready: &str) -> Kubelet {
         let node = json!({"metadata": {"name": "n"}, "status": {"conditions": [
             {"type": "DiskPressure", "status": "Unknown"}, {"type": "Ready", "status": ready}]}});
-        kubelet_of(Some(&serde_json::from_value(node).unwrap()))
+        kubelet_of(&serde_json::from_value(node).unwrap())
     }
 
     #[test]
-    fn a_kubelet_is_silent_when_the_cluster_has_given_it_up_or_its_node_is_gone() {
+    fn a_kubelet_is_silent_when_the_cluster_has_given_it_up() {
         assert_eq!(with("Unknown"), Kubelet::Silent);
-        assert_eq!(kubelet_of(None), Kubelet::Silent);
     }
 
     #[test]

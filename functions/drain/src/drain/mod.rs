@@ -10,9 +10,11 @@
 //! * `evict`: telling one pod to leave, and the meaning of the answer
 //! * `watch`: objects of one kind, without a gap
 //! * `beside`: the node's pods, listed beside the claim
+//! * `on_node`: the node's pods when its drain begins
 //! * `budgets`: the watches of budgets that hold pods
 //! * `kubelet`: whether anybody is there to tell of a pod's end
 //! * `news`: what the log says
+//! * `under_way`: what is done beside a drain once it is under way
 //! * `outlook`: what a drain would come to, for a dry run
 //!
 //! This file ties them together and decides nothing itself.
@@ -24,11 +26,13 @@ pub(crate) mod evict;
 pub(crate) mod hold;
 mod kubelet;
 mod news;
+mod on_node;
 pub(crate) mod outlook;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod rooms;
 pub(crate) mod tracked;
+mod under_way;
 mod watch;
 mod wishes;
 
@@ -48,9 +52,11 @@ use budgets::Budgets;
 use deadline::Window;
 use kubelet::Kubelet;
 use news::News;
+pub(crate) use on_node::OnNode;
 use plan::PodUid;
-use progress::{Known, Progress};
+use progress::Progress;
 use tracked::Tracked;
+pub(crate) use under_way::UnderWay;
 use watch::{Change, Listed, Selection, Watch};
 
 /// Evictions go first: the watch begins when all that can be asked for at once are answered, so
@@ -74,6 +80,15 @@ pub(crate) struct Report {
     pub(crate) blind: Option<String>,
 }
 
+/// What ends a drain before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The lifecycle hook waits no longer, and the instance goes.
+    HookIsOver,
+    /// The node is in use again.
+    GivenBack,
+}
+
 /// Why a drain ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -83,29 +98,27 @@ pub(crate) enum End {
     Silent,
     /// The window ended before.
     TimeUp,
-    /// The instance need not wait any more.
-    Stopped,
+    /// Nobody wants it any more.
+    Stopped(Stop),
 }
 
-/// Drains the node until it is empty or the window ends, or until `stop` is there, which says
-/// that the instance need not wait any more. Its pods are listed unless they have been, beside
-/// the claim; it fails only if they cannot be.
+/// Drains the node of these pods and of those that come, until it is empty or the window ends, or until something is
+/// there to `stop` it. It fails only if its pods have to be listed once more and cannot be. Once its first evictions are
+/// answered, what is to be done then is `under_way`.
 pub(crate) async fn drain(
     client: &Client,
     claim: &Claim,
-    listed: Option<Listed<Pod>>,
+    on_node: &OnNode,
     window: Window,
     clock: Clock,
-    stop: impl Future<Output = ()>,
+    stop: impl Future<Output = Stop>,
+    under_way: &mut UnderWay<'_>,
 ) -> Result<Report, ApiError> {
     let node = &claim.node;
     let pods = pods_of(client, node);
-    let (listed, known) = match listed {
-        Some(listed) => (listed, Known::BesideTheClaim),
-        None => (list(&pods, node, window).await?, Known::AfterTheClaim),
-    };
+    let OnNode { listed, known } = on_node;
     let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
-    let mut progress = Progress::new(&listed.items, known, window, clock, Instant::now() + head_start);
+    let mut progress = Progress::new(&listed.items, *known, window, clock, Instant::now() + head_start);
     // It goes on from the list's version, so that nothing is missed until it begins.
     let mut watch = None;
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
@@ -127,7 +140,12 @@ pub(crate) async fn drain(
             looks.push(kubelet::look(client.clone(), node.to_owned()));
         }
         if progress.is_to_be_listed() {
-            progress.changed(Change::OnlyThese(list(&pods, node, window).await?.items), Instant::now());
+            tokio::select! {
+                listed = list(&pods, node, window) => {
+                    progress.changed(Change::OnlyThese(listed?.items), Instant::now());
+                }
+                stop = &mut stop => break End::Stopped(stop),
+            }
         }
         budgets.watch(progress.namespaces_held());
         progress.take_news().into_iter().for_each(News::tell);
@@ -159,12 +177,13 @@ pub(crate) async fn drain(
             Some(kubelet) = looks.next() => {
                 progress.looked(seen(kubelet, node), Instant::now());
             }
+            () = under_way.go_on(), if watch.is_some() => {}
             () = sleep_until(next_due) => {
                 if next_due == window.end {
                     break End::TimeUp;
                 }
             }
-            () = &mut stop => break End::Stopped,
+            stop = &mut stop => break End::Stopped(stop),
         }
     };
     Ok(Report { pods: progress.into_pods(), end, blind })

@@ -58,5 +58,6 @@ fn what_follows(hold: &Hold) -> &'static str {
         Hold::SeveralBudgets => "the eviction API cannot handle that; asking again every few seconds",
         Hold::Namespace => "waiting for that",
         Hold::Wish(_) => "leaving it alone as long as that can be",
+        Hold::FailingEviction(_) => "trying again",
     }
 }

@@ -52,8 +52,10 @@ pub(crate) enum Would {
     Leave,
     /// Something would hold it.
     BeHeldBy(Hold),
-    /// The API server would not let it go, or did not say whether it would.
+    /// The API server, or what it asks, would not let it go.
     BeRefused(String),
+    /// Nobody knows: the API server was busy, or silent.
+    GoUnanswered(String),
 }
 
 /// Asks for each of the node's pods. It fails only if they cannot be listed.
@@ -66,7 +68,8 @@ pub(crate) async fn outlook(client: &Client, node: &str, window: Window, now: Ti
     Ok(Outlook { pods: prospects.collect().await })
 }
 
-async fn prospect(client: &Client, pod: Planned, now: Timestamp, end: Instant) -> Prospect {
+/// Asks for one pod until `end`, unless what would become of it is known without asking.
+pub(crate) async fn prospect(client: &Client, pod: Planned, now: Timestamp, end: Instant) -> Prospect {
     let Planned { uid, name, grace, place, .. } = pod;
     let mut answers = BTreeMap::new();
     let would = match without_asking(place, now) {
@@ -129,12 +132,11 @@ fn meaning(answer: Answer, name: &PodName) -> Would {
         }
         Answer::HeldBySeveral => Would::BeHeldBy(Hold::SeveralBudgets),
         Answer::NamespaceTerminating => Would::BeHeldBy(Hold::Namespace),
-        Answer::Throttled { .. } => Would::BeRefused("the API server is busy".to_owned()),
-        Answer::Unauthorized { message }
-        | Answer::Forbidden { message }
-        | Answer::Refused { message }
-        | Answer::ServerError { message, .. }
-        | Answer::Unanswered { message } => Would::BeRefused(message),
+        Answer::Forbidden { message } | Answer::Refused { message } => Would::BeRefused(message),
+        Answer::Throttled { .. } => Would::GoUnanswered("the API server is busy".to_owned()),
+        Answer::Unauthorized { message } | Answer::ServerError { message, .. } | Answer::Unanswered { message } => {
+            Would::GoUnanswered(message)
+        }
     }
 }
 
@@ -148,7 +150,7 @@ impl Would {
                 Some(format!("PodDisruptionBudget {namespace}/{name}"))
             }
             Self::BeHeldBy(hold) => Some(hold.to_string()),
-            Self::BeRefused(why) => Some(why.clone()),
+            Self::BeRefused(why) | Self::GoUnanswered(why) => Some(why.clone()),
         }
     }
 }
@@ -221,6 +223,14 @@ mod tests {
         assert_eq!(would(Answer::HeldBy { budget: "web".to_owned() }), Would::BeHeldBy(web()));
         let message = "pods is forbidden".to_owned();
         assert_eq!(would(Answer::Forbidden { message: message.clone() }), Would::BeRefused(message));
+        for answer in [
+            Answer::Throttled { retry_after: None },
+            Answer::Unauthorized { message: String::new() },
+            Answer::ServerError { message: String::new(), retry_after: None },
+            Answer::Unanswered { message: String::new() },
+        ] {
+            assert!(matches!(would(answer.clone()), Would::GoUnanswered(_)), "{answer:?}");
+        }
     }
 
     #[test]
@@ -236,7 +246,10 @@ mod tests {
     #[test]
     fn what_is_leaving_and_what_stays_is_not_asked_for() {
         assert_eq!(without_asking(Place::Stopped, Timestamp::MIN), Some(Would::Leave));
-        assert_eq!(without_asking(Place::Leaving { by: Timestamp::MAX }, Timestamp::MIN), Some(Would::Leave));
+        assert_eq!(
+            without_asking(Place::Leaving { by: Timestamp::MAX, given: None }, Timestamp::MIN),
+            Some(Would::Leave)
+        );
         assert_eq!(without_asking(Place::Stays(Stays::Mirror), Timestamp::MIN), Some(Would::Stay(Stays::Mirror)));
     }
 }

@@ -15,7 +15,7 @@ use super::wishes::{Wish, wish};
 pub(crate) struct PodUid(pub(crate) String);
 
 /// Where a pod is found, for requests and for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PodName {
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -47,8 +47,8 @@ pub(crate) enum Place {
     Leaves,
     /// So it is, when its wish not to be disturbed has ended, or cannot be respected any longer.
     Wishes(Wish),
-    /// It is being deleted already, should have stopped by then, and is waited for.
-    Leaving { by: Timestamp },
+    /// It is being deleted already, should have stopped by then, and is waited for. It was given that grace, by whomever.
+    Leaving { by: Timestamp, given: Option<Duration> },
     /// It has stopped; only finalizers keep its object.
     Stopped,
 }
@@ -104,8 +104,8 @@ fn place(pod: &Pod) -> Place {
     } else if is_of_daemon_set(pod) && !is_finished(pod) {
         Place::Stays(Stays::DaemonSet)
     } else if let Some(by) = &pod.metadata.deletion_timestamp {
-        let stopped = pod.metadata.deletion_grace_period_seconds == Some(0);
-        if stopped { Place::Stopped } else { Place::Leaving { by: by.0 } }
+        let given = pod.metadata.deletion_grace_period_seconds.map(whole_seconds);
+        if given == Some(Duration::ZERO) { Place::Stopped } else { Place::Leaving { by: by.0, given } }
     } else {
         let wish = wish(pod).filter(|_| !is_finished(pod));
         wish.map_or(Place::Leaves, Place::Wishes)
@@ -134,10 +134,14 @@ fn tier(pod: &Pod) -> Tier {
     if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) { Tier::Critical } else { Tier::Ordinary }
 }
 
-/// A negative grace period, which old API servers let through, means one second there.
 fn grace(pod: &Pod) -> Duration {
     let asked = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
-    asked.map_or(DEFAULT_GRACE, |seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or(1)))
+    asked.map_or(DEFAULT_GRACE, whole_seconds)
+}
+
+/// A negative grace period, which old API servers let through, means one second there.
+fn whole_seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
 }
 
 #[cfg(test)]
@@ -216,7 +220,8 @@ mod tests {
     fn a_pod_that_is_being_deleted_is_only_waited_for() {
         let by = "2026-11-21T03:12:00Z";
         let pod = json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": 30}});
-        assert_eq!(place_of(pod), Place::Leaving { by: by.parse().unwrap() });
+        let given = Some(Duration::from_secs(30));
+        assert_eq!(place_of(pod), Place::Leaving { by: by.parse().unwrap(), given });
     }
 
     #[test]

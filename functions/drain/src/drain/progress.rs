@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
 use super::End;
-use super::deadline::{Grace, Window};
+use super::deadline::{Deletion, Grace, Window};
 use super::evict::{Answer, Way};
 use super::hold::Hold;
 use super::kubelet::Kubelet;
@@ -18,6 +19,7 @@ use super::plan::{Place, Planned, PodName, PodUid, Tier, plan};
 use super::rooms::{BudgetName, Queue, Rooms};
 use super::tracked::{State, Tracked};
 use super::watch::Change;
+use super::wishes::Wish;
 use crate::clock::Clock;
 
 /// How many evictions are under way at once: nearly all of the 100 streams that an API server
@@ -124,10 +126,10 @@ impl Progress {
             }
             let by_time = pod.due(window).filter(|(at, _)| pod.tier <= tier && *at <= now).map(|(_, way)| way);
             let Some(way) = by_time.or(released.contains(uid).then_some(Way::Evict)) else { continue };
+            let Some(grace) = pod.grace_now(window, now) else { continue };
             if let Some(budget) = pod.budget() {
                 self.rooms.asked(budget, now);
             }
-            let grace = window.grace(pod.grace, now);
             pod.tell(way, grace, now);
             self.in_flight += 1;
             requests.push(Request { uid: uid.clone(), name: pod.name.clone(), way, grace });
@@ -277,7 +279,7 @@ impl Progress {
                     self.see(pod, now);
                 }
             }
-            Change::Interrupted(_) => {}
+            Change::Begun | Change::Interrupted(_) => {}
         }
     }
 
@@ -302,26 +304,28 @@ impl Progress {
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, grace, tier, place }) = plan(pod) else { return };
         let pod = self.pods.entry(uid.clone()).or_insert_with(|| Tracked::new(name, tier, grace, State::Due(now), now));
+        let ends = |wish: &Wish| wish.until.map(|until| self.clock.instant(until));
         let news = match place {
             Place::Stays(why) => {
                 pod.state = State::Stays(why);
                 None
             }
             Place::Stopped => pod.gone(now),
-            Place::Leaving { by } => {
-                let by = self.clock.instant(by);
-                if pod.waits() {
-                    // Told again, it gets what is left: a drain with more time, or a person, gave it more.
-                    pod.state = if self.window.is_outlasted_by(by) { State::Due(now) } else { State::Leaving(by) };
+            Place::Leaving { by, given } => {
+                let since = by.saturating_sub(given.unwrap_or_default()).unwrap_or(Timestamp::MIN);
+                pod.deletion = Some(Deletion { since: self.clock.instant(since), by: self.clock.instant(by) });
+                pod.seen_leaving(given);
+                // Another drain had more time for it, or a person gave it more than there is.
+                if pod.waits() && pod.grace_now(self.window, now).is_some() {
+                    pod.state = State::Due(now);
                 }
                 None
             }
-            Place::Wishes(wish) => {
-                let until = wish.until.map(|until| self.clock.instant(until));
-                let stands = pod.waits() && until.is_none_or(|until| until > now);
-                stands.then(|| pod.held(Hold::Wish(wish), until)).flatten()
+            Place::Wishes(wish) if ends(&wish).is_none_or(|ends| ends > now) => {
+                let ends = ends(&wish);
+                pod.waits().then(|| pod.held(Hold::Wish(wish), ends)).flatten()
             }
-            Place::Leaves => {
+            Place::Wishes(_) | Place::Leaves => {
                 if matches!((&pod.hold, pod.state), (Some(Hold::Wish(_)), State::Held(_))) {
                     pod.state = State::Due(now);
                 }

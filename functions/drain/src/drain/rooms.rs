@@ -123,7 +123,7 @@ impl Rooms {
                 }
                 self.forget(|known| known.namespace == namespace && !there.contains(known))
             }
-            Change::Interrupted(_) => Vec::new(),
+            Change::Begun | Change::Interrupted(_) => Vec::new(),
         }
     }
 

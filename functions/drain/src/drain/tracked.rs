@@ -1,18 +1,22 @@
 //! One pod in the drain: what it was told, what was answered, and what comes next. Pure.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::deadline::{Grace, Window};
+use super::deadline::{Deletion, Grace, Window};
 use super::evict::{Answer, Way};
 use super::hold::Hold;
 use super::news::News;
 use super::plan::{PodName, Stays, Tier};
 use super::rooms::BudgetName;
 
-/// When an eviction that failed is tried again.
+/// The longest pause while no answer comes at all: asking burdens nobody, and an API server that is back should not find
+/// that seconds of a spot notice's two minutes are slept through.
+const UNANSWERED_RETRY: Duration = Duration::from_secs(2);
+/// When an eviction that failed is tried again; each further failure in a row doubles it, up to [`SLOW_RETRY`].
 const RETRY: Duration = Duration::from_millis(500);
 /// When what a moment later will hardly have changed: a missing right, a second budget, a namespace
 /// that is being deleted. kubectl's own pause after a refusal.
@@ -33,6 +37,8 @@ pub(crate) struct Tracked {
     /// When the request that it leave was accepted.
     pub(crate) told_at: Option<Instant>,
     pub(crate) evictions: u32,
+    /// How many requests have failed in a row.
+    failures: u32,
     /// How often each answer was given.
     pub(crate) answers: BTreeMap<&'static str, u32>,
     /// What holds it, or held it last.
@@ -40,7 +46,22 @@ pub(crate) struct Tracked {
     /// What was wrong with the last answer.
     pub(crate) trouble: Option<String>,
     pub(crate) state: State,
+    /// Its deletion as it was last seen, by whosever request.
+    pub(crate) deletion: Option<Deletion>,
+    /// The least grace that the API server said it was given, by whomever.
+    pub(crate) seen_given: Option<Duration>,
+    /// Whose request it followed when it left, if that is known.
+    pub(crate) followed: Option<Whose>,
     pub(crate) gone_at: Option<Instant>,
+}
+
+/// Whose request made a pod leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// This drain's.
+    Ours,
+    /// That of another notice's drain of the node, or a person's.
+    Anothers,
 }
 
 /// What is to happen to a pod next.
@@ -74,10 +95,14 @@ impl Tracked {
             first_asked: None,
             told_at: None,
             evictions: 0,
+            failures: 0,
             answers: BTreeMap::new(),
             hold: None,
             trouble: None,
             state,
+            deletion: None,
+            seen_given: None,
+            followed: None,
             gone_at: None,
         }
     }
@@ -98,19 +123,21 @@ impl Tracked {
     /// When it may be told to leave by the mere passing of time; by deleting it only what holds it
     /// is passed, and only when respecting it any longer would cost the pod its clean shutdown.
     pub(crate) fn due(&self, window: Window) -> Option<(Instant, Way)> {
-        match self.state {
-            State::Due(at) => Some((at, Way::Evict)),
-            State::Held(again) => {
-                let forced =
-                    window.forced_from(self.grace).map(|from| (from.max(self.not_deleted_before()), Way::Delete));
-                let again = again.map(|at| (at, Way::Evict));
-                match (forced, again) {
-                    (Some(forced), Some(again)) if again.0 < forced.0 => Some(again),
-                    (Some(forced), _) => Some(forced),
-                    (None, again) => again,
-                }
+        let forced = || window.forced_from(self.grace).map(|from| from.max(self.not_deleted_before()));
+        let (again, forced) = match (self.state, self.told) {
+            (State::Held(again), _) => (again, forced()),
+            // Its eviction failed. What held it does so still, as far as is known.
+            (State::Due(at), Some((Way::Evict, _))) if self.trouble.is_some() && self.hold.is_some() => {
+                (Some(at), forced())
             }
-            State::Stays(_) | State::Asked | State::Leaving(_) | State::Unconfirmed | State::Gone => None,
+            // A deletion that failed is followed by an eviction too: one that is granted passes nothing.
+            (State::Due(at), _) => (Some(at), None),
+            (State::Stays(_) | State::Asked | State::Leaving(_) | State::Unconfirmed | State::Gone, _) => return None,
+        };
+        match (forced, again) {
+            (Some(forced), Some(again)) if again < forced => Some((again, Way::Evict)),
+            (Some(forced), _) => Some((forced, Way::Delete)),
+            (None, again) => again.map(|at| (at, Way::Evict)),
         }
     }
 
@@ -120,6 +147,16 @@ impl Tracked {
             Some((Way::Delete, _)) => self.asked + RETRY,
             Some((Way::Evict, _)) | None => self.asked,
         }
+    }
+
+    /// The grace with which it is told to leave, if now. `None`: it is leaving already, and goes on as it was told.
+    pub(crate) fn grace_now(&mut self, window: Window, now: Instant) -> Option<Grace> {
+        let Some(deletion) = self.deletion else { return Some(window.grace(self.grace, now)) };
+        let shortened = window.shortened(deletion, now);
+        if shortened.is_none() {
+            self.state = State::Leaving(deletion.by);
+        }
+        shortened
     }
 
     /// Notes that it is being told.
@@ -136,6 +173,9 @@ impl Tracked {
         let times = self.count(&answer);
         // The watch may have told of the pod's end before its eviction was answered.
         if self.state != State::Asked {
+            if answer == Answer::Leaving {
+                self.accepted(now);
+            }
             return None;
         }
         match answer {
@@ -148,22 +188,43 @@ impl Tracked {
             Answer::HeldBySeveral => self.held(Hold::SeveralBudgets, Some(now + SLOW_RETRY)),
             Answer::NamespaceTerminating => self.held(Hold::Namespace, Some(now + SLOW_RETRY)),
             Answer::Throttled { retry_after } => {
-                let again = window.again(retry_after.unwrap_or(RETRY), self.grace, now);
-                self.failed("the API server is busy".to_owned(), again)
+                self.failed("the API server is busy".to_owned(), self.again(retry_after, window, now))
             }
-            Answer::ServerError { message, retry_after } => {
-                self.failed(message, window.again(retry_after.unwrap_or(RETRY), self.grace, now))
-            }
+            Answer::ServerError { message, retry_after } => self.refused(message, self.again(retry_after, window, now)),
             // That token has been forgotten: the next request has a new one.
-            Answer::Unauthorized { message } => self.failed(message, if times == 1 { now } else { now + RETRY }),
+            Answer::Unauthorized { message } if times == 1 => self.failed(message, now),
             Answer::Forbidden { message } => {
                 let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
                 let news = News::Forbidden(right.to_owned());
                 self.failed(message, now + SLOW_RETRY);
                 Some(news)
             }
-            Answer::Refused { message } | Answer::Unanswered { message } => self.failed(message, now + RETRY),
+            Answer::Refused { message } => self.refused(message, self.again(None, window, now)),
+            Answer::Unauthorized { message } => self.failed(message, self.again(None, window, now)),
+            Answer::Unanswered { message } => {
+                let pause = self.pause().min(UNANSWERED_RETRY);
+                self.failed(message, self.again(Some(pause), window, now))
+            }
         }
+    }
+
+    /// When it is asked for again after a failure: as late as the API server asks for, or the later the more have failed in
+    /// a row. A webhook that fails for as long as a hook holds the instance would be asked millions of times.
+    fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
+        window.again(self.spread(retry_after.unwrap_or_else(|| self.pause())), self.grace, now)
+    }
+
+    fn pause(&self) -> Duration {
+        (RETRY * 2_u32.saturating_pow(self.failures)).min(SLOW_RETRY)
+    }
+
+    /// Such a pause or up to half as long again, always the same for a pod: those that a busy API server turned away
+    /// together do not come back together.
+    fn spread(&self, pause: Duration) -> Duration {
+        let mut hasher = DefaultHasher::new();
+        self.name.hash(&mut hasher);
+        let part = u32::from(u8::try_from(hasher.finish() % 256).unwrap_or(u8::MAX));
+        pause + pause * part / 512
     }
 
     /// Counts an answer; says how often it has been given by now.
@@ -179,8 +240,36 @@ impl Tracked {
         let news = (self.hold.as_ref() != Some(&hold)).then(|| News::Held(self.name.clone(), hold.clone()));
         self.hold = Some(hold);
         self.trouble = None;
+        self.failures = 0;
         self.state = State::Held(again);
         news
+    }
+
+    /// Notes that it was seen to leave with that grace, by whosever request.
+    pub(crate) fn seen_leaving(&mut self, given: Option<Duration>) {
+        self.seen_given = self.seen_given.into_iter().chain(given).min();
+        if matches!(self.state, State::Held(_)) || self.is_cut_short() {
+            self.followed = Some(Whose::Anothers);
+        }
+    }
+
+    /// The grace that it gets by what it was last told, or asks for.
+    fn granted(&self) -> Duration {
+        match self.told {
+            Some((_, Grace::Clamped(given))) => given,
+            Some((_, Grace::Own)) | None => self.grace,
+        }
+    }
+
+    /// The grace that it got, as far as is known, if it is less than it asks for.
+    pub(crate) fn given_less(&self) -> Option<Duration> {
+        let given = self.seen_given.map_or(self.granted(), |seen| seen.min(self.granted()));
+        (given < self.grace).then_some(given)
+    }
+
+    /// Whether somebody else gave it less than we told it.
+    fn is_cut_short(&self) -> bool {
+        self.told.is_some() && self.seen_given.is_some_and(|seen| seen < self.granted())
     }
 
     /// Notes that it has gone.
@@ -188,28 +277,44 @@ impl Tracked {
         if matches!(self.state, State::Gone | State::Stays(_)) {
             return None;
         }
+        if matches!(self.state, State::Held(_)) {
+            self.followed = Some(Whose::Anothers);
+        }
         self.state = State::Gone;
         self.gone_at = Some(now);
         Some(News::Gone(self.name.clone()))
     }
 
-    fn leaves(&mut self, now: Instant) -> News {
-        let given = match self.told {
-            Some((_, Grace::Clamped(given))) => given,
-            Some((_, Grace::Own)) | None => self.grace,
-        };
-        self.trouble = None;
+    /// Notes that the request that it leave was accepted.
+    fn accepted(&mut self, now: Instant) {
         self.told_at.get_or_insert(now);
-        self.state = State::Leaving(later(now, given));
+        self.followed = Some(if self.is_cut_short() { Whose::Anothers } else { Whose::Ours });
+    }
+
+    fn leaves(&mut self, now: Instant) -> News {
+        self.trouble = None;
+        self.failures = 0;
+        self.accepted(now);
+        self.state = State::Leaving(later(now, self.granted()));
         match (self.told, &self.hold) {
             (Some((Way::Delete, _)), Some(hold)) => News::Forced(self.name.clone(), hold.clone()),
             _ => News::Evicted(self.name.clone()),
         }
     }
 
+    /// Notes that the API server refused or failed for a reason that may be the pod's, such as an admission webhook that
+    /// says no or is itself down. That holds a pod as a budget does, and may last as long.
+    fn refused(&mut self, message: String, again: Instant) -> Option<News> {
+        if matches!(self.hold, None | Some(Hold::FailingEviction(_))) {
+            self.hold = Some(Hold::FailingEviction(message.clone()));
+        }
+        self.failed(message, again)
+    }
+
     fn failed(&mut self, message: String, again: Instant) -> Option<News> {
         let news = (self.trouble.as_ref() != Some(&message)).then(|| News::Failed(self.name.clone(), message.clone()));
         self.trouble = Some(message);
+        self.failures = self.failures.saturating_add(1);
         self.state = State::Due(again);
         news
     }

@@ -39,6 +39,8 @@ pub(crate) enum Change<K> {
     Gone(Box<K>),
     /// These are there, and no others: the watch begins, or had lost its place.
     OnlyThese(Vec<K>),
+    /// The API server tells of changes from here on: the watch begins, or goes on where it was.
+    Begun,
     /// The API server cannot be watched for the moment, and why. The watch goes on trying.
     Interrupted(ApiError),
 }
@@ -152,6 +154,7 @@ impl<K: Watched> Watcher<K> {
             Ok(Err(error)) => return end_of(error.into()),
             Err(_) => return End::Failed(ApiError::Timeout(BEGINS_WITHIN)),
         };
+        self.send(Change::Begun).await;
         let mut stream = std::pin::pin!(stream);
         loop {
             match stream.try_next().await {

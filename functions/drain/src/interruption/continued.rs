@@ -31,7 +31,7 @@ pub(crate) struct History {
 }
 
 /// What an earlier invocation did, in short: its own receipt has it whole.
-//  About 250 bytes, so that as many as there may be (`later::MOST_INVOCATIONS`) fit into an event.
+//  About 300 bytes, so that as many as there may be (`later::MOST_INVOCATIONS`) fit into an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Earlier {
@@ -41,6 +41,9 @@ pub(crate) struct Earlier {
     pub(crate) from: Timestamp,
     /// When it handed on.
     pub(crate) to: Timestamp,
+    /// The node, if the claim on it was this notice's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
     /// How many pods came to which fate.
     pub(crate) pods: BTreeMap<String, usize>,
 }
@@ -56,9 +59,10 @@ impl History {
         self.earlier.first().map(|first| first.from)
     }
 
-    /// The invocation that handed on to this one.
+    /// The invocation that handed its claim on to this one: those since then did not get at the node.
     pub(crate) fn handed_on_by(&self) -> Option<&str> {
-        self.earlier.last().map(|last| last.request_id.as_str())
+        let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
+        last.map(|last| last.request_id.as_str())
     }
 
     /// The same without its list: of ten thousand entries each gets a copy.

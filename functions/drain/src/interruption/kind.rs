@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     ReplaceRootVolume,
     /// An Auto Scaling group has launched an instance and waits for its hook.
     Launch,
+    /// An Auto Scaling group has taken an instance out of its warm pool and waits for its hook.
+    LaunchFromWarmPool,
     /// An Auto Scaling group has replaced the root volume of an instance and waits for its hook.
     RootVolumeReplaced,
 }
@@ -52,7 +54,7 @@ pub(crate) enum Prospect {
 
 impl Kind {
     /// Every kind, as `docs/notices.md` orders them.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Spot,
         Self::CapacityReservation,
         Self::CapacityBlock,
@@ -68,6 +70,7 @@ impl Kind {
         Self::ReturnToWarmPool,
         Self::ReplaceRootVolume,
         Self::Launch,
+        Self::LaunchFromWarmPool,
         Self::RootVolumeReplaced,
     ];
 
@@ -89,6 +92,7 @@ impl Kind {
             Self::ReturnToWarmPool => "return to warm pool",
             Self::ReplaceRootVolume => "root volume replacement",
             Self::Launch => "launch lifecycle action",
+            Self::LaunchFromWarmPool => "launch from warm pool",
             Self::RootVolumeReplaced => "root volume replaced",
         }
     }
@@ -96,6 +100,16 @@ impl Kind {
     /// The kind by that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether a node comes back that may have been taken out before.
+    pub(crate) fn comes_back(self) -> bool {
+        matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
+    }
+
+    /// Whether the instance may stay as it is after all, and its node be given back in the midst of its drain.
+    pub(crate) fn may_be_called_off(self) -> bool {
+        self.prospect() <= Prospect::MayBeCalledOff
     }
 
     /// What becomes of the instance.

@@ -9,10 +9,11 @@ pub(super) const DETAIL_TYPE: &str = "EC2 Instance-launch Lifecycle Action";
 
 pub(super) fn read(envelope: &Envelope) -> Result<Said, NoticeError> {
     let action: LifecycleAction = envelope.detail()?;
-    let kind = match action.special()? {
-        Some(Special::ReplaceRootVolume) => Kind::RootVolumeReplaced,
-        // Wherever it comes from and goes to, its node has to be Ready there.
-        None => Kind::Launch,
+    let kind = match (action.special()?, action.origin.as_deref()) {
+        (Some(Special::ReplaceRootVolume), _) => Kind::RootVolumeReplaced,
+        (None, Some("WarmPool")) => Kind::LaunchFromWarmPool,
+        // Wherever it goes to, its node has to be Ready there.
+        (None, _) => Kind::Launch,
     };
     let which = Which::One(action.instance.clone());
     Ok(Said::Of(which, Matter { hook: Some(action.hook()), ..Matter::of(kind, Deadline::HeldByHook) }))
@@ -27,9 +28,13 @@ mod tests {
 
     #[test]
     fn each_way_to_be_launched_is_a_launch() {
-        for name in ["launch-lifecycle-action", "launch-into-warm-pool", "launch-from-warm-pool"] {
+        for (name, kind) in [
+            ("launch-lifecycle-action", Kind::Launch),
+            ("launch-into-warm-pool", Kind::Launch),
+            ("launch-from-warm-pool", Kind::LaunchFromWarmPool),
+        ] {
             let read = interruption(sample(name));
-            assert_eq!((read.kind, read.deadline), (Kind::Launch, Deadline::HeldByHook), "{name}");
+            assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
             assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
         }
     }

@@ -17,6 +17,7 @@ pub(super) struct LifecycleAction {
     name: String,
     #[serde(rename = "LifecycleActionToken")]
     token: Option<String>,
+    pub(super) origin: Option<String>,
     pub(super) destination: Option<String>,
     action: Option<String>,
 }

@@ -6,11 +6,12 @@
 #[cfg(test)]
 mod bad_input;
 mod capacity_block;
-mod capacity_reservation;
+pub(crate) mod capacity_reservation;
 pub(crate) mod continued;
 mod date;
 mod envelope;
 mod health;
+pub(crate) mod heard;
 mod instance_id;
 mod kind;
 mod launch;
@@ -297,8 +298,10 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            assert!(!matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }), "{}", path.display());
-            seen += 1;
+            if crate::doctor::order(&event).is_none() {
+                assert!(!matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }), "{}", path.display());
+                seen += 1;
+            }
         }
         assert!(seen >= 20, "the samples are gone");
     }

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::decision::our_hook;
 use crate::failure::Failure;
 use crate::interruption::continued::History;
 use crate::interruption::{Deadline, Interruption, Kind};
 use crate::invocation::Invocation;
 use crate::lifecycle::Waits;
-use crate::settings::{LaunchHooks, Settings};
+use crate::settings::Settings;
 pub(crate) use hand_on::hand_on;
 
 /// How many invocations one notice may take. The longest drain, 48 hours in invocations of
@@ -44,7 +45,7 @@ impl Limits {
         let after = |wait| interruption.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (interruption.deadline, waits) {
             (Deadline::Hard(at), _) => Self::until(at),
-            (Deadline::HeldByHook, _) if leaves_hook(interruption.kind, settings) => Self::until(after(BACK_WITHIN)),
+            (Deadline::HeldByHook, _) if our_hook(interruption, settings).is_none() => Self::until(after(BACK_WITHIN)),
             (Deadline::Open, _) => Self::until(after(match interruption.kind {
                 Kind::Rebalance => settings.rebalance_window,
                 Kind::Stopped | Kind::Terminated => SILENT_WITHIN,
@@ -64,17 +65,14 @@ impl Limits {
     /// Whether a later invocation may still mend what this one could not.
     pub(crate) fn leave_time_after(&self, invocation: &Invocation, failure: &Failure, history: &History) -> bool {
         let limit = match failure {
+            failure if !failure.may_pass() => return false,
             Failure::PodsLeft { .. } | Failure::NotReady { .. } => self.drain,
-            failure if failure.may_pass() => self.retry,
-            _ => return false,
+            _ if invocation.is_over() => self.retry,
+            // In mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
+            _ => self.drain,
         };
         invocation.is_over_before(limit) && history.earlier.len() + 1 < MOST_INVOCATIONS
     }
-}
-
-/// Whether the notice's hook is somebody else's to complete, though the node is ours to give back.
-fn leaves_hook(kind: Kind, settings: &Settings) -> bool {
-    kind == Kind::RootVolumeReplaced && settings.launch == LaunchHooks::Ignore
 }
 
 #[cfg(test)]
@@ -85,6 +83,7 @@ mod tests {
 
     use super::*;
     use crate::aws::{CallError, CallErrorKind};
+    use crate::bus::PUT_EVENTS;
     use crate::clock::Clock;
     use crate::interruption::continued::Earlier;
     use crate::interruption::{Hook, InstanceId};
@@ -118,6 +117,7 @@ mod tests {
             request_id: "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(),
             from: Timestamp::UNIX_EPOCH,
             to: Timestamp::UNIX_EPOCH,
+            node: Some("i-0123456789abcdef0.ap-southeast-1.compute.internal".to_owned()),
             pods: ["clean", "clamped", "forced", "stayed", "left", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
         History { notice: json!({"detail": "x".repeat(8_000)}), instance: None, earlier: vec![one; earlier] }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn call_failed(kind: CallErrorKind) -> Failure {
-        CallError { action: hand_on::PUT_EVENTS, kind, detail: "why".to_owned() }.into()
+        CallError { action: PUT_EVENTS, kind, detail: "why".to_owned() }.into()
     }
 
     /// An invocation that is about to end.
@@ -193,6 +193,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_fails_because_the_drains_time_is_up_and_not_the_invocations_is_not_tried_again() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
+        let leave_time = |max_wait| {
+            let hook = notice(Timestamp::UNIX_EPOCH, Deadline::HeldByHook);
+            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
+            limits.leave_time_after(&invocation, &call_failed(CallErrorKind::Unreachable), &history(0))
+        };
+        sleep(Duration::from_secs(60)).await;
+        assert!(!leave_time(Duration::from_secs(60)));
+        assert!(leave_time(Duration::from_hours(1)), "the drain has time");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_spot_notice_is_never_handed_on_from_an_invocation_of_lambdas_length() {
         let (time, invocation) = ending().await;
         let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
@@ -200,15 +214,18 @@ mod tests {
         assert!(!limits.leave_time_after(&invocation, &pods_left(), &history(0)));
     }
 
-    /// A drain that never ends, of a notice of that time: how many invocations it takes and how long.
+    /// A hook's drain that never ends, of a notice of that time: how many invocations it takes and how long.
     async fn for_ever(time: Timestamp, max_wait: Duration) -> (usize, Duration) {
+        never_empty(&notice(time, Deadline::HeldByHook), &settings(max_wait)).await
+    }
+
+    async fn never_empty(notice: &Interruption, settings: &Settings) -> (usize, Duration) {
         let (began, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
         let mut history = history(0);
         loop {
             let clock = Clock::starting_at(now + SignedDuration::try_from(began.elapsed()).expect("it fits"));
             let invocation = Invocation::until(clock.now() + INVOCATION, "r-1", clock);
-            let hook = notice(time, Deadline::HeldByHook);
-            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
+            let limits = Limits::of(notice, Some(waits(Duration::from_hours(48))), settings);
             sleep_until(clock.instant(limits.drain).min(invocation.drains_until())).await;
             if !limits.leave_time_after(&invocation, &pods_left(), &history) {
                 return (history.earlier.len() + 1, began.elapsed());
@@ -226,6 +243,19 @@ mod tests {
         assert_eq!(for_ever(Timestamp::UNIX_EPOCH, longest).await, (193, in_time));
         let hour = Duration::from_hours(1);
         assert_eq!(for_ever(Timestamp::UNIX_EPOCH, hour).await, (5, hour));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_drain_of_the_longest_lead_that_is_accepted_ends_when_its_maintenance_starts() {
+        let lead = |seconds: &str| {
+            let variable = ("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), seconds.to_owned());
+            Settings::from_variables(std::iter::once(variable)).map(|settings| (settings.maintenance_lead, settings))
+        };
+        assert!(lead("172801").is_err());
+        let (longest, settings) = lead("172800").expect("it is accepted");
+        let starts = Timestamp::UNIX_EPOCH.saturating_add(longest).expect("a time of these days");
+        let notice = Interruption { kind: Kind::Maintenance, ..notice(Timestamp::UNIX_EPOCH, Deadline::Hard(starts)) };
+        assert_eq!(never_empty(&notice, &settings).await, (193, longest));
     }
 
     #[tokio::test(start_paused = true)]

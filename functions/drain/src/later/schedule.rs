@@ -4,10 +4,13 @@
 //! not double it. All are in the stack's own group, and go with it.
 
 use aws_sdk_scheduler::Client;
+use aws_sdk_scheduler::error::SdkError;
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
+use aws_sdk_scheduler::operation::update_schedule::UpdateScheduleError;
 use aws_sdk_scheduler::types::{
-    ActionAfterCompletion, EventBridgeParameters, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
+    ActionAfterCompletion, DeadLetterConfig, EventBridgeParameters, FlexibleTimeWindow, FlexibleTimeWindowMode,
+    RetryPolicy, Target,
 };
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use serde::Serialize;
@@ -20,14 +23,16 @@ use crate::interruption::{InstanceId, Interruption};
 use crate::settings::Schedules;
 
 const CREATE: &str = "scheduler:CreateSchedule";
-const UPDATE: &str = "scheduler:UpdateSchedule";
-const DELETE: &str = "scheduler:DeleteSchedule";
+pub(crate) const UPDATE: &str = "scheduler:UpdateSchedule";
+pub(crate) const DELETE: &str = "scheduler:DeleteSchedule";
 
+/// What no schedule is called: ours begin with an instance's id.
+const NOBODYS: &str = "spillway-doctor-asks-for-nothing";
 /// The longest name that Scheduler takes.
 const LONGEST_NAME: usize = 64;
 /// Scheduler refuses a time that has passed when the call arrives.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// As the rules of the template have it: an event is put on the bus within the hour, or not at all.
+/// As the rules of the template have it: an event is put on the bus within the hour, or kept in the failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -91,15 +96,17 @@ struct Place {
     group: String,
     role_arn: String,
     bus_arn: String,
+    failures_arn: String,
 }
 
 impl Scheduler {
     /// The schedules that the settings tell of. They put events on the Region's default bus.
     pub(crate) fn new(client: Client, schedules: Option<&Schedules>, region: &str) -> Self {
-        let place = schedules.map(|Schedules { group, role_arn }| Place {
+        let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),
             role_arn: role_arn.clone(),
             bus_arn: default_bus(role_arn, region),
+            failures_arn: failures_arn.clone(),
         });
         Self { client, place }
     }
@@ -139,6 +146,22 @@ impl Scheduler {
             }
         });
         Ok(deleted.await?)
+    }
+
+    /// Moves a schedule that nobody has made, as the doctor asks: Scheduler obeys nobody, and says who may not ask.
+    pub(crate) async fn move_nobodys(&self, now: Timestamp) -> Result<(), SdkError<UpdateScheduleError>> {
+        let Some(place) = &self.place else { return Ok(()) };
+        let event = Event::new("Spillway Doctor", &serde_json::json!({}));
+        let at = expression(now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX));
+        let request = self.client.update_schedule().name(NOBODYS).group_name(&place.group);
+        let request = request.target(target(place, &event)).schedule_expression(at).flexible_time_window(at_once());
+        request.send().await.map(drop)
+    }
+
+    /// Takes such a schedule away.
+    pub(crate) async fn delete_nobodys(&self) -> Result<(), SdkError<DeleteScheduleError>> {
+        let Some(place) = &self.place else { return Ok(()) };
+        self.client.delete_schedule().name(NOBODYS).group_name(&place.group).send().await.map(drop)
     }
 
     async fn create(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<Exists, CallError> {
@@ -183,7 +206,8 @@ fn target(place: &Place, event: &Event) -> Target {
         .role_arn(&place.role_arn)
         .event_bridge_parameters(parameters.expect("it has both its fields"))
         .input(&event.detail)
-        .retry_policy(retry.build());
+        .retry_policy(retry.build())
+        .dead_letter_config(DeadLetterConfig::builder().arn(&place.failures_arn).build());
     target.build().expect("it has an ARN and a role")
 }
 

@@ -6,7 +6,7 @@
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 
-use super::claimant::{Claim, Claimant, Unclaimed};
+use super::claimant::{Claim, Claimant, How, Unclaimed};
 use super::find::{by_name, by_provider_id, guesses};
 use super::patch::{self, Patched};
 use super::seen::{Seen, Standing, bar, standing};
@@ -22,9 +22,9 @@ impl Claimant<'_> {
         bar(&Seen::of(node), &node.name_any(), self)
     }
 
-    /// Whether a claim needs to know more of the node than a patch can test.
+    /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     fn looks_first(&self) -> bool {
-        self.reboots || !self.selector.selects_all()
+        self.reboots || self.handed_on_by.is_some() || !self.selector.selects_all()
     }
 }
 
@@ -54,18 +54,26 @@ async fn claim_by_name(
     claimant: &Claimant<'_>,
 ) -> Result<Result<Claim, Unclaimed>, ApiError> {
     let look = async || Ok::<_, ApiError>(by_name(nodes, name, instance).await?.as_ref().map(Seen::of));
-    let claimed = |how| Ok(Ok(Claim { node: name.to_owned(), how }));
+    let claimed = |how, holder: &str, labels: Option<_>| {
+        let (node, holder) = (name.to_owned(), holder.to_owned());
+        Ok(Ok(Claim { node, how, holder, labels: labels.unwrap_or_default() }))
+    };
+    let own = &claimant.mark.event;
     let mut seen = if claimant.looks_first() { look().await? } else { Some(Seen::untouched()) };
     let mut refusal = None;
     for _ in 0..CLAIM_ATTEMPTS {
         let Some(as_seen) = seen else { return Ok(Err(Unclaimed::NoNode)) };
+        let labels = as_seen.labels.clone();
         let free = match standing(as_seen, name, claimant) {
             Standing::Free(free) => free,
-            Standing::Taken(how) => return claimed(how),
+            Standing::Taken(how) => {
+                let holder = if let How::Joined { event, .. } = &how { event.clone() } else { own.clone() };
+                return claimed(how, &holder, labels);
+            }
             Standing::Barred(why) => return Ok(Err(why)),
         };
         match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await? {
-            Patched::Done => return claimed(free.how),
+            Patched::Done(node) => return claimed(free.how, own, node.labels),
             Patched::NoNode => return Ok(Err(Unclaimed::NoNode)),
             Patched::Refused(status) => refusal = Some(status),
         }

@@ -1,5 +1,7 @@
 //! Who claims a node, with what, and how it went.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Taint;
 use kube::core::Selector;
 
@@ -11,7 +13,7 @@ use crate::instance::Owner;
 pub(crate) struct Claimant<'a> {
     /// What is to be written.
     pub(crate) mark: Mark,
-    /// The invocation that handed the drain on to this one: its claim becomes ours.
+    /// The invocation that handed its claim on to this one: it becomes ours.
     pub(crate) handed_on_by: Option<String>,
     /// Whether the node comes back by a reboot, so that its boot id is of use.
     pub(crate) reboots: bool,
@@ -56,6 +58,10 @@ pub(crate) struct Claim {
     pub(crate) node: String,
     /// How the claim went.
     pub(crate) how: How,
+    /// The event whose mark is on the node.
+    pub(crate) holder: String,
+    /// The node's labels, as they came with it.
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 impl Claim {
@@ -72,6 +78,8 @@ pub(crate) enum Unclaimed {
     NoNode,
     /// That node's label opts it out.
     OptedOut(String),
+    /// Since we claimed that node it was given back, or somebody uncordoned it.
+    GivenBack(String),
     /// That node lacks the labels that the settings ask for.
     NotSelected(String),
     /// Its labels say that it is somebody else's than its instance's tags did.

@@ -103,6 +103,7 @@ mod tests {
             zone: "us-east-1a".to_owned(),
             private_dns_name: dns_name.map(str::to_owned),
             state: State::Up,
+            type_name: None,
             tags: BTreeMap::new(),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector
 }
 
 /// The owner that the labels name. Auto Mode's nodes have Karpenter's label too.
-pub(super) fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
+pub(crate) fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(Owner::Fargate),
         Some("hybrid") => Some(Owner::Hybrid),

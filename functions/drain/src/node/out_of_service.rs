@@ -44,7 +44,7 @@ pub(crate) async fn declare(
         }
         let Some(patch) = tainting(&node) else { return Ok(Ok(Declared::OutOfService(name))) };
         match patch::send(nodes, &name, patch).await? {
-            Patched::Done => return Ok(Ok(Declared::OutOfService(name))),
+            Patched::Done(_) => return Ok(Ok(Declared::OutOfService(name))),
             Patched::NoNode => return Ok(Err(Unclaimed::NoNode)),
             Patched::Refused(status) => refusal = Some(status),
         }

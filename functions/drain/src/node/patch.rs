@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, TestOperation, jsonptr::PointerBuf};
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PatchParams;
 use kube::core::Status;
@@ -69,7 +70,8 @@ fn pointer(path: Path<'_>) -> PointerBuf {
 /// What became of a patch.
 #[derive(Debug)]
 pub(super) enum Patched {
-    Done,
+    /// The node as it is now.
+    Done(Box<ObjectMeta>),
     /// One of its tests failed: the node is not as it was seen.
     Refused(Box<Status>),
     /// There is no such node.
@@ -80,7 +82,7 @@ pub(super) enum Patched {
 pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Patched, ApiError> {
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     match call(nodes.patch_metadata(name, &params, &kube::api::Patch::Json::<()>(patch))).await {
-        Ok(_) => Ok(Patched::Done),
+        Ok(node) => Ok(Patched::Done(Box::new(node.metadata))),
         Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => Ok(Patched::NoNode),
         Err(ApiError::Refused(status)) if status.code == 422 => Ok(Patched::Refused(status)),
         Err(error) => Err(error),

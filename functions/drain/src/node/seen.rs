@@ -12,6 +12,7 @@ use super::mark::{ANNOTATION, Mark};
 use super::patch::Operations;
 use super::taint;
 use crate::instance::Owner;
+use crate::interruption::Kind;
 
 /// What matters about a node as it was last seen.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +52,11 @@ impl Seen {
     pub(super) fn mark(&self) -> Option<Mark> {
         Mark::read(self.annotations.as_ref()?.get(ANNOTATION)?)
     }
+
+    /// The mark of the claim that counts: it does while the node is cordoned.
+    pub(super) fn claim(&self) -> Option<Mark> {
+        self.mark().filter(|_| self.cordoned)
+    }
 }
 
 /// Whether its kubelet is at work, as far as the control plane knows.
@@ -83,8 +89,8 @@ pub(super) struct Free {
     taint: Option<Taint>,
 }
 
-/// A claim counts while the node is cordoned. One that somebody has uncordoned since, or that
-/// we cannot read, is claimed anew; one that was handed on to us becomes ours, so that a second
+/// A claim counts while the node is cordoned. A node that somebody has uncordoned since, or whose claim
+/// we cannot read, is claimed anew, unless it may well have been given back since we claimed it; a claim that was handed on to us becomes ours, so that a second
 /// delivery of what handed it on finds it taken; one that is for something milder gives way, so that
 /// no undo for the first gives back what is drained for the second.
 pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Standing {
@@ -92,10 +98,11 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
         return Standing::Barred(bar);
     }
     let wanted = &claimant.mark;
-    let before = seen.mark();
     let boot = seen.boot.clone().filter(|_| claimant.reboots);
-    let holder = before.as_ref().filter(|_| seen.cordoned);
-    let (how, mark) = match holder {
+    let (how, mark) = match &seen.claim() {
+        None if claimant.handed_on_by.is_some() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
+            return Standing::Barred(Unclaimed::GivenBack(name.to_owned()));
+        }
         None => {
             let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
             (how, Mark { cordoned: !seen.cordoned, boot, ..wanted.clone() })
@@ -112,7 +119,7 @@ pub(super) fn standing(seen: Seen, name: &str, claimant: &Claimant<'_>) -> Stand
         }
         Some(mark) => return Standing::Taken(How::joined(mark)),
     };
-    let mut taints = before.map(|mark| mark.taints).unwrap_or_default();
+    let mut taints = seen.mark().map(|mark| mark.taints).unwrap_or_default();
     // One of ours that somebody has taken off since is not put on again.
     let taint = claimant.taint.clone();
     let taint = taint.filter(|taint| taint::fits(taint, &seen.taints) && !taints.contains(&taint::text(taint)));

@@ -36,6 +36,8 @@ pub(crate) enum Over {
     Reboot(String),
     /// The stop: the instance runs again.
     Stop,
+    /// Its time in the warm pool.
+    WarmPool,
     /// The replacement of its root volume.
     RootVolume,
 }
@@ -100,6 +102,7 @@ impl fmt::Display for Over {
             Self::Maintenance(_) => "its maintenance is over, called off or put off",
             Self::Reboot(_) => "it has rebooted",
             Self::Stop => "its instance runs again",
+            Self::WarmPool => "its instance has left the warm pool",
             Self::RootVolume => "its root volume is replaced",
         })
     }
@@ -128,7 +131,9 @@ impl Over {
     /// Whether that is what the node was claimed for.
     fn was_for(&self, mark: &Mark) -> bool {
         match (self, mark.kind()) {
-            (Self::Rebalance, Some(Kind::Rebalance)) | (Self::RootVolume, Some(Kind::ReplaceRootVolume)) => true,
+            (Self::Rebalance, Some(Kind::Rebalance))
+            | (Self::WarmPool, Some(Kind::ReturnToWarmPool))
+            | (Self::RootVolume, Some(Kind::ReplaceRootVolume)) => true,
             (Self::Maintenance(id) | Self::Reboot(id), Some(Kind::Maintenance)) => {
                 mark.maintenance.as_ref() == Some(id)
             }
@@ -155,7 +160,7 @@ pub(crate) async fn undo(nodes: &Api<Node>, instance: &Instance, over: &Over) ->
         let (patch, undone) = decide(&node, over);
         let Some(patch) = patch else { return Ok(undone) };
         match patch::send(nodes, &node.name_any(), patch).await? {
-            Patched::Done => return Ok(undone),
+            Patched::Done(_) => return Ok(undone),
             Patched::NoNode => return Ok(Undone::NoNode),
             Patched::Refused(status) => refusal = Some(status),
         }
@@ -170,7 +175,7 @@ pub(super) fn decide(node: &Node, over: &Over) -> (Option<Patch>, Undone) {
     let ours = mark.as_ref().filter(|mark| over.was_for(mark));
     let is_ours = |taint: &Taint| {
         ours.is_some_and(|mark| mark.taints.contains(&taint::text(taint)))
-            || (*over == Over::Stop && *taint == taint::out_of_service())
+            || (matches!(over, Over::Stop | Over::WarmPool) && *taint == taint::out_of_service())
     };
     let taints: Vec<usize> =
         seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();

@@ -1,24 +1,35 @@
 //! The receipt: the one record of what became of a notice, from which everything people see
 //! is made.
 
+mod counts;
+mod hook;
+mod length;
 mod pod;
+mod times;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use jiff::{SignedDuration, Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::drain::Report;
 use crate::drain::deadline::Window;
 use crate::drain::outlook::Outlook;
+use crate::drain::{End, Report, Stop};
 use crate::failure::Failure;
+use crate::instance::Instance;
 use crate::interruption::continued::Earlier;
-use crate::interruption::{Deadline, Interruption, Several};
+use crate::interruption::{Deadline, Home, Interruption, Several};
+use crate::invocation::Invocation;
 use crate::lifecycle::Completion;
+use crate::node::{Claim, How};
+use crate::requests::Requests;
 use crate::settings::LifecycleResult;
-pub(crate) use pod::{Fate, PodRecord};
+pub(crate) use hook::{HookRecord, HookState};
+pub(crate) use length::shorten;
+pub(crate) use pod::{Fate, Leaving, PodRecord};
+pub(crate) use times::StepName;
+use times::{Step, WindowRecord};
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
 const VERSION: u32 = 1;
@@ -42,17 +53,37 @@ pub(crate) enum Ending {
     Failed,
 }
 
+/// Whether people were told that a drain had begun, by the time it was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// By this invocation or an earlier one.
+    Told,
+    /// It joined another notice's drain, or was no drain, or was over before it was under way: there was nothing to evict.
+    Untold,
+}
+
 /// The record of one notice for one instance.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Receipt {
     #[serde(rename = "receipt")]
     version: u32,
     /// Lambda's id of the invocation.
-    request_id: String,
+    pub(crate) request_id: String,
+    /// Where the function is at home.
+    pub(crate) account: String,
+    pub(crate) region: String,
     pub(crate) notice: Notice,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
+    /// The instance's availability zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) zone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instance_type: Option<String>,
+    /// The group that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auto_scaling_group: Option<String>,
     /// Who manages the node's life.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<&'static str>,
@@ -63,6 +94,18 @@ pub(crate) struct Receipt {
     pub(crate) cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
+    /// Whether the node's events tell of the begin. Not for the log.
+    #[serde(skip)]
+    pub(crate) begin: Begin,
+    /// How the node was claimed. Not for the log, where `reason` says it in words.
+    #[serde(skip)]
+    how: Option<How>,
+    /// The node, if the claim on it is this notice's.
+    #[serde(skip)]
+    claimed: Option<String>,
+    /// The node's labels when it was claimed. Not for the log, whose lines people read.
+    #[serde(skip)]
+    pub(crate) node_labels: BTreeMap<String, String>,
     /// How long there was for the drain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window: Option<WindowRecord>,
@@ -77,16 +120,23 @@ pub(crate) struct Receipt {
     /// Whether nothing was touched, whatever was found.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) dry_run: bool,
+    /// The requests that it took, this receipt's own not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requests: Option<Requests>,
     /// The invocations that worked on the notice before this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Earlier>,
+    /// How many pods are not in the list that follows, because the receipt would have been too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pods_cut: Option<usize>,
     /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<pod::InDocument>"))]
     pub(crate) pods: Vec<PodRecord>,
 }
 
 /// The notice, as far as it could be read.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Notice {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,100 +144,16 @@ pub(crate) struct Notice {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<Timestamp>,
+    pub(crate) time: Option<Timestamp>,
     /// When the instance goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deadline: Option<Timestamp>,
 }
 
-/// The window of a drain, in milliseconds from the notice.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct WindowRecord {
-    /// When it began.
-    pub(crate) from_ms: i64,
-    /// When this invocation has to stop.
-    pub(crate) to_ms: i64,
-    /// When the instance goes; absent while something may wait for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) goes_ms: Option<i64>,
-    /// Seconds kept before it goes.
-    margin_s: u64,
-}
-
-/// A step and when it was done.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Step {
-    pub(crate) step: StepName,
-    /// Milliseconds from the notice.
-    pub(crate) at_ms: i64,
-}
-
-/// The steps of a drain, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum StepName {
-    /// The function began to work on the notice.
-    Begun,
-    /// EC2 said who the instance is.
-    Described,
-    /// The node is cordoned.
-    Claimed,
-    /// The node's `NodeClaim` is deleted: the rest is Karpenter's.
-    NodeClaimDeleted,
-    /// The drain is over.
-    Drained,
-    /// The node of a launched instance is Ready.
-    Ready,
-    /// The lifecycle action is completed.
-    Completed,
-    /// What is left is a later invocation's.
-    HandedOn,
-}
-
-/// The lifecycle hook.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct HookRecord {
-    pub(crate) group: String,
-    pub(crate) name: String,
-    pub(crate) state: HookState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<LifecycleResult>,
-    /// When heartbeats were sent, in milliseconds from the notice; the first fifty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    heartbeats_ms: Vec<i64>,
-}
-
-/// What became of the hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum HookState {
-    /// Not touched: it is left to its owner, or to its own timeout.
-    Left,
-    /// Held for a later invocation.
-    Held,
-    /// Completed by us.
-    Completed,
-    /// Nobody waited any more: it had been completed, or its time had passed.
-    AlreadyOver,
-    /// Completing it failed; Auto Scaling ends it by its timeout.
-    Failed,
-}
-
 impl Receipt {
     /// A receipt for an interruption that is about to be handled.
-    pub(crate) fn begin(request_id: &str, interruption: &Interruption, earlier: &[Earlier]) -> Self {
-        let hook = interruption.hook.as_ref().map(|hook| HookRecord {
-            group: hook.group.clone(),
-            name: hook.name.clone(),
-            state: HookState::Left,
-            result: None,
-            heartbeats_ms: Vec::new(),
-        });
+    pub(crate) fn begin(invocation: &Invocation, interruption: &Interruption, earlier: &[Earlier]) -> Self {
+        let hook = interruption.hook.as_ref().map(HookRecord::of);
         let notice = Notice {
             event_id: Some(interruption.event_id.clone()),
             kind: Some(interruption.kind.as_str()),
@@ -198,44 +164,76 @@ impl Receipt {
             },
         };
         let instance = Some(interruption.instance.to_string());
-        Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(request_id, notice) }
+        Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(invocation, notice) }
     }
 
     /// A receipt for a notice of several instances, which hands them on.
-    pub(crate) fn of_several(request_id: &str, several: &Several) -> Self {
+    pub(crate) fn of_several(invocation: &Invocation, several: &Several) -> Self {
         let notice = Notice {
             event_id: Some(several.event_id.clone()),
             kind: Some(several.kind.as_str()),
             time: Some(several.time),
             deadline: None,
         };
-        Self::blank(request_id, notice)
+        Self::blank(invocation, notice)
     }
 
     /// A receipt for an event that is no interruption, or none that can be read.
-    pub(crate) fn without_interruption(request_id: &str, event_id: Option<String>) -> Self {
-        Self::blank(request_id, Notice { event_id, ..Notice::default() })
+    pub(crate) fn without_interruption(invocation: &Invocation, event_id: Option<String>) -> Self {
+        Self::blank(invocation, Notice { event_id, ..Notice::default() })
     }
 
-    fn blank(request_id: &str, notice: Notice) -> Self {
+    fn blank(invocation: &Invocation, notice: Notice) -> Self {
+        let Home { account, region } = invocation.home.clone();
         Self {
             version: VERSION,
-            request_id: request_id.to_owned(),
+            request_id: invocation.request_id.clone(),
+            account,
+            region,
             notice,
             instance: None,
+            zone: None,
+            instance_type: None,
+            auto_scaling_group: None,
             owner: None,
             decision: None,
             cluster: None,
             node: None,
+            begin: Begin::Untold,
+            how: None,
+            claimed: None,
+            node_labels: BTreeMap::new(),
             window: None,
             steps: Vec::new(),
             hook: None,
             ending: None,
             reason: String::new(),
             dry_run: false,
+            requests: None,
             earlier: Vec::new(),
+            pods_cut: None,
             pods: Vec::new(),
         }
+    }
+
+    /// Notes what EC2 says of the instance.
+    pub(crate) fn describe(&mut self, instance: &Instance) {
+        self.zone = Some(instance.zone.clone()).filter(|zone| !zone.is_empty());
+        self.instance_type.clone_from(&instance.type_name);
+        self.auto_scaling_group = instance.group().map(str::to_owned);
+    }
+
+    /// Notes the node that is claimed.
+    pub(crate) fn claim(&mut self, claim: &Claim) {
+        self.node = Some(claim.node.clone());
+        self.how = Some(claim.how.clone());
+        self.claimed = self.node.clone().filter(|_| self.notice.event_id.as_ref() == Some(&claim.holder));
+        self.node_labels.clone_from(&claim.labels);
+    }
+
+    /// Whether another notice holds the node's claim.
+    pub(crate) fn is_joined(&self) -> bool {
+        matches!(self.how, Some(How::Joined { .. }))
     }
 
     /// Milliseconds from the notice to `at`.
@@ -258,14 +256,13 @@ impl Receipt {
     /// Notes how long there is for the drain. `now` is both clocks at once.
     pub(crate) fn window(&mut self, window: Window, now: (Timestamp, Instant)) {
         let (from_ms, to_ms) = (self.ms(window.start, now), self.ms(window.end, now));
-        let goes_ms = window.instance_goes.map(|at| self.ms(at, now));
+        let goes_ms = window.instance_goes.hard().map(|at| self.ms(at, now));
         self.window = Some(WindowRecord { from_ms, to_ms, goes_ms, margin_s: window.margin.as_secs() });
     }
 
     /// Notes the heartbeats that the hook was sent.
     pub(crate) fn heartbeats(&mut self, sent: &[Instant], now: (Timestamp, Instant)) {
-        const MOST: usize = 50;
-        let heartbeats_ms = sent.iter().take(MOST).map(|at| self.ms(*at, now)).collect();
+        let heartbeats_ms = sent.iter().take(hook::MOST_HEARTBEATS).map(|at| self.ms(*at, now)).collect();
         if let Some(hook) = &mut self.hook {
             hook.heartbeats_ms = heartbeats_ms;
         }
@@ -284,6 +281,9 @@ impl Receipt {
         let ms = |at| self.ms(at, now);
         let blind = report.blind.as_deref();
         self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, ms, blind)).collect();
+        if report.end == End::Stopped(Stop::GivenBack) {
+            self.pods.iter_mut().for_each(PodRecord::may_stay);
+        }
     }
 
     /// Notes what would become of the pods.
@@ -294,12 +294,7 @@ impl Receipt {
     /// Notes what became of the hook.
     pub(crate) fn hook(&mut self, completion: Result<Completion, ()>, result: LifecycleResult) {
         if let Some(hook) = &mut self.hook {
-            hook.result = Some(result);
-            hook.state = match completion {
-                Ok(Completion::Completed) => HookState::Completed,
-                Ok(Completion::AlreadyOver) => HookState::AlreadyOver,
-                Err(()) => HookState::Failed,
-            };
+            hook.answered(completion, result);
         }
     }
 
@@ -315,6 +310,11 @@ impl Receipt {
         if let Some(hook) = &mut self.hook {
             hook.state = HookState::AlreadyOver;
         }
+    }
+
+    /// The receipt so far, with what is going on in a sentence.
+    pub(crate) fn so_far(&self, reason: String) -> Self {
+        Self { reason, ..self.clone() }
     }
 
     /// Closes the receipt.
@@ -340,47 +340,6 @@ impl Receipt {
         match &self.hook {
             Some(hook) if hook.state == HookState::Left => format!("{reason}; its {hook}"),
             _ => reason,
-        }
-    }
-
-    /// This receipt in short, for those of the invocations that go on with it.
-    pub(crate) fn in_short(&self, from: Timestamp, to: Timestamp) -> Earlier {
-        let mut pods = BTreeMap::new();
-        for pod in &self.pods {
-            *pods.entry(pod.fate.as_str().to_owned()).or_default() += 1;
-        }
-        let second = |at: Timestamp| at.round(Unit::Second).unwrap_or(at);
-        Earlier { request_id: self.request_id.clone(), from: second(from), to: second(to), pods }
-    }
-
-    /// How many pods are left that no later invocation goes on with.
-    pub(crate) fn left_for_good(&self) -> usize {
-        if self.ending == Some(Ending::Continued) { 0 } else { self.count(Fate::Left) }
-    }
-
-    /// How many pods have gone, in this invocation and in those before it.
-    pub(crate) fn moved(&self) -> usize {
-        let gone = [Fate::Clean, Fate::Clamped, Fate::Forced];
-        let before =
-            self.earlier.iter().flat_map(|earlier| gone.iter().filter_map(|fate| earlier.pods.get(fate.as_str())));
-        gone.iter().map(|fate| self.count(*fate)).sum::<usize>() + before.sum::<usize>()
-    }
-
-    /// How many pods came to such an end.
-    pub(crate) fn count(&self, fate: Fate) -> usize {
-        self.pods.iter().filter(|pod| pod.fate == fate).count()
-    }
-}
-
-/// What became of the hook, in words.
-impl fmt::Display for HookRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lifecycle hook {} of group {} ", self.name, self.group)?;
-        match self.state {
-            HookState::Left | HookState::Failed => f.write_str("is left to its own timeout"),
-            HookState::Held => f.write_str("is held for a later invocation"),
-            HookState::Completed => write!(f, "got {}", self.result.map_or("its answer", LifecycleResult::as_str)),
-            HookState::AlreadyOver => f.write_str("waited no longer"),
         }
     }
 }

@@ -5,24 +5,26 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::drain::deadline::Grace;
 use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Way};
 use crate::drain::hold::Hold;
 use crate::drain::outlook::{Prospect, Would};
-use crate::drain::tracked::{State, Tracked};
+use crate::drain::tracked::{State, Tracked, Whose};
+
+/// Which of the two it was is not to be seen.
+const ANOTHER: &str = "another notice's drain or a person";
 
 /// What became of a pod.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PodRecord {
     pub(crate) pod: String,
-    uid: String,
+    pub(crate) uid: String,
     pub(crate) fate: Fate,
     /// The grace period it asked for.
-    grace_s: u64,
-    /// What it got, if that was less.
+    pub(crate) grace_s: u64,
+    /// The least that it was given, by whomever, if that was less.
     #[serde(skip_serializing_if = "Option::is_none")]
-    given_s: Option<u64>,
+    pub(crate) given_s: Option<u64>,
     /// How often an eviction was asked for; in a dry run, one without effect.
     evictions: u32,
     /// How often each answer was given to the requests that it leave.
@@ -31,7 +33,7 @@ pub(crate) struct PodRecord {
     /// The budget that held it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<String>,
-    /// Why it stayed, was forced or was left.
+    /// Why it stayed, was forced or was left, or who else had it leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// When it was first asked to leave. This and those that follow: milliseconds from the notice.
@@ -39,10 +41,30 @@ pub(crate) struct PodRecord {
     asked_ms: Option<i64>,
     /// When the request that it leave was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    told_ms: Option<i64>,
+    pub(crate) told_ms: Option<i64>,
     /// When it had gone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    gone_ms: Option<i64>,
+    pub(crate) gone_ms: Option<i64>,
+    /// Whose request it followed. Not for the log, where `why` says it in words.
+    #[serde(skip)]
+    pub(crate) followed: Option<Whose>,
+}
+
+/// A pod that has to leave, in the document of a drain that has begun.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Leaving {
+    pub(crate) pod: String,
+}
+
+/// A pod: its record, or, in the document of a drain that has begun, its name.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged, rename = "Pod")]
+#[expect(dead_code, reason = "only its schema is wanted")]
+pub(super) enum InDocument {
+    AtTheEnd(PodRecord),
+    AtTheBegin(Leaving),
 }
 
 /// A pod's end.
@@ -70,7 +92,7 @@ pub(crate) enum Fate {
 
 impl Fate {
     /// As it stands in the receipt.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",
             Self::Clamped => "clamped",
@@ -87,16 +109,12 @@ impl Fate {
 impl PodRecord {
     /// The record of a pod; `ms` says how long after the notice an instant was.
     pub(super) fn new(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> Self {
-        let given_s = match pod.told {
-            Some((_, Grace::Clamped(given))) => Some(given.as_secs()),
-            Some((_, Grace::Own)) | None => None,
-        };
+        let given_s = pod.given_less().map(|given| given.as_secs());
         let forced = matches!(pod.told, Some((Way::Delete, _)));
         let (fate, why) = match pod.state {
             State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
             State::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
-            State::Gone if given_s.is_some() => (Fate::Clamped, None),
-            State::Gone => (Fate::Clean, None),
+            State::Gone => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
             State::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
             State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => {
                 (Fate::Left, Some(why_left(pod, blind)))
@@ -115,7 +133,20 @@ impl PodRecord {
             asked_ms: pod.first_asked.map(&ms),
             told_ms: pod.told_at.map(&ms),
             gone_ms: pod.gone_at.map(&ms),
+            followed: pod.followed,
         }
+    }
+
+    /// Notes that it need not leave any more, whatever it was told: its node is in use again.
+    pub(super) fn may_stay(&mut self) {
+        if self.fate == Fate::Left {
+            (self.fate, self.why) = (Fate::Stayed, Some("its node was given back".to_owned()));
+        }
+    }
+
+    /// Why it was left, was forced or stayed.
+    pub(crate) fn why(&self) -> &str {
+        self.why.as_deref().unwrap_or("nothing is known of why")
     }
 
     /// Whether it shut down with all the grace it asked for, by whichever way it was told.
@@ -128,13 +159,32 @@ impl PodRecord {
         [HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(answer)).sum()
     }
 
+    #[cfg(test)]
+    pub(super) fn sample(pod: &str, fate: Fate, refusals: u32) -> Self {
+        Self {
+            pod: pod.to_owned(),
+            uid: "0b6c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(),
+            fate,
+            grace_s: 30,
+            given_s: None,
+            evictions: 1,
+            answers: [(HELD_BY_BUDGET, refusals)].into(),
+            budget: None,
+            why: None,
+            asked_ms: Some(843),
+            told_ms: None,
+            gone_ms: Some(9120),
+            followed: Some(Whose::Ours),
+        }
+    }
+
     /// The record of a pod in a dry run.
     pub(super) fn outlook(uid: String, pod: &Prospect) -> Self {
         let (fate, why) = match &pod.would {
             Would::Stay(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
             Would::Leave => (Fate::WouldLeave, None),
             Would::BeHeldBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
-            Would::BeRefused(why) => (Fate::WouldBeHeld, Some(why.clone())),
+            Would::BeRefused(why) | Would::GoUnanswered(why) => (Fate::WouldBeHeld, Some(why.clone())),
         };
         let budget = match &pod.would {
             Would::BeHeldBy(Hold::Budget(budget)) => Some(budget.to_string()),
@@ -153,6 +203,7 @@ impl PodRecord {
             asked_ms: None,
             told_ms: None,
             gone_ms: None,
+            followed: None,
         }
     }
 }
@@ -168,6 +219,17 @@ fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
         (_, None, Some(hold)) => held(hold),
         (State::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
+    }
+}
+
+/// Who had it leave, or leave sooner, if that was not this drain.
+fn who_else(pod: &Tracked) -> Option<String> {
+    match (pod.followed, pod.told_at, &pod.hold) {
+        (Some(Whose::Anothers), Some(_), _) => Some(format!("{ANOTHER} cut short the grace that it had been given")),
+        (Some(Whose::Anothers), None, Some(hold)) => Some(format!("{} until {ANOTHER} had it leave", held(hold))),
+        (Some(Whose::Anothers), None, None) => Some(format!("{ANOTHER} had it leave")),
+        (None, ..) if pod.told.is_none() => pod.given_less().map(|_| "it was leaving already, with less".to_owned()),
+        (Some(Whose::Ours) | None, ..) => None,
     }
 }
 

@@ -3,28 +3,23 @@
 //! * `table`: every setting with its default, as the documents and the template show it
 //! * `values`: what their values mean
 //! * `selector`: a label selector as kubectl takes it
-//! * `reader`: reading the environment
 
-mod reader;
 mod selector;
 mod table;
 mod values;
 
-use std::fmt;
 use std::time::Duration;
 
 use kube::core::Selector;
+use spillway_startup::settings::{Reader, SettingsError};
 
-use crate::interruption::spot;
-use reader::Reader;
+use crate::interruption::{capacity_reservation, spot};
 #[cfg(test)]
-pub(crate) use table::{SETTINGS, Setting};
+pub(crate) use table::SETTINGS;
 pub(crate) use values::{
-    Action, Heartbeat, HeldPods, KarpenterNodes, LaunchHooks, LifecycleResult, ManagedNodeGroups, ManagedTag,
-    Schedules, TaintEffect, TaintNames,
+    Action, Announce, Heartbeat, HeldPods, KarpenterNodes, LaunchHooks, LifecycleResult, ManagedNodeGroups, ManagedTag,
+    NodeEvents, Schedules, TaintEffect, TaintNames,
 };
-
-const PREFIX: &str = "SPILLWAY_";
 
 /// Everything that the person who deploys can choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,28 +70,22 @@ pub(crate) struct Settings {
     pub(crate) exclude_from_load_balancers: bool,
     /// Whether a stopped node is declared out of service.
     pub(crate) out_of_service_taint: bool,
+    /// Whether Kubernetes events tell of a drain, and by whose reasons.
+    pub(crate) node_events: Option<NodeEvents>,
     /// Whether to touch nothing.
     pub(crate) dry_run: bool,
+    /// What is put on the event bus of a drain.
+    pub(crate) announce: Announce,
     /// The CloudWatch namespace of the metrics.
     pub(crate) metrics_namespace: String,
     /// Where what is done later is kept; absent when the template did not say.
     pub(crate) schedules: Option<Schedules>,
 }
 
-/// Everything that is wrong with the environment.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) struct SettingsError(Vec<String>);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.join("; "))
-    }
-}
-
 impl Settings {
     /// Reads the settings from environment variables; those that are not ours are passed over.
     pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
-        let mut reader = Reader::new(variables);
+        let mut reader = Reader::new(variables, &table::known());
         let settings = Self {
             spot: reader.read(table::SPOT, values::action),
             capacity: reader.read(table::CAPACITY, values::action),
@@ -118,19 +107,21 @@ impl Settings {
             unready_result: reader.read(table::UNREADY_RESULT, values::lifecycle_result),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=86_400)),
             rebalance_undo: reader.read(table::REBALANCE_UNDO, |value| values::seconds(value, 1..=604_800)),
-            maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 1..=1_209_600)),
+            maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 1..=172_800)),
             held_pods: reader.read(table::HELD_PODS, values::held_pods),
             margin: reader.read(table::MARGIN, |value| values::seconds(value, 0..=600)),
             taint: reader.read(table::TAINT, values::taint_names),
             taint_effect: reader.read(table::TAINT_EFFECT, values::taint_effect),
             exclude_from_load_balancers: reader.read(table::EXCLUDE_FROM_LOAD_BALANCERS, values::flag),
             out_of_service_taint: reader.read(table::OUT_OF_SERVICE_TAINT, values::flag),
+            node_events: reader.read(table::NODE_EVENTS, values::node_events),
             dry_run: reader.read(table::DRY_RUN, values::flag),
+            announce: reader.read(table::ANNOUNCE, values::announce),
             metrics_namespace: reader.read(table::METRICS_NAMESPACE, values::metrics_namespace),
             schedules: reader.read(table::SCHEDULES, values::schedules),
         };
         settings.report_contradictions(&mut reader);
-        if reader.problems.is_empty() { Ok(settings) } else { Err(SettingsError(reader.problems)) }
+        reader.finish(settings)
     }
 
     /// Each value may be good by itself, and two of them still make no sense together.
@@ -144,19 +135,27 @@ impl Settings {
             let why = "no hook is held long enough for a heartbeat";
             reader.contradict([seconds(table::HEARTBEAT, heartbeat), max_wait.clone()], why);
         }
-        if self.spot == Action::Drain && self.margin >= spot::NOTICE.unsigned_abs() {
-            let why = "nothing of a spot notice's 120 s would be left for the drain";
-            reader.contradict([margin.clone(), (table::SPOT, "drain".to_owned())], why);
+        let notices =
+            [(table::SPOT, self.spot, spot::NOTICE), (table::CAPACITY, self.capacity, capacity_reservation::NOTICE)];
+        for (setting, action, notice) in notices {
+            if action == Action::Drain && self.margin >= notice.unsigned_abs() {
+                let why = "nothing of such a notice's 120 s would be left for the drain";
+                reader.contradict([margin.clone(), (setting, "drain".to_owned())], why);
+            }
         }
+        let window = seconds(table::REBALANCE_WINDOW, self.rebalance_window);
         if self.held_pods == HeldPods::Delete && self.margin >= self.hook_max_wait {
             reader.contradict([margin.clone(), max_wait], "nothing of a hook's wait would be left for the drain");
+        }
+        if self.held_pods == HeldPods::Delete && self.rebalance == Action::Drain && self.margin >= self.rebalance_window
+        {
+            reader.contradict([margin.clone(), window.clone()], "nothing of that window would be left for the drain");
         }
         if self.maintenance == Action::Drain && self.margin >= self.maintenance_lead {
             let lead = seconds(table::MAINTENANCE_LEAD, self.maintenance_lead);
             reader.contradict([margin, lead], "nothing of the lead would be left for the drain");
         }
         if self.rebalance != Action::Ignore && self.rebalance_undo <= self.rebalance_window {
-            let window = seconds(table::REBALANCE_WINDOW, self.rebalance_window);
             let undo = seconds(table::REBALANCE_UNDO, self.rebalance_undo);
             reader.contradict([undo, window], "the node would be uncordoned while it still drains");
         }

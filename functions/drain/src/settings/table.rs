@@ -1,18 +1,6 @@
 //! Every setting, as the documents and the template show it.
 
-/// One setting.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
-    /// The environment variable.
-    pub(crate) name: &'static str,
-    /// The value when it is unset or empty.
-    pub(crate) default: &'static str,
-    /// The values it takes, in words.
-    pub(crate) accepted: &'static str,
-    /// What it is for, in words.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the page of settings is made from it, which a test checks"))]
-    pub(crate) meaning: &'static str,
-}
+use spillway_startup::settings::Setting;
 
 /// The default of a list or a name that means: no restriction.
 const NONE: &str = "";
@@ -98,7 +86,7 @@ pub(crate) const REBALANCE_UNDO: Setting = Setting {
 pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
-    accepted: "a whole number of seconds from 1 to 1209600 (two weeks)",
+    accepted: "a whole number of seconds from 1 to 172800 (48 hours, as long as a drain may go on)",
     meaning: "how long before scheduled maintenance its drain begins",
 };
 pub(crate) const UNDRAINED_RESULT: Setting = Setting {
@@ -154,7 +142,7 @@ pub(crate) const MARGIN: Setting = Setting {
     default: "2",
     accepted: "a whole number of seconds from 0 to 600",
     meaning: "what is kept before the instance goes, so that the kubelet can report its pods' end. Less than the 120 s \
-              of a spot notice",
+              of a spot or capacity notice",
 };
 pub(crate) const CLUSTERS: Setting = Setting {
     name: "SPILLWAY_CLUSTERS",
@@ -203,11 +191,26 @@ pub(crate) const OUT_OF_SERVICE_TAINT: Setting = Setting {
     meaning: "whether a node that is NotReady, and whose instance EC2 says is stopped or terminated, gets the taint \
               node.kubernetes.io/out-of-service, which frees its pods and volumes at once",
 };
+pub(crate) const NODE_EVENTS: Setting = Setting {
+    name: "SPILLWAY_NODE_EVENTS",
+    default: "none",
+    accepted: "none, spillway or nth",
+    meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and on its pods tell what became of them, and by \
+              whose reasons: ours, or those of aws-node-termination-handler. It needs a right more: \
+              `kubectl apply -f deploy/optional/node-events.yaml`",
+};
 pub(crate) const DRY_RUN: Setting = Setting {
     name: "SPILLWAY_DRY_RUN",
     default: "false",
     accepted: FLAG,
     meaning: "whether to touch nothing and only say what would have been done",
+};
+pub(crate) const ANNOUNCE: Setting = Setting {
+    name: "SPILLWAY_ANNOUNCE",
+    default: "begin-and-end",
+    accepted: "begin-and-end, end or none",
+    meaning: "what is put on the account's event bus of a drain: that it begins, and the receipt at its end \
+              ([both](receipt.md#on-the-event-bus)). Messages and rules of your own are made from these events",
 };
 pub(crate) const METRICS_NAMESPACE: Setting = Setting {
     name: "SPILLWAY_METRICS_NAMESPACE",
@@ -217,7 +220,7 @@ pub(crate) const METRICS_NAMESPACE: Setting = Setting {
 };
 
 /// Every setting there is, as `docs/settings.md` orders them.
-pub(crate) const SETTINGS: [Setting; 29] = [
+pub(crate) const SETTINGS: [Setting; 31] = [
     SPOT,
     CAPACITY,
     MAINTENANCE,
@@ -245,7 +248,9 @@ pub(crate) const SETTINGS: [Setting; 29] = [
     TAINT_EFFECT,
     EXCLUDE_FROM_LOAD_BALANCERS,
     OUT_OF_SERVICE_TAINT,
+    NODE_EVENTS,
     DRY_RUN,
+    ANNOUNCE,
     METRICS_NAMESPACE,
 ];
 
@@ -253,6 +258,11 @@ pub(crate) const SETTINGS: [Setting; 29] = [
 pub(crate) const SCHEDULES: Setting = Setting {
     name: "SPILLWAY_SCHEDULES",
     default: NONE,
-    accepted: "the name of a schedule group, a space, and the ARN of the role that EventBridge Scheduler takes",
+    accepted: "the name of a schedule group, the ARN of the role that EventBridge Scheduler takes and that of the failure queue, with a space between them",
     meaning: "where the function keeps what it does later; the template sets it",
 };
+
+/// Every variable of ours that the function may find in its environment.
+pub(super) fn known() -> Vec<Setting> {
+    [&SETTINGS[..], &[SCHEDULES]].concat()
+}

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use spillway_startup::settings::{PREFIX, Setting};
+
 use super::*;
 
 fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
@@ -37,16 +39,21 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_UNREADY_RESULT", "CONTINUE"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_REBALANCE_UNDO_S", "60"),
-        ("SPILLWAY_MAINTENANCE_LEAD_S", "1209600"),
+        ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
         ("SPILLWAY_HELD_PODS", "delete"),
         ("SPILLWAY_MARGIN_S", "5"),
         ("SPILLWAY_TAINT", "nth"),
         ("SPILLWAY_TAINT_EFFECT", "NoExecute"),
         ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true"),
         ("SPILLWAY_OUT_OF_SERVICE_TAINT", "true"),
+        ("SPILLWAY_NODE_EVENTS", "nth"),
         ("SPILLWAY_DRY_RUN", "true"),
+        ("SPILLWAY_ANNOUNCE", "end"),
         ("SPILLWAY_METRICS_NAMESPACE", "Team/Nodes"),
-        ("SPILLWAY_SCHEDULES", "spillway arn:aws:iam::123456789012:role/spillway-schedules"),
+        (
+            "SPILLWAY_SCHEDULES",
+            "spillway arn:aws:iam::123456789012:role/spillway-schedules arn:aws:sqs:us-east-1:123456789012:failures",
+        ),
     ])
     .unwrap();
     insta::assert_debug_snapshot!(settings);
@@ -95,16 +102,26 @@ fn settings_that_contradict_each_other_are_told_together_and_both_are_named() {
     SPILLWAY_SPOT is "drian";
     it takes drain, cordon or ignore;
     SPILLWAY_HEARTBEAT_S is 60 and SPILLWAY_HOOK_MAX_WAIT_S is 60: no hook is held long enough for a heartbeat;
+    SPILLWAY_MARGIN_S is 120 and SPILLWAY_CAPACITY is drain: nothing of such a notice's 120 s would be left for the drain;
     SPILLWAY_MARGIN_S is 120 and SPILLWAY_HOOK_MAX_WAIT_S is 60: nothing of a hook's wait would be left for the drain
     "#);
-    let error = read(&[("SPILLWAY_MARGIN_S", "120")]).unwrap_err();
+    let why = "nothing of such a notice's 120 s would be left for the drain";
+    let spot = format!("SPILLWAY_MARGIN_S is 120 and SPILLWAY_SPOT is drain: {why}");
+    let capacity = format!("SPILLWAY_MARGIN_S is 120 and SPILLWAY_CAPACITY is drain: {why}");
+    let margin = ("SPILLWAY_MARGIN_S", "120");
+    assert_eq!(read(&[margin]).unwrap_err().to_string(), format!("{spot}; {capacity}"));
+    assert_eq!(read(&[margin, ("SPILLWAY_SPOT", "ignore")]).unwrap_err().to_string(), capacity);
+    let window = ("SPILLWAY_REBALANCE_WINDOW_S", "60");
+    let deleting =
+        [("SPILLWAY_MARGIN_S", "60"), ("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_HELD_PODS", "delete"), window];
     assert_eq!(
-        error.to_string(),
-        "SPILLWAY_MARGIN_S is 120 and SPILLWAY_SPOT is drain: \
-         nothing of a spot notice's 120 s would be left for the drain"
+        read(&deleting).unwrap_err().to_string(),
+        "SPILLWAY_MARGIN_S is 60 and SPILLWAY_REBALANCE_WINDOW_S is 60: nothing of that window would be left for the drain"
     );
+    let keeping = [deleting[0], deleting[1], window];
+    read(&keeping).unwrap();
+    read(&[margin, ("SPILLWAY_SPOT", "ignore"), ("SPILLWAY_CAPACITY", "cordon")]).unwrap();
     for good in [
-        [("SPILLWAY_MARGIN_S", "120"), ("SPILLWAY_SPOT", "ignore")],
         [("SPILLWAY_MARGIN_S", "119"), ("SPILLWAY_SPOT", "drain")],
         [("SPILLWAY_HEARTBEAT_S", "59"), ("SPILLWAY_HOOK_MAX_WAIT_S", "60")],
         [("SPILLWAY_HEARTBEAT_S", "half"), ("SPILLWAY_HOOK_MAX_WAIT_S", "60")],
@@ -124,20 +141,9 @@ fn named_in(text: &str) -> Vec<&str> {
     words.filter(|word| word.len() > PREFIX.len() && word.starts_with(PREFIX)).collect()
 }
 
-/// The template's parameter that sets it: `SPILLWAY_MARGIN_S` by `MarginS`.
-fn parameter(setting: &str) -> String {
-    let words = setting.trim_start_matches(PREFIX).split('_');
-    words.map(|word| word[..1].to_owned() + &word[1..].to_lowercase()).collect()
-}
-
 #[test]
 fn the_page_of_settings_has_a_row_for_each_with_its_default_and_what_it_takes() {
-    let rows = SETTINGS.map(|setting| {
-        let Setting { name, default, accepted, meaning } = setting;
-        let default = if default.is_empty() { "nothing".to_owned() } else { format!("`{default}`") };
-        format!("| `{}` | `{name}` | {default} | {accepted} | {meaning} |\n", parameter(name))
-    });
-    let table = rows.concat();
+    let table = SETTINGS.map(|setting| setting.row()).concat();
     assert!(file("docs/settings.md").contains(&table), "docs/settings.md has other rows than these:\n{table}");
 }
 
@@ -148,11 +154,12 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     let mut set: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
     set.push(table::SCHEDULES.name);
     assert_eq!(named_in(variables), set);
-    for Setting { name, default, .. } in SETTINGS {
+    for setting in SETTINGS {
+        let Setting { name, default, .. } = setting;
         let parameter = variables.split(&format!("{name}: !Ref ")).nth(1).unwrap().lines().next().unwrap();
         let definition = template.split(&format!("\n  {parameter}:\n")).nth(1).unwrap();
         let given = definition.split("Default: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(given.trim_matches('"'), default, "{parameter}");
-        assert_eq!(parameter, self::parameter(name));
+        assert_eq!(parameter, setting.parameter());
     }
 }

@@ -120,6 +120,23 @@ pub(crate) enum TaintEffect {
     NoExecute,
 }
 
+/// What is put on the event bus of a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Announce {
+    BeginAndEnd,
+    End,
+    Nothing,
+}
+
+/// By whose reasons Kubernetes events tell of a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeEvents {
+    /// Ours: one for each way in which a pod may end.
+    Spillway,
+    /// Those of aws-node-termination-handler.
+    Nth,
+}
+
 /// Where what is done later is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Schedules {
@@ -127,6 +144,8 @@ pub(crate) struct Schedules {
     pub(crate) group: String,
     /// The role that EventBridge Scheduler takes to put our event on the bus.
     pub(crate) role_arn: String,
+    /// The queue that keeps an event which could not be put there.
+    pub(crate) failures_arn: String,
 }
 
 impl TaintEffect {
@@ -177,9 +196,17 @@ pub(super) fn taint_names(value: &str) -> Accepted<Option<TaintNames>> {
     one_of(value, &[("none", None), ("spillway", Some(TaintNames::Spillway)), ("nth", Some(TaintNames::Nth))])
 }
 
+pub(super) fn node_events(value: &str) -> Accepted<Option<NodeEvents>> {
+    one_of(value, &[("none", None), ("spillway", Some(NodeEvents::Spillway)), ("nth", Some(NodeEvents::Nth))])
+}
+
 pub(super) fn taint_effect(value: &str) -> Accepted<TaintEffect> {
     use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
     one_of(value, &[NoSchedule, PreferNoSchedule, NoExecute].map(|effect| (effect.as_str(), effect)))
+}
+
+pub(super) fn announce(value: &str) -> Accepted<Announce> {
+    one_of(value, &[("begin-and-end", Announce::BeginAndEnd), ("end", Announce::End), ("none", Announce::Nothing)])
 }
 
 pub(super) fn flag(value: &str) -> Accepted<bool> {
@@ -234,9 +261,10 @@ pub(super) fn schedules(value: &str) -> Accepted<Option<Schedules>> {
     if value.is_empty() {
         return Some(None);
     }
-    let (group, role_arn) = value.split_once(' ')?;
-    let complete = !group.is_empty() && role_arn.starts_with("arn:");
-    complete.then(|| Some(Schedules { group: group.to_owned(), role_arn: role_arn.to_owned() }))
+    let [group, role_arn, failures_arn] = value.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    let complete = !group.is_empty() && [role_arn, failures_arn].iter().all(|arn| arn.starts_with("arn:"));
+    let (group, role_arn, failures_arn) = (group.to_owned(), role_arn.to_owned(), failures_arn.to_owned());
+    complete.then_some(Some(Schedules { group, role_arn, failures_arn }))
 }
 
 pub(super) fn metrics_namespace(value: &str) -> Accepted<String> {

@@ -10,7 +10,7 @@ from threading import Thread
 from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import make_server
 
-from bed_aws import rules, stack, sts
+from bed_aws import announcing, rules, stack, sts
 from bed_aws.app import App
 from bed_aws.eks import Cluster
 from bed_aws.moto_side import Moto
@@ -32,7 +32,7 @@ def main() -> None:
 
     moto = Moto(options.account, options.region)
     rules.install(rules.read(options.template), moto)
-    rooms = Rooms(moto, stack.install(options.template, moto))
+    rooms = Rooms(moto, stack.install(options.template, moto), announcing.read(options.template))
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         rooms.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))

@@ -55,7 +55,7 @@ class App:
         elif call.service == "eks":
             response = self._rooms.eks.answer(call)
         elif call.service == "events":
-            response = self._rooms.notices.answer(call)
+            response = self._rooms.notices.answer(call) or self._rooms.bus.answer(call)
         elif call.service == "scheduler":
             response = self._rooms.scheduler.answer(call, self._moto_answers)
         if response is None:

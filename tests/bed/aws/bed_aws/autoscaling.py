@@ -1,4 +1,4 @@
-"""Stand-in for Auto Scaling's lifecycle actions and the tags of its groups: moto knows hooks only by name and holds no
+"""Stand-in for Auto Scaling's lifecycle actions, its groups and their tags: moto knows hooks only by name and holds no
 instance for them, and answers no page but one.
 
 An instance that moves waits, once for each hook of its group that looks at such a move, until the hook's action is
@@ -26,8 +26,8 @@ from bed_aws.pages import Pages
 
 RESULTS = ("CONTINUE", "ABANDON")
 TOKEN_LENGTH = 36
-# DescribeTags' own, when the caller asks for no number.
-TAGS_ON_A_PAGE = 50
+# DescribeTags' and DescribeAutoScalingGroups' own, when the caller asks for no number.
+ON_A_PAGE = 50
 TAG_FILTERS = ("auto-scaling-group", "key", "value")
 
 Deliveries = list[dict[str, Any]]
@@ -54,6 +54,8 @@ class AutoScaling:
 
     def put_group(self, name: str, hooks: list[Hook], tags: dict[str, str]) -> None:
         arn = f"arn:aws:autoscaling:{self._moto.region}:{self._moto.account}:autoScalingGroup:{uuid.uuid4()}"
+        for former in self._moto.autoscaling.describe_lifecycle_hooks(name):
+            self._moto.autoscaling.delete_lifecycle_hook(name, former.name)
         for hook in hooks:
             if hook.default_result not in RESULTS:
                 raise BedError(f"default_result is CONTINUE or ABANDON, not {hook.default_result}")
@@ -62,7 +64,9 @@ class AutoScaling:
             )
             stored.global_timeout = int(hook.max_wait_s)
             stored.notification_metadata = hook.metadata
-        self._groups[name] = Group(name, f"{arn}:autoScalingGroupName/{name}", hooks, tags)
+            stored.notification_target_arn = hook.notifies
+        with self._lock:
+            self._groups[name] = Group(name, f"{arn}:autoScalingGroupName/{name}", hooks, tags)
 
     def group(self, name: str) -> Group:
         if name not in self._groups:
@@ -71,13 +75,14 @@ class AutoScaling:
 
     def launch(self, instance_id: str, group: Group, into_warm_pool: bool) -> Deliveries:
         """Takes an instance into its group, past the launch hooks."""
-        self._lives[instance_id] = Life(group, "Pending")
-        return self._begin(instance_id, hooks.LAUNCH_INTO_WARM_POOL if into_warm_pool else hooks.LAUNCH)
+        with self._lock:
+            self._lives[instance_id] = Life(group, "Pending")
+            return self._begin(instance_id, hooks.LAUNCH_INTO_WARM_POOL if into_warm_pool else hooks.LAUNCH)
 
     def launch_from_warm_pool(self, instance_id: str) -> Deliveries:
-        life = self._life(instance_id, "Warmed:Stopped")
-        life.state = "Pending"
-        started = self._instances.go_through(instance_id, "pending", "running")
+        life = self._life(instance_id, "Warmed:Stopped", "Warmed:Running")
+        stopped, life.state = life.state == "Warmed:Stopped", "Pending"
+        started = self._instances.go_through(instance_id, "pending", "running") if stopped else []
         return started + self._begin(instance_id, hooks.LAUNCH_FROM_WARM_POOL)
 
     def leave(self, instance_id: str, move: Move) -> Deliveries:
@@ -107,6 +112,8 @@ class AutoScaling:
             return None
         if call.action == "DescribeTags":
             return _answer(call.action, self._tags(call))
+        if call.action == "DescribeAutoScalingGroups":
+            return _answer(call.action, self._described_groups(call))
         if call.action == "RecordLifecycleActionHeartbeat":
             with self._lock:
                 action = self._find(form)
@@ -122,14 +129,14 @@ class AutoScaling:
             return None
         return _answer(call.action)
 
-    def _life(self, instance_id: str, wanted: str) -> Life:
+    def _life(self, instance_id: str, *wanted: str) -> Life:
         """The life of an instance that can move now."""
         self._instances.get(instance_id)
         life = self._lives.get(instance_id)
         if life is None:
             raise BedError(f"{instance_id} is in no Auto Scaling group", 409)
-        if life.state != wanted:
-            raise BedError(f"{instance_id} is {life.state}, not {wanted}", 409)
+        if life.state not in wanted:
+            raise BedError(f"{instance_id} is {life.state}, not {' or '.join(wanted)}", 409)
         return life
 
     def _begin(self, instance_id: str, move: Move) -> Deliveries:
@@ -157,7 +164,7 @@ class AutoScaling:
         if move is hooks.TERMINATION or (move.transition == hooks.LAUNCHING and result == "ABANDON"):
             life.state = "Terminated"
             self._instances.terminate(instance_id)
-        elif move.destination == hooks.WARM_POOL:
+        elif move.after == "Warmed:Stopped":
             self._notices.keep(instance_id, self._instances.go_through(instance_id, "stopping", "stopped"))
         elif move is hooks.ROOT_VOLUME_REPLACEMENT:
             self._instances.reboot(instance_id)
@@ -193,7 +200,8 @@ class AutoScaling:
 
     def _tags(self, call: Call) -> str:
         form = call.request.form
-        tags = [(group.name, key, value) for group in self._groups.values() for key, value in group.tags.items()]
+        with self._lock:
+            tags = [(group.name, key, value) for group in self._groups.values() for key, value in group.tags.items()]
         for number in count(1):
             name = form.get(f"Filters.member.{number}.Name")
             if name is None:
@@ -202,16 +210,45 @@ class AutoScaling:
                 raise _invalid(f"Filter type {name} is not correct. Allowed Filter types are: {', '.join(TAG_FILTERS)}")
             values = [value for key, value in form.items() if key.startswith(f"Filters.member.{number}.Values.member.")]
             tags = [tag for tag in tags if tag[TAG_FILTERS.index(name)] in values]
-        start = int(form.get("NextToken", "0"))
-        end = start + self._pages.size(call.access_key_id, int(form.get("MaxRecords", TAGS_ON_A_PAGE)))
-        members = "".join(
-            f"<member><ResourceId>{escape(group)}</ResourceId><ResourceType>auto-scaling-group</ResourceType>"
-            f"<Key>{escape(key)}</Key><Value>{escape(value)}</Value>"
-            "<PropagateAtLaunch>false</PropagateAtLaunch></member>"
-            for group, key, value in tags[start:end]
+        described = [
+            f"<member>{_tag(group, key, value)}<PropagateAtLaunch>false</PropagateAtLaunch></member>"
+            for group, key, value in tags
+        ]
+        return self._page(call, "Tags", described)
+
+    def _described_groups(self, call: Call) -> str:
+        """All groups: the stand-in knows no filter."""
+        with self._lock:
+            described = [self._described_group(group) for group in self._groups.values()]
+        return self._page(call, "AutoScalingGroups", described)
+
+    def _described_group(self, group: Group) -> str:
+        instances = "".join(
+            f"<member><InstanceId>{instance_id}</InstanceId><AvailabilityZone>us-east-1a</AvailabilityZone>"
+            f"<LifecycleState>{life.state}</LifecycleState><HealthStatus>Healthy</HealthStatus>"
+            "<ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>"
+            for instance_id, life in self._lives.items()
+            if life.group is group and life.state != "Terminated"
         )
-        more = f"<NextToken>{end}</NextToken>" if end < len(tags) else ""
-        return f"<Tags>{members}</Tags>{more}"
+        tags = "".join(
+            f"<member>{_tag(group.name, key, value)}<PropagateAtLaunch>true</PropagateAtLaunch></member>"
+            for key, value in group.tags.items()
+        )
+        return (
+            f"<member><AutoScalingGroupName>{escape(group.name)}</AutoScalingGroupName>"
+            f"<AutoScalingGroupARN>{escape(group.arn)}</AutoScalingGroupARN><MinSize>0</MinSize><MaxSize>9</MaxSize>"
+            "<DesiredCapacity>3</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
+            "<AvailabilityZones><member>us-east-1a</member></AvailabilityZones><HealthCheckType>EC2</HealthCheckType>"
+            f"<CreatedTime>2026-11-21T00:00:00Z</CreatedTime><Instances>{instances}</Instances><Tags>{tags}</Tags>"
+            "</member>"
+        )
+
+    def _page(self, call: Call, what: str, members: list[str]) -> str:
+        form = call.request.form
+        start = int(form.get("NextToken", "0"))
+        end = start + self._pages.size(call.access_key_id, int(form.get("MaxRecords", ON_A_PAGE)))
+        more = f"<NextToken>{end}</NextToken>" if end < len(members) else ""
+        return f"<{what}>{''.join(members[start:end])}</{what}>{more}"
 
     def _watch(self, action: Action) -> None:
         timer = Timer(max(0.0, action.expires - time.monotonic()), self._on_timer, [action])
@@ -237,6 +274,13 @@ class AutoScaling:
                 other.ended_by = by
         if result == "ABANDON" or not others:
             self._end(action.instance_id, action.move, result)
+
+
+def _tag(group: str, key: str, value: str) -> str:
+    return (
+        f"<ResourceId>{escape(group)}</ResourceId><ResourceType>auto-scaling-group</ResourceType>"
+        f"<Key>{escape(key)}</Key><Value>{escape(value)}</Value>"
+    )
 
 
 def _answer(action: str, result: str = "") -> Response:

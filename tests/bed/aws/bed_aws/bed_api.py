@@ -28,6 +28,7 @@ Json = dict[str, Any]
 LEAVING = {
     "terminate": hooks.TERMINATION,
     "return to warm pool": hooks.RETURN_TO_WARM_POOL,
+    "return to running warm pool": hooks.RETURN_TO_RUNNING_WARM_POOL,
     "replace root volume": hooks.ROOT_VOLUME_REPLACEMENT,
 }
 
@@ -44,7 +45,11 @@ class BedApi:
             ("GET", "/bed/instances/<instance_id>", rooms.autoscaling.described),
             ("DELETE", "/bed/instances/<instance_id>", rooms.instances.terminate),
             ("POST", "/bed/notices", self.post_notice),
+            ("POST", "/bed/rules", rooms.bus.put_rule),
+            ("DELETE", "/bed/rules", rooms.bus.delete_rule),
+            ("POST", "/bed/rule-states", rooms.bus.switch_rule),
             ("POST", "/bed/deliveries", self.post_deliveries),
+            ("GET", "/bed/events", rooms.notices.events),
             ("GET", "/bed/schedules", rooms.scheduler.schedules),
             ("GET", "/bed/variables", self.get_variables),
             ("POST", "/bed/interrupt", self.post_interrupt),
@@ -60,6 +65,17 @@ class BedApi:
             ("GET", "/bed/failures", rooms.failures.all),
             ("POST", "/bed/queues", rooms.queues.create),
             ("POST", "/bed/messages", rooms.queues.send),
+            ("GET", "/bed/messages", rooms.queues.bodies),
+            ("POST", "/bed/messages/receive", rooms.queues.receive),
+            ("POST", "/bed/messages/settle", rooms.queues.settle),
+            ("POST", "/bed/announcers", rooms.announcing.deploy),
+            ("POST", "/bed/topics", rooms.sinks.topic),
+            ("GET", "/bed/topics", rooms.sinks.published),
+            ("POST", "/bed/buckets", rooms.sinks.bucket),
+            ("GET", "/bed/buckets", rooms.sinks.objects),
+            ("POST", "/bed/parameters", rooms.sinks.parameter),
+            ("POST", "/bed/secrets", rooms.sinks.secret),
+            ("POST", "/bed/secrets/change", rooms.sinks.change_secret),
         ]
         self._routes = Map([Rule(path, methods=[method], endpoint=answer) for method, path, answer in routes])
 
@@ -163,11 +179,12 @@ def _hook(
     default_result: str = "ABANDON",
     metadata: str | None = None,
     global_timeout_s: float | None = None,
+    notifies: str | None = None,
 ) -> Hook:
     # AWS's least is 30 s; tests have less patience. It is whole seconds on the wire.
     if heartbeat_timeout_s < 1:
         raise BedError("heartbeat_timeout_s is at least 1")
-    return Hook(name, transition, heartbeat_timeout_s, default_result, metadata, global_timeout_s)
+    return Hook(name, transition, heartbeat_timeout_s, default_result, metadata, global_timeout_s, notifies)
 
 
 def _call(answer: Callable[..., Any], fields: Json) -> Any:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from botocore.exceptions import UnknownServiceError
 from botocore.loaders import create_loader
@@ -40,27 +41,55 @@ def _action(request: Request, service: str) -> str:
         return target.rpartition(".")[2]
     if action := request.values.get("Action"):
         return action
-    for name, method, path in _rest_operations(service):
-        if request.method == method and path.fullmatch(request.path):
-            return name
+    for operation in _rest_operations(service):
+        if operation.is_meant_by(request):
+            return operation.name
     return f"{request.method} {request.path}"
 
 
+@dataclass(frozen=True)
+class _Operation:
+    """An action of a REST service: how a request says that it means this one."""
+
+    name: str
+    method: str
+    path: re.Pattern[str]
+    headers: frozenset[str]
+    query: frozenset[str]
+
+    def is_meant_by(self, request: Request) -> bool:
+        return (
+            request.method == self.method
+            and self.path.fullmatch(request.path) is not None
+            and all(header in request.headers for header in self.headers)
+            and self.query <= request.args.keys()
+        )
+
+
 @cache
-def _rest_operations(service: str) -> list[tuple[str, str, re.Pattern[str]]]:
-    """A REST service has its actions in method and path; botocore's model of it says how."""
+def _rest_operations(service: str) -> list[_Operation]:
+    """A REST service has its actions in method and path, and in what must be there; botocore's model of it says how."""
     try:
         model = create_loader().load_service_model(service, "service-2")
     except UnknownServiceError:
         return []
-    return [
-        (name, operation["http"]["method"], _path_pattern(operation["http"]["requestUri"]))
-        for name, operation in model["operations"].items()
-    ]
+    return [_operation(name, operation, model["shapes"]) for name, operation in model["operations"].items()]
 
 
-def _path_pattern(request_uri: str) -> re.Pattern[str]:
+def _operation(name: str, operation: dict[str, Any], shapes: dict[str, Any]) -> _Operation:
+    path, _, query = operation["http"]["requestUri"].partition("?")
+    shape = shapes[operation["input"]["shape"]] if "input" in operation else {}
+    needed = [shape["members"][member] for member in shape.get("required", [])]
+
+    def where(place: str) -> frozenset[str]:
+        return frozenset(member["locationName"] for member in needed if member.get("location") == place)
+
+    in_uri = {part.partition("=")[0] for part in query.split("&") if part}
+    return _Operation(name, operation["http"]["method"], _path_pattern(path), where("header"), where("querystring") | in_uri)
+
+
+def _path_pattern(path: str) -> re.Pattern[str]:
     """`/clusters/{name}` takes one segment for its parameter, `{key+}` takes several."""
-    path = re.escape(request_uri.partition("?")[0])
+    path = re.escape(path)
     path = re.sub(r"\\\{\w+\\\+\\\}", ".+", path)
     return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", path))

@@ -1,4 +1,4 @@
-"""Stand-in for EKS DescribeCluster: moto's endpoint is a made-up host and its certificate authority random text."""
+"""Stand-in for EKS' clusters: moto's endpoint is a made-up host and its certificate authority random text."""
 
 import json
 import time
@@ -44,6 +44,8 @@ class Eks:
         self._overrides[access_key_id, cluster] = override
 
     def answer(self, call: Call) -> Response | None:
+        if call.action == "ListClusters":
+            return Response(json.dumps({"clusters": sorted(self._clusters)}), mimetype="application/json")
         if call.action != "DescribeCluster":
             return None
         name = call.request.path.rpartition("/")[2]

@@ -1,14 +1,14 @@
-"""The function's failure queue: a real queue in moto's SQS."""
+"""The function's failure queue: the stack's own, a real queue in moto's SQS."""
 
+from bed_aws import stack
 from bed_aws.moto_side import Moto
 
-QUEUE = "spillway-failures"
+QUEUE = stack.name("Failures")
 
 
 class Failures:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
-        moto.sqs.create_queue(QUEUE)
 
     def put(self, body: str) -> None:
         self._moto.sqs.send_message(QUEUE, body)

@@ -33,6 +33,7 @@ LAUNCH_INTO_WARM_POOL = Move(LAUNCHING, EC2, WARM_POOL, "Warmed:Pending:Wait", "
 LAUNCH_FROM_WARM_POOL = Move(LAUNCHING, WARM_POOL, GROUP, "Pending:Wait", "InService")
 TERMINATION = Move(TERMINATING, GROUP, EC2, "Terminating:Wait", "Terminated")
 RETURN_TO_WARM_POOL = Move(TERMINATING, GROUP, WARM_POOL, "Terminating:Wait", "Warmed:Stopped")
+RETURN_TO_RUNNING_WARM_POOL = Move(TERMINATING, GROUP, WARM_POOL, "Terminating:Wait", "Warmed:Running")
 ROOT_VOLUME_REPLACEMENT = Move(
     TERMINATING, GROUP, GROUP, "ReplacingRootVolume:Wait", "RootVolumeReplaced", "ReplaceRootVolume"
 )
@@ -48,6 +49,8 @@ class Hook:
     metadata: str | None = None
     global_timeout_s: float | None = None
     """AWS reckons it and takes none. A test may have less patience."""
+    notifies: str | None = None
+    """The ARN of a queue or topic that hears of each action, beside the event bus. Nothing is sent here."""
 
     @property
     def max_wait_s(self) -> float:

@@ -12,8 +12,12 @@ from moto.ec2.models import EC2Backend
 from moto.events.models import EventsBackend, events_backends
 from moto.iam.models import IAMBackend, iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.s3.models import S3Backend, s3_backends
 from moto.scheduler.models import EventBridgeSchedulerBackend, scheduler_backends
+from moto.secretsmanager.models import SecretsManagerBackend, secretsmanager_backends
+from moto.sns.models import SNSBackend, sns_backends
 from moto.sqs.models import SQSBackend, sqs_backends
+from moto.ssm.models import SimpleSystemManagerBackend, ssm_backends
 from moto.sts.models import STSBackend, sts_backends
 
 
@@ -41,12 +45,28 @@ class Moto:
         return iam_backends[self.account]["aws"]
 
     @property
+    def s3(self) -> S3Backend:
+        return s3_backends[self.account]["aws"]
+
+    @property
     def scheduler(self) -> EventBridgeSchedulerBackend:
         return scheduler_backends[self.account][self.region]
 
     @property
+    def secretsmanager(self) -> SecretsManagerBackend:
+        return secretsmanager_backends[self.account][self.region]
+
+    @property
+    def sns(self) -> SNSBackend:
+        return sns_backends[self.account][self.region]
+
+    @property
     def sqs(self) -> SQSBackend:
         return sqs_backends[self.account][self.region]
+
+    @property
+    def ssm(self) -> SimpleSystemManagerBackend:
+        return ssm_backends[self.account][self.region]
 
     @property
     def sts(self) -> STSBackend:

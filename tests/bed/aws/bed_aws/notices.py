@@ -23,7 +23,18 @@ class Notices:
         self._moto = moto
         self._lock = Lock()
         self._arrived = Condition()
+        self._put_by: defaultdict[str, list[Event]] = defaultdict(list)
         self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._queues: dict[str, dict[str, str]] = {}
+        """Of the rules whose target is a queue: the queue of each sender who has one."""
+
+    def fills_queues(self, rule: str) -> None:
+        """This rule's target is a queue, not the function. What comes of a sender who has none is of no interest."""
+        self._queues.setdefault(rule, {})
+
+    def fill(self, rule: str, sender: str, queue: str) -> None:
+        """From now on what this rule lets through of a sender's events goes into that queue."""
+        self._queues[rule][sender] = queue
 
     def put(self, event: Event) -> list[dict[str, Any]]:
         """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
@@ -43,7 +54,7 @@ class Notices:
         outcome, matched = self._pass(entry)
         if "EventId" not in outcome:
             raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
-        return [{"rule": rule, "event": whole} for rule in matched]
+        return [{"rule": rule, "event": whole} for rule in matched if rule not in self._queues]
 
     def answer(self, call: Call) -> Response | None:
         """A caller's own PutEvents: what its events become is kept until the test takes it."""
@@ -57,7 +68,7 @@ class Notices:
     def send(self, access_key_id: str, entry: dict[str, Any]) -> dict[str, str]:
         """Puts an entry of PutEvents on the bus on a caller's behalf; answers its outcome."""
         outcome, matched = self._pass(entry)
-        if matched:
+        if "EventId" in outcome:
             event = self.envelope() | {
                 "id": outcome["EventId"],
                 "source": entry["Source"],
@@ -65,11 +76,22 @@ class Notices:
                 "resources": entry.get("Resources", []),
                 "detail": json.loads(entry["Detail"]),
             }
-            self.keep(access_key_id, [{"rule": rule, "event": event} for rule in matched])
+            self._put_by[access_key_id].append(event)
+            to_the_function = [rule for rule in matched if rule not in self._queues]
+            self.keep(access_key_id, [{"rule": rule, "event": event} for rule in to_the_function])
+            for rule in matched:
+                if queue := self._queues.get(rule, {}).get(access_key_id):
+                    self._moto.sqs.send_message(queue, json.dumps(event))
         return outcome
+
+    def events(self, access_key_id: str) -> list[Event]:
+        """Every event that a caller has put on the bus, as a target of a rule would get it, whether or not there is one."""
+        return list(self._put_by[access_key_id])
 
     def keep(self, sender: str, delivered: list[dict[str, Any]]) -> None:
         """Keeps what came of somebody's events until the test takes it: a caller's, or AWS' own about an instance."""
+        if not delivered:
+            return
         with self._arrived:
             self._kept[sender] += delivered
             self._arrived.notify_all()

@@ -11,6 +11,8 @@ from bed_aws.moto_side import Moto
 from bed_aws.template import TemplateError
 
 QUEUE = "spillway-notices"
+# What the product's stack is called here: the one thing that a pattern may refer to.
+STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ def read(path: Path) -> list[Rule]:
 def _sources(resources: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for logical_id, resource in resources.items():
         properties = resource.get("Properties", {})
-        if resource["Type"] == "AWS::Events::Rule":
+        # One without a pattern is a schedule.
+        if resource["Type"] == "AWS::Events::Rule" and "EventPattern" in properties:
             yield logical_id, {**properties, "Pattern": properties.get("EventPattern")}
         if resource["Type"] == "AWS::Serverless::Function":
             for name, event in properties.get("Events", {}).items():
@@ -44,13 +47,21 @@ def _sources(resources: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _pattern(logical_id: str, properties: dict[str, Any]) -> dict[str, Any]:
-    pattern = properties["Pattern"]
+    pattern = _with_stack_id(properties["Pattern"])
     if intrinsic := _intrinsic(pattern):
-        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing")
+        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing but the stack's id")
     targets = [properties, *properties.get("Targets", [])]
     if any(key in target for target in targets for key in ("Input", "InputPath", "InputTransformer")):
         raise TemplateError(f"{logical_id} changes what its target gets; the bed hands on the event as it is")
     return pattern
+
+
+def _with_stack_id(value: Any) -> Any:
+    if value == {"Ref": "AWS::StackId"}:
+        return STACK_ID
+    if isinstance(value, list):
+        return [_with_stack_id(one) for one in value]
+    return {key: _with_stack_id(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def _intrinsic(value: Any) -> str | None:

@@ -157,6 +157,7 @@ def described(schedule: Schedule) -> dict[str, Any]:
         "source": parameters["Source"],
         "detail_type": parameters["DetailType"],
         "input": json.loads(schedule.target["Input"]),
+        "dead_letters": schedule.target.get("DeadLetterConfig", {}).get("Arn"),
     }
 
 

@@ -66,6 +66,12 @@ def _certificate(
     )
 
 
+class _Proxy(ThreadingHTTPServer):
+    # Of a burst of sign-ins that does not fit the kernel turns some away, and they come again a second later.
+    request_queue_size = 128
+    daemon_threads = True
+
+
 class _Tunnel(BaseHTTPRequestHandler):
     """One connection: a CONNECT in the clear, then requests to STS inside its TLS."""
 
@@ -123,6 +129,4 @@ class _Tunnel(BaseHTTPRequestHandler):
 
 
 def proxy(credentials: Credentials, tls: Tls) -> ThreadingHTTPServer:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Tunnel, credentials, tls))
-    server.daemon_threads = True
-    return server
+    return _Proxy(("127.0.0.1", 0), partial(_Tunnel, credentials, tls))

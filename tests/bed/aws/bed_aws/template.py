@@ -28,4 +28,14 @@ _Loader.add_multi_constructor("!", _short_form)
 
 def resources(template: Path) -> dict[str, Any]:
     """The resources by their logical ids, with nothing resolved."""
-    return yaml.load(template.read_text(), _Loader).get("Resources", {})
+    return _section(template, "Resources")
+
+
+def parameters(template: Path) -> dict[str, Any]:
+    """The parameters' definitions by their names."""
+    return _section(template, "Parameters")
+
+
+def _section(template: Path, name: str) -> dict[str, Any]:
+    section: dict[str, Any] = yaml.load(template.read_text(), _Loader).get(name, {})
+    return section

@@ -218,6 +218,19 @@ class Launching(OnTheSide):
         self.complete(detail)
         self.assertEqual(self.state(instance), ("stopped", "Warmed:Stopped"))
 
+    def test_an_instance_of_a_running_warm_pool_is_neither_stopped_nor_started(self) -> None:
+        instance, [launch] = self.launched(hook(), hook("ready", transition=LAUNCHING))
+        self.complete(launch)
+        [delivery] = move(instance, "return to running warm pool")
+        self.complete(delivery["event"]["detail"])
+        self.assertEqual(self.state(instance), ("running", "Warmed:Running"))
+
+        [delivery] = move(instance, "launch from warm pool")
+        launch = delivery["event"]["detail"]
+        self.assertEqual((launch["Origin"], launch["Destination"]), ("WarmPool", "AutoScalingGroup"))
+        self.complete(launch)
+        self.assertEqual(self.state(instance), ("running", "InService"))
+
     def action(self, instance_id: str, name: str) -> dict[str, Any]:
         actions = bed("GET", f"instances/{instance_id}")["actions"]
         [token] = [action["token"] for action in actions if action["hook"] == name]

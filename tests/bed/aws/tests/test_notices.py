@@ -77,6 +77,12 @@ class PutEvents(OnTheSide):
         self.put(Source="my.tool", DetailType="Spillway Drain Continuation", Detail="{}")
         self.assertEqual(self.taken(), [])
 
+    def test_every_event_of_a_caller_is_remembered_whether_or_not_a_rule_lets_it_through(self) -> None:
+        for detail in ("{}", "{"):
+            self.put(Source="spillway", DetailType="Nobody's", Detail=detail)
+        [event] = bed("GET", f"events?access_key_id={self.key}")
+        self.assertEqual((event["detail-type"], event["detail"]), ("Nobody's", {}))
+
     def test_an_entry_that_is_refused_is_told_as_such(self) -> None:
         answer = self.put(Source="spillway", DetailType="Spillway Drain Continuation", Detail="{")
         self.assertEqual((answer["FailedEntryCount"], answer["Entries"][0]["ErrorCode"]), (1, "MalformedDetail"))
@@ -93,8 +99,9 @@ class Templates(OnTheSide):
         ]
         transformed.write_text("\n".join(["Resources:", *resources]))
         self.assertEqual(rules.read(transformed), source)
-        names = ["SpotInterruption", "Terminate", "Launch", "StateChange", "ContinueDrain"]
-        self.assertEqual([rule.logical_id for rule in source], [f"Drain{name}" for name in names])
+        names = ["SpotInterruption", "Terminate", "Launch", "StateChange", "ContinueDrain", "Deployed"]
+        functions_own = [f"Drain{name}" for name in names]
+        self.assertEqual([rule.logical_id for rule in source], [*functions_own, "AnnouncementsRule"])
 
     def test_what_the_bed_cannot_carry_out_is_refused(self) -> None:
         template = temporary_folder(self) / "template.yaml"

@@ -16,7 +16,8 @@ def at(moment: datetime) -> str:
 
 
 def in_(seconds: float) -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=seconds)
+    """At least so far ahead: Scheduler knows whole seconds, and refuses one that has begun."""
+    return (datetime.now(UTC) + timedelta(seconds=seconds + 1)).replace(microsecond=0)
 
 
 class Schedules(OnTheSide):
@@ -24,7 +25,7 @@ class Schedules(OnTheSide):
         super().setUp()
         self.scheduler = self.client("scheduler")
         self.name = self.id().rpartition(".")[2][-60:]
-        self.group, self.role = bed("GET", "variables")["SCHEDULES"].split()
+        self.group, self.role, self.failures = bed("GET", "variables")["SCHEDULES"].split()
 
     def asked(self, expression: str, target: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
         whole = {
@@ -32,6 +33,7 @@ class Schedules(OnTheSide):
             "RoleArn": self.role,
             "EventBridgeParameters": {"Source": "spillway", "DetailType": "Spillway Drain Continuation"},
             "Input": json.dumps(DETAIL),
+            "DeadLetterConfig": {"Arn": self.failures},
         }
         return {
             "Name": self.name,
@@ -60,14 +62,14 @@ class Schedules(OnTheSide):
         self.assertIn(message, error["Message"])
 
     def test_what_is_due_passes_the_rules_and_the_schedule_is_gone(self) -> None:
-        due = in_(1.5)
+        due = in_(1)
         self.create(at(due))
         [kept] = self.kept()
         self.assertEqual((kept["name"], kept["at"], kept["input"]), (self.name, f"{due:%Y-%m-%dT%H:%M:%SZ}", DETAIL))
         self.assertEqual(bed("POST", "deliveries", sender=self.key)["delivered"], [])
         [delivery] = self.wait()
         self.assertEqual((delivery["rule"], delivery["event"]["detail"]), ("DrainContinueDrain", DETAIL))
-        self.assertGreaterEqual(datetime.now(UTC), due.replace(microsecond=0))
+        self.assertGreaterEqual(datetime.now(UTC), due)
         self.assertEqual(self.kept(), [])
         name = {"Name": self.name, "GroupName": self.group}
         self.assert_refused("ResourceNotFoundException", "does not exist", self.scheduler.get_schedule, **name)
@@ -151,4 +153,5 @@ class Schedules(OnTheSide):
 class Variables(OnTheSide):
     def test_the_function_is_told_what_its_stack_has_and_nothing_else(self) -> None:
         role = f"arn:aws:iam::{ACCOUNT}:role/spillway-ScheduleRole"
-        self.assertEqual(bed("GET", "variables"), {"SCHEDULES": f"spillway-Schedules {role}"})
+        failures = f"arn:aws:sqs:{REGION}:{ACCOUNT}:spillway-Failures"
+        self.assertEqual(bed("GET", "variables"), {"SCHEDULES": f"spillway-Schedules {role} {failures}"})

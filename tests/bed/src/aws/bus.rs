@@ -18,6 +18,21 @@ impl Aws {
         self.deliveries("notices", &json!({"event": event})).await
     }
 
+    /// Somebody else's rule on the bus, which leads to a target by its ARN.
+    pub async fn put_rule(&self, name: &str, pattern: &Value, target: &str) -> Result<(), BedError> {
+        let body = json!({"name": name, "pattern": pattern, "target": target});
+        self.post::<Value>("rules", &body).await.map(drop)
+    }
+
+    pub async fn delete_rule(&self, name: &str) -> Result<(), BedError> {
+        self.call::<Value>(Method::DELETE, &format!("rules?name={name}"), None).await.map(drop)
+    }
+
+    /// Switches a rule on or off, for everybody in the world: `ENABLED` or `DISABLED`.
+    pub async fn switch_rule(&self, name: &str, state: &str) -> Result<(), BedError> {
+        self.post::<Value>("rule-states", &json!({"name": name, "state": state})).await.map(drop)
+    }
+
     /// What the template's rules let through since the last time, of the events that a caller has put on the bus
     /// itself or has scheduled, by its access key id; or of those that AWS has sent about an instance, by its id.
     pub async fn take_deliveries(&self, sender: &str) -> Result<Vec<Delivered>, BedError> {
@@ -33,6 +48,11 @@ impl Aws {
             waited_s: WAIT.as_secs(),
             last: "none".to_owned(),
         })
+    }
+
+    /// Every event that a caller has put on the bus, as a rule's target would get it, whether or not a rule let it through.
+    pub async fn events(&self, access_key_id: &str) -> Result<Vec<Value>, BedError> {
+        self.call(Method::GET, &format!("events?access_key_id={access_key_id}"), None).await
     }
 
     /// What a caller has scheduled and Scheduler still keeps, the earliest first.

@@ -48,7 +48,13 @@ impl Aws {
         self.move_past_hooks(instance_id, "return to warm pool").await
     }
 
-    /// Auto Scaling scales out with an instance of the warm pool: it is started, and waits for the launch hooks.
+    /// The same with a warm pool whose instances go on running.
+    pub async fn return_to_running_warm_pool(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
+        self.move_past_hooks(instance_id, "return to running warm pool").await
+    }
+
+    /// Auto Scaling scales out with an instance of the warm pool: it is started, if it does not run, and waits for the
+    /// launch hooks.
     pub async fn launch_from_warm_pool(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
         self.move_past_hooks(instance_id, "launch from warm pool").await
     }

@@ -3,10 +3,12 @@
 //! * this file: the client; credentials, clusters and groups, calls and faults, queues;
 //! * `instances`: an instance's life, as EC2 and Auto Scaling have it;
 //! * `bus`: events and schedules, and what the template's rules make of them;
+//! * `announcing`: the queues of messages about drains, and what they go to;
 //! * `shapes`: what goes over the wire.
 //!
 //! The product never comes here: it speaks the AWS APIs of the same server.
 
+mod announcing;
 mod bus;
 mod instances;
 mod shapes;
@@ -25,6 +27,7 @@ pub use shapes::{
 pub(crate) use shapes::{Change, Changed};
 
 use crate::error::BedError;
+use crate::http_client;
 
 #[derive(Debug, Clone)]
 pub struct Aws {
@@ -40,11 +43,7 @@ struct Deliveries {
 impl Aws {
     #[must_use]
     pub fn new(url: &str) -> Self {
-        Self {
-            // The caller's proxy settings are for another network.
-            http: reqwest::Client::builder().no_proxy().build().expect("a client without TLS has nothing to fail on"),
-            url: url.trim_end_matches('/').to_owned(),
-        }
+        Self { http: http_client::client(), url: url.trim_end_matches('/').to_owned() }
     }
 
     /// Temporary credentials of a role, from STS.

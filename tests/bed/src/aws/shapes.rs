@@ -37,6 +37,9 @@ pub struct Hook {
     /// How long it waits in all; AWS reckons it from the heartbeat timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_timeout_s: Option<u32>,
+    /// A queue or topic that hears of it beside the event bus, by its ARN. Nothing is sent there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notifies: Option<String>,
 }
 
 impl Hook {
@@ -50,6 +53,7 @@ impl Hook {
             default_result: "ABANDON".to_owned(),
             metadata: None,
             global_timeout_s: None,
+            notifies: None,
         }
     }
 
@@ -166,6 +170,8 @@ pub struct Schedule {
     pub detail_type: String,
     /// The event's detail.
     pub input: Value,
+    /// The queue for an event that cannot be put on the bus.
+    pub dead_letters: Option<String>,
 }
 
 /// What a node notices of its instance.

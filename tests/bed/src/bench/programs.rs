@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::BedError;
 use crate::lambda::LambdaOptions;
+use crate::measure::bare;
 
 /// Programs of `tests/bench` that somebody built elsewhere.
 #[derive(Debug, clap::Args)]
@@ -28,14 +29,10 @@ pub(super) struct Programs {
 
 impl Programs {
     pub(super) fn find(named: &Named) -> Result<Self, BedError> {
-        let own = std::env::current_exe().map_err(BedError::io("find this program's own path"))?;
-        let target = own.ancestors().nth(2).unwrap_or(&own);
-        // Built and linked as the function is.
-        let built = |name: &str| target.join("lambda").join(name).join("bootstrap");
         let programs = Self {
             drain: LambdaOptions::default().binary,
-            empty: named.empty.clone().unwrap_or_else(|| built("spillway-empty")),
-            floor: named.floor.clone().unwrap_or_else(|| built("spillway-floor")),
+            empty: named.empty.clone().map_or_else(|| bare::built("spillway-empty"), Ok)?,
+            floor: named.floor.clone().map_or_else(bare::program, Ok)?,
         };
         let Self { drain, empty, floor } = &programs;
         for (program, build) in [

@@ -149,6 +149,7 @@ fn end(screen: &Screen, parts: &Parts) {
         &[
             ("make demo EVENT=events/spot-interruption.json", "sends the event of a file, yours too"),
             ("make bed", "keeps a bed up for you to play with"),
+            ("make doctor", "looks whether the next notice would be handled"),
             ("make test", "runs everything, on such beds"),
         ]
         .map(|(command, what)| format!("{command:<48}{what}")),

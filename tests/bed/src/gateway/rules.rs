@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::answers::Answer;
 
@@ -40,27 +40,36 @@ pub enum Side {
     After,
 }
 
-/// A request that stands still, as the test sees it.
-#[derive(Debug, Clone, Default)]
+/// Requests that stand still, as the test sees them.
+#[derive(Debug, Clone)]
 pub struct Held {
     reached: Arc<Notify>,
-    released: Arc<Notify>,
+    /// Closed when they may go on: nobody is ever let in one by one.
+    gate: Arc<Semaphore>,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self { reached: Arc::default(), gate: Arc::new(Semaphore::new(0)) }
+    }
 }
 
 impl Held {
-    /// Waits until the request stands.
+    /// Waits until one stands. It panics when none does within a minute: a test would say nothing, for ever.
     pub async fn reached(&self) {
-        self.reached.notified().await;
+        let reached = tokio::time::timeout(Duration::from_mins(1), self.reached.notified());
+        reached.await.expect("a request stands within a minute");
     }
 
-    /// Lets the request go on.
+    /// Lets them go on, and those that come later pass.
     pub fn release(&self) {
-        self.released.notify_one();
+        self.gate.close();
     }
 
     pub(super) async fn stand(&self) {
         self.reached.notify_one();
-        self.released.notified().await;
+        // An error: the gate is open.
+        let _ = self.gate.acquire().await;
     }
 }
 

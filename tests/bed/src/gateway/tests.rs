@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use reqwest::{Client, Response};
+use reqwest::Response;
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::http_client;
 
 const WHOLE: &str = "the whole answer";
 
@@ -21,8 +22,7 @@ async fn gateway() -> Gateway {
 }
 
 async fn ask(gateway: &Gateway) -> reqwest::Result<Response> {
-    let client = Client::builder().no_proxy().build().unwrap();
-    client.get(format!("{}/pods", gateway.url())).send().await
+    http_client::client().get(format!("{}/pods", gateway.url())).send().await
 }
 
 async fn ask_past(fault: Fault) -> (Gateway, reqwest::Result<Response>) {

@@ -7,6 +7,7 @@
 //! * `process`: start, freeze, thaw, kill, and the lines it writes;
 //! * `variables`: what Lambda puts into its environment;
 //! * `queue`: the asynchronous invocation, with its retries and the record of a failure;
+//! * `poller`: what takes messages from an SQS queue to a function;
 //! * `outcome`: what came of an invocation, in Lambda's own words.
 //!
 //! Like Lambda, it starts a process when an invocation finds none idle, keeps it for the next one,
@@ -14,6 +15,7 @@
 
 mod environment;
 mod outcome;
+mod poller;
 mod process;
 mod queue;
 mod runtime_api;
@@ -36,6 +38,7 @@ use crate::world::World;
 
 use environment::Environment;
 pub use outcome::{Init, InvocationError, Outcome};
+pub(crate) use poller::Poller;
 use process::Roll;
 pub use queue::Delivery;
 
@@ -63,7 +66,7 @@ pub struct LambdaOptions {
 impl Default for LambdaOptions {
     fn default() -> Self {
         Self {
-            binary: function_under_test(),
+            binary: built("SPILLWAY_DRAIN", "spillway-drain"),
             env: BTreeMap::new(),
             function_name: "spillway-drain".to_owned(),
             timeout: Duration::from_mins(15),
@@ -75,15 +78,15 @@ impl Default for LambdaOptions {
     }
 }
 
-/// `SPILLWAY_DRAIN`, else the dev build in the target folder this program runs from.
-fn function_under_test() -> PathBuf {
-    if let Some(named) = std::env::var_os("SPILLWAY_DRAIN") {
+/// The function that a variable names, else its dev build in the target folder this program runs from.
+pub(crate) fn built(variable: &str, name: &str) -> PathBuf {
+    if let Some(named) = std::env::var_os(variable) {
         return named.into();
     }
     // A test is target/debug/deps/name-hash, a program target/debug/name.
     let own = std::env::current_exe().unwrap_or_default();
     let debug = own.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
-    debug.unwrap_or(&own).join("spillway-drain")
+    debug.unwrap_or(&own).join(name)
 }
 
 /// The AWS account that the function is deployed in.
@@ -145,11 +148,15 @@ impl Lambda {
     /// The function in a world, with credentials of its own: the session is the function's name. What the
     /// template tells it of its stack is told here too.
     pub async fn start(world: &World, mut options: LambdaOptions) -> Result<Self, BedError> {
-        let aws = world.aws_side();
-        let credentials = aws.credentials(ROLE, &options.function_name).await?;
-        let mut variables = aws.variables().await?;
+        let mut variables = world.aws_side().variables().await?;
         variables.append(&mut options.env);
         options.env = variables;
+        Self::in_role(world, ROLE, options).await
+    }
+
+    /// A function in a world, with credentials of that role and of its own.
+    pub(crate) async fn in_role(world: &World, role: &str, options: LambdaOptions) -> Result<Self, BedError> {
+        let credentials = world.aws_side().credentials(role, &options.function_name).await?;
         let account = Account {
             endpoint: world.aws.clone(),
             region: world.region.clone(),

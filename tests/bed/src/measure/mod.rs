@@ -1,6 +1,7 @@
 //! What `bench`, `load`, `peers` and `faults` share: a far-away API server, pods to evict, the notice, goals, reading
 //! the machine, and the page.
 
+pub(crate) mod bare;
 pub(crate) mod build;
 pub(crate) mod goal;
 pub(crate) mod machine;

@@ -2,10 +2,16 @@
 
 use std::fs;
 use std::io;
+use std::process::ExitStatus;
 use std::time::Duration;
+
+use tokio::process::Child;
+use tokio::time::interval;
 
 /// A tick of the kernel's counts of processor time: `USER_HZ` is 100 in Linux's interface for programs.
 const TICK: Duration = Duration::from_millis(10);
+/// A process that has ended tells no more what it used, so it is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What one process has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,6 +29,19 @@ impl Usage {
         let ticks = ticks(&read("stat")?).ok_or_else(|| lacks("times"))?;
         let peak_memory = peak_memory(&read("status")?).ok_or_else(|| lacks("VmHWM"))?;
         Ok(Self { processor_time: TICK * ticks, peak_memory })
+    }
+}
+
+/// Waits until a process has ended, and answers what it had used when it was last looked at.
+pub(crate) async fn until_ended(child: &mut Child) -> io::Result<(ExitStatus, Usage)> {
+    let id = child.id().expect("nobody has waited for it yet");
+    let mut look = interval(LOOK_EVERY);
+    let mut usage = Usage::default();
+    loop {
+        tokio::select! {
+            status = child.wait() => return status.map(|status| (status, usage)),
+            _ = look.tick() => usage = Usage::of(id).unwrap_or(usage),
+        }
     }
 }
 

@@ -78,6 +78,8 @@ pub(super) enum Tool {
     NthWorkers,
     /// With a worker for each node and a client that is hardly limited: a later build.
     NthTuned,
+    /// Nobody: the evictions alone.
+    Floor,
 }
 
 impl Tool {
@@ -85,15 +87,19 @@ impl Tool {
         matches!(self, Self::Nth | Self::NthWorkers | Self::NthTuned)
     }
 
-    /// One node needs one worker.
+    /// One node needs one worker; and a pod that a budget holds has to be asked for again.
     pub(super) fn takes(self, case: Case) -> bool {
-        self != Self::NthWorkers || case.nodes() > 1
+        match self {
+            Self::NthWorkers => case.nodes() > 1,
+            Self::Floor => case != Case::Budget,
+            Self::Spillway | Self::Kubectl | Self::Nth | Self::NthTuned => true,
+        }
     }
 
     /// What NTH is told beside its queue.
     pub(super) fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Spillway | Self::Kubectl | Self::Nth => &[],
+            Self::Spillway | Self::Kubectl | Self::Nth | Self::Floor => &[],
             Self::NthWorkers => &[("WORKERS", "50")],
             Self::NthTuned => &[("WORKERS", "50"), ("KUBE_API_QPS", "200"), ("KUBE_API_BURST", "400")],
         }
@@ -106,6 +112,7 @@ impl Tool {
             Self::Nth => "NTH",
             Self::NthWorkers => "NTH, 50 workers",
             Self::NthTuned => "NTH, tuned",
+            Self::Floor => "the evictions alone",
         }
     }
 }

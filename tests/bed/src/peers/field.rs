@@ -31,7 +31,7 @@ const TOKEN_CACHE: Duration = Duration::from_mins(2);
 /// Nodes that are made, and filled, at a time.
 const NODES_AT_ONCE: usize = 4;
 /// How long a replacement takes to become Ready.
-const READY_AFTER: Duration = Duration::from_secs(1);
+pub(super) const READY_AFTER: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]

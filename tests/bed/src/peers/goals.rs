@@ -1,8 +1,10 @@
 //! What was wanted, and whether it came true: a time by its ratios within a round, a count by its worst run.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::case::{Case, Tool};
+use super::field::READY_AFTER;
 use super::figures::{Figures, SPOT_WINDOW};
 use super::results::{Results, Run};
 use super::{FAR, how_far};
@@ -46,15 +48,31 @@ fn sooner(
         let run = results.of(case, FAR, tool).find(|run| run.round == round)?;
         time(&run.figures).map(|time| time.as_secs_f64())
     };
-    let rounds = results.of(case, FAR, Tool::Spillway).map(|run| run.round);
-    let times: Vec<f64> =
-        rounds.filter_map(|round| Some(time_of(tool, round)? / time_of(Tool::Spillway, round)?)).collect();
+    let rounds: Vec<usize> = results.of(case, FAR, Tool::Spillway).map(|run| run.round).collect();
+    let against = |of: &dyn Fn(usize) -> Option<f64>| -> Vec<f64> {
+        rounds.iter().filter_map(|round| Some(time_of(tool, *round)? / of(*round)?)).collect()
+    };
+    let times = against(&|round| time_of(Tool::Spillway, round));
+    let soonest = against(&|round| match case {
+        Case::Budget => Some(one_after_another(case)),
+        _ => time_of(Tool::Floor, round),
+    });
+    let mut found = spread(&times, " ×");
+    if !soonest.is_empty() {
+        let _ = write!(found, "; at most {} can be", spread(&soonest, " ×"));
+    }
     Goal {
         what: format!("{}, {}: {what}, against {}", case.in_words(), how_far(FAR), tool.in_words()),
         wanted: format!("at least {wanted} × sooner"),
-        found: spread(&times, " ×"),
+        found,
         verdict: judged(&times, |times| Verdict::at_least(wanted, times)),
     }
+}
+
+/// How long the pods take at least that leave one at a time: each but the first waits for a replacement.
+fn one_after_another(case: Case) -> f64 {
+    let waiting = u32::try_from(case.pods() - 1).expect("a node's pods are few");
+    (READY_AFTER * waiting).as_secs_f64()
 }
 
 fn all_in_the_window(results: &Results) -> Goal {
@@ -136,6 +154,12 @@ mod tests {
             .flat_map(|(round, ours, theirs)| [run(Tool::Spillway, round, ours), run(Tool::Kubectl, round, theirs)]);
         let goal = against(Tool::Kubectl, runs.collect());
         assert_eq!((goal.found.as_str(), goal.verdict), ("30.0 × (30.0 to 60.0)", Verdict::Met));
+    }
+
+    #[test]
+    fn beside_it_stands_what_nobody_can_be_sooner_than() {
+        let runs = vec![run(Tool::Spillway, 0, 2), run(Tool::Kubectl, 0, 30), run(Tool::Floor, 0, 1)];
+        assert_eq!(against(Tool::Kubectl, runs).found, "15.0 ×; at most 30.0 × can be");
     }
 
     #[test]

@@ -1,26 +1,21 @@
 //! `kubectl drain`, as people run it: one process, all nodes as its arguments.
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
 use jiff::Timestamp;
-use tokio::process::{Child, Command};
-use tokio::time::interval;
+use tokio::process::Command;
 
 use super::field::{Field, NAMESPACE, Scene};
 use super::figures::Drained;
 use super::until_evicted;
 use crate::audit::AuditLog;
 use crate::error::BedError;
-use crate::measure::usage::Usage;
+use crate::measure::usage::until_ended;
 
 /// What people give it, so that it drains whatever runs on the node.
 pub(super) const FLAGS: [&str; 3] = ["--ignore-daemonsets", "--delete-emptydir-data", "--force"];
-/// A process that has ended tells no more what it used, so it is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) async fn version(program: &Path) -> Result<String, BedError> {
     let output = Command::new(program).args(["version", "--client"]).env_clear().output().await;
@@ -63,16 +58,4 @@ pub(super) async fn drain(field: &Field, scene: &Scene) -> Result<Drained, BedEr
     let user = format!("system:serviceaccount:{NAMESPACE}:{}", scene.name);
     let requests = until_evicted(AuditLog::of_user(&world.audit_log, &user), begin, scene).await?;
     Ok(Drained { begin, end, requests, usage: vec![usage] })
-}
-
-async fn until_ended(child: &mut Child) -> io::Result<(ExitStatus, Usage)> {
-    let id = child.id().expect("nobody has waited for it yet");
-    let mut look = interval(LOOK_EVERY);
-    let mut usage = Usage::default();
-    loop {
-        tokio::select! {
-            status = child.wait() => return status.map(|status| (status, usage)),
-            _ = look.tick() => usage = Usage::of(id).unwrap_or(usage),
-        }
-    }
 }

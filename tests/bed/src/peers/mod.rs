@@ -5,7 +5,7 @@
 //! * this file: what is measured, in which order;
 //! * `case`: what is drained, and by whom;
 //! * `field`: a world, its nodes and pods, and the rights of a peer;
-//! * `spillway`, `kubectl`, `nth`: one drain by each;
+//! * `spillway`, `kubectl`, `nth`: one drain by each; `floor`: the evictions alone;
 //! * `figures`: what one drain came to (pure);
 //! * `results`, `goals`: what came of all, and whether it is what was wanted (pure);
 //! * `page`: the page that is printed and kept;
@@ -14,6 +14,7 @@
 mod case;
 mod field;
 mod figures;
+mod floor;
 mod goals;
 mod kubectl;
 mod nth;
@@ -160,6 +161,7 @@ async fn drain(
         Tool::Spillway => spillway::drain(field, &scene).await?,
         Tool::Kubectl => kubectl::drain(field, &scene).await?,
         Tool::Nth | Tool::NthWorkers | Tool::NthTuned => nth::drain(field, &scene, nth, tool).await?,
+        Tool::Floor => floor::drain(field, &scene).await?,
     };
     Ok(Figures::of(&drained, scene.nodes.len(), scene.pods))
 }

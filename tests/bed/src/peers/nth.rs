@@ -65,7 +65,7 @@ impl Builds {
     /// None of another tool.
     pub(super) fn of(&self, tool: Tool) -> Option<&Path> {
         match tool {
-            Tool::Spillway | Tool::Kubectl => None,
+            Tool::Spillway | Tool::Kubectl | Tool::Floor => None,
             Tool::Nth | Tool::NthWorkers => self.released.as_deref(),
             Tool::NthTuned => self.tuned.as_deref(),
         }

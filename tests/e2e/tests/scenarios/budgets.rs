@@ -14,7 +14,7 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, fates};
 
 const SPOT: Duration = Duration::from_secs(120);
-const WAIT: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_mins(1);
 
 /// At most so many pods of the app may be unavailable.
 async fn budget(stage: &Stage, app: &str, max_unavailable: u32, healthy: i32) {
@@ -76,7 +76,7 @@ async fn a_drain_that_no_budget_holds_up_asks_for_no_budgets() {
 #[tokio::test]
 async fn pods_leave_as_soon_as_their_budget_is_gone() {
     let mut stage = Stage::set("no-more").await;
-    stage.deploy("web", 5, PodShape::default()).await;
+    stage.deploy("web", 5, PodShape::default().exits_after(Duration::from_secs(1))).await;
     budget(&stage, "web", 0, 5).await;
     let client = stage.world.admin();
 
@@ -84,7 +84,9 @@ async fn pods_leave_as_soon_as_their_budget_is_gone() {
     let lambda = stage.lambda.clone();
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
     let watching = |requests: &[Request]| {
-        requests.iter().any(|r| r.verb == "watch" && r.resource == "poddisruptionbudgets" && r.code.is_some())
+        let refused = requests.iter().filter(|r| r.subresource == "eviction" && r.code == Some(429)).count();
+        let watch = |r: &Request| r.verb == "watch" && r.resource == "poddisruptionbudgets" && r.code.is_some();
+        refused >= 5 && requests.iter().any(watch)
     };
     stage.audit.wait_until("a watch of the budgets", WAIT, watching).await.expect("it watches");
     let budgets = Api::<PodDisruptionBudget>::namespaced(client, &stage.name);

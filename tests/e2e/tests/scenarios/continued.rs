@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
@@ -34,13 +35,14 @@ async fn end_slow_pod(stage: &Stage) {
     pods.delete_collection(&DeleteParams::default().grace_period(0), &slow).await.expect("it ends");
 }
 
-/// Waits until the claim has passed from one invocation to the next, and so many have looked for it.
-async fn until_taken_over(audit: &mut AuditLog, looked: usize) {
+/// Waits until the claim has passed from the first invocation to the next, and so many go on with it: each watches the
+/// pod that shuts down, as the first did.
+async fn until_taken_over(audit: &mut AuditLog, going_on: usize) {
     let claims = audit.wait_until("the claim to be taken over", Duration::from_secs(60), |requests| {
-        let of_nodes = |verb: &str| {
-            requests.iter().filter(|r| r.verb == verb && r.resource == "nodes" && r.code == Some(200)).count()
+        let of = |verb: &str, resource: &str| {
+            requests.iter().filter(|r| r.verb == verb && r.resource == resource && r.code == Some(200)).count()
         };
-        of_nodes("patch") == 2 && of_nodes("get") >= looked
+        of("patch", "nodes") == 2 && of("watch", "pods") > going_on
     });
     claims.await.unwrap_or_else(|error| panic!("{error}"));
 }
@@ -177,6 +179,29 @@ async fn an_api_server_that_says_nothing_for_a_whole_invocation_is_asked_again_i
     is_asked_again_after("says-nothing", Mode::BlackHole).await;
 }
 
+#[tokio::test]
+async fn a_hook_whose_node_cannot_be_reached_gets_the_result_of_the_setting_when_its_longest_wait_is_over() {
+    let stage = Stage::set_in_group("unreachable", Hook::terminate("drain")).await;
+    let settings = [("SPILLWAY_HOOK_MAX_WAIT_S", "60"), ("SPILLWAY_UNDRAINED_RESULT", "ABANDON")];
+    let env = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let stage = stage.with_function(LambdaOptions { timeout: INVOCATION, env, ..LambdaOptions::default() }).await;
+    let proxy = stage.through_proxy().await;
+    proxy.set_mode(Mode::Refuse).await.expect("the fault begins");
+    let mut notice = stage.terminate().await;
+    // Its longest wait is over in the midst of the second invocation.
+    notice["time"] = json!((Timestamp::now() - SignedDuration::from_secs(42)).to_string());
+
+    let first = stage.lambda.invoke(notice).await;
+    assert_eq!(ending(&first), "continued", "{first:#?}");
+    let second = stage.lambda.invoke(stage.continuation().await).await;
+
+    let error = second.result.as_ref().expect_err("the node is not drained");
+    assert_eq!(error.error_type, "KubernetesUnreachable", "{error}");
+    let hook = &receipt(&second)["hook"];
+    assert_eq!((&hook["state"], &hook["result"]), (&json!("completed"), &json!("ABANDON")), "{second:#?}");
+    assert_eq!(told(&stage).await, (Some("ABANDON".to_owned()), 1));
+}
+
 async fn is_asked_again_after(name: &str, fault: Mode) {
     let stage = stage(name, Hook::terminate("drain")).await;
     let proxy = stage.through_proxy().await;
@@ -193,7 +218,7 @@ async fn is_asked_again_after(name: &str, fault: Mode) {
 
 #[tokio::test]
 async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in_error() {
-    let stage = stage("gone-later", Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(4))).await;
+    let stage = stage("gone-later", Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10))).await;
     deploy_slow_pod(&stage).await;
     stage.lambda.invoke(stage.terminate().await).await;
     let continuation = stage.continuation().await;
@@ -204,6 +229,24 @@ async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in
 
     let answer = late.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("already-over")), "{late:#?}");
+}
+
+#[tokio::test]
+async fn a_hook_that_is_over_when_the_drain_is_handed_on_is_not_said_to_be_held() {
+    let mut stage = stage("over-meanwhile", Hook::terminate("drain")).await;
+    deploy_slow_pod(&stage).await;
+    let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    stage.until_evicted(1).await;
+    stage.until_held(1).await;
+    // The next heartbeat but the one for handing on is due in minutes.
+    let nobody_waits = "No active Lifecycle Action found with instance ID i-0";
+    break_calls(&stage, "autoscaling", "RecordLifecycleActionHeartbeat", 400, "ValidationError", nobody_waits).await;
+
+    let outcome = drain.await.expect("no panic");
+
+    let receipt = receipt(&outcome);
+    assert_eq!((&receipt["ending"], &receipt["hook"]["state"]), (&json!("continued"), &json!("already-over")));
 }
 
 #[tokio::test]

@@ -233,3 +233,20 @@ async fn a_dry_run_of_a_launch_waits_for_nothing() {
     let action = &aws.instance(id).await.expect("it is known").actions[0];
     assert_eq!((action.heartbeats, &action.result), (0, &None));
 }
+
+#[tokio::test]
+async fn a_dry_run_of_giving_a_node_back_that_is_not_there_lets_no_instance_go() {
+    let world = world().await;
+    let aws = world.aws_side();
+    aws.put_group("dry-back", &[Hook::launch("launch")]).await.expect("a group");
+    let options = NodeOptions { group: Some("dry-back".to_owned()), ..NodeOptions::default() };
+    let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
+    let mut event = the_one(launched.delivered);
+    event["detail"]["Action"] = json!("ReplaceRootVolume");
+    let lambda = function(world, "dry-back", &[("SPILLWAY_DRY_RUN", "true")]).await;
+
+    let outcome = lambda.invoke(event).await;
+
+    let reason = outcome.result.as_ref().expect("it is no failure")["reason"].as_str().expect("a reason").to_owned();
+    assert!(reason.starts_with("not a node of ours"), "{reason}");
+}

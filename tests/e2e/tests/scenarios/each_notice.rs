@@ -27,9 +27,9 @@ fn about(name: &str, instance_id: &str) -> Value {
     event
 }
 
-/// A node with pods that shut down at once.
+/// A node with pods that shut down soon, and after their evictions have been answered.
 async fn with_pods(stage: Stage) -> Stage {
-    stage.deploy("web", PODS, PodShape::default().exits_after(Duration::ZERO)).await;
+    stage.deploy("web", PODS, PodShape::default().exits_after(Duration::from_secs(1))).await;
     stage
 }
 
@@ -229,7 +229,9 @@ async fn notices_that_cannot_be_read_stop_none_that_can() {
 /// NTH drains up to four times at once, and may forget the hook: each notice is an event of its own to it.
 #[tokio::test]
 async fn all_that_aws_says_of_one_instance_drains_it_once_and_completes_its_hook() {
-    let stage = with_pods(Stage::set_in_group("all-at-once", Hook::terminate("drain")).await).await;
+    let stage = Stage::set_in_group("all-at-once", Hook::terminate("drain")).await;
+    // Longer than the last of them takes to claim, and shorter than the ten seconds that the latest leaves.
+    stage.deploy("web", PODS, PodShape::default().exits_after(Duration::from_secs(5))).await;
     let stage = stage.with_settings(&[("SPILLWAY_REBALANCE", "drain")]).await;
     let id = &stage.node.instance_id;
     let rebalance = about("rebalance-recommendation", id);

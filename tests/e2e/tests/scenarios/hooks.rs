@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use spillway_bed::aws::{Fault, Hook, InstanceRequest, InstanceState};
+use spillway_bed::gateway::{Answer, Fault as GatewayFault, Held, Rule, Side, Which};
 use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, nodes};
 use spillway_e2e::{Stage, fates, function, receipt, the_one, world};
+
+/// Heartbeats come soon, of a hook that waits for long.
+pub(crate) const OFTEN: [(&str, &str); 1] = [("SPILLWAY_HEARTBEAT_S", "5")];
 
 #[tokio::test]
 async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_instance_go() {
@@ -27,9 +31,9 @@ async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_inst
 
 #[tokio::test]
 async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
-    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(3));
+    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10));
     let stage = Stage::set_in_group("heartbeat", hook).await;
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(8))).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
@@ -39,6 +43,49 @@ async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
     let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
     assert!(instance.actions[0].heartbeats >= 3, "{instance:?}");
     assert_eq!(instance.actions[0].ended_by.as_deref(), Some("call"));
+}
+
+#[tokio::test]
+async fn a_hook_is_kept_waiting_while_the_pods_cannot_be_listed() {
+    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10));
+    let stage = Stage::set_in_group("unlisted", hook).await;
+    stage.deploy("web", 1, PodShape::default()).await;
+    let gateway = stage.through_gateway().await;
+    let away = Which::For(Duration::from_secs(20));
+    gateway.rules().add(Rule::new("list pods", away, GatewayFault::Answer(Answer::kubernetes(503))));
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert!(instance.actions[0].heartbeats >= 3, "{instance:?}");
+    assert_eq!(instance.actions[0].ended_by.as_deref(), Some("call"));
+}
+
+#[tokio::test]
+async fn a_hook_that_ends_while_the_pods_are_being_listed_ends_the_waiting() {
+    let stage = Stage::set_in_group("ended-unlisted", Hook::terminate("drain")).await;
+    let mut stage = stage.with_settings(&OFTEN).await;
+    stage.deploy("web", 1, PodShape::default()).await;
+    let gateway = stage.through_gateway().await;
+    let held = Held::default();
+    // The first is the one beside the claim.
+    gateway.rules().add(Rule::new("list pods", Which::Nth(1), GatewayFault::Answer(Answer::kubernetes(503))));
+    gateway.rules().add(Rule::new("list pods", Which::All, GatewayFault::Hold(Side::Before, held.clone())));
+    let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    held.reached().await;
+    stage.world.aws_side().add_fault(&nobody_waits(&stage, "RecordLifecycleActionHeartbeat")).await.expect("a fault");
+
+    let outcome = drain.await.expect("no panic");
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
+    let node = &stage.node.name;
+    let reason = format!("the lifecycle hook waits no longer; the pods of node {node} had not been listed");
+    assert_eq!(answer["reason"], reason);
+    assert_eq!(evicted(&mut stage), 0);
 }
 
 #[tokio::test]
@@ -66,7 +113,7 @@ async fn the_hook_of_an_instance_that_never_joined_is_completed() {
 }
 
 #[tokio::test]
-async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
+async fn a_hook_that_has_run_out_before_its_notice_is_looked_at_is_no_error() {
     let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(1));
     let stage = Stage::set_in_group("over", hook).await;
     let event = stage.terminate().await;
@@ -79,9 +126,24 @@ async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
 }
 
 #[tokio::test]
+async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
+    let stage = Stage::set_in_group("over-by-call", Hook::terminate("drain")).await;
+    let event = stage.terminate().await;
+    let somebody_else = function(stage.world, "over-by-call-other", &[]).await;
+    let completed = somebody_else.invoke(&event).await.result.expect("it drains");
+    assert_eq!(completed["hook"]["state"], "completed");
+    nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the instance goes");
+
+    let outcome = stage.lambda.invoke(event).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
+}
+
+#[tokio::test]
 async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_error() {
-    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(2));
-    let mut stage = Stage::set_in_group("ended", hook).await;
+    let stage = Stage::set_in_group("ended", Hook::terminate("drain")).await;
+    let mut stage = stage.with_settings(&OFTEN).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
@@ -98,7 +160,7 @@ async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_erro
 }
 
 /// What Auto Scaling answers when the action has been completed, or its time has passed.
-fn nobody_waits(stage: &Stage, action: &str) -> Fault {
+pub(crate) fn nobody_waits(stage: &Stage, action: &str) -> Fault {
     Fault {
         status: Some(400),
         code: Some("ValidationError".to_owned()),
@@ -239,7 +301,7 @@ async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_m
 #[tokio::test]
 async fn the_same_event_twice_at_once_drains_once_and_completes_the_hook_once() {
     let mut stage = Stage::set_in_group("same-event", Hook::terminate("drain")).await;
-    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(2))).await;
+    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(10))).await;
     let event = stage.terminate().await;
 
     let (one, other) = tokio::join!(stage.lambda.invoke(&event), stage.lambda.invoke(&event));
@@ -258,7 +320,7 @@ async fn held_pods_are_deleted_in_time_before_a_hooks_longest_wait_is_over_if_th
     let stage = Stage::set_in_group("delete-held", hook).await;
     let env = [("SPILLWAY_HELD_PODS".to_owned(), "delete".to_owned())].into();
     let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
-    stage.deploy("web", 1, PodShape::default().grace(3)).await;
+    stage.deploy("web", 1, PodShape::default().grace(10)).await;
     let client = stage.world.admin();
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("the budget is new");
     pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");

@@ -124,7 +124,7 @@ async fn a_claim_that_is_leaving_without_haste_gets_the_earlier_deadline_and_a_h
     on.annotate_claim(Timestamp::now() + Duration::from_secs(3600)).await;
     node_claims(&client).delete(&on.claim.name_any(), &DeleteParams::default()).await.expect("it is there");
     // Late, so that the test need not wait for two minutes.
-    let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(110));
+    let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(100));
 
     let outcome = on.stage.lambda.invoke(&event).await;
 
@@ -135,9 +135,25 @@ async fn a_claim_that_is_leaving_without_haste_gets_the_earlier_deadline_and_a_h
 }
 
 #[tokio::test]
+async fn a_deadline_that_is_past_leaves_the_pods_the_ten_seconds_that_a_late_notice_leaves_them() {
+    let on = OnKarpenter::set("karpenter-late", "nodeclaim").await;
+    // Its claim is there until the pod has gone.
+    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(20))).await;
+    let invoked = Timestamp::now();
+    let event = spot_notice(&on.stage.node.instance_id, invoked - Duration::from_secs(180));
+
+    let outcome = on.stage.lambda.invoke(&event).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it is handed over")["ending"], "done", "{outcome:#?}");
+    // Whole seconds are written.
+    let written = written(&on.now().await).expect("a deadline");
+    assert!(written > invoked + Duration::from_secs(9), "{written}, {invoked}");
+}
+
+#[tokio::test]
 async fn an_earlier_deadline_stays() {
     let on = OnKarpenter::set("earlier", "nodeclaim").await;
-    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(20))).await;
     let event = on.stage.interrupt(SPOT).await;
     let earlier = deadline(&event) - Duration::from_secs(30);
     on.annotate_claim(earlier).await;
@@ -153,7 +169,7 @@ async fn an_earlier_deadline_stays() {
 #[tokio::test]
 async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
     let mut on = OnKarpenter::set("karpenter-between", "nodeclaim").await;
-    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    on.deploy(1, PodShape::default().exits_after(Duration::from_secs(20))).await;
     let gateway = on.stage.through_gateway().await;
     let held = Held::default();
     gateway.rules().add(Rule::new("patch nodeclaims", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));

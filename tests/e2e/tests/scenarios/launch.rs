@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::{Fault, Hook, Instance, InstanceState};
@@ -51,6 +52,25 @@ impl Stage {
         nodes::until_ready(&client, &self.instance.private_dns_name).await.expect("it is Ready");
     }
 
+    /// The node is claimed for a new root volume, and has not rebooted yet.
+    async fn take_out_for_its_root_volume(&self) {
+        let (nodes, name) = (Api::<Node>::all(world().await.admin()), &self.instance.private_dns_name);
+        let boot = nodes::boot_id(&world().await.admin(), name).await.expect("it has one");
+        let notice = "root volume replacement";
+        let claim = json!({"event": "e-1", "request": "r-1", "notice": notice, "cordoned": true, "boot": boot});
+        let annotations = json!({"spillway/claim": claim.to_string()});
+        let taken_out = json!({"metadata": {"annotations": annotations}, "spec": {"unschedulable": true}});
+        let ours = PatchParams { field_manager: Some("spillway".to_owned()), ..PatchParams::default() };
+        nodes.patch(name, &ours, &Patch::Merge(taken_out)).await.expect("it is there");
+    }
+
+    /// The notice, had the group replaced the root volume.
+    fn root_volume_replaced(&self) -> Value {
+        let mut event = self.event.clone();
+        event["detail"]["Action"] = json!("ReplaceRootVolume");
+        event
+    }
+
     async fn continuation(&self) -> Value {
         let delivered = world().await.aws_side().take_deliveries(self.lambda.access_key_id()).await;
         the_one(delivered.expect("the AWS side is there"))
@@ -68,14 +88,14 @@ fn ending(outcome: &Outcome) -> (Value, Value) {
 
 #[tokio::test]
 async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_until_then() {
-    let hook = Hook::launch("launch").heartbeat_timeout(Duration::from_secs(4));
+    let hook = Hook::launch("launch").heartbeat_timeout(Duration::from_secs(10));
     let stage = Stage::set("joins", hook, Duration::from_mins(15), &[]).await;
     let (lambda, event) = (stage.lambda.clone(), stage.event.clone());
     let waiting = tokio::spawn(async move { lambda.invoke(event).await });
     until_looked(&stage, 404, 1).await;
     stage.join().await;
     // Every two seconds: longer than the hook waits without a heartbeat.
-    until_looked(&stage, 200, 4).await;
+    until_looked(&stage, 200, 8).await;
     let action = &stage.state().await.actions[0];
     assert!(action.result.is_none() && action.heartbeats >= 3, "its node is not Ready: {action:?}");
 
@@ -87,6 +107,26 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
     let instance = stage.state().await;
     assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
     assert_eq!(instance.lifecycle_state.as_deref(), Some("InService"));
+}
+
+/// EC2's answers are "eventually consistent".
+#[tokio::test]
+async fn an_instance_that_ec2_does_not_know_yet_is_asked_for_again() {
+    let env = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE")];
+    let stage = Stage::set("not-known-yet", Hook::launch("launch"), Duration::from_mins(15), &env).await;
+    stage.join().await;
+    stage.boot().await;
+    let not_yet = Fault {
+        times: 2,
+        status: Some(400),
+        code: Some("InvalidInstanceID.NotFound".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances")
+    };
+    world().await.aws_side().add_fault(&not_yet).await.expect("a fault");
+
+    let outcome = stage.lambda.invoke(&stage.event).await;
+
+    assert_eq!(ending(&outcome).0, "done", "its node is Ready: {outcome:#?}");
 }
 
 #[tokio::test]
@@ -179,7 +219,7 @@ async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() 
 async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_back_when_it_is_ready() {
     let aws = world().await.aws_side();
     let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
-    let stage = Stage::set_with("root-volume", &hooks, Duration::from_mins(15), &[]).await;
+    let stage = Stage::set_with("root-volume-completed", &hooks, Duration::from_mins(15), &[]).await;
     let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
     stage.join().await;
     stage.boot().await;
@@ -198,6 +238,69 @@ async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_ba
     let node = Api::<Node>::all(world().await.admin()).get(node).await.expect("it is there");
     assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None);
     assert_eq!(stage.state().await.lifecycle_state.as_deref(), Some("InService"));
+}
+
+#[tokio::test]
+async fn a_node_that_comes_out_of_a_running_warm_pool_is_given_back() {
+    let aws = world().await.aws_side();
+    let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
+    let stage = Stage::set_with("running-pool", &hooks, Duration::from_mins(15), &[]).await;
+    let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
+    stage.join().await;
+    stage.boot().await;
+    assert_eq!(ending(&stage.lambda.invoke(&stage.event).await).0, "done");
+    let returned = the_one(aws.return_to_running_warm_pool(id).await.expect("it scales in"));
+    assert_eq!(ending(&stage.lambda.invoke(returned).await).0, "drained");
+
+    let launched = the_one(aws.launch_from_warm_pool(id).await.expect("it scales out"));
+    let given_back = stage.lambda.invoke(launched).await;
+
+    let reason = format!(
+        "node {node} is Ready: its launch hook is completed; node {node} is given back to use: its instance has left the \
+         warm pool"
+    );
+    assert_eq!(ending(&given_back), (json!("done"), json!(reason)));
+    let node = Api::<Node>::all(world().await.admin()).get(node).await.expect("it is there");
+    assert_eq!(node.spec.and_then(|spec| spec.unschedulable), None);
+    assert_eq!(stage.state().await.lifecycle_state.as_deref(), Some("InService"));
+}
+
+#[tokio::test]
+async fn the_hook_of_a_replaced_root_volume_waits_for_another_boot() {
+    let stage = Stage::set("another-boot", Hook::launch("launch"), Duration::from_mins(15), &[]).await;
+    stage.join().await;
+    stage.boot().await;
+    stage.take_out_for_its_root_volume().await;
+    let (lambda, event) = (stage.lambda.clone(), stage.root_volume_replaced());
+    let waiting = tokio::spawn(async move { lambda.invoke(event).await });
+    // The control plane has not missed the old kubelet yet.
+    until_looked(&stage, 200, 2).await;
+    assert_eq!(stage.state().await.actions[0].result, None, "its node is Ready in the old boot");
+
+    stage.boot().await;
+
+    let outcome = waiting.await.expect("no panic");
+    let (ending, reason) = ending(&outcome);
+    assert_eq!(ending, "done", "{outcome:#?}");
+    assert!(reason.as_str().is_some_and(|reason| reason.contains("is given back to use")), "{reason}");
+    assert_eq!(stage.state().await.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn an_instance_that_never_boots_from_its_new_root_volume_gets_the_answer_of_one_that_is_never_ready() {
+    // The answer is sent five seconds before that.
+    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(12));
+    let stage = Stage::set("no-other-boot", hook, Duration::from_mins(15), &[]).await;
+    stage.join().await;
+    stage.boot().await;
+    stage.take_out_for_its_root_volume().await;
+
+    let outcome = stage.lambda.invoke(stage.root_volume_replaced()).await;
+
+    let error = outcome.result.as_ref().expect_err("somebody has to look");
+    assert_eq!(error.error_type, "NotBack");
+    assert!(error.message.contains("it has not rebooted"), "{error}");
+    assert_eq!(stage.state().await.actions[0].result.as_deref(), Some("ABANDON"));
 }
 
 /// Waits until the function has looked for the node so often with that answer.

@@ -56,6 +56,8 @@ async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_ann
     let reason = format!("maintenance of {id} begins at {}; its drain is scheduled for {begins}", maintenance.starts);
     assert_eq!(ended(&announced), ("continued".to_owned(), reason));
     assert!(!stage.is_cordoned().await, "its time has not come");
+    let failures = schedules(&stage).await[0].dead_letters.clone();
+    assert!(failures.as_ref().is_some_and(|queue| queue.ends_with(":spillway-Failures")), "{failures:?}");
 
     let drained = stage.lambda.invoke(stage.fired().await).await;
 

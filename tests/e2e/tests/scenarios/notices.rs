@@ -9,6 +9,7 @@ use serde_json::json;
 use spillway_bed::NodeOptions;
 use spillway_bed::aws::{Fault, Hook};
 use spillway_bed::lambda::{Lambda, LambdaOptions};
+use spillway_bed::pods::PodShape;
 use spillway_bed::proxy::Mode;
 use spillway_e2e::{Stage, function, receipt, sample, spot_notice, world};
 
@@ -21,14 +22,14 @@ async fn a_second_notice_after_a_freeze_is_drained_without_asking_eks_again() {
     let first = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
     assert!(first.result.is_ok(), "{first:#?}");
     let calls_of_the_first = stage.aws_calls().await;
-    assert_eq!(calls_of_the_first, ["ec2:DescribeInstances", "eks:DescribeCluster"]);
+    assert_eq!(calls_of_the_first, ["ec2:DescribeInstances", "eks:DescribeCluster", "events:PutEvents"]);
     let process = stage.lambda.process_ids();
 
     let again = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
 
     assert_eq!(again.result.as_ref().expect("it drains")["node"], second.name);
     assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made anew");
-    assert_eq!(stage.aws_calls().await[2..], ["ec2:DescribeInstances"], "one EC2 call, no EKS call");
+    assert_eq!(stage.aws_calls().await[3..], ["ec2:DescribeInstances", "events:PutEvents"], "no EKS call");
 }
 
 #[tokio::test]
@@ -44,7 +45,8 @@ async fn a_cluster_that_moved_is_asked_for_again() {
     let again = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
 
     assert_eq!(again.result.as_ref().expect("it drains")["ending"], "drained", "{again:#?}");
-    assert_eq!(stage.aws_calls().await[2..], ["ec2:DescribeInstances", "eks:DescribeCluster"]);
+    let asked = &stage.aws_calls().await[3..];
+    assert_eq!(asked, ["ec2:DescribeInstances", "eks:DescribeCluster", "events:PutEvents"]);
 }
 
 #[tokio::test]
@@ -63,7 +65,7 @@ async fn a_certificate_authority_that_was_rotated_is_asked_for_again() {
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
     // It has met the API server with the old authority, and asks EKS again and again.
     while stage.aws_calls().await.iter().filter(|call| *call == "eks:DescribeCluster").count() < 2 {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     show(&std::fs::read_to_string(&stage.world.ca).expect("the authority")).await;
 
@@ -90,6 +92,8 @@ async fn the_same_event_twice_is_claimed_once_and_the_second_delivery_joins() {
 #[tokio::test]
 async fn of_two_notices_at_once_one_claims_the_node_and_the_other_joins() {
     let stage = Stage::set_in_group("at-once", Hook::terminate("drain")).await;
+    // As long as its pod shuts down, the node is there for whichever notice comes second.
+    stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(10))).await;
     let terminate = stage.terminate().await;
     let spot = spot_notice(&stage.node.instance_id, Timestamp::now());
 

@@ -15,14 +15,13 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, spot_notice};
 
 const SPOT: Duration = Duration::from_secs(120);
-const WAIT: Duration = Duration::from_secs(30);
 /// What a bare pod is called here.
 const ODD: &str = "odd";
 
 /// A stage whose node has two ordinary pods.
 async fn stage(name: &str) -> Stage {
     let stage = Stage::set(name).await;
-    stage.deploy("web", 2, PodShape::default().grace(1)).await;
+    stage.deploy("web", 2, PodShape::default().grace(1).exits_after(Duration::from_millis(500))).await;
     stage
 }
 
@@ -198,7 +197,7 @@ async fn a_pod_whose_namespace_is_being_deleted_is_waited_for() {
     let client = stage.world.admin();
     let namespace = "leaving-namespace-own";
     pods::create_namespace(&client, namespace).await.expect("a namespace");
-    let pod = odd_in(&stage, namespace, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    let pod = odd_in(&stage, namespace, PodShape::default().exits_after(Duration::from_secs(15))).await;
     Api::<Namespace>::all(client.clone()).delete(namespace, &DeleteParams::default()).await.expect("it is deleted");
     until_leaving(&stage, &pod).await;
 
@@ -216,22 +215,17 @@ async fn a_namespace_that_is_deleted_while_its_pod_is_evicted_stops_nobody() {
     let namespace = "vanishing-namespace-own";
     pods::create_namespace(&client, namespace).await.expect("a namespace");
     let pod = odd_in(&stage, namespace, PodShape::default().exits_after(Duration::from_secs(8))).await;
-    // The way is so long that the namespace can go between the list and the eviction.
-    let proxy = stage.through_proxy().await;
-    proxy.set_round_trip(Duration::from_secs(2));
 
-    let event = stage.interrupt(SPOT).await;
-    let lambda = stage.lambda.clone();
-    let drain = tokio::spawn(async move { lambda.invoke(event).await });
-    let listed = stage.audit.wait_until("the list", WAIT, |requests| {
-        requests.iter().any(|r| r.verb == "list" && r.resource == "pods" && r.done.is_some())
-    });
-    listed.await.expect("it lists");
-    Api::<Namespace>::all(client.clone()).delete(namespace, &DeleteParams::default()).await.expect("it is deleted");
-    until_leaving(&stage, &pod).await;
-    proxy.set_round_trip(Duration::ZERO);
+    let outcome = stage
+        .drain_with("create pods/eviction", async || {
+            Api::<Namespace>::all(client.clone())
+                .delete(namespace, &DeleteParams::default())
+                .await
+                .expect("it is deleted");
+            until_leaving(&stage, &pod).await;
+        })
+        .await;
 
-    let outcome = drain.await.expect("no panic");
     let receipt = outcome.result.as_ref().expect("it drains");
     assert_eq!(receipt["ending"], "drained");
     assert_eq!(record(receipt, ODD)["fate"], "clean");
@@ -292,17 +286,27 @@ async fn absurd_grace_periods_are_given_as_far_as_there_is_time() {
 
 #[tokio::test]
 async fn a_pod_whose_priority_class_is_gone_leaves_as_an_ordinary_one() {
-    let stage = stage("priority").await;
+    let mut stage = stage("priority").await;
     let client = stage.world.admin();
+    // Critical pods may only live in kube-system.
+    let critical = PodShape::default().priority_class("system-cluster-critical").on_node(&stage.node.name);
+    let critical = pods::deployment("kube-system", "priority-dns", 1, &critical);
+    pods::create(&client, &critical).await.expect("it is created");
+    pods::until_running_of(&client, "kube-system", "priority-dns", 1).await.expect("it runs");
     let classes = Api::<PriorityClass>::all(client);
     let class: PriorityClass =
         serde_json::from_value(json!({"metadata": {"name": "short-lived"}, "value": 1000})).expect("a class");
     classes.create(&PostParams::default(), &class).await.expect("it is created");
-    odd(&stage, PodShape::default().priority_class("short-lived")).await;
+    let slow = Duration::from_secs(2);
+    odd(&stage, PodShape::default().priority_class("short-lived").exits_after(slow)).await;
     classes.delete("short-lived", &DeleteParams::default()).await.expect("it is deleted");
 
     assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
     assert!(on_node(&stage).await.is_empty());
+    let requests = stage.audit.requests().expect("the audit log");
+    let evicted = |name: &str| requests.iter().find(|r| r.subresource == "eviction" && r.name.starts_with(name));
+    let (odd, critical) = (evicted(ODD).expect("it is evicted"), evicted("priority-dns").expect("it is evicted"));
+    assert!(critical.received.duration_since(odd.received).unsigned_abs() >= slow, "{odd:?} {critical:?}");
 }
 
 /// The API server takes 256 KiB of annotations, and etcd 1.5 MiB of an object: this has a little less of each.
@@ -328,7 +332,7 @@ async fn a_pod_as_large_as_the_api_server_takes_leaves() {
 async fn a_pod_that_is_being_deleted_already_is_waited_for_and_not_evicted() {
     let mut stage = stage("leaving").await;
     let client = stage.world.admin();
-    let pod = odd(&stage, PodShape::default().exits_after(Duration::from_secs(4))).await;
+    let pod = odd(&stage, PodShape::default().exits_after(Duration::from_secs(15))).await;
     let pods = Api::<Pod>::namespaced(client, &stage.name);
     pods.delete(ODD, &DeleteParams::default()).await.expect("it is deleted");
     until_leaving(&stage, &pod).await;

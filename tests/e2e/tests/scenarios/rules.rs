@@ -61,18 +61,20 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
                 "replace-root-volume",
             ],
         ),
-        (
-            "DrainLaunchLifecycleAction",
-            vec!["launch-lifecycle-action", "launch-into-warm-pool", "launch-from-warm-pool"],
-        ),
+        ("DrainLaunchLifecycleAction", vec!["launch-lifecycle-action", "launch-into-warm-pool"]),
+        ("DrainLaunchFromWarmPool", vec!["launch-from-warm-pool"]),
         ("DrainRootVolumeReplaced", vec!["root-volume-replaced"]),
         ("DrainContinueDrain", vec!["drain-continuation", "undo-check"]),
+        ("DrainDeployed", vec!["stack-deployed"]),
     ] {
         for name in names {
             assert_eq!(rules(&sample(name)).await, [rule], "{name}");
             samples += 1;
         }
     }
+    // A schedule and people invoke the function with it.
+    assert!(rules(&sample("doctor")).await.is_empty());
+    samples += 1;
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events");
     assert_eq!(samples, std::fs::read_dir(folder).expect("the samples").count(), "each sample has its rule here");
     for action in ["terminate", "stop", "hibernate"] {
@@ -96,9 +98,12 @@ async fn the_neighbours_of_a_notice_pass_no_rule() {
         ("terminate-lifecycle-action", "/detail-type", "EC2 Instance Terminate Successful"),
         ("terminate-lifecycle-action", "/detail/LifecycleTransition", test),
         ("launch-lifecycle-action", "/detail/LifecycleTransition", test),
+        ("launch-from-warm-pool", "/detail/LifecycleTransition", test),
         ("root-volume-replaced", "/detail/LifecycleTransition", test),
         ("drain-continuation", "/source", "somebody"),
         ("drain-continuation", "/detail-type", "Spillway Receipt"),
+        ("stack-deployed", "/detail/stack-id", "arn:aws:cloudformation:us-east-1:123456789012:stack/shop/1"),
+        ("stack-deployed", "/detail/status-details/status", "UPDATE_IN_PROGRESS"),
     ] {
         let neighbour = with(name, place, word);
         assert!(rules(&neighbour).await.is_empty(), "{name} with {place} = {word}");

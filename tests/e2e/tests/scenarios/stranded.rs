@@ -133,7 +133,7 @@ async fn the_hook_of_an_instance_whose_cluster_does_not_let_us_in_gets_the_answe
     let (endpoint, region, id) = (world.aws.clone(), world.region.clone(), world.account.clone());
     let env = [("SPILLWAY_STRANDED_HOOKS".to_owned(), "CONTINUE".to_owned())].into();
     // A 401 is asked for again until the invocation is over, of which five seconds are kept back.
-    let options = LambdaOptions { env, timeout: Duration::from_secs(8), ..LambdaOptions::default() };
+    let options = LambdaOptions { env, timeout: Duration::from_secs(15), ..LambdaOptions::default() };
     let lambda = Lambda::in_account(Account { endpoint, region, id, credentials }, options);
 
     let outcome = lambda.invoke(stage.terminate().await).await;
@@ -154,4 +154,23 @@ async fn the_hook_of_an_instance_in_two_clusters_gets_the_answer_and_the_notice_
 
     assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "AmbiguousInstance");
     assert_eq!(state(&instance).await.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+/// An instance refresh has given it another root volume, and what bootstraps it is not through.
+#[tokio::test]
+async fn a_launch_hook_that_is_left_to_others_is_not_answered_when_its_instance_is_in_no_cluster() {
+    let (name, aws) = ("others-launch", world().await.aws_side());
+    aws.put_group(name, &[Hook::launch("bootstrap")]).await.expect("a group");
+    let request = InstanceRequest { cluster: None, group: Some(name.to_owned()), ..InstanceRequest::default() };
+    let launched = aws.launch(&request).await.expect("an instance");
+    let mut event = the_one(launched.delivered);
+    event["detail"]["Action"] = json!("ReplaceRootVolume");
+    let lambda = function(world().await, name, &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")]).await;
+
+    let outcome = lambda.invoke(event).await;
+
+    let answer = outcome.result.as_ref().expect("it is no failure");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("left")), "{answer:#}");
+    let action = &state(&launched.instance).await.actions[0];
+    assert_eq!((&action.result, action.heartbeats), (&None, 0));
 }

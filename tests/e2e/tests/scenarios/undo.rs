@@ -1,17 +1,15 @@
 //! Giving a node back among people: what is ours goes, and what somebody did to the node meanwhile stays.
 
 use std::process::Command;
-use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
-use spillway_bed::audit::Request;
+use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_e2e::{Stage, receipt, sample};
 
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 const MARKS: [(&str, &str); 2] = [("SPILLWAY_TAINT", "spillway"), ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true")];
-const WAIT: Duration = Duration::from_secs(30);
 
 /// A node whose function has these settings and leaves all its marks.
 async fn stage(name: &str) -> Stage {
@@ -132,20 +130,19 @@ async fn a_cordon_of_a_node_that_we_have_cordoned_changes_nothing_and_so_is_not_
 #[tokio::test]
 async fn what_a_person_does_between_the_look_and_the_patch_counts() {
     let mut stage = stage("in-between").await;
-    let proxy = stage.through_proxy().await;
+    let gateway = stage.through_gateway().await;
     assert_eq!(says(&stage, "stopping").await.0, "drained");
-    proxy.set_round_trip(Duration::from_secs(2));
-    let looks = |requests: &[Request]| requests.iter().filter(|r| r.verb == "get" && r.resource == "nodes").count();
-    let before = looks(&stage.audit.requests().expect("the audit log"));
+    let held = Held::default();
+    gateway.rules().add(Rule::new("patch nodes", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
 
     let event = event(&stage, "running").await;
-    let lambda = stage.lambda.clone();
-    let undo = tokio::spawn(async move { lambda.invoke(event).await });
-    let looked = stage.audit.wait_until("the look", WAIT, |requests| looks(requests) > before);
-    looked.await.expect("it looks");
-    kubectl(&stage, "uncordon");
-    kubectl(&stage, "cordon");
-    let ended = receipt(&undo.await.expect("no panic"));
+    let (undo, ()) = tokio::join!(stage.lambda.invoke(event), async {
+        held.reached().await;
+        kubectl(&stage, "uncordon");
+        kubectl(&stage, "cordon");
+        held.release();
+    });
+    let ended = receipt(&undo);
 
     assert!(ended["reason"].as_str().is_some_and(|reason| reason.contains("has cordoned it since")), "{ended:#}");
     assert!(is_cordoned_without_marks(&stage).await);

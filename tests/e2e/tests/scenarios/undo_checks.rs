@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
@@ -69,19 +70,39 @@ async fn a_rebalance_recommendation_that_an_interruption_followed_is_not_undone(
     assert!(stage.is_cordoned().await);
 }
 
+/// Its cordon is theirs; what we put on it beside that, nobody else would take off.
 #[tokio::test]
-async fn a_node_that_somebody_else_had_cordoned_is_not_looked_for() {
-    let settings = [("SPILLWAY_REBALANCE", "cordon"), ("SPILLWAY_REBALANCE_UNDO_S", "601")];
+async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordoned() {
+    let settings = [
+        ("SPILLWAY_REBALANCE", "cordon"),
+        ("SPILLWAY_REBALANCE_WINDOW_S", "1"),
+        ("SPILLWAY_REBALANCE_UNDO_S", "6"),
+        ("SPILLWAY_TAINT", "spillway"),
+        ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true"),
+    ];
     let stage = stage("cordoned-before", true, &settings).await;
     stage.change_node(&json!({"spec": {"unschedulable": true}})).await;
     let mut notice = sample("rebalance-recommendation");
+    notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
-
     let cordoned = stage.lambda.invoke(stage.delivered(&notice).await).await;
-
     assert_eq!(ended(&cordoned).0, "done", "{cordoned:#?}");
-    let schedules = stage.world.aws_side().schedules(stage.lambda.access_key_id()).await.expect("Scheduler is there");
-    assert!(schedules.is_empty(), "{schedules:?}");
+    let ours = async || stage.taints().await.iter().any(|taint| taint.starts_with("spillway/"));
+    assert!(ours().await, "{:?}", stage.taints().await);
+
+    let checked = stage.lambda.invoke(stage.fired().await).await;
+
+    let reason = format!(
+        "nothing of ours is left on node {}: no interruption has followed the rebalance recommendation; somebody else had \
+         cordoned it before; the cordon stays",
+        stage.node.name
+    );
+    assert_eq!(ended(&checked), ("done".to_owned(), reason));
+    let node = stage.node_now().await;
+    assert!(!node.annotations().contains_key("spillway/claim"), "{:?}", node.annotations());
+    assert!(!node.labels().keys().any(|label| label.contains("exclude-from")), "{:?}", node.labels());
+    assert!(!ours().await, "{:?}", stage.taints().await);
+    assert!(stage.is_cordoned().await);
 }
 
 #[tokio::test]
@@ -192,7 +213,7 @@ async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
 
 #[tokio::test]
 async fn a_node_with_another_root_volume_is_given_back_and_its_launch_hook_left_to_others() {
-    let (name, world) = ("root-volume", world().await);
+    let (name, world) = ("root-volume-left", world().await);
     let aws = world.aws_side();
     aws.put_group(name, &[Hook::launch("launch"), Hook::terminate("drain")]).await.expect("the group is new");
     let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ use spillway_bed::audit::Request;
 use spillway_bed::gateway::{Answer, Fault, Held, Rule, Side, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, kubelet};
-use spillway_e2e::{Stage, fates, spot_notice};
+use spillway_e2e::{Stage, fates, receipt, spot_notice};
 use tokio::task::JoinHandle;
 
 const SPOT: Duration = Duration::from_secs(120);
-const WAIT: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_mins(1);
 
 /// Starts the drain of a spot notice.
 async fn interrupted(stage: &Stage) -> JoinHandle<Value> {
@@ -77,9 +77,34 @@ async fn a_watch_that_has_lost_its_place_misses_nothing() {
 }
 
 #[tokio::test]
+async fn a_watch_that_broke_and_is_well_again_is_no_reason_why_a_pod_was_left() {
+    let mut stage = Stage::set("well-again").await;
+    bare(&stage, "stuck", PodShape::default()).await;
+    annotate(&stage, "stuck", "spillway.test/lost", Some("true")).await;
+    let gateway = stage.through_gateway().await;
+    // Late: the window is twenty seconds.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(100));
+    let lambda = stage.lambda.clone();
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    let watching = |requests: &[Request]| requests.iter().any(|r| r.verb == "watch" && r.code.is_some());
+    stage.audit.wait_until("the watch", WAIT, watching).await.expect("it watches");
+    // The time is the fault: a watch that breaks after five seconds goes on where it was, without a list.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    gateway.network().reset();
+
+    let outcome = drain.await.expect("no panic");
+
+    assert_eq!(receipt(&outcome)["pods"][0]["why"], "it was still shutting down", "{outcome:#?}");
+    let calls = gateway.rules().calls();
+    let count = |call: &str| calls.iter().filter(|other| *other == call).count();
+    assert_eq!((count("list pods"), count("watch pods")), (1, 2), "{calls:?}");
+}
+
+#[tokio::test]
 async fn a_pod_that_tolerates_the_cordon_and_comes_later_leaves_too() {
     let mut stage = Stage::set("late").await;
-    bare(&stage, "slow", PodShape::default().exits_after(Duration::from_secs(4))).await;
+    bare(&stage, "slow", PodShape::default()).await;
+    annotate(&stage, "slow", "spillway.test/lost", Some("true")).await;
     let drain = interrupted(&stage).await;
     let watching = |requests: &[Request]| requests.iter().any(|r| r.verb == "watch" && r.code.is_some());
     stage.audit.wait_until("the watch", WAIT, watching).await.expect("it watches");
@@ -89,6 +114,7 @@ async fn a_pod_that_tolerates_the_cordon_and_comes_later_leaves_too() {
     // What a scheduler does that has not yet heard of the cordon, too.
     spec.node_name = Some(stage.node.name.clone());
     pods::create(&stage.world.admin(), &late).await.expect("it is created");
+    annotate(&stage, "slow", "spillway.test/lost", None).await;
 
     let answer = drain.await.expect("no panic");
     assert_eq!(fates(&answer)["clean"], 2, "{answer:#}");
@@ -136,17 +162,51 @@ async fn a_node_that_has_stopped_answering_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_path_that_is_not_found_is_not_taken_for_a_node_that_is_gone() {
+    let stage = Stage::set("no-such-path").await;
+    // Overdue after eleven seconds: nobody says that it has stopped.
+    bare(&stage, "lost", PodShape::default().grace(1)).await;
+    annotate(&stage, "lost", "spillway.test/lost", Some("true")).await;
+    let gateway = stage.through_gateway().await;
+    gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Answer(Answer::kubernetes(404))));
+    // Late: its 18 s end before the node is looked at again.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(102));
+
+    let outcome = stage.lambda.invoke(&event).await;
+
+    assert_eq!(gateway.rules().struck(), 1, "{:?}", gateway.rules().calls());
+    assert_eq!(fates(&receipt(&outcome)), [("left".to_owned(), 1)].into(), "{outcome:#?}");
+}
+
+#[tokio::test]
+async fn a_node_that_is_gone_is_not_waited_for() {
+    let stage = Stage::set("node-gone").await;
+    bare(&stage, "lost", PodShape::default().grace(1)).await;
+    annotate(&stage, "lost", "spillway.test/lost", Some("true")).await;
+    let gateway = stage.through_gateway().await;
+    let held = Held::default();
+    gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
+
+    let drain = interrupted(&stage).await;
+    held.reached().await;
+    let nodes = Api::<Node>::all(stage.world.admin());
+    nodes.delete(&stage.node.name, &DeleteParams::default()).await.expect("it is deleted");
+    held.release();
+
+    let answer = drain.await.expect("no panic");
+    assert_eq!(fates(&answer), [("unconfirmed".to_owned(), 1)].into(), "{answer:#}");
+}
+
+#[tokio::test]
 async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that_back() {
     let mut stage = Stage::set("wish").await;
     let wish = "karpenter.sh/do-not-disrupt";
     bare(&stage, "busy", PodShape::default()).await;
     annotate(&stage, "busy", wish, Some("true")).await;
-    bare(&stage, "idle", PodShape::default()).await;
+    let idle = bare(&stage, "idle", PodShape::default()).await;
 
     let drain = interrupted(&stage).await;
-    pods::until_gone(&stage.world.admin(), &pods_of(&stage).get("idle").await.expect("it is there"))
-        .await
-        .expect("it goes");
+    pods::until_gone(&stage.world.admin(), &idle).await.expect("it goes");
     let evicted = |requests: &[Request]| -> Vec<String> {
         requests.iter().filter(|r| r.subresource == "eviction").map(|r| r.name.clone()).collect()
     };
@@ -161,7 +221,8 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that
 #[tokio::test]
 async fn a_pod_that_wishes_not_to_be_disturbed_is_deleted_in_time_and_the_receipt_says_why() {
     let mut stage = Stage::set("wish-forced").await;
-    bare(&stage, "busy", PodShape::default().grace(3)).await;
+    // It exits after the answer to its deletion: the receipt tells only of answers that came while it was there.
+    bare(&stage, "busy", PodShape::default().grace(3).exits_after(Duration::from_secs(1))).await;
     annotate(&stage, "busy", "cluster-autoscaler.kubernetes.io/safe-to-evict", Some("false")).await;
     // Late by two minutes: the window is ten seconds.
     let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);

@@ -5,10 +5,12 @@
 use serde_json::json;
 
 use super::*;
+use crate::drain::deadline::Goes;
 
 mod answers;
 mod budgets;
 mod model;
+mod others;
 mod waiting;
 mod wishes;
 
@@ -43,7 +45,8 @@ fn gone(name: &str) -> Change<Pod> {
 }
 
 fn held(now: Instant) -> Window {
-    Window { start: now, end: now + Duration::from_secs(600), instance_goes: None, margin: MARGIN }
+    let end = now + Duration::from_secs(600);
+    Window { start: now, end, instance_goes: Goes::AtTheLatest(end), margin: MARGIN }
 }
 
 fn names(requests: &[Request]) -> Vec<&str> {
@@ -87,13 +90,11 @@ fn critical_pods_wait_until_the_others_have_gone() {
 #[test]
 fn critical_pods_start_in_time_even_if_others_are_still_there() {
     let now = Instant::now();
-    let goes = now + Duration::from_secs(120);
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let window = Window { start: now, end: goes, instance_goes: Some(goes), margin: MARGIN };
-    let mut progress = drain(&pods, window, now);
+    let mut progress = drain(&pods, hard(now, 120), now);
     progress.requests(now);
     let must = progress.next_due(now).unwrap();
-    assert_eq!(must, goes - Duration::from_secs(32));
+    assert_eq!(must, now + Duration::from_secs(120 - 32));
     assert!(progress.requests(must - Duration::from_millis(1)).is_empty());
     assert_eq!(names(&progress.requests(must)), ["dns"]);
 }
@@ -149,7 +150,7 @@ fn the_number_of_evictions_under_way_is_bounded() {
 
 fn hard(now: Instant, seconds: u64) -> Window {
     let goes = now + Duration::from_secs(seconds);
-    Window { start: now, end: goes, instance_goes: Some(goes), margin: MARGIN }
+    Window { start: now, end: goes, instance_goes: Goes::At(goes), margin: MARGIN }
 }
 
 fn hold() -> Answer {
@@ -220,12 +221,39 @@ fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
 
 #[test]
 fn a_pod_that_nothing_holds_is_never_deleted() {
-    let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
-    let late = now + Duration::from_secs(119);
-    let failed = Answer::Refused { message: "boom".to_owned() };
-    assert_eq!(progress.requests(late)[0].way, Way::Evict);
-    progress.answered(&uid("web-0"), failed, late);
-    let again = progress.next_due(late).unwrap();
-    assert_eq!(progress.requests(again)[0].way, Way::Evict);
+    let (busy, lost) = (Answer::Throttled { retry_after: None }, Answer::Unanswered { message: "lost".to_owned() });
+    let no_right = Answer::Forbidden { message: "403".to_owned() };
+    let unauthorized = Answer::Unauthorized { message: "401".to_owned() };
+    for failed in [busy, lost, no_right, unauthorized] {
+        let now = Instant::now();
+        let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
+        let late = now + Duration::from_secs(119);
+        assert_eq!(progress.requests(late)[0].way, Way::Evict);
+        progress.answered(&uid("web-0"), failed, late);
+        let again = progress.next_due(late).unwrap();
+        assert_eq!(progress.requests(again)[0].way, Way::Evict);
+    }
+}
+
+#[test]
+fn a_pod_whose_evictions_are_refused_or_fail_is_deleted_at_its_last_safe_moment_and_not_before() {
+    let refused = Answer::Refused { message: "the API server answered 403: a webhook says no".to_owned() };
+    let broken = Answer::ServerError { message: "the API server answered 500: boom".to_owned(), retry_after: None };
+    for (failed, held) in [(refused, "403: a webhook says no"), (broken, "500: boom")] {
+        let now = Instant::now();
+        let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
+        let last_safe_moment = now + Duration::from_secs(88);
+        let mut at = now;
+        while at < last_safe_moment {
+            assert_eq!(progress.requests(at)[0].way, Way::Evict);
+            progress.answered(&uid("web-0"), failed.clone(), at);
+            at = progress.next_due(at).unwrap();
+        }
+        assert_eq!((at, progress.requests(at)[0].way), (last_safe_moment, Way::Delete));
+        progress.take_news();
+        progress.answered(&uid("web-0"), Answer::Leaving, at);
+        let news = progress.take_news();
+        let [News::Forced(_, hold)] = news.as_slice() else { panic!("{news:?}") };
+        assert_eq!(hold.to_string(), format!("its failing eviction (the API server answered {held})"));
+    }
 }

@@ -208,6 +208,27 @@ fn a_node_that_was_uncordoned_since_is_claimed_anew() {
 }
 
 #[test]
+fn a_node_that_was_given_back_since_is_not_claimed_by_who_goes_on_if_its_reason_may_have_gone() {
+    let given_back = Seen::untouched();
+    let somebodys = Seen { cordoned: true, ..Seen::untouched() };
+    for (notice, may_have_gone) in
+        [("scheduled maintenance", true), ("rebalance recommendation", true), ("terminate lifecycle action", false)]
+    {
+        let of = |request| Mark { notice: notice.to_owned(), ..mark("e-1", request) };
+        let first = claimant(of("r-1"));
+        let goes_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(of("r-2")) };
+        for seen in [given_back.clone(), marked(false, &of("r-1")), somebodys.clone()] {
+            let barred = |claimant| matches!(standing(seen.clone(), "n-1", claimant), Standing::Barred(_));
+            assert_eq!((barred(&goes_on), barred(&first)), (may_have_gone, false), "{notice}: {seen:?}");
+        }
+        assert_eq!(free(marked(true, &of("r-1")), &goes_on).how, How::Again);
+        // What it joined is over, and not what it is for.
+        let joined_before = Claimant { handed_on_by: None, ..goes_on };
+        assert_eq!(free(given_back.clone(), &joined_before).how, How::First);
+    }
+}
+
+#[test]
 fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
     let annotations = [(ANNOTATION.to_owned(), "{".to_owned())].into();
     let seen = Seen { cordoned: true, annotations: Some(annotations), ..Seen::untouched() };

@@ -138,6 +138,7 @@ fn only_what_the_node_was_claimed_for_gives_it_back() {
         (claimed_for("return to warm pool"), Over::Stop),
         (for_maintenance(), Over::Stop),
         (for_maintenance(), maintenance("m-1")),
+        (claimed_for("return to warm pool"), Over::WarmPool),
         (claimed_for("root volume replacement"), Over::RootVolume),
     ] {
         assert_eq!(decided(node, &over).1, given_back(), "{over:?}");
@@ -145,6 +146,7 @@ fn only_what_the_node_was_claimed_for_gives_it_back() {
     for (node, over) in [
         (claimed_for("spot interruption"), Over::Rebalance),
         (claimed_for("terminate lifecycle action"), Over::Stop),
+        (claimed_for("instance stopping"), Over::WarmPool),
         (claimed_for("root volume replacement"), Over::Stop),
         (for_maintenance(), maintenance("m-2")),
         (for_maintenance(), Over::Reboot("m-2".to_owned())),

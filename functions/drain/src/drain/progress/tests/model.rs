@@ -2,14 +2,17 @@
 
 use proptest::prelude::*;
 
+use super::waiting::deleted;
 use super::*;
 
-/// What is drawn for a pod: its grace, its tier, its wish, and the answers that it gets in turn.
+/// What is drawn for a pod: its grace, its tier, its wish, how long ago somebody deleted it with which grace, and the
+/// answers that it gets in turn.
 #[derive(Debug, Clone)]
 struct Draw {
     grace_s: i64,
     critical: bool,
     wishes: bool,
+    deleted_s: Option<(u64, i64)>,
     answers: Vec<Answer>,
 }
 
@@ -33,8 +36,10 @@ fn answer() -> impl Strategy<Value = Answer> {
 
 fn draw() -> impl Strategy<Value = Draw> {
     let answers = prop::collection::vec(answer(), 1..6);
-    (prop_oneof![0..40_i64, 0..1000_i64], any::<bool>(), any::<bool>(), answers)
-        .prop_map(|(grace_s, critical, wishes, answers)| Draw { grace_s, critical, wishes, answers })
+    let deleted_s = prop::option::weighted(0.2, (0..400_u64, 1..1000_i64));
+    (prop_oneof![0..40_i64, 0..1000_i64], any::<bool>(), any::<bool>(), deleted_s, answers).prop_map(
+        |(grace_s, critical, wishes, deleted_s, answers)| Draw { grace_s, critical, wishes, deleted_s, answers },
+    )
 }
 
 fn pod_of(n: usize, draw: &Draw) -> Pod {
@@ -44,7 +49,15 @@ fn pod_of(n: usize, draw: &Draw) -> Pod {
         let wish = ("cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(), "false".to_owned());
         pod.metadata.annotations = Some([wish].into());
     }
+    if let Some((ago_s, grace_s)) = draw.deleted_s {
+        pod = deleted(pod, Duration::from_secs(ago_s), grace_s);
+    }
     pod
+}
+
+/// The same window, while a hook holds the instance.
+fn by_hook(window: Window) -> Window {
+    Window { instance_goes: Goes::AtTheLatest(window.end), ..window }
 }
 
 /// A request and when it was made, from the start.
@@ -109,7 +122,7 @@ proptest! {
                     let known = first.checked_sub(1).map_or(Duration::ZERO, |before| requests[before].0);
                     prop_assert_eq!(requests[first].0, known.max(forced - window.start), "{:?}", pod);
                 }
-                None => prop_assert!(!matches!(pod.state, State::Held(_)) || forced >= window.end, "{pod:?}"),
+                None => prop_assert!(!pod.waits() || pod.hold.is_none() || forced >= window.end, "{pod:?}"),
             }
         }
     }
@@ -135,7 +148,7 @@ proptest! {
     fn while_a_hook_holds_the_instance_nothing_is_deleted_and_no_wish_disturbed(
         draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
     ) {
-        let window = Window { instance_goes: None, ..hard(Instant::now(), window_s) };
+        let window = by_hook(hard(Instant::now(), window_s));
         let (asked, _) = play(&draws, window);
         for (_, request) in &asked {
             prop_assert_eq!((request.way, request.grace), (Way::Evict, Grace::Own));
@@ -145,15 +158,53 @@ proptest! {
     }
 
     #[test]
+    fn a_pod_that_leaves_already_is_told_again_only_as_long_as_that_takes_nothing_from_it(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let (asked, progress) = play(&draws, window);
+        let pods = progress.into_pods();
+        for (at, request) in &asked {
+            let Some(Deletion { since, by }) = pods[&request.uid].deletion else { continue };
+            let Grace::Clamped(given) = request.grace else { panic!("the API server makes nothing of {request:?}") };
+            prop_assert!(since + given > window.start + *at, "the API server kills it: {request:?} at {at:?}");
+            prop_assert!(since + given < by, "the API server makes nothing of {request:?} at {at:?}");
+            prop_assert!(by > window.end, "it needed nothing: {request:?} at {at:?}");
+        }
+    }
+
+    #[test]
+    fn a_critical_pod_is_asked_to_leave_no_later_than_its_last_safe_moment_whatever_holds_the_others(
+        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64, hook in any::<bool>(),
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let window = if hook { by_hook(window) } else { window };
+        let (_, progress) = play(&draws, window);
+        for pod in progress.into_pods().values().filter(|pod| pod.tier == Tier::Critical) {
+            let draw = &draws[pod.name.name[2..].parse::<usize>().unwrap()];
+            if !draw.wishes && draw.deleted_s.is_none() {
+                prop_assert!(pod.first_asked <= window.last_safe_moment(pod.grace), "{pod:?}");
+                prop_assert!(pod.first_asked.is_some(), "{pod:?}");
+            }
+        }
+    }
+
+    #[test]
     fn no_pod_is_asked_for_again_and_again_without_a_pause(
         draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
     ) {
-        let (asked, progress) = play(&draws, hard(Instant::now(), window_s));
-        let twice_a_second = usize::try_from(2 * window_s).unwrap();
-        for uid in progress.into_pods().keys() {
-            let times = asked.iter().filter(|(_, request)| request.uid == *uid).count();
-            // One more for a new token, and each refused eviction may be followed by a deletion at once.
-            prop_assert!(times <= 2 * twice_a_second + 4, "{uid:?} was asked for {times} times");
+        let goes = hard(Instant::now(), window_s);
+        let held = by_hook(goes);
+        // Once a second, as an API server may ask for; and in the half of the window in which a pod may be forced, a
+        // deletion after each eviction.
+        let once_a_second = usize::try_from(window_s).unwrap();
+        for (window, most) in [(held, once_a_second), (goes, once_a_second * 3 / 2)] {
+            let (asked, progress) = play(&draws, window);
+            for uid in progress.into_pods().keys() {
+                let times = asked.iter().filter(|(_, request)| request.uid == *uid).count();
+                // The first failures in a row are followed sooner, and a new token is used at once.
+                prop_assert!(times <= most + 8, "{uid:?} was asked for {times} times in {window_s} s");
+            }
         }
     }
 
@@ -163,7 +214,7 @@ proptest! {
     ) {
         let window = hard(Instant::now(), window_s);
         let (_, progress) = play(&draws, window);
-        for pod in progress.into_pods().values() {
+        for pod in progress.into_pods().values().filter(|pod| pod.deletion.is_none()) {
             prop_assert!(pod.told.is_some(), "{pod:?} was left alone");
         }
     }

@@ -66,6 +66,18 @@ fn a_wish_that_is_taken_back_holds_nothing_any_more() {
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_wish_that_is_changed_to_one_that_is_over_holds_nothing_any_more() {
+    let now = Instant::now();
+    let hour = Duration::from_hours(1);
+    for before in ["true", "4h"] {
+        let mut progress = drain(&[started(wishing("web-0", before, None), hour)], held(now), now);
+        assert!(progress.requests(now).is_empty());
+        progress.changed(Change::Seen(Box::new(started(wishing("web-0", "10m", None), hour))), now);
+        assert_eq!(names(&progress.requests(now)), ["web-0"]);
+    }
+}
+
 #[test]
 fn a_pod_that_has_finished_wishes_nothing_any_more() {
     let now = Instant::now();
@@ -107,6 +119,18 @@ fn an_ordinary_pods_wish_does_not_keep_the_critical_ones_too_long() {
     assert_eq!(progress.next_due(now), Some(must));
     let ways: Vec<_> = progress.requests(must).into_iter().map(|request| (request.name.name, request.way)).collect();
     assert_eq!(ways, [("dns".to_owned(), Way::Evict), ("web-0".to_owned(), Way::Delete)]);
+}
+
+#[test]
+fn critical_pods_start_in_time_under_a_hook_too_and_an_ordinary_ones_wish_is_still_respected() {
+    let now = Instant::now();
+    let pods = [wishing("web-0", "true", None), pod("dns", Some("system-cluster-critical"))];
+    let mut progress = drain(&pods, held(now), now);
+    let must = now + Duration::from_secs(600 - 32);
+    assert_eq!(progress.next_due(now), Some(must));
+    assert!(progress.requests(must - Duration::from_millis(1)).is_empty());
+    let requests = progress.requests(must);
+    assert_eq!((names(&requests), requests[0].way, requests[0].grace), (vec!["dns"], Way::Evict, Grace::Own));
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! A message for Amazon Q Developer in chat applications, which passes over whatever is not in its schema:
+//! <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
+
+use serde_json::{Map, Value, json};
+
+use crate::bar::bar;
+use crate::event::Phase;
+use crate::group::Message;
+use crate::nodes::{Node, Tally};
+use crate::words;
+
+/// The schema's page names no limits; so much fits into a header and a section of Slack, where it is shown.
+const TITLE: usize = 150;
+const DESCRIPTION: usize = 3000;
+/// Fourteen such lines fit into a description.
+const NODES: usize = 7;
+const PODS: usize = 7;
+const LINE: usize = 200;
+
+/// The notification.
+pub(crate) fn notification(message: &Message<'_>) -> Value {
+    let nodes = message.nodes();
+    let tally = Tally::of(&nodes);
+    let mut content = Map::new();
+    content.insert("textType".to_owned(), json!("client-markdown"));
+    content.insert("title".to_owned(), json!(words::clip(&words::headline(message), TITLE)));
+    content.insert("description".to_owned(), json!(words::clip(&description(message, &nodes, &tally), DESCRIPTION)));
+    if tally.lost > 0 {
+        let next =
+            "In CloudWatch Logs Insights the saved query \"pods lost or forced\" has each lost pod and what held it";
+        content.insert("nextSteps".to_owned(), json!([next]));
+    }
+    let mut metadata = Map::new();
+    let event_type = match message.phase {
+        Phase::Begun => "Spillway Drain Begun",
+        Phase::Ended => "Spillway Receipt",
+    };
+    metadata.insert("eventType".to_owned(), json!(event_type));
+    metadata.insert("summary".to_owned(), json!(words::clip(&words::headline(message), TITLE)));
+    // What is told of one notice stands in one thread.
+    if let [event] = message.events.as_slice()
+        && let Some(event_id) = &event.receipt.notice.event_id
+    {
+        metadata.insert("threadId".to_owned(), json!(event_id));
+    }
+    json!({"version": "1.0", "source": "custom", "content": content, "metadata": metadata})
+}
+
+fn description(message: &Message<'_>, nodes: &[Node<'_>], tally: &Tally) -> String {
+    let told =
+        nodes.iter().map(|node| words::clip(&format!("**{}**: {}", words::node(node), words::story(node)), LINE));
+    let mut lines: Vec<_> = told.collect();
+    words::shorten(&mut lines, NODES);
+    if message.phase == Phase::Ended && *tally != Tally::default() {
+        lines.push(format!("{} {}", bar(tally), words::tally(tally)));
+    }
+    if tally.lost > 0 {
+        lines.push("**Lost**".to_owned());
+        lines.extend(words::lost(message, PODS).iter().map(|pod| format!("- {}", words::clip(pod, LINE))));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{self, begun, ended, lossy};
+
+    #[test]
+    fn a_drain_that_begins() {
+        insta::assert_json_snapshot!(notification(&samples::message(&[&begun(1)])));
+    }
+
+    #[test]
+    fn drains_that_ended() {
+        insta::assert_json_snapshot!(notification(&samples::message(&[&ended(1, "drained"), &lossy(2)])));
+    }
+}

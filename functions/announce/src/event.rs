@@ -1,0 +1,94 @@
+//! What the queue brings: the drain function's events, as EventBridge put them on the bus, each with a receipt.
+
+use aws_lambda_events::eventbridge::EventBridgeEvent;
+use serde::{Deserialize as _, Serialize};
+use serde_json::Value;
+
+use crate::receipt::Receipt;
+
+/// When in the course of a drain an event tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Phase {
+    /// The first evictions have been answered.
+    Begun,
+    /// The receipt is closed.
+    Ended,
+}
+
+/// One event of the drain function.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    /// EventBridge's id of it: the same in every delivery.
+    pub(crate) id: String,
+    pub(crate) phase: Phase,
+    pub(crate) receipt: Receipt,
+    /// The receipt as it was written, for those who keep it.
+    pub(crate) document: Value,
+}
+
+/// A message of the queue that is no such event.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EventError {
+    #[error("it is no event of EventBridge: {0}")]
+    Unreadable(serde_json::Error),
+    #[error("it has no id")]
+    NoId,
+    #[error("it is \"{0}\", which is no event of ours")]
+    Foreign(String),
+    #[error("its receipt cannot be read: {0}")]
+    Receipt(serde_json::Error),
+}
+
+/// Reads the body of a message.
+pub(crate) fn read(body: &str) -> Result<Event, EventError> {
+    let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
+    let phase = match event.detail_type.as_str() {
+        "Spillway Drain Begun" => Phase::Begun,
+        "Spillway Receipt" => Phase::Ended,
+        _ => return Err(EventError::Foreign(event.detail_type)),
+    };
+    Ok(Event {
+        id: event.id.ok_or(EventError::NoId)?,
+        phase,
+        receipt: Receipt::deserialize(&event.detail).map_err(EventError::Receipt)?,
+        document: event.detail,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn body(detail_type: &str, detail: &Value) -> String {
+        json!({
+            "version": "0", "id": "b-1", "detail-type": detail_type, "source": "spillway", "account": "123456789012",
+            "time": "2026-11-21T03:12:09Z", "region": "eu-west-1", "resources": [], "detail": detail,
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn both_events_are_read() {
+        for (detail_type, phase) in [("Spillway Drain Begun", Phase::Begun), ("Spillway Receipt", Phase::Ended)] {
+            let event = read(&body(detail_type, &json!({"receipt": 1, "node": "n-1"}))).expect("an event of ours");
+            assert_eq!((event.id.as_str(), event.phase), ("b-1", phase));
+            assert_eq!(event.receipt.node.as_deref(), Some("n-1"));
+            assert_eq!(event.document["receipt"], 1);
+        }
+    }
+
+    #[test]
+    fn what_is_no_event_of_ours_says_what_it_is() {
+        let why = |body: &str| read(body).map(|event| event.id).expect_err("no event of ours").to_string();
+        assert_eq!(why("hello"), "it is no event of EventBridge: expected value at line 1 column 1");
+        assert_eq!(
+            why(&body("EC2 Spot Instance Interruption Warning", &json!({}))),
+            "it is \"EC2 Spot Instance Interruption Warning\", which is no event of ours"
+        );
+        assert!(why(&body("Spillway Receipt", &json!({"pods": 7}))).starts_with("its receipt cannot be read: "));
+    }
+}

@@ -1,0 +1,137 @@
+//! What happens to a batch of the queue, from its records to what people read, in order.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use futures_util::future::join_all;
+use lambda_runtime::{Context, Error, LambdaEvent};
+use tokio::time::Instant;
+
+use crate::event::{self, Event};
+use crate::sink::Sink;
+
+/// What is kept back at the end of an invocation, so that the answer still says which records failed.
+const FOR_THE_ANSWER: Duration = Duration::from_secs(1);
+
+/// Everything a batch needs, made once when the function starts.
+#[derive(Debug)]
+pub(crate) struct Announcer {
+    pub(crate) sinks: Vec<Sink>,
+}
+
+impl Announcer {
+    /// Handles a batch. The answer: the records that are to come back, because some sink has not had what they tell.
+    pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
+        let until = end(&batch.context);
+        let records = batch.payload.records;
+        let read: Vec<_> = records.iter().map(read).collect();
+        let events: Vec<_> = read.iter().flatten().collect();
+        let missed = join_all(self.sinks.iter().map(|sink| sink.deliver(&events, until))).await;
+        let missed: HashSet<_> = missed.iter().flatten().map(|event| event.id.as_str()).collect();
+
+        let mut answer = SqsBatchResponse::default();
+        for (record, event) in records.iter().zip(&read) {
+            if event.as_ref().is_none_or(|event| missed.contains(event.id.as_str())) {
+                answer.add_failure(record.message_id.as_deref().unwrap_or_default());
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// A record's event. One that cannot be read comes back until the queue keeps it for somebody to look at.
+fn read(record: &SqsMessage) -> Option<Event> {
+    event::read(record.body.as_deref().unwrap_or_default())
+        .inspect_err(|error| {
+            let record = record.message_id.as_deref();
+            tracing::error!(record, error = %error, "a record of the queue cannot be told of");
+        })
+        .ok()
+}
+
+/// When sending has to stop.
+fn end(context: &Context) -> Instant {
+    let deadline = UNIX_EPOCH + Duration::from_millis(context.deadline);
+    let left = deadline.duration_since(SystemTime::now()).unwrap_or_default();
+    Instant::now() + left.saturating_sub(FOR_THE_ANSWER)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse as _;
+    use serde_json::json;
+
+    use super::*;
+    use crate::sink::Way;
+    use crate::wire::{self, Asked};
+
+    /// A batch whose records are named m-0, m-1 and so on.
+    fn batch(bodies: &[String]) -> LambdaEvent<SqsEvent> {
+        let records = bodies.iter().enumerate();
+        let records: Vec<_> = records.map(|(n, body)| json!({"messageId": format!("m-{n}"), "body": body})).collect();
+        let payload = serde_json::from_value(json!({"Records": records})).expect("a batch");
+        let mut context = Context::default();
+        let in_a_minute = SystemTime::now() + Duration::from_secs(60);
+        context.deadline = in_a_minute.duration_since(UNIX_EPOCH).expect("after 1970").as_secs() * 1000;
+        LambdaEvent::new(payload, context)
+    }
+
+    fn begun(id: &str, node: &str) -> String {
+        let detail = json!({"receipt": 1, "node": node, "instance": id, "notice": {"event_id": id}});
+        json!({"id": id, "detail-type": "Spillway Drain Begun", "source": "spillway", "detail": detail}).to_string()
+    }
+
+    /// A sink that answers so, and what it was asked.
+    async fn sink(status: StatusCode) -> (Sink, Asked) {
+        let (address, asked) = wire::server(move || status.into_response()).await;
+        (Sink::new(Way::Webhook(Box::new(wire::webhook(&address, "{}", None)))), asked)
+    }
+
+    /// The records that are to come back.
+    async fn failed(announcer: &Announcer, bodies: &[String]) -> Vec<String> {
+        let answer = announcer.handle(batch(bodies)).await.expect("an answer");
+        answer.batch_item_failures.into_iter().map(|failure| failure.item_identifier).collect()
+    }
+
+    #[tokio::test]
+    async fn what_one_sink_refuses_comes_back_and_the_other_does_not_get_it_twice() {
+        let (good, good_was_asked) = sink(StatusCode::OK).await;
+        let (bad, bad_was_asked) = sink(StatusCode::BAD_REQUEST).await;
+        let announcer = Announcer { sinks: vec![good, bad] };
+        let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
+        assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
+        assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
+        let times = |asked: &Asked| asked.lock().expect("unpoisoned").len();
+        assert_eq!((times(&good_was_asked), times(&bad_was_asked)), (1, 2));
+    }
+
+    #[tokio::test]
+    async fn a_record_that_cannot_be_read_comes_back_alone() {
+        let (sink, asked) = sink(StatusCode::OK).await;
+        let announcer = Announcer { sinks: vec![sink] };
+        assert_eq!(failed(&announcer, &["hello".to_owned(), begun("e-1", "n-1")]).await, ["m-0"]);
+        assert_eq!(asked.lock().expect("unpoisoned").len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_news_is_done_with() {
+        let (sink, asked) = sink(StatusCode::BAD_REQUEST).await;
+        let announcer = Announcer { sinks: vec![sink] };
+        let joined = begun("e-1", "n-1").replace("Spillway Drain Begun", "Spillway Receipt");
+        assert!(failed(&announcer, &[joined]).await.is_empty());
+        assert!(asked.lock().expect("unpoisoned").is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_there_is_no_time_for_comes_back() {
+        let (sink, asked) = sink(StatusCode::OK).await;
+        let announcer = Announcer { sinks: vec![sink] };
+        let mut late = batch(&[begun("e-1", "n-1")]);
+        late.context.deadline = 0;
+        let answer = announcer.handle(late).await.expect("an answer");
+        assert_eq!(answer.batch_item_failures.len(), 1);
+        assert!(asked.lock().expect("unpoisoned").is_empty());
+    }
+}

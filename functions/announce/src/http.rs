@@ -1,0 +1,54 @@
+//! The HTTP client: nothing that an answer does can hold it up, lead it elsewhere or fill its memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lambda_runtime::Error;
+use reqwest::{Client, ClientBuilder, Proxy, Response, redirect};
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+/// From the first byte sent to the last one read; as long as NTH waits.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A client that heeds no variables of the environment: a proxy is a setting.
+pub(crate) fn client(proxy: Option<Proxy>) -> Result<Client, Error> {
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    let client = Client::builder()
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .timeout(TIMEOUT)
+        .user_agent(concat!("spillway/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(tls);
+    Ok(proxy.into_iter().fold(client, ClientBuilder::proxy).build()?)
+}
+
+/// What an answer says, up to that many bytes; what comes after them is not read.
+pub(crate) async fn read(mut response: Response, most: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while bytes.len() < most
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
+    }
+    bytes
+}
+
+/// Why there was no answer, with every cause, and without the URL, which is a secret.
+pub(crate) fn why(error: reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("nothing within {} s", TIMEOUT.as_secs());
+    }
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,101 @@
+//! Events for tests: drains as they come, and as they go wrong.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::event::{self, Event};
+use crate::group::{Message, messages};
+
+fn event(id: &str, detail_type: &str, detail: &Value) -> Event {
+    let body = json!({"id": id, "detail-type": detail_type, "source": "spillway", "detail": detail});
+    event::read(&body.to_string()).expect("an event of ours")
+}
+
+/// What both receipts of a drain say.
+fn receipt(n: usize) -> Value {
+    json!({
+        "receipt": 1, "request_id": format!("r-{n}"), "account": "123456789012", "region": "eu-west-1",
+        "zone": "eu-west-1a", "instance": format!("i-{n:017x}"), "instance_type": "m7g.large", "owner": "self-managed",
+        "auto_scaling_group": "workers", "cluster": "prod", "decision": "drain",
+        "node": format!("ip-10-0-0-{n}.eu-west-1.compute.internal"), "node_labels": {"team": "shop"},
+        "notice": {
+            "event_id": format!("e-{n}"), "kind": "spot interruption", "time": "2026-11-21T03:12:00Z",
+            "deadline": "2026-11-21T03:14:00Z",
+        },
+        "reason": "",
+    })
+}
+
+/// The drain of node `n` has begun.
+pub(crate) fn begun(n: usize) -> Event {
+    let mut detail = receipt(n);
+    let node = &detail["node"].as_str().expect("a node").to_owned();
+    detail["reason"] = json!(format!("node {node} is being drained for the spot interruption"));
+    detail["pods"] = json!([{"pod": format!("shop/web-{n}")}, {"pod": format!("shop/cart-{n}")}]);
+    event(&format!("begun-{n}"), "Spillway Drain Begun", &detail)
+}
+
+/// The drain of node `n` has ended so, with nothing lost.
+pub(crate) fn ended(n: usize, ending: &str) -> Event {
+    ended_with(n, ending, &json!([{"pod": format!("shop/web-{n}"), "fate": "clean"}]))
+}
+
+/// The drain of node `n` has ended so, with these pods.
+pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
+    let mut detail = receipt(n);
+    detail["ending"] = json!(ending);
+    detail["pods"] = pods.clone();
+    let node = &detail["node"].as_str().expect("a node").to_owned();
+    detail["reason"] = json!(match ending {
+        "failed" => format!("2 of 6 pods were still on node {node} when the time was up"),
+        _ => format!("all 1 pods that had to leave node {node} have gone"),
+    });
+    event(&format!("ended-{n}"), "Spillway Receipt", &detail)
+}
+
+/// A drain that lost two pods of six, one with a name that would break Slack's markup.
+pub(crate) fn lossy(n: usize) -> Event {
+    ended_with(
+        n,
+        "failed",
+        &json!([
+            {"pod": format!("shop/cart-{n}"), "fate": "left", "why": "PodDisruptionBudget cart held it"},
+            {"pod": format!("shop/queue-{n}"), "fate": "left", "why": "a webhook said <no> & no more"},
+            {"pod": format!("shop/forced-{n}"), "fate": "forced", "why": "PodDisruptionBudget web held it"},
+            {"pod": format!("shop/clamped-{n}"), "fate": "clamped"},
+            {"pod": format!("shop/web-{n}"), "fate": "clean"},
+            {"pod": format!("shop/gone-{n}"), "fate": "unconfirmed"},
+            {"pod": format!("kube-system/agent-{n}"), "fate": "stayed", "why": "a DaemonSet's pod"},
+        ]),
+    )
+}
+
+/// The one message that these events make.
+pub(crate) fn message<'a>(events: &[&'a Event]) -> Message<'a> {
+    let mut all = messages(events);
+    assert_eq!(all.len(), 1, "one message");
+    all.remove(0)
+}
+
+/// What the drain function itself tells of a drain that has begun.
+#[test]
+fn the_sample_of_a_beginning_has_the_form_of_the_drain_functions_own() {
+    const WRITTEN: &str = include_str!(
+        "../../drain/src/announce/snapshots/spillway_drain__announce__tests__the_event_of_a_drain_that_has_begun.snap"
+    );
+    let (_, written) = WRITTEN.split_once("\n---\n").expect("the snapshot has a head");
+    let written: Value = serde_json::from_str(written).expect("JSON");
+    let sample = begun(1).document;
+
+    let fields = |event: &Value| -> BTreeSet<String> {
+        let pods = event["pods"].as_array().expect("the pods that have to leave");
+        pods.iter().filter_map(Value::as_object).flat_map(|pod| pod.keys().cloned()).collect()
+    };
+    assert_eq!(fields(&sample), fields(&written));
+    let reason = |event: &Value| {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        text(&event["reason"]).replace(&text(&event["node"]), "NODE").replace(&text(&event["notice"]["kind"]), "KIND")
+    };
+    assert_eq!(reason(&sample), reason(&written));
+}

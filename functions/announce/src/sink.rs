@@ -1,0 +1,169 @@
+//! Where messages go. Each sink is served by itself: what one does not take is no other's loss.
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::bucket::Bucket;
+use crate::delivered::Delivered;
+use crate::event::Event;
+use crate::group::{self, Message};
+use crate::topic::Topic;
+use crate::webhook::Webhook;
+use crate::words;
+
+/// One sink, and what it has had.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    way: Way,
+    delivered: Delivered,
+}
+
+/// The kinds of sinks.
+#[derive(Debug)]
+pub(crate) enum Way {
+    Webhook(Box<Webhook>),
+    Topic(Topic),
+    Bucket(Bucket),
+}
+
+impl Sink {
+    pub(crate) fn new(way: Way) -> Self {
+        Self { way, delivered: Delivered::default() }
+    }
+
+    /// Sends what is news to it, until the time is up. The answer: the events that it has not had, though it should.
+    pub(crate) async fn deliver<'a>(&self, events: &[&'a Event], until: Instant) -> Vec<&'a Event> {
+        let new: Vec<_> = events.iter().copied().filter(|event| !self.delivered.has(event)).collect();
+        let mut missed = Vec::new();
+        for message in self.messages(&new) {
+            let (sink, news, events) = (self.name(), words::headline(&message), &message.events);
+            let sent = timeout_at(until, self.send(&message)).await;
+            match sent.unwrap_or_else(|_| Err("the time was up".to_owned())) {
+                Ok(()) => {
+                    for event in events {
+                        self.delivered.note(event);
+                    }
+                    tracing::info!(sink, news, "delivered");
+                }
+                Err(error) => {
+                    tracing::error!(sink, news, error, "not delivered: the queue brings it back");
+                    missed.extend_from_slice(events);
+                }
+            }
+        }
+        missed
+    }
+
+    fn messages<'a>(&self, events: &[&'a Event]) -> Vec<Message<'a>> {
+        match self.way {
+            Way::Webhook(_) | Way::Topic(_) => {
+                let news: Vec<_> = events.iter().copied().filter(|event| !self.delivered.outdates(event)).collect();
+                group::messages(&news)
+            }
+            Way::Bucket(_) => group::receipts(events),
+        }
+    }
+
+    /// Sends one message; the error is told to people, and the queue sees to the rest.
+    async fn send(&self, message: &Message<'_>) -> Result<(), String> {
+        match &self.way {
+            Way::Webhook(webhook) => webhook.send(message).await.map_err(|error| error.to_string()),
+            Way::Topic(topic) => topic.send(message).await.map_err(|error| error.to_string()),
+            Way::Bucket(bucket) => {
+                for event in &message.events {
+                    bucket.put(event).await.map_err(|error| error.to_string())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.way {
+            Way::Webhook(_) => "webhook",
+            Way::Topic(_) => "topic",
+            Way::Bucket(_) => "bucket",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::samples::{begun, ended, ended_with, lossy};
+    use crate::wire;
+
+    /// What people read of batches that come one after another.
+    async fn read(batches: &[&[&Event]]) -> Vec<String> {
+        let (address, asked) = wire::server(|| StatusCode::OK.into_response()).await;
+        let sink = Sink::new(Way::Webhook(Box::new(wire::webhook(&address, "{}", None))));
+        for batch in batches {
+            let missed = sink.deliver(batch, Instant::now() + Duration::from_secs(60)).await;
+            assert!(missed.is_empty(), "{missed:#?}");
+        }
+        let asked = asked.lock().expect("unpoisoned");
+        let text = |body: &str| serde_json::from_str::<Value>(body).expect("JSON")["text"].as_str().map(str::to_owned);
+        asked.iter().filter_map(|(_, _, body)| text(body)).collect()
+    }
+
+    fn attempt(id: &str, event: Event) -> Event {
+        Event { id: id.to_owned(), ..event }
+    }
+
+    #[tokio::test]
+    async fn a_beginning_that_comes_back_after_its_end_was_told_is_no_news() {
+        let read = read(&[&[&ended(1, "drained")], &[&begun(1), &begun(2)]]).await;
+        assert_eq!(
+            read,
+            [
+                "Drained: ip-10-0-0-1.eu-west-1.compute.internal of prod",
+                "Draining ip-10-0-0-2.eu-west-1.compute.internal of prod",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_fails_again_is_no_news() {
+        let (too_late, again) = (attempt("second", ended(1, "failed")), attempt("third", lossy(1)));
+        let read = read(&[&[&begun(1)], &[&lossy(1)], &[&too_late], &[&again]]).await;
+        assert_eq!(
+            read,
+            [
+                "Draining ip-10-0-0-1.eu-west-1.compute.internal of prod",
+                "Failed: ip-10-0-0-1.eu-west-1.compute.internal of prod, 2 pods lost",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_does_better_or_loses_more_is_news() {
+        let (lossy, drained) = (attempt("second", lossy(1)), attempt("third", ended(1, "drained")));
+        let first_of_all = ended_with(1, "failed", &json!([{"pod": "shop/late", "fate": "left"}]));
+        let came_back = attempt("came-back", first_of_all);
+        let read = read(&[&[&ended(1, "failed")], &[&lossy], &[&drained], &[&came_back]]).await;
+        assert_eq!(
+            read,
+            [
+                "Failed: ip-10-0-0-1.eu-west-1.compute.internal of prod",
+                "Failed: ip-10-0-0-1.eu-west-1.compute.internal of prod, 2 pods lost",
+                "Drained: ip-10-0-0-1.eu-west-1.compute.internal of prod",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn pods_that_another_notice_lost_before_are_no_news() {
+        let mut other = attempt("other", lossy(1));
+        other.receipt.request_id = "r-2".to_owned();
+        let mut elsewhere = lossy(1);
+        elsewhere.id = "elsewhere".to_owned();
+        elsewhere.receipt.request_id = "r-3".to_owned();
+        elsewhere.receipt.instance = Some("i-2".to_owned());
+        assert_eq!(read(&[&[&lossy(1)], &[&other], &[&elsewhere]]).await.len(), 2);
+    }
+}

@@ -1,0 +1,150 @@
+//! A message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
+
+use serde_json::{Value, json};
+
+use crate::bar::bar;
+use crate::event::Phase;
+use crate::group::Message;
+use crate::nodes::{Node, Tally};
+use crate::receipt::Ending;
+use crate::words;
+
+/// Slack's limit of a header.
+const HEADER: usize = 150;
+/// Slack's limit of a section's text.
+const SECTION: usize = 3000;
+/// More nodes than these, or lost pods, nobody reads in a chat; they fit into Slack's 50 blocks.
+const NODES: usize = 20;
+const PODS: usize = 20;
+/// Of a reason or a pod's fate; even if each character has to be escaped, a line fits into a section.
+const LINE: usize = 300;
+
+/// The message; `text` is what a notification shows.
+pub(crate) fn message(message: &Message<'_>) -> Value {
+    let headline = words::headline(message);
+    let nodes = message.nodes();
+    let tally = Tally::of(&nodes);
+    let mark = mark(message.phase, &nodes, &tally);
+    let mut blocks = vec![json!({
+        "type": "header",
+        "text": {"type": "plain_text", "text": words::clip(&format!("{mark} {headline}"), HEADER)},
+    })];
+    blocks.extend(sections(&lines(nodes)));
+    if message.phase == Phase::Ended && tally != (Tally { clean: tally.clean, ..Tally::default() }) {
+        blocks.push(section(&format!("{}\n{}", bar(&tally), words::tally(&tally))));
+    }
+    if tally.lost > 0 {
+        let pods = words::lost(message, PODS).into_iter().map(|pod| format!("• {}", line(&pod)));
+        blocks.extend(sections(&std::iter::once("*Lost*".to_owned()).chain(pods).collect::<Vec<_>>()));
+    }
+    blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": line(&words::origin(message))}]}));
+    json!({"text": words::clip(&escape(&headline), SECTION), "blocks": blocks})
+}
+
+/// The news at a glance.
+fn mark(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
+    match phase {
+        Phase::Begun => "⏳",
+        Phase::Ended if tally.lost > 0 || nodes.iter().any(|node| node.ended(Ending::Failed)) => "🔴",
+        Phase::Ended => "🟢",
+    }
+}
+
+/// A line for each node, those that failed first.
+fn lines(mut nodes: Vec<Node<'_>>) -> Vec<String> {
+    nodes.sort_by_key(|node| !node.ended(Ending::Failed));
+    let told = nodes.iter().map(|node| format!("*{}*\n{}", line(&words::node(node)), line(&words::story(node))));
+    let mut told: Vec<_> = told.collect();
+    words::shorten(&mut told, NODES);
+    told
+}
+
+/// As many sections as the lines need.
+fn sections(lines: &[String]) -> Vec<Value> {
+    let mut texts: Vec<String> = Vec::new();
+    for line in lines {
+        match texts.last_mut() {
+            Some(text) if text.chars().count() + 1 + line.chars().count() <= SECTION => {
+                text.push('\n');
+                text.push_str(line);
+            }
+            _ => texts.push(line.clone()),
+        }
+    }
+    texts.iter().map(|text| section(text)).collect()
+}
+
+fn section(text: &str) -> Value {
+    json!({"type": "section", "text": {"type": "mrkdwn", "text": text}})
+}
+
+/// A line that fits, as Slack takes it.
+fn line(text: &str) -> String {
+    escape(&words::clip(text, LINE))
+}
+
+/// Slack's three control characters; nothing else in a name or a reason is to be markup that harms.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use crate::samples::{self, begun, ended, lossy};
+
+    fn pretty(events: &[Event]) -> String {
+        let events: Vec<&Event> = events.iter().collect();
+        serde_json::to_string_pretty(&message(&samples::message(&events))).expect("plain data")
+    }
+
+    #[test]
+    fn a_drain_that_begins() {
+        insta::assert_snapshot!(pretty(&[begun(1)]));
+    }
+
+    #[test]
+    fn a_drain_that_ended_well() {
+        insta::assert_snapshot!(pretty(&[ended(1, "drained")]));
+    }
+
+    #[test]
+    fn a_drain_that_lost_pods_shows_which_and_why() {
+        insta::assert_snapshot!(pretty(&[lossy(1)]));
+    }
+
+    #[test]
+    fn several_drains_that_ended_the_failed_one_first() {
+        insta::assert_snapshot!(pretty(&[ended(1, "drained"), lossy(2), ended(3, "done")]));
+    }
+
+    #[test]
+    fn the_largest_message_keeps_to_slacks_limits() {
+        let noise = "<&>".repeat(1000);
+        let events: Vec<_> = (0..100)
+            .map(|n| {
+                let mut event = lossy(n);
+                event.receipt.reason.clone_from(&noise);
+                event.receipt.node = Some(noise.clone());
+                for pod in &mut event.receipt.pods {
+                    pod.why = Some(noise.clone());
+                }
+                event
+            })
+            .collect();
+        let events: Vec<&Event> = events.iter().collect();
+        let message = message(&samples::message(&events));
+        let blocks = message["blocks"].as_array().expect("blocks");
+        assert!((10..=50).contains(&blocks.len()), "{} blocks", blocks.len());
+        for block in blocks {
+            let (text, limit) = match block["type"].as_str() {
+                Some("header") => (&block["text"]["text"], HEADER),
+                Some("section") => (&block["text"]["text"], SECTION),
+                _ => (&block["elements"][0]["text"], SECTION),
+            };
+            let length = text.as_str().expect("a text").chars().count();
+            assert!((1..=limit).contains(&length), "{length} characters in a {}", block["type"]);
+        }
+    }
+}

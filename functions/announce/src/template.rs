@@ -1,0 +1,250 @@
+//! The fields that a Go template of the webhook finds: NTH's by NTH's names, so that its users' templates work
+//! unchanged, then ours.
+//!
+//! NTH sends a message for each event, Spillway one for a batch: there a text that is not the same for all is all of
+//! them, a time the earliest, pods are everybody's, each once, and `Notices` has each notice by itself.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::event::{Event, Phase};
+use crate::group::Message;
+use crate::nodes::{Node, Tally};
+use crate::receipt::Receipt;
+use crate::words;
+
+/// Go's zero time, which NTH has where no time is known: a template may ask it `.EndTime.IsZero`.
+const ZERO: &str = "0001-01-01 00:00:00 +0000 UTC";
+
+/// The fields.
+pub(crate) fn fields(message: &Message<'_>) -> Value {
+    let notices: Vec<_> = message.events.iter().map(|event| notice(event)).collect();
+    let mut fields = together(&notices);
+    fields.extend(named(of_pods(&message.nodes())));
+    if notices.len() > 1 {
+        fields.insert("Description".to_owned(), json!(quotable(&words::headline(message))));
+    }
+    fields.insert("Phase".to_owned(), json!(message.phase));
+    fields.insert("Headline".to_owned(), json!(quotable(&words::headline(message))));
+    fields.insert("Notices".to_owned(), json!(notices));
+    Value::Object(fields)
+}
+
+/// The fields of one notice.
+fn notice(event: &Event) -> Map<String, Value> {
+    named(nths(event)).chain(named(ours(event))).chain(named(of_pods(&[Node::of(event)]))).collect()
+}
+
+fn named<const N: usize>(fields: [(&str, Value); N]) -> impl Iterator<Item = (String, Value)> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value))
+}
+
+/// NTH's fields, as its queue processor fills them; docs/templates.md has them all.
+fn nths(event: &Event) -> [(&'static str, Value); 24] {
+    let receipt = &event.receipt;
+    let provider_id =
+        receipt.zone.as_ref().zip(receipt.instance.as_ref()).map(|(zone, id)| format!("aws:///{zone}/{id}"));
+    [
+        ("EventID", json!(text(receipt.notice.event_id.as_deref()))),
+        ("Kind", json!(kind(receipt))),
+        ("Monitor", json!("SQS_MONITOR")),
+        ("Description", json!(quotable(&words::sentence(event)))),
+        ("State", json!("")),
+        ("AutoScalingGroupName", json!(text(receipt.auto_scaling_group.as_deref()))),
+        ("NodeName", json!(text(receipt.node.as_deref()))),
+        ("NodeLabels", json!(receipt.node_labels)),
+        ("InstanceID", json!(text(receipt.instance.as_deref()))),
+        ("ProviderID", json!(text(provider_id.as_deref()))),
+        ("InstanceType", json!(text(receipt.instance_type.as_deref()))),
+        ("IsManaged", json!(true)),
+        ("StartTime", json!(time(receipt.notice.time))),
+        ("EndTime", json!(time(receipt.notice.deadline))),
+        ("NodeProcessed", json!(event.phase == Phase::Ended)),
+        ("InProgress", json!(event.phase == Phase::Begun)),
+        ("AccountId", json!(text(receipt.account.as_deref()))),
+        ("InstanceLifeCycle", json!("")),
+        ("PublicHostname", json!("")),
+        ("PublicIP", json!("")),
+        ("LocalHostname", json!("")),
+        ("LocalIP", json!("")),
+        ("AvailabilityZone", json!(text(receipt.zone.as_deref()))),
+        ("Region", json!(text(receipt.region.as_deref()))),
+    ]
+}
+
+/// What NTH does not know.
+fn ours(event: &Event) -> [(&'static str, Value); 7] {
+    let receipt = &event.receipt;
+    [
+        ("Cluster", json!(text(receipt.cluster.as_deref()))),
+        ("Owner", json!(text(receipt.owner.as_deref()))),
+        ("Notice", json!(text(receipt.notice.kind.as_deref()))),
+        ("Ending", receipt.ending.map_or(json!(""), |ending| json!(ending))),
+        ("Reason", json!(quotable(&receipt.reason))),
+        ("DryRun", json!(receipt.dry_run)),
+        ("RequestID", json!(receipt.request_id)),
+    ]
+}
+
+/// What became of the pods: NTH's list of their names, then what it does not know.
+fn of_pods(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
+    let tally = Tally::of(nodes);
+    let pods = nodes.iter().flat_map(Node::pods).map(|pod| json!(pod.name));
+    let lost = nodes.iter().flat_map(|node| {
+        let node_name = text(node.name());
+        let lost = node.lost().into_iter();
+        lost.map(move |pod| json!({"Pod": pod.name, "Why": quotable(text(pod.why.as_deref())), "NodeName": node_name}))
+    });
+    [
+        ("Pods", pods.collect()),
+        ("Lost", lost.collect()),
+        ("PodsClean", json!(tally.clean)),
+        ("PodsClamped", json!(tally.clamped)),
+        ("PodsForced", json!(tally.forced)),
+        ("PodsUnconfirmed", json!(tally.unconfirmed)),
+        ("PodsLost", json!(tally.lost)),
+    ]
+}
+
+/// The fields of several notices in one, but for the pods.
+fn together(notices: &[Map<String, Value>]) -> Map<String, Value> {
+    let Some(first) = notices.first() else { return Map::new() };
+    let of_all = |name: &str| notices.iter().filter_map(|notice| notice.get(name)).collect::<Vec<_>>();
+    let one = |name: &String| match name.as_str() {
+        "StartTime" | "EndTime" => earliest(&of_all(name)),
+        _ => merged(&of_all(name)),
+    };
+    first.keys().map(|name| (name.clone(), one(name))).collect()
+}
+
+/// Times as Go prints them are in order as texts, and a template may ask for a time's parts.
+fn earliest(times: &[&Value]) -> Value {
+    json!(times.iter().filter_map(|time| time.as_str()).filter(|time| *time != ZERO).min().unwrap_or(ZERO))
+}
+
+/// One value for those of several notices, which are of one type.
+fn merged(values: &[&Value]) -> Value {
+    match values {
+        [Value::String(_), ..] => json!(words::distinct(values.iter().filter_map(|value| value.as_str()))),
+        [Value::Bool(_), ..] => json!(values.iter().all(|value| **value == true)),
+        // Labels that all of them have.
+        [Value::Object(first), others @ ..] => {
+            let shared = first.iter().filter(|(name, value)| others.iter().all(|other| other.get(name) == Some(value)));
+            Value::Object(shared.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        // The lists and the numbers are of pods.
+        [] | [Value::Null | Value::Array(_) | Value::Number(_), ..] => Value::Null,
+    }
+}
+
+/// NTH's name for the kind of notice; of those that it does not know, our own in its manner.
+fn kind(receipt: &Receipt) -> String {
+    let name = words::kind(receipt);
+    match name {
+        "spot interruption" => "SPOT_ITN".to_owned(),
+        "scheduled maintenance" | "maintenance over" => "SCHEDULED_EVENT".to_owned(),
+        "rebalance recommendation" => "REBALANCE_RECOMMENDATION".to_owned(),
+        "terminate lifecycle action" | "return to warm pool" | "root volume replacement" => "ASG_LIFECYCLE".to_owned(),
+        "launch lifecycle action" | "launch from warm pool" | "root volume replaced" => {
+            "ASG_LAUNCH_LIFECYCLE".to_owned()
+        }
+        state if state.starts_with("instance ") => "STATE_CHANGE".to_owned(),
+        other => other.to_uppercase().replace(' ', "_"),
+    }
+}
+
+/// As Go prints a time.
+fn time(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| ZERO.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string())
+}
+
+/// NTH's users write `"text": "{{ .Description }}"`, and a quote in it would end the text.
+fn quotable(text: &str) -> String {
+    text.replace('"', "'").replace(['\\', '\n', '\r', '\t'], " ")
+}
+
+fn text(value: Option<&str>) -> &str {
+    value.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{self, begun, ended, lossy};
+
+    #[test]
+    fn the_fields_of_a_drain_that_begins() {
+        insta::assert_json_snapshot!(fields(&samples::message(&[&begun(1)])));
+    }
+
+    #[test]
+    fn the_fields_of_drains_that_ended() {
+        insta::assert_json_snapshot!(fields(&samples::message(&[&ended(1, "drained"), &lossy(2)])));
+    }
+
+    #[test]
+    fn every_field_that_nth_documents_is_there() {
+        let fields = fields(&samples::message(&[&begun(1)]));
+        for name in "EventID Kind Monitor Description State AutoScalingGroupName NodeName NodeLabels Pods InstanceID \
+                     ProviderID InstanceType IsManaged StartTime EndTime NodeProcessed InProgress AccountId \
+                     InstanceLifeCycle PublicHostname PublicIP LocalHostname LocalIP AvailabilityZone Region"
+            .split_whitespace()
+        {
+            assert!(fields.get(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_times_of_a_batch_are_times_and_the_earliest() {
+        let (early, mut late) = (begun(1), begun(2));
+        late.receipt.notice.time = Some("2026-11-21T03:12:09Z".parse().expect("a time"));
+        late.receipt.notice.deadline = None;
+        let fields = fields(&samples::message(&[&late, &early]));
+        assert_eq!(fields["StartTime"], "2026-11-21 03:12:00 +0000 UTC");
+        assert_eq!(fields["EndTime"], "2026-11-21 03:14:00 +0000 UTC");
+    }
+
+    #[test]
+    fn a_pod_that_two_notices_tell_of_is_there_once() {
+        let (spot, mut shutting_down) = (lossy(1), lossy(1));
+        shutting_down.id = "ended-2".to_owned();
+        shutting_down.receipt.request_id = "r-2".to_owned();
+        let fields = fields(&samples::message(&[&spot, &shutting_down]));
+        let length = |name: &str| fields[name].as_array().map(Vec::len);
+        assert_eq!((length("Notices"), length("Pods"), length("Lost")), (Some(2), Some(7), Some(2)));
+        assert_eq!((&fields["PodsLost"], &fields["PodsClean"]), (&json!(2), &json!(1)));
+    }
+
+    #[test]
+    fn no_text_of_ours_ends_the_text_that_a_template_puts_it_into() {
+        let mut event = ended(1, "failed");
+        event.receipt.reason = "a setting is \"x\", which\nis \\ none".to_owned();
+        let fields = fields(&samples::message(&[&event]));
+        assert_eq!(fields["Description"], "a setting is 'x', which is   none");
+    }
+
+    #[test]
+    fn the_page_of_templates_names_every_field_and_no_other() {
+        let page = include_str!("../../../docs/templates.md");
+        let section = page.split("## Fields\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+        let rows = section.lines().filter(|line| line.starts_with("| `.")).filter_map(|row| row.split('|').nth(1));
+        let mut named: Vec<_> =
+            rows.flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`'))).collect();
+        named.sort_unstable();
+        let fields = fields(&samples::message(&[&begun(1)]));
+        let fields: Vec<_> = fields.as_object().expect("fields").keys().map(|name| format!(".{name}")).collect();
+        assert_eq!(named, fields);
+    }
+
+    #[test]
+    fn kinds_have_nths_names() {
+        let named = |kind_of_ours: &str| {
+            let mut event = begun(1);
+            event.receipt.notice.kind = Some(kind_of_ours.to_owned());
+            kind(&event.receipt)
+        };
+        assert_eq!(named("terminate lifecycle action"), "ASG_LIFECYCLE");
+        assert_eq!(named("instance shutting down"), "STATE_CHANGE");
+        assert_eq!(named("capacity block expiry"), "CAPACITY_BLOCK_EXPIRY");
+    }
+}

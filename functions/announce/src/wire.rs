@@ -1,0 +1,50 @@
+//! For tests: a real HTTP server, and a webhook that leads to it.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use http_body_util::BodyExt as _;
+use reqwest::header::HeaderMap;
+use tokio::net::TcpListener;
+
+use crate::aws::Aws;
+use crate::form::Form;
+use crate::settings;
+use crate::webhook::Webhook;
+
+/// What a server was asked: the method, the URI, the headers and the body.
+pub(crate) type Asked = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
+
+/// A server that answers so; its address, and what it was asked.
+pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> (String, Asked) {
+    let asked = Asked::default();
+    let noted = asked.clone();
+    let serve = move |request: Request| {
+        let (answer, noted) = (answer.clone(), noted.clone());
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.expect("a body").to_bytes();
+            let body = String::from_utf8(body.to_vec()).expect("text");
+            noted.lock().expect("unpoisoned").push((format!("{} {}", head.method, head.uri), head.headers, body));
+            answer()
+        }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(serve)).await });
+    (format!("http://{address}"), asked)
+}
+
+/// A webhook at that address.
+pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook {
+    let settings = settings::Webhook {
+        address: settings::Address::Given(url.to_owned().into()),
+        headers: settings::headers(headers).expect("headers"),
+        proxy: proxy.map(|proxy| proxy.to_owned().into()),
+        form: Form::Slack,
+    };
+    let aws = Aws::of_nobody();
+    Webhook::new(settings, &aws).expect("a webhook")
+}

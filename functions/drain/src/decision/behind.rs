@@ -1,0 +1,61 @@
+//! Whether what EC2 says of an instance is older than its notice. Pure.
+
+use crate::instance::{Instance, State};
+use crate::interruption::Kind;
+use crate::settings::Settings;
+
+/// Whether EC2's answer contradicts the notice, and may not have caught up with it: what it describes is "eventually
+/// consistent" (EC2 developer guide). Where nothing hangs on it, it is not.
+pub(crate) fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
+    match (kind, described.map(|instance| instance.state)) {
+        (Kind::Launch | Kind::LaunchFromWarmPool, None) => true,
+        (Kind::Stopped | Kind::Terminated, Some(state)) => settings.out_of_service_taint && state != State::Down,
+        (Kind::Running | Kind::LaunchFromWarmPool, Some(state)) => state != State::Up,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::interruption::InstanceId;
+
+    fn behind(taint: &str, kind: Kind, state: Option<State>) -> bool {
+        let taint = ("SPILLWAY_OUT_OF_SERVICE_TAINT".to_owned(), taint.to_owned());
+        let instance = state.map(|state| Instance {
+            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            zone: "us-east-1a".to_owned(),
+            private_dns_name: None,
+            state,
+            type_name: None,
+            tags: BTreeMap::new(),
+        });
+        is_behind(kind, instance.as_ref(), &Settings::from_variables([taint].into_iter()).unwrap())
+    }
+
+    #[test]
+    fn an_answer_from_before_the_notice_is_behind_it() {
+        assert!(behind("false", Kind::Launch, None));
+        for kind in [Kind::Running, Kind::LaunchFromWarmPool] {
+            assert!(behind("false", kind, Some(State::Down)));
+        }
+        for kind in [Kind::Stopped, Kind::Terminated] {
+            assert!(behind("true", kind, Some(State::GoingDown)));
+            assert!(!behind("true", kind, Some(State::Down)));
+            assert!(!behind("false", kind, Some(State::GoingDown)), "nothing is done of it");
+        }
+    }
+
+    #[test]
+    fn what_any_time_may_answer_is_not() {
+        assert!(!behind("true", Kind::Launch, Some(State::Up)));
+        assert!(!behind("true", Kind::Running, Some(State::Up)));
+        assert!(!behind("true", Kind::Terminated, None), "EC2 forgets it after an hour");
+        assert!(!behind("true", Kind::Running, None), "nothing is to be given back");
+        assert!(!behind("true", Kind::Spot, None));
+    }
+}

@@ -1,0 +1,83 @@
+//! The account: may the function call what a drain calls, does it hear the notices, and who else does?
+//!
+//! * `dry_run`: whether it acts on notices at all (pure)
+//! * `rights`: each AWS call of a drain, made so that it changes nothing
+//! * `bus`, `pattern`: the rules that hear our notices
+//! * `rules`: whether ours are there and enabled (pure)
+//! * `groups`: the Auto Scaling groups with nodes in our clusters
+//! * `hooks`: whether they wait for us, and for how long (pure)
+//! * `karpenter`: whether it has nodes
+//! * `drainers`: who else would drain the same nodes (pure)
+
+mod bus;
+mod drainers;
+mod dry_run;
+mod groups;
+mod hooks;
+mod karpenter;
+mod pattern;
+mod rights;
+mod rules;
+
+use spillway_eks::ClusterName;
+use tokio::time::Instant;
+
+use super::asked_until;
+use super::report::Check;
+use crate::handler::Spillway;
+use crate::invocation::Invocation;
+use karpenter::Karpenter;
+
+/// All checks of the account, until `end`.
+pub(super) async fn checks(
+    spillway: &Spillway,
+    clusters: &[ClusterName],
+    invocation: &Invocation,
+    end: Instant,
+) -> Vec<Check> {
+    let Spillway { settings, ec2, autoscaling, eventbridge, .. } = spillway;
+    let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
+    let (rules, groups, karpenter) = tokio::join!(
+        bus::rules(eventbridge, end),
+        groups::of(autoscaling, clusters, end),
+        karpenter::look(ec2, asked_until(end))
+    );
+
+    let some_group = groups.as_ref().ok().and_then(|groups| groups.first());
+    let mut checks = vec![dry_run::look(settings), rights::look(spillway, some_group, invocation, end).await];
+    match &rules {
+        Ok(rules) => {
+            let groups = groups.as_deref().unwrap_or_default();
+            checks.push(rules::look(rules, function, settings, region));
+            // Without the right nothing works, and the check of the rights says so.
+            let karpenter = karpenter.unwrap_or(Karpenter::HasNone);
+            checks.push(drainers::look(rules, groups, karpenter, function, settings, region));
+        }
+        Err(error) => checks.push(rules::unknown(error)),
+    }
+    match &groups {
+        Ok(groups) => checks.extend(clusters.iter().map(|cluster| hooks::look(groups, cluster, settings, region))),
+        Err(error) => checks.push(hooks::unknown(error)),
+    }
+    checks
+}
+
+/// The function's ARN without the version or alias by which it may have been invoked: rules lead to the function itself.
+fn unqualified(arn: &str) -> &str {
+    let end = arn.match_indices(':').nth(6).map_or(arn.len(), |(at, _)| at);
+    &arn[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_or_an_alias_is_the_same_function() {
+        let arn = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
+        for invoked in [arn.to_owned(), format!("{arn}:7"), format!("{arn}:live")] {
+            assert_eq!(unqualified(&invoked), arn);
+        }
+        assert_eq!(unqualified(""), "");
+    }
+}

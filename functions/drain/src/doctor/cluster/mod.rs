@@ -1,0 +1,60 @@
+//! One cluster: may we sign in, may we do what a drain does, and what would hold a drain up?
+//!
+//! * `sign_in`: the way in, and who we are there
+//! * `rights`: each right of deploy/rbac.yaml
+//! * `version`: the API server's
+//! * `nth`: whether aws-node-termination-handler runs there
+//! * `flow_control`: whether deploy/flow-control.yaml is in force
+//! * `nodes`: which nodes could not be drained in two minutes, and because of what
+
+mod flow_control;
+mod nodes;
+mod nth;
+mod rights;
+mod sign_in;
+mod version;
+
+use spillway_eks::ClusterName;
+use tokio::time::Instant;
+
+use super::asked_until;
+use super::report::Check;
+use crate::handler::Spillway;
+use crate::invocation::Invocation;
+
+/// All checks of the cluster, until `end`. Who may not sign in sees nothing of the rest.
+pub(super) async fn checks(
+    spillway: &Spillway,
+    cluster: &ClusterName,
+    invocation: &Invocation,
+    end: Instant,
+) -> Vec<Check> {
+    // What EKS says now, not what it said when the function was warm: its certificate authority may be another.
+    spillway.access.clusters.forget(cluster);
+    let checks = match spillway.access.connect(cluster, asked_until(end)).await {
+        Ok(connection) => {
+            let client = &connection.client;
+            let (user, signed_in) = sign_in::look(client, cluster, invocation, end).await;
+            match user {
+                Some(user) => {
+                    let (evictions, rights) =
+                        rights::look(client, &spillway.settings, (cluster, &user), invocation, end).await;
+                    let (version, nth, flow_control, nodes) = tokio::join!(
+                        version::look(client, end),
+                        nth::look(client, end),
+                        flow_control::look(client, end),
+                        nodes::look(client, &spillway.settings, evictions, invocation.clock, end),
+                    );
+                    vec![signed_in, rights, version, nth, flow_control, nodes]
+                }
+                None => vec![signed_in, not_entered()],
+            }
+        }
+        Err(failure) => vec![sign_in::unknown_cluster(&failure, cluster, invocation), not_entered()],
+    };
+    checks.into_iter().map(|check| check.of(cluster)).collect()
+}
+
+fn not_entered() -> Check {
+    Check::skipped("inside", "nothing inside the cluster was looked at, because Spillway cannot sign in")
+}

@@ -1,0 +1,72 @@
+//! What another drain of the node, or a person, does to its pods meanwhile.
+
+use super::waiting::leaving;
+use super::*;
+use crate::drain::tracked::Whose;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn seen(progress: &mut Progress, grace_s: i64, now: Instant) {
+    progress.changed(Change::Seen(Box::new(leaving("web-0", MINUTE, grace_s))), now);
+}
+
+/// What is known of the pod at the end: the grace that it was given, if less, and whose request it followed.
+fn at_the_end(mut progress: Progress, now: Instant) -> (Option<Duration>, Option<Whose>) {
+    // Its kubelet deletes it with a grace of zero.
+    seen(&mut progress, 0, now);
+    progress.changed(gone("web-0"), now);
+    let pod = &progress.into_pods()[&uid("web-0")];
+    assert_eq!(pod.state, State::Gone);
+    (pod.given_less(), pod.followed)
+}
+
+#[test]
+fn a_pod_that_gets_the_grace_that_it_was_told_followed_us() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    seen(&mut progress, 30, now);
+    assert_eq!(at_the_end(progress, now), (None, Some(Whose::Ours)));
+}
+
+#[test]
+fn a_grace_that_another_cut_short_is_known_and_whose_doing_it_was() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    seen(&mut progress, 30, now);
+    seen(&mut progress, 8, now);
+    assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), Some(Whose::Anothers)));
+}
+
+#[test]
+fn a_held_pod_that_leaves_followed_another() {
+    let now = Instant::now();
+    for (grace_s, given_less) in [(30, None), (8, Some(Duration::from_secs(8)))] {
+        let mut progress = drain(&[pod("web-0", None)], held(now), now);
+        progress.requests(now);
+        progress.answered(&uid("web-0"), hold(), now);
+        seen(&mut progress, grace_s, now);
+        assert_eq!(at_the_end(progress, now), (given_less, Some(Whose::Anothers)));
+    }
+}
+
+#[test]
+fn a_pod_that_was_leaving_already_followed_nobody_that_is_known() {
+    let now = Instant::now();
+    let progress = drain(&[leaving("web-0", MINUTE, 8)], held(now), now);
+    assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), None));
+}
+
+#[test]
+fn an_eviction_that_is_answered_after_its_pods_end_was_ours() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], held(now), now);
+    progress.requests(now);
+    progress.changed(gone("web-0"), now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    let pod = &progress.into_pods()[&uid("web-0")];
+    assert_eq!((pod.state, pod.followed, pod.told_at), (State::Gone, Some(Whose::Ours), Some(now)));
+}

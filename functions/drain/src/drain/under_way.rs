@@ -1,0 +1,105 @@
+//! What is done beside a drain once it is under way: its first evictions are answered, and it begins to watch.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{Fuse, FusedFuture as _, LocalBoxFuture};
+use tokio::time::{Instant, timeout_at};
+
+/// How long it may take, however it goes: little beside the shortest notice.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Something that is done beside a drain and takes nothing from it: it does not begin before the drain is under way, the
+/// drain does not wait for it, it cannot fail, and what hangs is given up.
+pub(crate) struct UnderWay<'a> {
+    doing: Fuse<LocalBoxFuture<'a, ()>>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Ahead,
+    Begun,
+}
+
+impl<'a> UnderWay<'a> {
+    /// Nothing of `what` is done yet. `latest` is when it is given up in any case.
+    pub(crate) fn new(what: impl Future<Output = ()> + 'a, latest: Instant) -> Self {
+        let bounded = async move {
+            if timeout_at(latest.min(Instant::now() + PATIENCE), what).await.is_err() {
+                tracing::warn!(
+                    "what is told of a drain that is under way got no answer, and is given up; the drain goes on"
+                );
+            }
+        };
+        Self { doing: bounded.boxed_local().fuse(), stage: Stage::Ahead }
+    }
+
+    /// Begins, or goes on. Never ends a second time.
+    pub(super) async fn go_on(&mut self) {
+        self.stage = Stage::Begun;
+        (&mut self.doing).await;
+    }
+
+    /// Whether the drain has been under way.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.stage == Stage::Begun
+    }
+
+    /// Ends what has begun, when the drain is over. Of a drain that never was under way nothing is told.
+    pub(crate) async fn finish(self) {
+        if self.has_begun() && !self.doing.is_terminated() {
+            self.doing.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::pending;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const LATER: Duration = Duration::from_secs(900);
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_done_before_the_drain_is_under_way_and_nothing_if_it_never_is() {
+        let done = Cell::new(0);
+        let under_way = UnderWay::new(async { done.set(1) }, Instant::now() + LATER);
+        under_way.finish().await;
+        assert_eq!(done.get(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_begun_is_done_to_its_end_once() {
+        let done = Cell::new(0);
+        let what = async {
+            sleep(Duration::from_secs(1)).await;
+            done.set(done.get() + 1);
+        };
+        let mut under_way = UnderWay::new(what, Instant::now() + LATER);
+        // A drain goes on with something else again and again.
+        for _ in 0..3 {
+            tokio::select! {
+                () = under_way.go_on() => {}
+                () = sleep(Duration::from_millis(400)) => {}
+            }
+        }
+        assert_eq!(done.get(), 1);
+        under_way.finish().await;
+        assert_eq!(done.get(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hangs_is_given_up() {
+        for (latest, given_up_after) in [(LATER, PATIENCE), (Duration::from_secs(1), Duration::from_secs(1))] {
+            let began = Instant::now();
+            let mut under_way = UnderWay::new(pending(), began + latest);
+            under_way.go_on().await;
+            assert_eq!(began.elapsed(), given_up_after);
+        }
+    }
+}

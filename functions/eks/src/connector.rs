@@ -1,0 +1,55 @@
+//! Makes a connection: name, TCP and TLS, all within one time limit.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use tokio::time::timeout;
+use tower::{BoxError, Service};
+
+/// A handshake takes two round trips; five seconds are plenty across the world and still
+/// leave most of a two-minute notice.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Somebody may have accepted, and said nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
+struct TookTooLong;
+
+/// The tower service that connects.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector(HttpsConnector<HttpConnector>);
+
+impl Connector {
+    pub(crate) fn new(tls: rustls::ClientConfig) -> Self {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        // Shared out among the addresses that the name has, so that one that is dead does not use it up.
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        Self(
+            hyper_rustls::HttpsConnectorBuilder::new()
+                .with_tls_config(tls)
+                .https_only()
+                .enable_http2()
+                .wrap_connector(http),
+        )
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
+    type Error = BoxError;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, endpoint: Uri) -> Self::Future {
+        let connecting = self.0.call(endpoint);
+        Box::pin(async move { timeout(CONNECT_TIMEOUT, connecting).await.map_err(|_| TookTooLong)? })
+    }
+}

@@ -1,0 +1,99 @@
+//! Maps. Go's have no order; here keys and values come in the order of the keys.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::arguments::{self, Arguments};
+use super::{Function, at_least, exactly, lists};
+use crate::go::display;
+
+pub(super) static FUNCTIONS: [Function; 9] = [
+    at_least("dict", 0, |arguments| Ok(dict(arguments))),
+    exactly("get", 2, get),
+    exactly("hasKey", 2, has_key),
+    at_least("keys", 1, keys),
+    exactly("values", 1, values),
+    at_least("pick", 1, pick),
+    at_least("omit", 1, omit),
+    at_least("dig", 3, dig),
+    exactly("split", 2, split),
+];
+
+fn dict(arguments: &Arguments<'_>) -> Value {
+    let pairs = arguments.chunks(2);
+    pairs
+        .map(|pair| {
+            let value = pair.get(1).map_or(Value::from(""), |value| value.as_ref().clone());
+            (display::text(arguments::value(pair, 0)), value)
+        })
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// The key's value; an empty string if there is none.
+fn get(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let (map, key) = (arguments::map(arguments, 0)?, arguments::text(arguments, 1)?);
+    Ok(map.get(key).cloned().unwrap_or_else(|| Value::from("")))
+}
+
+fn has_key(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let (map, key) = (arguments::map(arguments, 0)?, arguments::text(arguments, 1)?);
+    Ok(Value::from(map.contains_key(key)))
+}
+
+fn keys(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let mut all = Vec::new();
+    for index in 0..arguments.len() {
+        all.extend(
+            display::sorted(arguments::map(arguments, index)?).into_iter().map(|(key, _)| Value::from(key.as_str())),
+        );
+    }
+    Ok(Value::from(all))
+}
+
+fn values(arguments: &Arguments<'_>) -> Result<Value, String> {
+    Ok(display::sorted(arguments::map(arguments, 0)?).into_iter().map(|(_, value)| value.clone()).collect())
+}
+
+fn pick(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let keys = named(arguments)?;
+    Ok(kept(arguments::map(arguments, 0)?, |key| keys.contains(key)))
+}
+
+fn omit(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let keys = named(arguments)?;
+    Ok(kept(arguments::map(arguments, 0)?, |key| !keys.contains(key)))
+}
+
+fn named<'a>(arguments: &'a Arguments<'_>) -> Result<BTreeSet<&'a str>, String> {
+    (1..arguments.len()).map(|index| arguments::text(arguments, index)).collect()
+}
+
+fn kept(map: &Map<String, Value>, keeps: impl Fn(&str) -> bool) -> Value {
+    let kept = map.iter().filter(|(key, _)| keeps(key));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into()
+}
+
+/// `dig "a" "b" "default" .map`: the value of b in the value of a.
+fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let last = arguments.len() - 1;
+    let mut map = arguments::map(arguments, last)?;
+    for index in 0..last - 1 {
+        let Some(value) = map.get(arguments::text(arguments, index)?) else {
+            return Ok(arguments::value(arguments, last - 1).clone());
+        };
+        if index + 2 == last {
+            return Ok(value.clone());
+        }
+        map = value.as_object().ok_or_else(|| format!("what key {} has is no map", index + 1))?;
+    }
+    Ok(Value::Null)
+}
+
+/// sprig's `split` makes a map of the parts: `_0`, `_1`, ….
+fn split(arguments: &Arguments<'_>) -> Result<Value, String> {
+    let (separator, text) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
+    let parts = lists::split(separator, text).into_iter().enumerate();
+    Ok(parts.map(|(index, part)| (format!("_{index}"), Value::from(part))).collect::<Map<_, _>>().into())
+}

@@ -1,0 +1,112 @@
+//! The functions of templates: Go's own and sprig's common ones. Each is pure, but for `now` and `ago`, which ask the clock.
+
+mod arguments;
+mod builtin;
+mod compare;
+mod convert;
+mod dates;
+mod defaults;
+mod dicts;
+mod escape;
+mod lists;
+mod numbers;
+mod printf;
+mod regex;
+mod text;
+mod trim;
+mod verb;
+
+use serde_json::Value;
+
+use arguments::Arguments;
+
+/// A function by its name in templates.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    least: usize,
+    most: Option<usize>,
+    pub(crate) body: Body,
+}
+
+/// What a function makes of its arguments. Errors are in plain words, without the function's name.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// Looks at its arguments one by one, and may leave the rest.
+    And,
+    Or,
+    Plain(fn(&Arguments<'_>) -> Result<Value, String>),
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Body::And => "And",
+            Body::Or => "Or",
+            Body::Plain(_) => "Plain",
+        })
+    }
+}
+
+impl Function {
+    pub(crate) fn check_count(&self, count: usize) -> Result<(), String> {
+        let Self { name, least, most, .. } = self;
+        let wanted = match most {
+            _ if count >= *least && most.is_none_or(|most| count <= most) => return Ok(()),
+            Some(1) if *least == 1 => "1 argument".to_owned(),
+            Some(most) if least == most => format!("{least} arguments"),
+            Some(most) => format!("{least} to {most} arguments"),
+            None => format!("{least} or more arguments"),
+        };
+        Err(format!("{name} takes {wanted}, and has {count}"))
+    }
+}
+
+/// Takes exactly so many arguments.
+const fn exactly(name: &'static str, count: usize, make: fn(&Arguments<'_>) -> Result<Value, String>) -> Function {
+    Function { name, least: count, most: Some(count), body: Body::Plain(make) }
+}
+
+/// Takes so many arguments or more.
+const fn at_least(name: &'static str, count: usize, make: fn(&Arguments<'_>) -> Result<Value, String>) -> Function {
+    Function { name, least: count, most: None, body: Body::Plain(make) }
+}
+
+static AND_OR: [Function; 2] = [
+    Function { name: "and", least: 1, most: None, body: Body::And },
+    Function { name: "or", least: 1, most: None, body: Body::Or },
+];
+
+/// sprig's functions that a template here may not have, and why.
+const REFUSED: [(&str, &str); 3] = [
+    ("env", "it would put the function's environment, and its secrets, into messages"),
+    ("expandenv", "it would put the function's environment, and its secrets, into messages"),
+    ("getHostByName", "it would ask the network while the message is written"),
+];
+
+pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
+    let tables: [&'static [Function]; 13] = [
+        &AND_OR,
+        &builtin::FUNCTIONS,
+        &compare::FUNCTIONS,
+        &convert::FUNCTIONS,
+        &dates::FUNCTIONS,
+        &defaults::FUNCTIONS,
+        &dicts::FUNCTIONS,
+        &escape::FUNCTIONS,
+        &lists::FUNCTIONS,
+        &numbers::FUNCTIONS,
+        &regex::FUNCTIONS,
+        &text::FUNCTIONS,
+        &trim::FUNCTIONS,
+    ];
+    tables.into_iter().flatten()
+}
+
+pub(crate) fn find(name: &str) -> Result<&'static Function, String> {
+    let known = all().find(|function| function.name == name);
+    known.ok_or_else(|| match REFUSED.iter().find(|(refused, _)| *refused == name) {
+        Some((_, why)) => format!("the function {name:?} is not available here: {why}"),
+        None => format!("there is no function {name:?}"),
+    })
+}

@@ -1,0 +1,138 @@
+//! Go's layouts: a time is written the way the layout writes `Mon Jan 2 15:04:05 MST 2006`.
+
+use jiff::Zoned;
+
+/// Longer ones before those they begin with.
+const PARTS: [(&str, Part); 34] = [
+    ("January", Part::With("%B")),
+    ("Jan", Part::Short("%b")),
+    ("Monday", Part::With("%A")),
+    ("Mon", Part::Short("%a")),
+    ("MST", Part::Zone),
+    ("2006", Part::With("%Y")),
+    ("__2", Part::With("%_3j")),
+    ("_2006", Part::With("_%Y")),
+    ("_2", Part::With("%e")),
+    ("002", Part::With("%j")),
+    ("01", Part::With("%m")),
+    ("02", Part::With("%d")),
+    ("03", Part::With("%I")),
+    ("04", Part::With("%M")),
+    ("05", Part::With("%S")),
+    ("06", Part::With("%y")),
+    ("15", Part::With("%H")),
+    ("1", Part::With("%-m")),
+    ("2", Part::With("%-d")),
+    ("3", Part::With("%-I")),
+    ("4", Part::With("%-M")),
+    ("5", Part::With("%-S")),
+    ("PM", Part::With("%p")),
+    ("pm", Part::With("%P")),
+    ("-07:00:00", Part::Offset { separator: ":", fields: 3 }),
+    ("-07:00", Part::Offset { separator: ":", fields: 2 }),
+    ("-070000", Part::Offset { separator: "", fields: 3 }),
+    ("-0700", Part::Offset { separator: "", fields: 2 }),
+    ("-07", Part::Offset { separator: "", fields: 1 }),
+    ("Z07:00:00", Part::Zulu { separator: ":", fields: 3 }),
+    ("Z07:00", Part::Zulu { separator: ":", fields: 2 }),
+    ("Z070000", Part::Zulu { separator: "", fields: 3 }),
+    ("Z0700", Part::Zulu { separator: "", fields: 2 }),
+    ("Z07", Part::Zulu { separator: "", fields: 1 }),
+];
+
+#[derive(Clone, Copy)]
+enum Part {
+    /// What C's `strftime` calls it.
+    With(&'static str),
+    /// The same, unless a longer word goes on: `Jan` is no month in `Janet`.
+    Short(&'static str),
+    /// `MST`: the zone's short name.
+    Zone,
+    /// `-0700`: hours, minutes, seconds.
+    Offset { separator: &'static str, fields: usize },
+    /// `Z0700`: the same, and Z for UTC.
+    Zulu { separator: &'static str, fields: usize },
+    /// `.000`: the point and so many digits.
+    Fraction { point: char, digits: usize },
+    /// `.999`: up to so many digits, and no point if there are none.
+    Trimmed { point: char, digits: usize },
+}
+
+pub(crate) fn format(time: &Zoned, layout: &str) -> String {
+    let mut out = String::new();
+    let mut rest = layout;
+    while let Some(character) = rest.chars().next() {
+        if let Some((part, length)) = part(rest) {
+            out.push_str(&write(time, part));
+            rest = &rest[length..];
+        } else {
+            out.push(character);
+            rest = &rest[character.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// The part that a layout begins with, and its length.
+fn part(layout: &str) -> Option<(Part, usize)> {
+    let known = PARTS.iter().find(|(name, part)| {
+        layout.strip_prefix(name).is_some_and(|after| match part {
+            Part::Short(_) => !after.starts_with(|c: char| c.is_ascii_lowercase()),
+            _ => true,
+        })
+    });
+    known.map(|(name, part)| (*part, name.len())).or_else(|| fraction_part(layout))
+}
+
+/// `.000` or `,999`, of any length, where the digits end with it.
+fn fraction_part(layout: &str) -> Option<(Part, usize)> {
+    let point = layout.chars().next().filter(|point| matches!(point, '.' | ','))?;
+    let digit = layout[1..].chars().next().filter(|digit| matches!(digit, '0' | '9'))?;
+    let digits = layout[1..].len() - layout[1..].trim_start_matches(digit).len();
+    if layout[1 + digits..].starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let part = if digit == '0' { Part::Fraction { point, digits } } else { Part::Trimmed { point, digits } };
+    Some((part, 1 + digits))
+}
+
+fn write(time: &Zoned, part: Part) -> String {
+    match part {
+        Part::With(format) | Part::Short(format) => time.strftime(format).to_string(),
+        Part::Zone => zone(time),
+        Part::Zulu { .. } if time.offset().seconds() == 0 => "Z".to_owned(),
+        Part::Offset { separator, fields } | Part::Zulu { separator, fields } => offset(time, separator, fields),
+        Part::Fraction { point, digits } => format!("{point}{}", fraction(time, digits)),
+        Part::Trimmed { point, digits } => match fraction(time, digits).trim_end_matches('0') {
+            "" => String::new(),
+            fraction => format!("{point}{fraction}"),
+        },
+    }
+}
+
+fn offset(time: &Zoned, separator: &str, fields: usize) -> String {
+    let seconds = time.offset().seconds();
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let seconds = seconds.unsigned_abs();
+    let parts = [seconds / 3600, seconds / 60 % 60, seconds % 60];
+    let parts: Vec<String> = parts.iter().take(fields).map(|part| format!("{part:02}")).collect();
+    format!("{sign}{}", parts.join(separator))
+}
+
+/// A zone without a name is written as its offset: `+0530`, or `+02` for whole hours.
+fn zone(time: &Zoned) -> String {
+    let zone = time.time_zone().to_offset_info(time.timestamp());
+    let name = zone.abbreviation();
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return name.to_owned();
+    }
+    match time.offset().seconds() {
+        0 => "UTC".to_owned(),
+        seconds if seconds % 3600 == 0 => offset(time, "", 1),
+        _ => offset(time, "", 2),
+    }
+}
+
+fn fraction(time: &Zoned, digits: usize) -> String {
+    format!("{:09}", time.subsec_nanosecond())[..digits.min(9)].to_owned()
+}

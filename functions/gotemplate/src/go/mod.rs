@@ -1,0 +1,60 @@
+//! What Go itself does with values: truth, printing, quoting, numbers, JSON, times.
+
+pub(crate) mod display;
+pub(crate) mod float;
+pub(crate) mod json;
+pub(crate) mod layout;
+pub(crate) mod quote;
+pub(crate) mod time;
+pub(crate) mod zone;
+
+use serde_json::Value;
+
+/// What `{{ if }}` takes for true: everything but zero, the empty and nothing.
+pub(crate) fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(truth) => *truth,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => !entries.is_empty(),
+    }
+}
+
+/// A value's kind in words, for errors.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a fraction",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// A text in an error: quoted, and no more than its beginning.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => quote::string(&text[..end]) + "…",
+        None => quote::string(text),
+    }
+}
+
+/// The type that NTH's value of this kind has in Go: lists and maps of strings alone are `[]string` and `map[string]string`.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int",
+        Value::String(_) => "string",
+        Value::Array(items) if items.iter().all(Value::is_string) => "[]string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(entries) if entries.values().all(Value::is_string) => "map[string]string",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}

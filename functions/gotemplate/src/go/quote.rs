@@ -1,0 +1,52 @@
+//! Go's quoting: `%q`, and what counts as printable.
+
+/// A string in double quotes, as `strconv.Quote` writes it.
+pub(crate) fn string(text: &str) -> String {
+    between(text, '"', is_print)
+}
+
+/// The same, with everything beyond ASCII escaped: `%+q`.
+pub(crate) fn ascii(text: &str) -> String {
+    between(text, '"', |character| character.is_ascii() && is_print(character))
+}
+
+/// A character in single quotes, as `%q` writes a number.
+pub(crate) fn character(character: char) -> String {
+    between(character.encode_utf8(&mut [0; 4]), '\'', is_print)
+}
+
+/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the space itself.
+pub(crate) fn is_print(character: char) -> bool {
+    // The standard library's escapes know the same classes; after another character it lets combining marks be.
+    matches!(character, ' ' | '\'' | '"' | '\\') || format!("a{character}").escape_debug().count() == 2
+}
+
+fn between(text: &str, quote: char, keeps: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push(quote);
+    for character in text.chars() {
+        match character {
+            '\\' => out.push_str("\\\\"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            _ if character == quote => out.extend(['\\', quote]),
+            _ if keeps(character) => out.push(character),
+            _ => out.push_str(&escape(character)),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+fn escape(character: char) -> String {
+    match u32::from(character) {
+        code @ 0..0x80 => format!("\\x{code:02x}"),
+        code @ 0x80..0x1_0000 => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    }
+}

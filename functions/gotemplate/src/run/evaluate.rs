@@ -1,0 +1,142 @@
+//! Values of pipelines: what each command makes is the last argument of the next.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::fields;
+use super::walk::{Held, Run};
+use crate::bounds;
+use crate::fault::Fault;
+use crate::funcs::{Body, Function};
+use crate::go;
+use crate::syntax::tree::{Base, Command, Operand, Pipeline};
+
+impl<'a> Run<'a> {
+    /// The pipeline's value, which its variables get; a range sets them anew for each item.
+    pub(super) fn pipeline(&mut self, pipeline: &'a Pipeline, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
+        self.budget.deeper(pipeline.at)?;
+        self.budget.spend(bounds::STEP, pipeline.at)?;
+        let mut value = None;
+        for command in &pipeline.commands {
+            value = Some(self.command(command, dot, value)?);
+        }
+        let value = value.unwrap_or(Cow::Owned(Value::Null));
+        for name in &pipeline.names {
+            self.spend_on_copy(&value, pipeline.at)?;
+            self.set(name, pipeline.binding, value.clone());
+        }
+        self.budget.shallower();
+        Ok(value)
+    }
+
+    fn command(&mut self, command: &'a Command, dot: &Held<'a>, piped: Option<Held<'a>>) -> Result<Held<'a>, Fault> {
+        let Command { operand, arguments } = command;
+        if let Base::Function(function) = &operand.base
+            && operand.fields.is_empty()
+        {
+            return self.call_function(function, operand.at, arguments, dot, piped);
+        }
+        let value = self.base(operand, dot)?;
+        let Some((last, first)) = operand.fields.split_last() else {
+            return Ok(value);
+        };
+        let value = first.iter().try_fold(value, |value, field| self.field(value, field, operand.at))?;
+        if arguments.is_empty() && piped.is_none() {
+            return self.field(value, last, operand.at);
+        }
+        let arguments = self.arguments(arguments, dot, piped)?;
+        fields::method(&value, last, &arguments, operand.at)
+    }
+
+    fn operand(&mut self, operand: &'a Operand, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
+        let value = self.base(operand, dot)?;
+        operand.fields.iter().try_fold(value, |value, field| self.field(value, field, operand.at))
+    }
+
+    /// A value without its fields.
+    fn base(&mut self, operand: &'a Operand, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
+        self.budget.spend(bounds::STEP, operand.at)?;
+        match &operand.base {
+            Base::Dot => {
+                self.spend_on_copy(dot, operand.at)?;
+                Ok(dot.clone())
+            }
+            Base::Variable(name) => {
+                let known = self.variables.iter().rev().find(|(known, _)| known == name);
+                let value = known.map_or(Cow::Owned(Value::Null), |(_, value)| value.clone());
+                self.spend_on_copy(&value, operand.at)?;
+                Ok(value)
+            }
+            Base::Function(function) => self.call_function(function, operand.at, &[], dot, None),
+            Base::Literal(value) => Ok(Cow::Borrowed(value)),
+            Base::Pipeline(pipeline) => self.pipeline(pipeline, dot),
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        operands: &'a [Operand],
+        dot: &Held<'a>,
+        piped: Option<Held<'a>>,
+    ) -> Result<Vec<Held<'a>>, Fault> {
+        let mut arguments = Vec::with_capacity(operands.len() + 1);
+        for operand in operands {
+            arguments.push(self.operand(operand, dot)?);
+        }
+        arguments.extend(piped);
+        Ok(arguments)
+    }
+
+    fn call_function(
+        &mut self,
+        function: &'static Function,
+        at: usize,
+        operands: &'a [Operand],
+        dot: &Held<'a>,
+        piped: Option<Held<'a>>,
+    ) -> Result<Held<'a>, Fault> {
+        let count = operands.len() + usize::from(piped.is_some());
+        function.check_count(count).map_err(|message| Fault::new(at, message))?;
+        let make = match function.body {
+            Body::And => return self.first_that(operands, dot, piped, |truth| !truth),
+            Body::Or => return self.first_that(operands, dot, piped, |truth| truth),
+            Body::Plain(make) => make,
+        };
+        let arguments = self.arguments(operands, dot, piped)?;
+        for argument in &arguments {
+            self.budget.spend_on(argument, at)?;
+        }
+        let value = make(&arguments).map_err(|message| Fault::new(at, format!("{}: {message}", function.name)))?;
+        if self.budget.spend_on(&value, at)? > bounds::SIZE {
+            return Err(Fault::new(at, format!("{}: {}", function.name, bounds::too_large())));
+        }
+        Ok(Cow::Owned(value))
+    }
+
+    /// A borrowed value costs nothing to hand on; one that was made here is copied.
+    fn spend_on_copy(&mut self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
+        match value {
+            Cow::Borrowed(_) => Ok(()),
+            Cow::Owned(value) => self.budget.spend_on(value, at).map(drop),
+        }
+    }
+
+    /// `and` and `or`: the first argument whose truth settles it, and no argument after it; else the last.
+    fn first_that(
+        &mut self,
+        operands: &'a [Operand],
+        dot: &Held<'a>,
+        piped: Option<Held<'a>>,
+        settles: fn(bool) -> bool,
+    ) -> Result<Held<'a>, Fault> {
+        let mut value = Cow::Owned(Value::Null);
+        for operand in operands {
+            value = self.operand(operand, dot)?;
+            if settles(go::is_true(&value)) {
+                return Ok(value);
+            }
+        }
+        Ok(piped.unwrap_or(value))
+    }
+}

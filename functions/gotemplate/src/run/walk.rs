@@ -1,0 +1,180 @@
+//! Walks the tree: text, actions, branches, calls of templates.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::budget::Budget;
+use crate::bounds;
+use crate::fault::Fault;
+use crate::go::{self, display};
+use crate::syntax::tree::{Binding, Branch, Keyword, Node, Pipeline, Tree};
+
+/// One value on its way: borrowed from the data while it can be.
+pub(super) type Held<'a> = Cow<'a, Value>;
+
+pub(crate) fn render(tree: &Tree, data: &Value) -> Result<String, Fault> {
+    let mut run =
+        Run { tree, data, variables: vec![("$", Cow::Borrowed(data))], out: String::new(), budget: Budget::new() };
+    run.nodes(&tree.body, &Cow::Borrowed(data))?;
+    Ok(run.out)
+}
+
+pub(super) struct Run<'a> {
+    tree: &'a Tree,
+    /// The fields that the message is about. What `.` and `$` are at the start.
+    pub(super) data: &'a Value,
+    /// Those in scope, innermost last.
+    pub(super) variables: Vec<(&'a str, Held<'a>)>,
+    out: String,
+    pub(super) budget: Budget,
+}
+
+/// What a node says about those after it.
+enum Flow {
+    On,
+    Break,
+    Continue,
+}
+
+impl<'a> Run<'a> {
+    fn nodes(&mut self, nodes: &'a [Node], dot: &Held<'a>) -> Result<Flow, Fault> {
+        for node in nodes {
+            let flow = self.node(node, dot)?;
+            if !matches!(flow, Flow::On) {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    fn node(&mut self, node: &'a Node, dot: &Held<'a>) -> Result<Flow, Fault> {
+        match node {
+            Node::Text(text) => self.write(text, 0)?,
+            Node::Action(pipeline) => {
+                let value = self.pipeline(pipeline, dot)?;
+                if pipeline.names.is_empty() {
+                    self.budget.spend_on(&value, pipeline.at)?;
+                    self.write(&display::action(&value), pipeline.at)?;
+                }
+            }
+            Node::Branch(branch) => return self.branch(branch, dot),
+            Node::Call { at, name, argument } => self.call(*at, name, argument.as_ref(), dot)?,
+            Node::Break => return Ok(Flow::Break),
+            Node::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::On)
+    }
+
+    fn write(&mut self, text: &str, at: usize) -> Result<(), Fault> {
+        self.budget.spend(1 + text.len(), at)?;
+        bounds::room(self.out.len() + text.len()).map_err(|message| Fault::new(at, message))?;
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    /// A block of its own: its variables end with it.
+    fn branch(&mut self, branch: &'a Branch, dot: &Held<'a>) -> Result<Flow, Fault> {
+        self.budget.deeper(branch.pipeline.at)?;
+        let scope = self.variables.len();
+        let value = self.pipeline(&branch.pipeline, dot)?;
+        let flow = match branch.keyword {
+            Keyword::Range => self.range(branch, value, dot)?,
+            _ if !go::is_true(&value) => self.nodes(&branch.otherwise, dot)?,
+            Keyword::If => self.nodes(&branch.body, dot)?,
+            Keyword::With => self.nodes(&branch.body, &value)?,
+        };
+        self.variables.truncate(scope);
+        self.budget.shallower();
+        Ok(flow)
+    }
+
+    fn range(&mut self, branch: &'a Branch, value: Held<'a>, dot: &Held<'a>) -> Result<Flow, Fault> {
+        let at = branch.pipeline.at;
+        match value {
+            Cow::Borrowed(Value::Array(items)) => {
+                let items = items.iter().enumerate().map(|(index, item)| (Value::from(index), Cow::Borrowed(item)));
+                self.each(branch, items, dot)
+            }
+            Cow::Owned(Value::Array(items)) => {
+                let items = items.into_iter().enumerate().map(|(index, item)| (Value::from(index), Cow::Owned(item)));
+                self.each(branch, items, dot)
+            }
+            Cow::Borrowed(Value::Object(entries)) => {
+                let entries = display::sorted(entries).into_iter();
+                self.each(branch, entries.map(|(key, value)| (Value::from(key.as_str()), Cow::Borrowed(value))), dot)
+            }
+            Cow::Owned(Value::Object(entries)) => {
+                let mut entries: Vec<_> = entries.into_iter().collect();
+                entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+                self.each(branch, entries.into_iter().map(|(key, value)| (Value::from(key), Cow::Owned(value))), dot)
+            }
+            value => match value.as_ref() {
+                Value::Null => self.nodes(&branch.otherwise, dot),
+                Value::Number(number) if number.as_i64().is_some() => {
+                    if branch.pipeline.names.len() > 1 {
+                        return Err(Fault::new(at, "a range over a number has one variable"));
+                    }
+                    let numbers = 0..number.as_i64().unwrap_or(0);
+                    self.each(branch, numbers.map(|number| (Value::Null, Cow::Owned(Value::from(number)))), dot)
+                }
+                other => Err(Fault::new(at, format!("cannot range over {}", go::kind(other)))),
+            },
+        }
+    }
+
+    fn each(
+        &mut self,
+        branch: &'a Branch,
+        items: impl Iterator<Item = (Value, Held<'a>)>,
+        dot: &Held<'a>,
+    ) -> Result<Flow, Fault> {
+        let Pipeline { at, names, binding, .. } = &branch.pipeline;
+        let scope = self.variables.len();
+        let mut empty = true;
+        for (index, item) in items {
+            empty = false;
+            self.budget.spend_on(&item, *at)?;
+            match names.as_slice() {
+                [] => {}
+                [name] => self.set(name, *binding, item.clone()),
+                [first, second, ..] => {
+                    self.set(first, *binding, Cow::Owned(index));
+                    self.set(second, *binding, item.clone());
+                }
+            }
+            let flow = self.nodes(&branch.body, &item)?;
+            self.variables.truncate(scope);
+            if let Flow::Break = flow {
+                break;
+            }
+        }
+        if empty { self.nodes(&branch.otherwise, dot) } else { Ok(Flow::On) }
+    }
+
+    /// A template sees its argument, as `.` and as `$`, and no variables of the caller.
+    fn call(&mut self, at: usize, name: &str, argument: Option<&'a Pipeline>, dot: &Held<'a>) -> Result<(), Fault> {
+        let argument = match argument {
+            Some(pipeline) => self.pipeline(pipeline, dot)?,
+            None => Cow::Owned(Value::Null),
+        };
+        let Some(body) = self.tree.named.get(name) else {
+            return Err(Fault::new(at, format!("there is no template {name:?}")));
+        };
+        self.budget.spend(bounds::STEP, at)?;
+        self.budget.deeper(at)?;
+        let outside = std::mem::replace(&mut self.variables, vec![("$", argument.clone())]);
+        self.nodes(body, &argument)?;
+        self.variables = outside;
+        self.budget.shallower();
+        Ok(())
+    }
+
+    pub(super) fn set(&mut self, name: &'a str, binding: Binding, value: Held<'a>) {
+        let known = self.variables.iter_mut().rev().find(|(known, _)| *known == name);
+        match (binding, known) {
+            (Binding::Assign, Some((_, variable))) => *variable = value,
+            _ => self.variables.push((name, value)),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a template's text is made of.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What stands outside the actions.
+    Text,
+    Open,
+    Close,
+    Dot,
+    /// `.Name`
+    Field,
+    /// `$` or `$name`
+    Variable,
+    /// A function's name.
+    Word,
+    Keyword,
+    True,
+    False,
+    Nil,
+    Number,
+    /// `'x'`
+    Character,
+    /// `"text"`
+    Quoted,
+    /// `` `text` ``
+    Raw,
+    Pipe,
+    Declare,
+    Assign,
+    Comma,
+    LeftParenthesis,
+    RightParenthesis,
+    /// A character that Go's templates have no use for, yet.
+    Other,
+    EndOfText,
+    /// What cannot be read, and why; nothing follows it.
+    Bad(&'static str),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind,
+    pub(super) at: usize,
+    pub(super) text: &'a str,
+    /// White space stands before it. It parts arguments: `.A.B` is one, `.A .B` are two.
+    pub(super) spaced: bool,
+}

@@ -1,0 +1,88 @@
+//! What a template says. Offsets are those of its text, for errors.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::funcs::Function;
+
+/// A template's body and those it defines by name.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) body: Vec<Node>,
+    pub(crate) named: BTreeMap<String, Vec<Node>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Node {
+    Text(String),
+    /// `{{ pipeline }}`: printed, unless it sets variables.
+    Action(Pipeline),
+    Branch(Branch),
+    /// `{{ template "name" pipeline }}`, and what is left of a `{{ block }}`.
+    Call {
+        at: usize,
+        name: String,
+        argument: Option<Pipeline>,
+    },
+    Break,
+    Continue,
+}
+
+/// A pipeline that decides, what it decides about, and what stands after `{{ else }}`.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) keyword: Keyword,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) body: Vec<Node>,
+    pub(crate) otherwise: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keyword {
+    If,
+    With,
+    Range,
+}
+
+/// `$names := command | command`.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) at: usize,
+    pub(crate) names: Vec<String>,
+    pub(crate) binding: Binding,
+    pub(crate) commands: Vec<Command>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// `:=`
+    Declare,
+    /// `=`
+    Assign,
+}
+
+/// A function, or a value, and its arguments.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) operand: Operand,
+    pub(crate) arguments: Vec<Operand>,
+}
+
+/// `base.Field.Field`. `.Field` has the base `.`.
+#[derive(Debug)]
+pub(crate) struct Operand {
+    pub(crate) at: usize,
+    pub(crate) base: Base,
+    pub(crate) fields: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Base {
+    Dot,
+    Variable(String),
+    Function(&'static Function),
+    /// A string, number, boolean or `nil`.
+    Literal(Value),
+    Pipeline(Pipeline),
+}

@@ -1,0 +1,92 @@
+//! Where we differ from Go and sprig on purpose, as `docs/templates.md` says.
+
+use serde_json::json;
+use spillway_gotemplate::Template;
+
+fn rendered(template: &str) -> Result<String, String> {
+    let data = json!({
+        "Text": "grüße 🚀",
+        "Pods": ["b", "a"],
+        "NodeLabels": {"team": "shop", "app": "cart"},
+        "StartTime": "2026-11-21T03:12:44.5+01:00",
+    });
+    let template = Template::parse(template).map_err(|error| format!("parse: {error}"))?;
+    template.render(&data).map_err(|error| format!("render: {error}"))
+}
+
+fn renders(template: &str, expected: &str) {
+    assert_eq!(rendered(template).as_deref(), Ok(expected), "{template}");
+}
+
+/// In which phase a template fails.
+fn fails(phase: &str, template: &str) {
+    let error = rendered(template).expect_err(template);
+    assert!(error.starts_with(phase), "{template}: {error}");
+}
+
+#[test]
+fn no_character_is_cut_in_two() {
+    renders("{{ trunc 3 .Text }}", "gr");
+    renders("{{ trunc -3 .Text }}", "");
+    renders("{{ abbrev 6 .Text }}", "gr...");
+    renders("{{ substr 3 8 .Text }}{{ substr 3 3 .Text }}", "ße ");
+    renders("{{ slice .Text 0 11 }}", "grüße ");
+}
+
+#[test]
+fn functions_for_maps_take_labels() {
+    renders(r#"{{ get .NodeLabels "team" }}{{ hasKey .NodeLabels "none" }}"#, "shopfalse");
+    renders(r#"{{ dig "team" "none" .NodeLabels }}{{ pick .NodeLabels "team" }}"#, "shopmap[team:shop]");
+}
+
+#[test]
+fn keys_and_values_come_in_the_order_of_the_keys() {
+    renders("{{ keys .NodeLabels }}{{ values .NodeLabels }}", "[app team][cart shop]");
+}
+
+#[test]
+fn sorting_makes_a_new_list() {
+    renders("{{ sortAlpha .Pods }}{{ .Pods }}", "[a b][b a]");
+}
+
+#[test]
+fn what_is_never_rendered_is_checked_too() {
+    fails("parse", r#"{{ if false }}{{ template "none" }}{{ end }}"#);
+    fails("parse", "{{ if false }}{{ .Text | 5 }}{{ end }}");
+    fails("parse", "{{ if false }}{{ $x = 1 }}{{ end }}");
+    fails("parse", "{{ if false }}{{ nil }}{{ end }}");
+}
+
+#[test]
+fn secrets_of_the_function_are_out_of_reach() {
+    fails("parse", r#"{{ env "AWS_SECRET_ACCESS_KEY" }}"#);
+    fails("parse", r#"{{ expandenv "$AWS_SECRET_ACCESS_KEY" }}"#);
+    fails("parse", r#"{{ getHostByName "example.com" }}"#);
+}
+
+#[test]
+fn what_is_no_time_is_not_taken_for_the_present() {
+    fails("render", r#"{{ date "2006" .Text }}"#);
+    fails("render", r#"{{ dateModify "soon" .StartTime }}"#);
+    fails("render", r#"{{ dateInZone "15:04" .StartTime "Nowhere" }}"#);
+}
+
+#[test]
+fn a_time_in_rfc_3339_is_a_time_and_prints_as_it_is() {
+    renders(
+        r#"{{ .StartTime.UTC }} {{ .StartTime | date "15:04:05.0" }}"#,
+        "2026-11-21 02:12:44.5 +0000 UTC 02:12:44.5",
+    );
+    renders("{{ .StartTime }} {{ toJson .StartTime }}", r#"2026-11-21T03:12:44.5+01:00 "2026-11-21T03:12:44.5+01:00""#);
+}
+
+#[test]
+fn numbers_do_not_wrap_around() {
+    fails("render", "{{ add 9223372036854775807 1 }}");
+    fails("render", "{{ div -9223372036854775808 -1 }}");
+}
+
+#[test]
+fn a_regular_expression_that_is_none_is_not_a_mismatch() {
+    fails("render", r#"{{ regexMatch "(" .Text }}"#);
+}

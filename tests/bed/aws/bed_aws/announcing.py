@@ -1,0 +1,100 @@
+"""What the product's stack has around the function that sends messages, from its template: the queue, the one behind it,
+how Lambda is to poll it, and what the function is told. Each test that wants one gets one of its own.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bed_aws import template
+from bed_aws.errors import BedError
+from bed_aws.moto_side import Moto
+from bed_aws.notices import Notices
+from bed_aws.template import TemplateError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """As the template has it."""
+
+    rule: str
+    """The rule that fills the queue."""
+    visibility_timeout_s: int
+    most_receives: int
+    batch_size: int
+    window_s: float
+    timeout_s: int
+    variables: dict[str, Any]
+    defaults: dict[str, str]
+    """The parameters, and what they are if nobody gives them."""
+
+
+class Announcing:
+    def __init__(self, plan: Plan, moto: Moto, notices: Notices) -> None:
+        self._plan = plan
+        self._moto = moto
+        self._notices = notices
+        notices.fills_queues(plan.rule)
+
+    def deploy(self, sender: str, name: str, parameters: dict[str, str]) -> dict[str, Any]:
+        """Makes the queues of one stack, which what this sender puts on the bus goes to."""
+        plan = self._plan
+        if unknown := parameters.keys() - plan.defaults.keys():
+            raise BedError(f"the template has no parameter {', '.join(sorted(unknown))}")
+        undelivered = self._moto.sqs.create_queue(f"{name}-undelivered")
+        redrive = {"deadLetterTargetArn": undelivered.queue_arn, "maxReceiveCount": plan.most_receives}
+        queue = self._moto.sqs.create_queue(
+            f"{name}-announcements", VisibilityTimeout=str(plan.visibility_timeout_s), RedrivePolicy=redrive
+        )
+        self._notices.fill(plan.rule, sender, queue.name)
+        return {
+            "queue": queue.name,
+            "undelivered": undelivered.name,
+            "batch_size": plan.batch_size,
+            "window_s": plan.window_s,
+            "timeout_s": plan.timeout_s,
+            "variables": _resolved(plan.variables, plan.defaults | parameters),
+        }
+
+
+def read(path: Path) -> Plan:
+    """From a template as it is written: the function that a queue invokes, and what is before and behind that queue."""
+    resources = template.resources(path)
+    found = [
+        (resource["Properties"], event["Properties"])
+        for resource in resources.values()
+        if resource["Type"] == "AWS::Serverless::Function"
+        for event in resource["Properties"].get("Events", {}).values()
+        if event["Type"] == "SQS"
+    ]
+    if len(found) != 1:
+        raise TemplateError(f"{path} has {len(found)} functions that a queue invokes")
+    [(function, polled)] = found
+    queue = resources[_named(polled["Queue"])]["Properties"]
+    [rule] = [
+        logical_id
+        for logical_id, resource in resources.items()
+        if resource["Type"] == "AWS::Events::Rule"
+        and any(target["Arn"] == polled["Queue"] for target in resource["Properties"]["Targets"])
+    ]
+    return Plan(
+        rule,
+        visibility_timeout_s=queue["VisibilityTimeout"],
+        most_receives=queue["RedrivePolicy"]["maxReceiveCount"],
+        batch_size=polled["BatchSize"],
+        window_s=polled["MaximumBatchingWindowInSeconds"],
+        timeout_s=function["Timeout"],
+        variables=function["Environment"]["Variables"],
+        defaults={name: str(one.get("Default", "")) for name, one in template.parameters(path).items()},
+    )
+
+
+def _named(attribute: dict[str, str]) -> str:
+    """The resource of `!GetAtt Resource.Arn`."""
+    return attribute["Fn::GetAtt"].partition(".")[0]
+
+
+def _resolved(variables: dict[str, Any], parameters: dict[str, str]) -> dict[str, str]:
+    """The function's settings. Its other variables are about places that a machine need not have."""
+    settings = {name: value for name, value in variables.items() if name.startswith("SPILLWAY_")}
+    return {name: value if isinstance(value, str) else parameters[value["Ref"]] for name, value in settings.items()}

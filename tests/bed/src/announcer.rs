@@ -1,0 +1,112 @@
+//! The function that sends messages, behind its queue, as the template has them: what a function puts on the bus comes to it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::aws::Aws;
+use crate::error::BedError;
+use crate::lambda::{Lambda, LambdaOptions, Outcome, Poller, built};
+use crate::world::World;
+
+/// The role whose credentials it gets.
+const ROLE: &str = "spillway-announcer";
+
+/// Longer than any test lets a message take.
+const WAIT: Duration = Duration::from_mins(2);
+
+/// One that polls until it is dropped.
+#[derive(Debug)]
+pub struct Announcer {
+    lambda: Lambda,
+    aws: Aws,
+    queue: String,
+    undelivered: String,
+    outcomes: watch::Receiver<Vec<Outcome>>,
+    polling: JoinHandle<()>,
+}
+
+impl Announcer {
+    /// Deploys it with these parameters of the template, for what `sender` puts on the bus. Its queues and its session
+    /// have that function's name. A window of one's own is for tests that wait for single messages.
+    pub async fn deploy(
+        world: &World,
+        sender: (&str, &Lambda),
+        parameters: &[(&str, &str)],
+        window: Option<Duration>,
+    ) -> Result<Self, BedError> {
+        let (name, function) = sender;
+        let parameters: BTreeMap<String, String> =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let aws = world.aws_side();
+        let stack = aws.deploy_announcer(function.access_key_id(), name, &parameters).await?;
+        let options = LambdaOptions {
+            binary: built("SPILLWAY_ANNOUNCE", "spillway-announce"),
+            env: stack.variables,
+            function_name: format!("{name}-announcer"),
+            timeout: Duration::from_secs(stack.timeout_s),
+            ..LambdaOptions::default()
+        };
+        let lambda = Lambda::in_role(world, ROLE, options).await?;
+        let poller = Poller {
+            aws: aws.clone(),
+            queue: stack.queue.clone(),
+            lambda: lambda.clone(),
+            batch_size: stack.batch_size,
+            window: window.unwrap_or(Duration::from_secs_f64(stack.window_s)),
+        };
+        let (told, outcomes) = watch::channel(Vec::new());
+        let polling = tokio::spawn(async move {
+            let Err(error) = poller.run(told).await;
+            eprintln!("the poller of an announcer has failed: {error}");
+        });
+        Ok(Self { lambda, aws, queue: stack.queue, undelivered: stack.undelivered, outcomes, polling })
+    }
+
+    /// The function itself.
+    #[must_use]
+    pub fn lambda(&self) -> &Lambda {
+        &self.lambda
+    }
+
+    /// Puts events into its queue, past the bus.
+    pub async fn send(&self, events: &[Value]) -> Result<(), BedError> {
+        self.aws.put_messages(&self.queue, events).await
+    }
+
+    /// What came of its invocations so far.
+    #[must_use]
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        self.outcomes.borrow().clone()
+    }
+
+    /// Waits until it has been invoked that often; answers what came of it.
+    pub async fn until_invoked(&self, times: usize) -> Result<Vec<Outcome>, BedError> {
+        let mut outcomes = self.outcomes.clone();
+        let invoked = timeout(WAIT, outcomes.wait_for(|outcomes| outcomes.len() >= times)).await;
+        match invoked {
+            Ok(Ok(outcomes)) => Ok(outcomes.clone()),
+            _ => Err(BedError::Waited {
+                what: format!("invocation {times} of {}", self.queue),
+                waited_s: WAIT.as_secs(),
+                last: format!("{:#?}", self.outcomes()),
+            }),
+        }
+    }
+
+    /// Waits until so many events could not be delivered, for good; answers all of these.
+    pub async fn until_undelivered(&self, events: usize) -> Result<Vec<Value>, BedError> {
+        let bodies = self.aws.messages(&self.undelivered, events, WAIT).await?;
+        Ok(bodies.iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect())
+    }
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        self.polling.abort();
+    }
+}

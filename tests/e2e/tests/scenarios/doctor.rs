@@ -1,0 +1,303 @@
+//! The doctor: what is broken in a cluster is found and named, one thing at a time, and nothing is touched.
+//!
+//! Each stage looks at its own node only: the others' are in the same cluster.
+
+use std::time::Duration;
+
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Api;
+use kube::api::WatchParams;
+use serde_json::{Value, json};
+use spillway_bed::audit::Request;
+use spillway_bed::gateway::{Answer, Fault, Rule, Which};
+use spillway_bed::lambda::LambdaOptions;
+use spillway_bed::pods::{self, PodShape};
+use spillway_bed::proxy::Mode;
+use spillway_bed::watch::{Objects, until};
+use spillway_e2e::Stage;
+
+/// A stage whose function looks at the stage's own node.
+async fn set(name: &str) -> Stage {
+    set_with(name, LambdaOptions::default()).await
+}
+
+async fn set_with(name: &str, options: LambdaOptions) -> Stage {
+    let env = [("SPILLWAY_NODE_SELECTOR".to_owned(), format!("stage={name}"))].into();
+    Stage::set(name).await.with_function(LambdaOptions { env, ..options }).await
+}
+
+/// Asks the doctor about the stage's cluster; answers the checks of the cluster.
+async fn examined(stage: &Stage) -> Vec<Value> {
+    examined_by_name(stage, &stage.world.cluster).await
+}
+
+async fn examined_by_name(stage: &Stage, cluster: &str) -> Vec<Value> {
+    let order = json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": {"cluster": cluster}});
+    let outcome = stage.lambda.invoke(&order).await;
+    let report = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error} {outcome:#?}"));
+    let line = outcome.logs.iter().find(|line| line.contains("\"self_test\":")).expect("a wide line");
+    let line: Value = serde_json::from_str(line).expect("it is JSON");
+    assert_eq!((&line["checks"], &line["summary"]), (&report["checks"], &report["summary"]), "the log says the same");
+    let checks = report["checks"].as_array().expect("checks");
+    checks.iter().filter(|check| check["cluster"] == cluster).cloned().collect()
+}
+
+/// Every finding that is worse than worth knowing, as `severity id object`.
+fn findings(checks: &[Value]) -> Vec<String> {
+    let findings = checks.iter().flat_map(|check| check["findings"].as_array().into_iter().flatten());
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    let told = findings.filter(|finding| finding["severity"] != "info").map(|finding| {
+        assert!(!text(finding, "to_do").is_empty(), "it says what to do: {finding:#}");
+        format!("{} {} {}", text(finding, "severity"), text(finding, "id"), text(finding, "object"))
+    });
+    told.collect()
+}
+
+fn check<'a>(checks: &'a [Value], id: &str) -> &'a Value {
+    checks.iter().find(|check| check["id"] == id).unwrap_or_else(|| panic!("no check {id} in {checks:#?}"))
+}
+
+/// Whether a request can have changed anything.
+fn changes(request: &Request) -> bool {
+    let dry = request.subresource == "eviction" && request.uri.ends_with("?&dryRun=All");
+    let asks = matches!(request.resource.as_str(), "selfsubjectreviews" | "selfsubjectaccessreviews");
+    !dry && !asks && !matches!(request.verb.as_str(), "get" | "list" | "watch")
+}
+
+#[tokio::test]
+async fn a_healthy_cluster_has_no_finding_and_nothing_is_touched() {
+    let mut stage = set("doctor-healthy").await;
+    let client = stage.world.admin();
+    stage.deploy("web", 3, PodShape::default()).await;
+    pods::create(&client, &pods::budget_of_one_away(&stage.name, "web")).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 3).await.expect("it counts");
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), Vec::<String>::new(), "{checks:#?}");
+    assert!(checks.iter().all(|check| check["status"] == "ok"), "{checks:#?}");
+    let nodes = check(&checks, "nodes")["what"].as_str().expect("a sentence");
+    assert!(nodes.starts_with("1 of "), "{nodes}");
+    assert!(nodes.ends_with("; each of them could be drained in two minutes right now"), "{nodes}");
+    let requests = stage.audit.requests().expect("the audit log");
+    assert!(requests.iter().any(|request| request.subresource == "eviction"), "a pod of the budget is asked for");
+    let changed: Vec<_> = requests.iter().filter(|request| changes(request)).collect();
+    assert!(changed.is_empty(), "{changed:#?}");
+    assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn only_a_look_at_all_clusters_is_counted_as_a_self_test() {
+    let stage = set("doctor-counted").await;
+    let order = |detail: Value| json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": detail});
+    for (detail, counted) in [(json!({}), 1), (json!({"cluster": stage.world.cluster}), 0)] {
+        let outcome = stage.lambda.invoke(&order(detail.clone())).await;
+        let metrics = outcome.logs.iter().filter(|line| line.contains("_aws") && line.contains("\"SelfTests\":1"));
+        assert_eq!(metrics.count(), counted, "{detail} {outcome:#?}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_access_entry_is_told_how_to_get_one() {
+    let stage = set("doctor-no-entry").await;
+    let gateway = stage.through_gateway().await;
+    gateway.rules().add(Rule::new("create selfsubjectreviews", Which::All, Fault::Answer(Answer::kubernetes(401))));
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), [format!("fail no-access-entry cluster {}", stage.world.cluster)]);
+    assert_eq!(check(&checks, "inside")["status"], "skipped");
+    let command = check(&checks, "sign-in")["findings"][0]["command"].as_str().expect("a command");
+    assert!(command.starts_with("aws eks create-access-entry --cluster-name"), "{command}");
+    assert!(command.contains("get-function-configuration --function-name arn:aws:lambda:"), "{command}");
+}
+
+#[tokio::test]
+async fn an_endpoint_with_a_certificate_of_another_authority_is_found() {
+    let stage = set("doctor-authority").await;
+    let gateway = stage.through_gateway().await;
+    gateway.rotate_authority().expect("a new authority");
+
+    let checks = examined(&stage).await;
+
+    let cluster = &stage.world.cluster;
+    assert_eq!(findings(&checks), [format!("fail wrong-certificate-authority cluster {cluster}")]);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_nobody_answers_is_found() {
+    let stage = set("doctor-network").await;
+    let proxy = stage.through_proxy().await;
+    proxy.set_mode(Mode::Refuse).await.expect("it listens no more");
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), [format!("fail no-network cluster {}", stage.world.cluster)]);
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_is_found() {
+    let stage = set("doctor-no-cluster").await;
+
+    let checks = examined_by_name(&stage, "no-such-cluster").await;
+
+    assert_eq!(findings(&checks), ["fail unknown-cluster cluster no-such-cluster"]);
+}
+
+#[tokio::test]
+async fn a_budget_that_never_lets_a_pod_go_is_named_with_its_node() {
+    let stage = set("doctor-no-room").await;
+    let client = stage.world.admin();
+    stage.deploy("web", 2, PodShape::default()).await;
+    pods::create(&client, &pods::budget(&stage.name, "web", 2)).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 2).await.expect("it counts");
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), ["fail budget-without-room PodDisruptionBudget doctor-no-room/web"]);
+    let nodes = &check(&checks, "nodes")["nodes"];
+    assert_eq!(*nodes, json!([{"node": stage.node.name, "because": ["PodDisruptionBudget doctor-no-room/web"]}]));
+}
+
+#[tokio::test]
+async fn budgets_whose_controller_cannot_reckon_are_named_with_why() {
+    let stage = set("doctor-unreckoned").await;
+    let client = stage.world.admin();
+    let here = PodShape::default().on_node(&stage.node.name);
+    // A Job says nobody how many pods it is to have; of a bare pod there is nobody to ask.
+    pods::create(&client, &pods::job(&stage.name, "job", &here)).await.expect("it is created");
+    pods::create(&client, &pods::bare_pod(&stage.name, "bare", &here)).await.expect("it is created");
+    for name in ["bare", "job"] {
+        pods::until_running_of(&client, &stage.name, name, 1).await.expect("it runs");
+        pods::create(&client, &pods::budget_of_one_away(&stage.name, name)).await.expect("the budget is new");
+    }
+    pods::until_budget_sees(&client, &stage.name, "bare", 1).await.expect("it counts");
+    until_not_reckoned(&stage, "job").await;
+
+    let checks = examined(&stage).await;
+
+    let budget = |name| format!("fail budget-without-room PodDisruptionBudget doctor-unreckoned/{name}");
+    let expected = [budget("bare"), budget("job"), "warn bare-pods namespace doctor-unreckoned".to_owned()];
+    assert_eq!(findings(&checks), expected);
+    let what = |at: usize| check(&checks, "nodes")["findings"][at]["what"].as_str().expect("a sentence");
+    assert!(what(0).contains("cannot reckon how many may go: no controller makes its pods."), "{}", what(0));
+    assert!(what(1).contains("does not implement the scale subresource"), "{}", what(1));
+}
+
+/// Waits until the budget's controller has said that it cannot reckon.
+async fn until_not_reckoned(stage: &Stage, name: &str) {
+    let budgets = Api::<PodDisruptionBudget>::namespaced(stage.world.admin(), &stage.name);
+    let own = WatchParams::default().fields(&format!("metadata.name={name}"));
+    let failed = |budgets: &Objects<PodDisruptionBudget>| {
+        let status = budgets.values().next().and_then(|budget| budget.status.as_ref()).ok_or("it has no status")?;
+        let failed = |condition: &Condition| condition.reason == "SyncFailed";
+        if status.conditions.iter().flatten().any(failed) { Ok(()) } else { Err(format!("{status:?}")) }
+    };
+    until(&budgets, &own, "a budget that cannot be reckoned", Duration::from_mins(1), failed).await.expect("it fails");
+}
+
+#[tokio::test]
+async fn a_budget_that_lets_one_of_many_pods_go_at_a_time_is_named_with_their_node() {
+    let stage = set("doctor-little-room").await;
+    let client = stage.world.admin();
+    stage.deploy("web", 4, PodShape::default()).await;
+    pods::create(&client, &pods::budget_of_one_away(&stage.name, "web")).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 4).await.expect("it counts");
+
+    let checks = examined(&stage).await;
+
+    let budget = "PodDisruptionBudget doctor-little-room/web";
+    assert_eq!(findings(&checks), [format!("warn budget-with-little-room {budget}")]);
+    let nodes = &check(&checks, "nodes")["nodes"];
+    assert_eq!(*nodes, json!([{"node": stage.node.name, "because": [budget]}]));
+}
+
+#[tokio::test]
+async fn two_budgets_of_one_pod_are_named() {
+    let stage = set("doctor-two-budgets").await;
+    let client = stage.world.admin();
+    stage.deploy("web", 3, PodShape::default()).await;
+    for name in ["web", "all"] {
+        let mut budget = pods::budget_of_one_away(&stage.name, "web");
+        budget.metadata.name = Some(name.to_owned());
+        pods::create(&client, &budget).await.expect("the budget is new");
+        pods::until_budget_sees(&client, &stage.name, name, 3).await.expect("it counts");
+    }
+
+    let checks = examined(&stage).await;
+
+    let both = "fail two-budgets PodDisruptionBudgets doctor-two-budgets/all and doctor-two-budgets/web";
+    assert_eq!(findings(&checks), [both]);
+}
+
+#[tokio::test]
+async fn a_grace_longer_than_a_spot_notice_is_named_by_its_workload() {
+    let stage = set("doctor-grace").await;
+    stage.deploy("slow", 2, PodShape::default().grace(600)).await;
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), ["warn grace-longer-than-the-window Deployment doctor-grace/slow"]);
+}
+
+#[tokio::test]
+async fn pods_that_wish_to_stay_and_pods_that_nobody_makes_anew_are_named() {
+    let stage = set("doctor-odd").await;
+    let client = stage.world.admin();
+    let wishes = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+    stage.deploy("wish", 2, PodShape::default().with(wishes)).await;
+    let bare = PodShape::default().on_node(&stage.node.name);
+    pods::create(&client, &pods::bare_pod(&stage.name, "bare", &bare)).await.expect("it is created");
+    pods::until_running_of(&client, &stage.name, "bare", 1).await.expect("it runs");
+
+    let checks = examined(&stage).await;
+
+    let wish = "warn wishes-not-to-be-disturbed Deployment doctor-odd/wish";
+    assert_eq!(findings(&checks), [wish, "warn bare-pods namespace doctor-odd"]);
+}
+
+#[tokio::test]
+async fn an_eviction_that_would_be_refused_is_found_by_asking_for_one() {
+    let stage = set("doctor-refused").await;
+    let client = stage.world.admin();
+    stage.deploy("web", 3, PodShape::default()).await;
+    pods::create(&client, &pods::budget_of_one_away(&stage.name, "web")).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 3).await.expect("it counts");
+    let gateway = stage.through_gateway().await;
+    gateway.rules().add(Rule::new("create pods/eviction", Which::All, Fault::Answer(Answer::kubernetes(403))));
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), ["fail eviction-refused PodDisruptionBudget doctor-refused/web"]);
+}
+
+#[tokio::test]
+async fn a_busy_api_server_is_blamed_for_no_refusal() {
+    let stage = set("doctor-busy").await;
+    let client = stage.world.admin();
+    stage.deploy("web", 3, PodShape::default()).await;
+    pods::create(&client, &pods::budget_of_one_away(&stage.name, "web")).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 3).await.expect("it counts");
+    let gateway = stage.through_gateway().await;
+    gateway.rules().add(Rule::new("create pods/eviction", Which::All, Fault::Answer(Answer::kubernetes(503))));
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), ["unknown budgets-not-asked 1 budget"]);
+}
+
+#[tokio::test]
+async fn the_doctor_ends_before_the_invocation_does_and_says_what_it_could_not_look_at() {
+    let timeout = Duration::from_secs(20);
+    let stage = set_with("doctor-silence", LambdaOptions { timeout, ..LambdaOptions::default() }).await;
+    let gateway = stage.through_gateway().await;
+    gateway.rules().add(Rule::new("list pods", Which::All, Fault::Silence));
+
+    let checks = examined(&stage).await;
+
+    let nodes = check(&checks, "nodes");
+    assert_eq!(nodes["status"], "unknown", "{checks:#?}");
+    assert_eq!(nodes["findings"][0]["id"], "not-all-pods-seen", "{checks:#?}");
+    assert_eq!(check(&checks, "kubernetes-rights")["status"], "ok", "{checks:#?}");
+}

@@ -1,0 +1,164 @@
+//! Kubernetes events: what people see of a drain by `kubectl describe`, and what it may cost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use spillway_bed::aws::Hook;
+use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
+use spillway_bed::lambda::Outcome;
+use spillway_bed::pods::{self, PodShape};
+use spillway_e2e::{Stage, receipt, spot_notice};
+
+const SPOT: Duration = Duration::from_secs(120);
+
+/// The node's events as `kubectl describe node` selects them, by reason.
+async fn of_node(stage: &Stage) -> BTreeMap<String, Event> {
+    let node = &stage.node.name;
+    let fields = format!("involvedObject.kind=Node,involvedObject.name={node},involvedObject.uid={node}");
+    let listed = Api::<Event>::all(stage.world.admin()).list(&ListParams::default().fields(&fields)).await;
+    // The kubelet's and the node controller's are there too.
+    let ours = listed.expect("a list").items.into_iter().filter(|event| event.action.as_deref() == Some("Drain"));
+    ours.map(|event| (event.reason.clone().expect("it has one"), event)).collect()
+}
+
+/// The events of the stage's pods, each with its type and reason.
+async fn of_pods(stage: &Stage) -> Vec<(String, Event)> {
+    let events = Api::<Event>::namespaced(stage.world.admin(), &stage.name);
+    let listed = events.list(&ListParams::default().fields("involvedObject.kind=Pod")).await.expect("a list").items;
+    let ours = listed.into_iter().filter(|event| event.action.as_deref() == Some("Drain"));
+    let line = |event: &Event| format!("{} {}", text(event.type_.as_ref()), text(event.reason.as_ref()));
+    ours.map(|event| (line(&event), event)).collect()
+}
+
+fn text(field: Option<&String>) -> &str {
+    field.map(String::as_str).unwrap_or_default()
+}
+
+fn said_of_events(outcome: &Outcome) -> Vec<&String> {
+    outcome.logs.iter().filter(|line| line.contains("Kubernetes events were not written")).collect()
+}
+
+#[tokio::test]
+async fn kubectl_describe_tells_of_a_drain_on_the_node_and_on_each_pod() {
+    let stage = Stage::set("told").await.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    stage.deploy("web", 2, PodShape::default()).await;
+    stage.deploy("stubborn", 1, PodShape::default().grace(600)).await;
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
+    let of_node = of_node(&stage).await;
+    assert_eq!(of_node.keys().collect::<Vec<_>>(), ["Drained", "Draining"]);
+    let drained = &of_node["Drained"];
+    assert_eq!(text(drained.type_.as_ref()), "Normal");
+    let note = format!("spot interruption: all 3 pods that had to leave node {} have gone; 1 clamped", stage.node.name);
+    assert_eq!(text(drained.message.as_ref()), note);
+    assert_eq!(text(drained.reporting_component.as_ref()), "spillway");
+    assert_eq!(text(drained.reporting_instance.as_ref()), receipt(&outcome)["request_id"]);
+    let begins = format!("spot interruption: instance {} goes at 2", stage.node.instance_id);
+    assert!(text(of_node["Draining"].message.as_ref()).starts_with(&begins), "{of_node:#?}");
+
+    let mut of_pods = of_pods(&stage).await;
+    of_pods.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let lines: Vec<_> = of_pods.iter().map(|(line, _)| line.as_str()).collect();
+    assert_eq!(lines, ["Normal Evicted", "Normal Evicted", "Warning EvictedWithLessGrace"]);
+    let (_, clamped) = &of_pods[2];
+    let note = text(clamped.message.as_ref());
+    assert!(
+        note.starts_with(&format!("drain of node {} (spot interruption): evicted, with 1", stage.node.name)),
+        "{note}"
+    );
+    assert!(note.contains(" s of the 600 s of grace that it asks for; gone after "), "{note}");
+    let record = receipt(&outcome)["pods"].as_array().expect("pods").clone();
+    let record = record.iter().find(|pod| pod["fate"] == "clamped").expect("one was clamped");
+    assert_eq!(text(clamped.involved_object.uid.as_ref()), record["uid"], "by which kubectl describe finds it");
+    assert!(said_of_events(&outcome).is_empty());
+}
+
+#[tokio::test]
+async fn by_the_termination_handlers_name_its_reasons_are_found() {
+    let stage = Stage::set_in_group("told-nth", Hook::terminate("drain")).await;
+    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "nth")]).await;
+    stage.deploy("web", 2, PodShape::default()).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    assert!(outcome.result.is_ok(), "{outcome:#?}");
+    // As NTH's documentation says to select them.
+    let events = Api::<Event>::all(stage.world.admin());
+    let fields = "source=aws-node-termination-handler";
+    let mut found = Vec::new();
+    for event in events.list(&ListParams::default().fields(fields)).await.expect("a list") {
+        let of_pod = event.involved_object.namespace.as_deref() == Some(&stage.name);
+        if of_pod || event.involved_object.name.as_ref() == Some(&stage.node.name) {
+            let [severity, reason, note] =
+                [&event.type_, &event.reason, &event.message].map(|field| text(field.as_ref()));
+            found.push(format!("{severity} {reason}: {note}"));
+        }
+    }
+    found.sort();
+    let evicted = format!("Normal PodEviction: Pod evicted due to node drain (node {})", stage.node.name);
+    assert!(found[0].starts_with("Normal ASGLifecycle: ASG Lifecycle Termination event received."), "{found:#?}");
+    let rest = [
+        "Normal CordonAndDrain: Node successfully cordoned and drained",
+        &evicted,
+        &evicted,
+        "Normal PostDrain: Post-drain task successfully executed",
+    ];
+    assert_eq!(found[1..], rest);
+}
+
+#[tokio::test]
+async fn the_termination_handlers_reason_is_there_of_a_node_with_nothing_to_evict_and_of_a_notice_that_joined() {
+    let stage = Stage::set_in_group("told-joined", Hook::terminate("drain")).await;
+    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "nth")]).await;
+
+    stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
+    let joined = stage.lambda.invoke(stage.terminate().await).await;
+
+    assert_eq!(receipt(&joined)["ending"], "joined", "{joined:#?}");
+    let reasons = of_node(&stage).await;
+    let reasons: Vec<_> = reasons.keys().map(String::as_str).collect();
+    assert_eq!(reasons, ["ASGLifecycle", "CordonAndDrain", "PostDrain", "SpotInterruption"]);
+}
+
+#[tokio::test]
+async fn a_hook_is_completed_before_the_events_and_the_invocation_ends_without_one_that_hangs() {
+    let stage = Stage::set_in_group("told-not", Hook::terminate("drain")).await;
+    let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
+    stage.deploy("web", 2, PodShape::default()).await;
+    let gateway = stage.through_gateway().await;
+    let held = Held::default();
+    gateway.rules().add(Rule::new("create events", Which::Nth(2), Fault::Hold(Side::Before, held.clone())));
+
+    let mut drain = std::pin::pin!(stage.lambda.invoke(stage.terminate().await));
+    tokio::select! {
+        outcome = &mut drain => panic!("none was written at the end: {outcome:#?}"),
+        () = held.reached() => {}
+    }
+    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
+    assert_eq!(instance.actions[0].ended_by.as_deref(), Some("call"), "{instance:?}");
+    assert!(pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list").is_empty());
+    // It is never let go.
+    let outcome = drain.await;
+
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
+    let [warning] = said_of_events(&outcome)[..] else { panic!("{outcome:#?}") };
+    assert!(warning.contains("1 of 3 Kubernetes events were not written"), "{warning}");
+}
+
+#[tokio::test]
+async fn without_the_setting_nothing_is_written() {
+    let mut stage = Stage::set("nothing-told").await;
+    stage.deploy("web", 2, PodShape::default()).await;
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    assert!(outcome.result.is_ok(), "{outcome:#?}");
+    let requests = stage.requests();
+    assert!(!requests.iter().any(|request| request.contains("events")), "{requests:#?}");
+}

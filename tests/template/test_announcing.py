@@ -1,0 +1,225 @@
+"""What template.yaml has around the function that sends messages: when there is any of it, and what it may do."""
+
+import itertools
+import json
+import re
+import unittest
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from test_template import PARAMETERS, RESOURCES, TEMPLATE, actions, attribute, matches, of_type, policies, properties
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/announcements.md").read_text()
+SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
+RECEIPT = SCHEMA["properties"]
+SINKS = {"WebhookUrl", "WebhookUrlFrom", "TopicArn", "ReceiptBucket"}
+SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:team/webhook-AbCd12"
+OURS = {name for name, resource in RESOURCES.items() if resource.get("Condition") == "Announces"}
+
+
+def holds(condition: Any, parameters: dict[str, str]) -> bool:
+    """What CloudFormation makes of a condition, or of an assertion of a rule."""
+    ((function, of),) = condition.items()
+    if function == "Condition":
+        return holds(TEMPLATE["Conditions"][of], parameters)
+    if function == "Fn::Equals":
+        one, other = (text(value, parameters) for value in of)
+        return one == other
+    inner = [holds(one, parameters) for one in of]
+    return {"Fn::And": all(inner), "Fn::Or": any(inner), "Fn::Not": not all(inner)}[function]
+
+
+def text(value: Any, parameters: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return value
+    ((function, of),) = value.items()
+    if function == "Ref":
+        return parameters.get(of, PARAMETERS[of]["Default"])
+    if function == "Fn::Select":
+        return text(of[1], parameters)[of[0]]
+    if function == "Fn::Split":
+        return text(of[1], parameters).split(of[0])
+    if function == "Fn::Join":
+        return of[0].join(text(one, parameters) for one in of[1])
+    raise AssertionError(f"no {function} is expected in a condition")
+
+
+class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
+    def test_it_is_there_with_any_sink_and_not_without_one(self) -> None:
+        self.assertFalse(holds({"Condition": "Announces"}, {}))
+        self.assertFalse(holds({"Condition": "Announces"}, {"WebhookTemplate": "{}", "AlarmTopicArn": "arn"}))
+        for sink in SINKS:
+            with self.subTest(sink=sink):
+                self.assertTrue(holds({"Condition": "Announces"}, {sink: "x"}))
+
+    def test_all_of_it_is_there_or_none(self) -> None:
+        named = {
+            *("Announcer", "AnnouncerRole", "AnnouncerLogs", "AnnouncerAnnouncements", "AnnouncementsRule"),
+            *("Announcements", "AnnouncementsPolicy", "UnreadAlarm", "Undelivered", "UndeliveredAlarm"),
+        }
+        self.assertEqual(OURS, named)
+        for name, resource in RESOURCES.items():
+            if name not in OURS and name != "DashboardOfDrains":
+                with self.subTest(resource=name):
+                    self.assertFalse(any(f'"{ours}"' in json.dumps(resource) for ours in OURS))
+
+    def test_what_contradicts_itself_is_refused_before_anything_is_made(self) -> None:
+        def refused(**parameters: str) -> list[str]:
+            return [
+                name
+                for name, rule in TEMPLATE["Rules"].items()
+                if holds(rule.get("RuleCondition", {"Fn::And": []}), parameters)
+                for assertion in rule["Assertions"]
+                if not holds(assertion["Assert"], parameters)
+            ]
+
+        self.assertEqual(refused(), [])
+        self.assertEqual(refused(WebhookUrl="https://x"), [])
+        self.assertEqual(refused(WebhookUrlFrom="/x"), [])
+        self.assertEqual(refused(WebhookUrl="https://x", WebhookUrlFrom="/x"), ["OneAddress"])
+        self.assertEqual(refused(Announce="none"), [])
+        for sink in SINKS:
+            self.assertEqual(refused(Announce="none", **{sink: "x"}), ["NothingToAnnounce"])
+            self.assertEqual(refused(Announce="end", **{sink: "x"}), [])
+
+
+class TheWayOfAMessage(unittest.TestCase):
+    def test_begun_and_ended_drains_go_into_the_queue(self) -> None:
+        rule = properties("AnnouncementsRule")
+        for what in ("Spillway Drain Begun", "Spillway Receipt"):
+            self.assertTrue(matches(rule["EventPattern"], {"source": "spillway", "detail-type": what, "detail": {}}))
+        continuation = {"source": "spillway", "detail-type": "Spillway Drain Continuation"}
+        self.assertFalse(matches(rule["EventPattern"], continuation))
+        (target,) = rule["Targets"]
+        self.assertEqual(target["Arn"], attribute("Announcements", "Arn"))
+        self.assertEqual(target["DeadLetterConfig"]["Arn"], attribute("Undelivered", "Arn"))
+
+    def test_a_message_is_tried_five_times_and_then_kept_for_two_weeks(self) -> None:
+        redrive = properties("Announcements")["RedrivePolicy"]
+        self.assertEqual(redrive, {"deadLetterTargetArn": attribute("Undelivered", "Arn"), "maxReceiveCount": 5})
+        self.assertEqual(properties("Undelivered")["MessageRetentionPeriod"], 14 * 24 * 3600)
+        # Or it is gone before its last attempt.
+        attempts = 5 * properties("Announcements")["VisibilityTimeout"]
+        self.assertGreater(properties("Announcements")["MessageRetentionPeriod"], 10 * attempts)
+
+    def test_a_storm_is_one_invocation_and_one_message_that_fails_brings_back_no_other(self) -> None:
+        source = properties("AnnouncerAnnouncements")
+        self.assertEqual(source["EventSourceArn"], attribute("Announcements", "Arn"))
+        self.assertEqual((source["BatchSize"], source["MaximumBatchingWindowInSeconds"]), (100, 10))
+        self.assertEqual(source["FunctionResponseTypes"], ["ReportBatchItemFailures"])
+        self.assertEqual(source["ScalingConfig"], {"MaximumConcurrency": 2})
+
+    def test_no_message_comes_a_second_time_while_the_first_is_under_way(self) -> None:
+        window = properties("AnnouncerAnnouncements")["MaximumBatchingWindowInSeconds"]
+        least = 6 * properties("Announcer")["Timeout"] + window
+        self.assertGreaterEqual(properties("Announcements")["VisibilityTimeout"], least)
+
+    def test_only_the_rule_may_write_to_its_queues(self) -> None:
+        policy = properties("AnnouncementsPolicy")
+        self.assertEqual(policy["Queues"], [{"Ref": "Announcements"}, {"Ref": "Undelivered"}])
+        allow, deny = policy["PolicyDocument"]["Statement"]
+        self.assertEqual(allow["Action"], "sqs:SendMessage")
+        self.assertEqual(allow["Condition"], {"ArnEquals": {"aws:SourceArn": attribute("AnnouncementsRule", "Arn")}})
+        self.assertEqual(deny["Effect"], "Deny")
+
+    def test_its_queues_are_encrypted(self) -> None:
+        for queue in of_type("AWS::SQS::Queue").values():
+            self.assertTrue(queue["SqsManagedSseEnabled"])
+
+
+class ItsRights(unittest.TestCase):
+    def setUp(self) -> None:
+        self.policies = policies("AnnouncerRole")
+        self.conditions = {
+            choice["Fn::If"][1]["PolicyName"]: choice["Fn::If"][0]
+            for choice in properties("AnnouncerRole")["Policies"]
+            if "Fn::If" in choice
+        }
+
+    def allowed(self, **parameters: str) -> set[str]:
+        """What the function itself may call in a stack with such parameters."""
+        there = [name for name, condition in self.conditions.items() if holds({"Condition": condition}, parameters)]
+        return set().union(*(actions(self.policies[name]) for name in there))
+
+    def test_it_may_call_what_its_sinks_need_and_no_more(self) -> None:
+        self.assertEqual(self.allowed(WebhookUrl="https://x"), set())
+        self.assertEqual(self.allowed(WebhookUrlFrom="/spillway/url"), {"ssm:GetParameter", "kms:Decrypt"})
+        self.assertEqual(self.allowed(WebhookUrlFrom=SECRET), {"secretsmanager:GetSecretValue", "kms:Decrypt"})
+        self.assertEqual(self.allowed(TopicArn="arn"), {"sns:Publish"})
+        self.assertEqual(self.allowed(ReceiptBucket="receipts"), {"s3:PutObject"})
+
+    def test_lambda_may_receive_for_it(self) -> None:
+        self.assertEqual(set(self.policies) - set(self.conditions), {"receive"})
+        logs = {"logs:CreateLogStream", "logs:PutLogEvents"}
+        queue = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
+        self.assertEqual(actions(self.policies["receive"]), logs | queue)
+
+    def test_each_right_is_for_the_one_thing_that_is_named(self) -> None:
+        for statement in itertools.chain(*self.policies.values()):
+            resource = json.dumps(statement["Resource"])
+            with self.subTest(action=statement["Action"]):
+                if statement["Action"] == "kms:Decrypt":
+                    # Of keys, whose names nobody gives here, by what they encrypt and for whom.
+                    by = statement["Condition"]["StringEquals"]
+                    self.assertIn("kms:ViaService", by)
+                    self.assertTrue(any("WebhookUrlFrom" in json.dumps(value) for value in by.values()))
+                else:
+                    names = ("WebhookUrlFrom", "TopicArn", "ReceiptBucket", "Announcements", "AnnouncerLogs")
+                    self.assertTrue(any(name in resource for name in names))
+
+
+def ended(ending: str, cluster: str = "prod") -> dict[str, Any]:
+    detail = {"ending": ending, "cluster": cluster}
+    return {"source": "spillway", "detail-type": "Spillway Receipt", "detail": detail}
+
+
+class RulesOfOnesOwn(unittest.TestCase):
+    def test_the_rule_on_the_page_lets_through_what_it_says(self) -> None:
+        (pattern,) = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+        self.assertTrue(matches(pattern, ended("failed")))
+        self.assertFalse(matches(pattern, ended("drained")))
+        self.assertFalse(matches(pattern, ended("failed", cluster="stage")))
+
+    def test_the_message_on_the_page_is_one_that_our_rule_lets_through(self) -> None:
+        (entries,) = re.findall(r"put-events --entries '(.*)'", PAGE)
+        (entry,) = json.loads(entries)
+        event = {"source": entry["Source"], "detail-type": entry["DetailType"], "detail": json.loads(entry["Detail"])}
+        self.assertTrue(matches(properties("AnnouncementsRule")["EventPattern"], event))
+        self.assertLessEqual(set(event["detail"]), set(RECEIPT))
+
+    def test_what_the_page_says_of_the_log_the_function_says(self) -> None:
+        sources = "".join(path.read_text() for path in (ROOT / "functions/announce/src").glob("*.rs"))
+        table = PAGE.split("| the log says | then |")[1].split("\n\n")[0]
+        phrases = [phrase.rstrip("4…") for phrase in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)]
+        self.assertEqual(len(phrases), 5)
+        for phrase in phrases:
+            self.assertIn(phrase, sources)
+
+    def test_pagerduty_hears_of_drains_that_failed_by_fields_that_every_receipt_has(self) -> None:
+        class Loader(yaml.SafeLoader):
+            pass
+
+        Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
+        rule = yaml.load((ROOT / "tools/pagerduty.yaml").read_text(), Loader)["Resources"]["Failed"]["Properties"]
+        self.assertTrue(matches(rule["EventPattern"], ended("failed")))
+        self.assertFalse(matches(rule["EventPattern"], ended("drained")))
+        transformer = rule["Targets"][0]["InputTransformer"]
+        fields = {path.removeprefix("$.detail.") for path in transformer["InputPathsMap"].values()}
+        self.assertLessEqual(fields, set(RECEIPT))
+        self.assertEqual(set(re.findall(r"<(\w+)>", transformer["InputTemplate"])), set(transformer["InputPathsMap"]))
+        # The least that a receipt has: EventBridge leaves out what is not there.
+        least = {name: f"a {name}" for name in SCHEMA["required"]}
+        for name, path in transformer["InputPathsMap"].items():
+            value = least.get(path.removeprefix("$.detail."), "")
+            template = transformer["InputTemplate"].replace("<reason>", f'"{value}"' if name == "reason" else "<reason>")
+            transformer["InputTemplate"] = template.replace(f"<{name}>", value)
+        incident = json.loads(transformer["InputTemplate"])["payload"]
+        for name in ("summary", "source", "severity"):
+            self.assertTrue(incident[name].strip("/"), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
