@@ -65,7 +65,7 @@ impl AuditLog {
         Self::new(path, Filter::User(user.to_owned()))
     }
 
-    /// Those of a user that has made none so far: what the log holds by now is not read.
+    /// The same from now on: what the log holds by now, which may be much, is not read.
     pub fn of_user_from_now(path: &Path, user: &str) -> Result<Self, BedError> {
         let mut log = Self::of_user(path, user);
         log.skip().map_err(BedError::io(format!("read {}", path.display())))?;

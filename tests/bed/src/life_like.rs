@@ -45,13 +45,16 @@ async fn fill(client: &Client, namespace: &str, first: &str) -> Result<(), BedEr
     let system = "kube-system";
     pods::create_namespace(client, namespace).await?;
 
+    // First, so that the scheduler has bound a pod to each node: only then it spreads the others over all of them.
+    let agent = PodShape::default().priority_class("system-node-critical");
+    pods::create(client, &pods::daemon_set(system, "log-agent", &agent)).await?;
+    pods::until_running_of(client, system, "log-agent", 3).await?;
+
     let web = PodShape::default().exits_after(seconds(2)).ready_after(seconds(2));
     pods::create(client, &pods::deployment(namespace, "web", 6, &web)).await?;
     pods::create(client, &pods::budget(namespace, "web", 5)).await?;
     let orders = PodShape::default().exits_after(seconds(4)).ready_after(seconds(1));
     pods::create(client, &pods::stateful_set(namespace, "orders", 3, &orders)).await?;
-    let agent = PodShape::default().priority_class("system-node-critical");
-    pods::create(client, &pods::daemon_set(system, "log-agent", &agent)).await?;
     let dns = PodShape::default().priority_class("system-cluster-critical").exits_after(seconds(1));
     pods::create(client, &pods::deployment(system, "dns", 3, &dns)).await?;
     let shell = PodShape::default().exits_after(seconds(1)).on_node(first);
@@ -59,13 +62,9 @@ async fn fill(client: &Client, namespace: &str, first: &str) -> Result<(), BedEr
     let migrate = PodShape::default().completes_after(Duration::ZERO).on_node(first);
     pods::create(client, &pods::job(namespace, "migrate", &migrate)).await?;
 
-    for (namespace, name, count) in [
-        (namespace, "web", 6),
-        (namespace, "orders", 3),
-        (system, "log-agent", 3),
-        (system, "dns", 3),
-        (namespace, "debug-shell", 1),
-    ] {
+    for (namespace, name, count) in
+        [(namespace, "web", 6), (namespace, "orders", 3), (system, "dns", 3), (namespace, "debug-shell", 1)]
+    {
         pods::until_running_of(client, namespace, name, count).await?;
     }
     pods::until_succeeded(client, namespace, "migrate").await?;

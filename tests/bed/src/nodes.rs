@@ -140,6 +140,11 @@ pub async fn until_not_ready(client: &Client, name: &str) -> Result<(), BedError
     until_one(client, name, "to be not ready", |node| !is_ready(node) && is_tainted(node)).await
 }
 
+/// Waits until the node controller has seen that the node is cordoned.
+pub async fn until_cordon_is_seen(client: &Client, name: &str) -> Result<(), BedError> {
+    until_one(client, name, "to have the cordon's taint", |node| has_taint(node, &["unschedulable"])).await
+}
+
 /// Waits until the node is Ready after another boot than this one.
 pub async fn until_rebooted(client: &Client, name: &str, boot_id: &str) -> Result<(), BedError> {
     until_one(client, name, "to be ready again", |node| {
@@ -170,8 +175,13 @@ fn is_ready(node: &Node) -> bool {
 
 /// With the node controller's own taints of a node that is not Ready.
 fn is_tainted(node: &Node) -> bool {
+    has_taint(node, &["not-ready", "unreachable"])
+}
+
+/// With one of the node controller's own taints.
+fn has_taint(node: &Node, names: &[&str]) -> bool {
     let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    taints.any(|taint| ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].contains(&taint.key.as_str()))
+    taints.any(|taint| taint.key.strip_prefix("node.kubernetes.io/").is_some_and(|name| names.contains(&name)))
 }
 
 fn boot_id_of(node: &Node) -> &str {

@@ -9,7 +9,7 @@ use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::api::{ListParams, PostParams, WatchParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -197,6 +197,33 @@ where
     let what = format!("create {} {namespace}/{}", K::kind(&()), object.name_any());
     let objects = Api::<K>::namespaced(client.clone(), &namespace);
     objects.create(&PostParams::default(), object).await.map_err(BedError::kubernetes(what))
+}
+
+/// Runs a deployment, and answers its pods when they are Ready. What comes in their place is never scheduled: a
+/// scheduler that stands still while a node is cordoned and its pods leave may hear of the new ones first, and bind them
+/// there.
+pub async fn run_deployment(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    replicas: u32,
+    shape: &PodShape,
+) -> Result<Vec<Pod>, BedError> {
+    let gated = shape.clone().with(json!({"spec": {"schedulingGates": [{"name": "spillway.test/later"}]}}));
+    create(client, &deployment(namespace, name, replicas, &gated)).await?;
+    let own = WatchParams::default().labels(&format!("app={name}"));
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    let (count, what) = (replicas as usize, format!("{replicas} pods of {namespace}/{name} to be made"));
+    let made = until(&pods, &own, &what, WAIT, |pods: &Objects<Pod>| {
+        let made: Vec<String> = pods.values().map(Pod::name_any).collect();
+        if made.len() >= count { Ok(made) } else { Err(format!("{} made", made.len())) }
+    });
+    let open = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
+    for pod in made.await? {
+        let opening = BedError::kubernetes(format!("let pod {namespace}/{pod} be scheduled"));
+        pods.patch(&pod, &PatchParams::default(), &open).await.map_err(opening)?;
+    }
+    until_running_of(client, namespace, name, count).await
 }
 
 /// All pods that are bound to a node, finished and leaving ones too. One that has stopped, and that nothing keeps, is on

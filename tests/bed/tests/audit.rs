@@ -172,7 +172,7 @@ async fn waiting_ends_with_the_request_or_says_what_was_seen() {
             log(&path, &request(&n.to_string(), USER, n));
         }
     };
-    let wait = audit.wait_until("three requests", Duration::from_secs(5), three);
+    let wait = audit.wait_until("three requests", Duration::from_secs(60), three);
     let (requests, ()) = tokio::join!(wait, writer);
     assert_eq!(requests.unwrap().len(), 3);
 

@@ -40,7 +40,7 @@ fn options() -> LambdaOptions {
         binary: FUNCTION.clone(),
         env: BTreeMap::new(),
         function_name: "under-test".to_owned(),
-        timeout: Duration::from_secs(10),
+        timeout: Duration::from_secs(60),
         memory_mb: 192,
         freeze: true,
         maximum_retry_attempts: 2,
@@ -78,11 +78,11 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// The kernel stops and ends processes a moment after the signal.
+/// The kernel stops and ends processes a moment after the signal; on a busy machine, after who sends it has woken.
 async fn until_state(pid: u32, wanted: impl Fn(Option<char>) -> bool) {
     let begin = Instant::now();
     while !wanted(state(pid)) {
-        assert!(begin.elapsed() < Duration::from_secs(5), "process {pid} is {:?}", state(pid));
+        assert!(begin.elapsed() < Duration::from_secs(60), "process {pid} is {:?}", state(pid));
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
@@ -108,7 +108,8 @@ async fn one_process_serves_one_invocation_after_the_other() {
     assert!(second.init.is_none(), "the second is warm");
     assert!(init.duration > Duration::ZERO && init.started < init.first_poll);
     assert!(init.first_poll <= first.started, "the event is handed out after the poll");
-    assert!(first.started < second.started && second.duration < Duration::from_secs(5));
+    // An answer ends it, and not the timeout of a minute.
+    assert!(first.started < second.started && second.duration < Duration::from_secs(50));
     assert_eq!(lambda.process_ids(), [u32::try_from(answer["pid"].as_u64().unwrap()).unwrap()]);
 }
 
@@ -253,6 +254,7 @@ async fn a_process_that_is_killed_fails_its_invocation_and_the_next_start_is_col
     let serving = lambda.clone();
     let invocation = tokio::spawn(async move { serving.invoke(json!({"do": "hang"})).await });
     while lambda.process_ids().is_empty() {
+        assert!(!invocation.is_finished(), "there is a process to kill");
         tokio::task::yield_now().await;
     }
     lambda.kill();
@@ -266,7 +268,7 @@ async fn a_process_that_is_killed_fails_its_invocation_and_the_next_start_is_col
 
 #[tokio::test]
 async fn a_process_past_its_deadline_is_killed() {
-    let timeout = Duration::from_secs(5);
+    let timeout = Duration::from_secs(15);
     let lambda = start(LambdaOptions { timeout, ..options() });
     lambda.invoke(&json!({"do": "count"})).await.result.unwrap();
     let pid = lambda.process_ids()[0];
@@ -277,7 +279,7 @@ async fn a_process_past_its_deadline_is_killed() {
     assert!(begin.elapsed() >= timeout && begin.elapsed() < Duration::from_secs(50));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.error_type, "Sandbox.Timedout");
-    let text = format!("RequestId: {} Error: Task timed out after 5.00 seconds", outcome.request_id);
+    let text = format!("RequestId: {} Error: Task timed out after 15.00 seconds", outcome.request_id);
     assert_eq!(error.message, text);
     assert_eq!(outcome.logs, ["hanging"]);
     assert_eq!(state(pid), None);
@@ -288,7 +290,7 @@ async fn a_process_past_its_deadline_is_killed() {
 
 #[tokio::test]
 async fn an_answer_stands_though_the_process_hangs_after_it() {
-    let timeout = Duration::from_secs(5);
+    let timeout = Duration::from_secs(15);
     let lambda = start(LambdaOptions { timeout, ..options() });
     let outcome = lambda.invoke(&json!({"do": "answer-and-hang"})).await;
     assert_eq!(outcome.result.unwrap(), "answered");
@@ -338,10 +340,17 @@ async fn a_process_is_frozen_whenever_no_invocation_runs() {
     let pid = lambda.process_ids()[0];
     until_state(pid, |state| state == Some('T')).await;
 
-    // What it left running stands still too, and goes on with the next invocation.
-    let frozen = length();
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(length(), frozen);
+    // What it left running stands still too, once its last tick is written, and goes on with the next invocation.
+    let begin = Instant::now();
+    loop {
+        let frozen = length();
+        // As long as twenty ticks take.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if length() == frozen {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "it goes on");
+    }
     let thawed = lambda.invoke(&json!({"do": "count"})).await;
     assert_eq!(thawed.result.unwrap()["invocations"], 2);
     until_state(pid, |state| state == Some('T')).await;
@@ -420,7 +429,7 @@ async fn an_event_that_always_fails_ends_in_the_failure_queue() {
     let timestamp = record["timestamp"].as_str().unwrap();
     assert_eq!(timestamp.len(), "2019-11-14T18:16:05.568Z".len(), "{timestamp}");
     let age = Timestamp::now().duration_since(timestamp.parse().unwrap());
-    assert!(age.unsigned_abs() < Duration::from_secs(5), "{timestamp}");
+    assert!(age.unsigned_abs() < Duration::from_secs(60), "{timestamp}");
     let expected = json!({
         "version": "1.0",
         "timestamp": timestamp,

@@ -22,6 +22,7 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Proxy;
 use spillway_bed::{NodeOptions, TestNode, World};
 use tokio::sync::OnceCell;
+use tokio::time::{sleep, timeout};
 
 /// Longer than anything takes that a test waits for, on a machine with much else to do.
 const WAIT: Duration = Duration::from_mins(1);
@@ -119,12 +120,10 @@ impl Stage {
         delivered.event
     }
 
-    /// Runs a deployment on the node and waits until its pods are Ready.
+    /// Runs a deployment on the node and waits until its pods are Ready. Nothing comes in their place.
     pub async fn deploy(&self, app: &str, replicas: u32, shape: PodShape) {
-        let client = self.world.admin();
-        let shape = shape.on_node(&self.node.name);
-        pods::create(&client, &pods::deployment(&self.name, app, replicas, &shape)).await.expect("it is created");
-        pods::until_running_of(&client, &self.name, app, replicas as usize).await.expect("its pods run");
+        let (client, shape) = (self.world.admin(), shape.on_node(&self.node.name));
+        pods::run_deployment(&client, &self.name, app, replicas, &shape).await.expect("its pods run");
     }
 
     /// EC2 gives notice; answers the event as the function's rule delivers it.
@@ -216,10 +215,36 @@ impl Stage {
         tokio::join!(drain, meanwhile).0
     }
 
+    /// Sees invocations through of which one claims the node. The others join it only when that one has had so many
+    /// pods evicted: who joins evicts, three seconds later, what it has not seen leave, and a busy machine may need
+    /// longer.
+    pub async fn joined_after_evictions<T>(&mut self, pods: usize, invocations: impl Future<Output = T>) -> T {
+        let gateway = self.through_gateway().await;
+        let joining = Held::default();
+        // Who joins looks at the node. When that fails it tries anew, and lists the pods anew, too.
+        gateway.rules().add(Rule::new("get nodes", Which::All, Fault::Hold(Side::Instead, joining.clone())));
+        let evicted = async {
+            self.until_evicted(pods).await;
+            gateway.rules().clear();
+            joining.release();
+        };
+        tokio::join!(invocations, evicted).0
+    }
+
     /// What the function asked of AWS, in order.
     pub async fn aws_calls(&self) -> Vec<String> {
         let calls = self.world.aws_side().calls(Some(self.lambda.access_key_id())).await.expect("the journal is there");
         calls.into_iter().map(|call| format!("{}:{}", call.service, call.action)).collect()
+    }
+
+    /// Waits until the function has asked that of AWS so often.
+    pub async fn until_called(&self, call: &str, times: usize) {
+        let called = async {
+            while self.aws_calls().await.iter().filter(|made| *made == call).count() < times {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(WAIT, called).await.unwrap_or_else(|_| panic!("{call} is not called {times} times"));
     }
 
     /// The details of the events of that type that the function has put on the bus, in order.
@@ -240,13 +265,16 @@ impl Stage {
 
     /// Waits until the hook has had so many heartbeats, or has run out.
     pub async fn until_held(&self, heartbeats: u32) {
-        loop {
-            let instance = self.world.aws_side().instance(&self.node.instance_id).await.expect("it is known");
-            if instance.actions[0].heartbeats >= heartbeats || instance.actions[0].ended_by.is_some() {
-                return;
+        let held = async {
+            loop {
+                let instance = self.world.aws_side().instance(&self.node.instance_id).await.expect("it is known");
+                if instance.actions[0].heartbeats >= heartbeats || instance.actions[0].ended_by.is_some() {
+                    return;
+                }
+                sleep(Duration::from_millis(100)).await;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        };
+        timeout(WAIT, held).await.unwrap_or_else(|_| panic!("the hook has no {heartbeats} heartbeats"));
     }
 
     /// The requests to the API server, as `verb resource[/subresource] name code`.

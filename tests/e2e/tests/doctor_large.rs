@@ -11,8 +11,9 @@ use spillway_e2e::{function, world};
 const LARGE: Filler = Filler { nodes: 500, pods: 5_000 };
 /// Objects in a page.
 const PAGE: usize = 250;
-/// The memory that a large cluster may need more than a small one: some pages, and not its pods, which are 10 KB each.
-const MORE: u64 = 12 << 20;
+/// The memory that a large cluster may need more than a small one: some pages, and not its pods, which are 10 KB each:
+/// 50 MB.
+const MORE: u64 = 24 << 20;
 
 /// What the doctor says of the world's nodes, and the memory that it needed.
 async fn examined(world: &'static World, name: &str) -> (Value, u64) {

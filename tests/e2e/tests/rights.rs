@@ -99,8 +99,8 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         // The API server's authorizer hears of it a moment later.
         until_missed(&stage, &format!("missing-right {verb} {resource}")).await;
 
-        // Late, so that the window is short.
-        let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(120));
+        // Late, so that the window is short: fifteen seconds. A pod that a budget holds has half of it to go.
+        let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(105));
         let outcome = stage.lambda.invoke(&event).await;
 
         give_back(world, whole).await;

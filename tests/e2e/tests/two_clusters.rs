@@ -41,8 +41,7 @@ impl Side {
         pods::create_namespace(&client, name).await.expect("the namespace is new");
         let shape = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&node.name);
         let replicas = u32::try_from(PODS).expect("a few");
-        pods::create(&client, &pods::deployment(name, "web", replicas, &shape)).await.expect("it is created");
-        let running = pods::until_running_of(&client, name, "web", PODS).await.expect("its pods run");
+        let running = pods::run_deployment(&client, name, "web", replicas, &shape).await.expect("its pods run");
         let audit = AuditLog::of_user(&cluster.audit_log, &format!("assumed-role/spillway-drain/{name}"));
         Self { cluster, node, pods: running.iter().map(ResourceExt::name_any).collect(), audit }
     }

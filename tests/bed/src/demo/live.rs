@@ -28,8 +28,9 @@ use crate::world::World;
 
 /// How long one look at the audit log or at the instances that have gone may last.
 const LOOK: Duration = Duration::from_secs(20);
-/// For what follows from a drain: pods that start elsewhere, the instance and the node that go.
-const SETTLES_WITHIN: Duration = Duration::from_secs(30);
+/// For what follows from a drain: pods that start elsewhere, the instance and the node that go. On a machine with much
+/// else to do.
+const SETTLES_WITHIN: Duration = Duration::from_mins(2);
 
 enum Change {
     Node(Box<WatchEvent<Node>>),

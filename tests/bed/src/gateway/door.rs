@@ -118,6 +118,10 @@ impl Door {
                 held.stand().await;
                 answer
             }
+            Some(Fault::Hold(Side::Instead, held)) => {
+                held.stand().await;
+                Err("held and reset, as a rule wants it".into())
+            }
         }
     }
 

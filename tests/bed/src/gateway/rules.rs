@@ -38,6 +38,8 @@ pub enum Side {
     Before,
     /// The server has answered, and the client has not seen it.
     After,
+    /// The server never sees the request: released, it is reset.
+    Instead,
 }
 
 /// Requests that stand still, as the test sees them.
@@ -61,7 +63,7 @@ impl Held {
         reached.await.expect("a request stands within a minute");
     }
 
-    /// Lets them go on, and those that come later pass.
+    /// Lets them go on, and those that come later do not stand.
     pub fn release(&self) {
         self.gate.close();
     }

@@ -87,7 +87,7 @@ async fn silence_lasts_until_the_client_gives_up() {
 
 #[tokio::test]
 async fn a_held_request_stands_until_it_is_released() {
-    for side in [Side::Before, Side::After] {
+    for side in [Side::Before, Side::After, Side::Instead] {
         let gateway = gateway().await;
         let held = Held::default();
         gateway.rules().add(Rule::any(Which::All, Fault::Hold(side, held.clone())));
@@ -97,6 +97,11 @@ async fn a_held_request_stands_until_it_is_released() {
             () = held.reached() => {}
         }
         held.release();
-        assert_eq!(asked.await.unwrap().text().await.unwrap(), WHOLE);
+        let answer = asked.await;
+        if side == Side::Instead {
+            assert!(answer.is_err(), "the server has not seen it");
+        } else {
+            assert_eq!(answer.unwrap().text().await.unwrap(), WHOLE);
+        }
     }
 }

@@ -228,14 +228,16 @@ async fn a_bus_that_never_answers_costs_a_warning_for_each_event_and_the_hook_do
     let steps = receipt["steps"].as_array().expect("steps");
     assert_eq!(steps.last().expect("steps")["step"], "completed", "{receipt:#}");
     let notice: Timestamp = receipt["notice"]["time"].as_str().and_then(|time| time.parse().ok()).expect("a time");
-    let at = |name: &str| {
-        let step = steps.iter().find(|step| step["step"] == name).expect("it is there");
-        notice + SignedDuration::from_millis(step["at_ms"].as_i64().expect("a number"))
-    };
+    let drained = steps.iter().find(|step| step["step"] == "drained").and_then(|step| step["at_ms"].as_i64());
+    let drained = notice + SignedDuration::from_millis(drained.expect("it is drained"));
+    // As Auto Scaling has it: the step is made when its answer comes, which may be later.
+    let calls = stage.world.aws_side().calls(Some(stage.lambda.access_key_id())).await.expect("the journal");
+    let asked = calls.iter().find(|call| call.action == "CompleteLifecycleAction").expect("it is completed");
+    let asked = Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(asked.at);
     // An event is given up after three seconds. Pods that took as long to go show nothing.
-    let (drained, completed, given_up) = (at("drained"), at("completed"), given_up(&outcome));
+    let given_up = given_up(&outcome);
     let shows_nothing = given_up < drained + SignedDuration::from_millis(2_500);
-    assert!(completed < given_up || shows_nothing, "the hook was completed at {completed}: {outcome:#?}");
+    assert!(asked < given_up || shows_nothing, "the hook was to be completed at {asked}: {outcome:#?}");
 }
 
 /// When the first event was given up.
@@ -254,8 +256,7 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
     let dns = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&stage.node.name);
     let dns = dns.priority_class("system-cluster-critical");
     let (client, app) = (stage.world.admin(), format!("{name}-dns"));
-    pods::create(&client, &pods::deployment("kube-system", &app, 1, &dns)).await.expect("it is created");
-    pods::until_running_of(&client, "kube-system", &app, 1).await.expect("it runs");
+    pods::run_deployment(&client, "kube-system", &app, 1, &dns).await.expect("it runs");
 
     drained(&stage).await;
 
@@ -266,6 +267,8 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
     let mut asked: Vec<String> = asked.collect();
     // With which of several that are sent side by side the API server begins is chance.
     asked.sort();
+    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    asked.dedup_by(|one, other| one == other && one.starts_with("watch"));
     (stage, asked)
 }
 

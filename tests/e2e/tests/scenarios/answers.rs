@@ -24,7 +24,8 @@ fn answers(receipt: &Value) -> BTreeMap<String, u64> {
 #[tokio::test]
 async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name() {
     let stage = Stage::set("names").await;
-    stage.deploy("web", 8, PodShape::default()).await;
+    // The answer is counted only if it comes before the last pod's end.
+    stage.deploy("web", 8, PodShape::default().exits_after(Duration::from_secs(1))).await;
     let gateway = stage.through_gateway().await;
     let faults = [
         Fault::Answer(Answer::throttled(Some(1))),
@@ -59,7 +60,8 @@ async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name()
 #[tokio::test]
 async fn a_busy_api_server_is_given_the_time_that_its_header_asks_for() {
     let mut stage = Stage::set("busy").await;
-    stage.deploy("web", 1, PodShape::default()).await;
+    // The answer is counted only if it comes before the pod's end.
+    stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(1))).await;
     let gateway = stage.through_gateway().await;
     let busy = Fault::Answer(Answer::throttled(Some(3)));
     gateway.rules().add(Rule::new("create pods/eviction", Which::Nth(1), busy));

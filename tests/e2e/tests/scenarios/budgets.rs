@@ -37,6 +37,9 @@ async fn deploy_with_a_way_out(stage: &Stage, app: &str, replicas: u32, shape: &
     pod.node_selector = Some(labels.clone());
     pods::create(&client, &deployment).await.expect("it is created");
     pods::until_running_of(&client, &stage.name, app, replicas as usize).await.expect("its pods run");
+    // From here on the label leads to the second node only: a scheduler that stands still may hear of a replacement
+    // before it hears of the cordon.
+    stage.change_node(&json!({"metadata": {"labels": {"stage": null}}})).await;
     stage.world.add_node(NodeOptions { labels, ..NodeOptions::default() }).await.expect("the second node joins");
 }
 
@@ -57,7 +60,9 @@ async fn twenty_pods_behind_max_unavailable_one_leave_as_fast_as_their_replaceme
     assert_eq!(count(201), 20);
     assert!(count(429) <= 30, "each pod once in vain, and now and then a probe: {}", count(429));
     let budgets = requests.iter().filter(|r| r.resource == "poddisruptionbudgets");
-    assert_eq!(budgets.map(|r| r.verb.as_str()).collect::<Vec<_>>(), ["list", "watch"]);
+    let budgets: Vec<&str> = budgets.map(|r| r.verb.as_str()).collect();
+    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    assert!(budgets.starts_with(&["list", "watch"]) && budgets.len() <= 4, "{budgets:?}");
 }
 
 #[tokio::test]
@@ -94,12 +99,18 @@ async fn pods_leave_as_soon_as_their_budget_is_gone() {
 
     let outcome = drain.await.expect("no panic");
     let answer = outcome.result.as_ref().expect("it drains");
-    // By the fallback alone they would go one every five seconds, and be asked for more than twice.
     assert_eq!(fates(answer)["clean"], 5);
+    // One in vain for each; and one more, if the budget is still there when the fallback asks, every five seconds.
+    let in_vain = [1, 2].map(|times| json!({"held-by-budget": times, "evicted": 1}));
     for pod in answer["pods"].as_array().expect("pods") {
         assert_eq!(pod["budget"], "web");
-        assert_eq!(pod["answers"], json!({"held-by-budget": 1, "evicted": 1}), "{answer:#}");
+        assert!(in_vain.contains(&pod["answers"]), "{answer:#}");
     }
+    let requests = stage.audit.requests().expect("the audit log");
+    let granted = requests.iter().filter(|r| r.subresource == "eviction" && r.code == Some(201));
+    let granted: Vec<_> = granted.map(|r| r.received).collect();
+    // By the fallback alone they would go one after the other, in twenty seconds.
+    assert!(granted[4].duration_since(granted[0]).as_secs() < 10, "{requests:#?}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
+use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, TestNode};
 use spillway_e2e::{Stage, fates, receipt, spot_notice};
@@ -56,27 +57,34 @@ async fn the_claim_comes_first_then_the_list_then_the_evictions_over_one_connect
     assert!(outcome.result.is_ok(), "{outcome:#?}");
     let order = gateway.rules().calls();
     assert_eq!(order[..3], ["patch nodes", "list pods", "create pods/eviction"], "{order:?}");
-    assert_eq!(order.len(), 8 + 3, "a claim, a list, a watch and an eviction for each pod: {order:?}");
+    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    let watches = order.iter().filter(|call| *call == "watch pods").count();
+    assert!(watches >= 1, "{order:?}");
+    assert_eq!(order.len() - watches, 8 + 2, "a claim, a list and an eviction for each pod: {order:?}");
     let network = gateway.network();
     assert_eq!((network.connections(), network.client_hellos()), (1, 1));
 }
 
 #[tokio::test]
 async fn the_list_is_on_its_way_before_the_claim_is_answered() {
-    let mut stage = Stage::set("beside").await;
+    let stage = Stage::set("beside").await;
     stage.deploy("web", 1, PodShape::default()).await;
-    let round_trip = Duration::from_secs(1);
-    let proxy = stage.through_proxy().await;
-    proxy.set_round_trip(round_trip);
+    let gateway = stage.through_gateway().await;
+    let (claim, list) = (Held::default(), Held::default());
+    gateway.rules().add(Rule::new("patch nodes", Which::Nth(1), Fault::Hold(Side::After, claim.clone())));
+    gateway.rules().add(Rule::new("list pods", Which::Nth(1), Fault::Hold(Side::Before, list.clone())));
+    let (lambda, event) = (stage.lambda.clone(), stage.interrupt(SPOT).await);
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    // Whatever the API server says to the claim, the function has not heard it; and it has not claimed a second time.
+    list.reached().await;
+    let claims = gateway.rules().calls().iter().filter(|call| *call == "patch nodes").count();
+    claim.release();
+    list.release();
 
+    let outcome = drain.await.expect("no panic");
     assert!(outcome.result.is_ok(), "{outcome:#?}");
-    let requests = stage.audit.requests().expect("the audit log");
-    let first = |verb: &str| requests.iter().find(|request| request.verb == verb).expect("it was made");
-    let (claim, list) = (first("patch"), first("list"));
-    let answer_arrives = claim.done.expect("it was answered") + round_trip / 2;
-    assert!(list.received < answer_arrives, "{requests:?}");
+    assert!(claims <= 1, "{:?}", gateway.rules().calls());
 }
 
 #[tokio::test]
@@ -97,8 +105,7 @@ async fn what_must_stay_stays_and_critical_pods_leave_last() {
     stage.deploy("web", 2, PodShape::default().exits_after(slow)).await;
     // Critical pods may only live in kube-system.
     let dns = PodShape::default().priority_class("system-cluster-critical").on_node(&stage.node.name);
-    pods::create(&client, &pods::deployment("kube-system", "kinds-dns", 1, &dns)).await.expect("it is created");
-    pods::until_running_of(&client, "kube-system", "kinds-dns", 1).await.expect("it runs");
+    pods::run_deployment(&client, "kube-system", "kinds-dns", 1, &dns).await.expect("it runs");
 
     let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
 
@@ -154,8 +161,8 @@ async fn a_budget_that_never_has_room_is_respected_for_half_the_window_and_then_
     let client = stage.world.admin();
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("it is created");
     pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");
-    // Late by two minutes: the window is ten seconds.
-    let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - SPOT);
+    // Late: the window is twenty seconds, and the pod has half of it to go.
+    let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - Duration::from_secs(100));
 
     let outcome = stage.lambda.invoke(&event).await;
 
@@ -163,12 +170,16 @@ async fn a_budget_that_never_has_room_is_respected_for_half_the_window_and_then_
     assert_eq!(answer["ending"], "drained");
     let pod = &answer["pods"][0];
     assert_eq!((&pod["fate"], &pod["budget"]), (&"forced".into(), &"web".into()));
-    assert!(pod["given_s"].as_u64().is_some_and(|given| (1..=3).contains(&given)), "{pod}");
+    // The other half, less the two seconds of the margin. The notice's time is in whole seconds.
+    assert!(pod["given_s"].as_u64().is_some_and(|given| (1..=8).contains(&given)), "{pod}");
     let requests = stage.audit.requests().expect("the audit log");
     let deletions: Vec<_> = requests.iter().filter(|r| r.verb == "delete").collect();
     assert_eq!(deletions.len(), 1, "{deletions:?}");
+    let notice: jiff::Timestamp = event["time"].as_str().and_then(|time| time.parse().ok()).expect("a time");
+    let window = (notice + SPOT).duration_since(outcome.started).as_secs_f64();
     let after = deletions[0].received.duration_since(outcome.started).as_secs_f64();
-    assert!(after > 4.5, "it was deleted after {after} s of a window of ten");
+    // Two clocks may be a little apart.
+    assert!(after > window / 2.0 - 0.1, "it was deleted after {after} s of a window of {window}");
 }
 
 #[tokio::test]
@@ -198,7 +209,10 @@ async fn a_pod_that_moved_to_another_node_under_its_name_is_left_alone() {
     let other = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
     let client = stage.world.admin();
     let bare = |node: &str| pods::bare_pod("moved", "db-0", &PodShape::default().on_node(node));
-    pods::create(&client, &bare(&stage.node.name)).await.expect("it is created");
+    // Its kubelet will not say that it has stopped: kwok would, by its name, when the next one may have it.
+    let mut old = bare(&stage.node.name);
+    old.annotations_mut().insert("spillway.test/lost".to_owned(), "true".to_owned());
+    pods::create(&client, &old).await.expect("it is created");
     pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
     let moved = Api::<Pod>::namespaced(client.clone(), "moved");
 

@@ -6,11 +6,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
+use spillway_bed::audit::Request;
 use spillway_bed::aws::{CapacityReservation, Ec2State, Hook};
 use spillway_bed::lambda::{Delivery, Outcome};
 use spillway_bed::nodes;
 use spillway_bed::pods::PodShape;
 use spillway_e2e::{Stage, fates, receipt, sample, spot_notice, the_one, world};
+
+use crate::continued::end_slow_pod;
 
 const PODS: u32 = 2;
 
@@ -230,18 +233,32 @@ async fn notices_that_cannot_be_read_stop_none_that_can() {
 #[tokio::test]
 async fn all_that_aws_says_of_one_instance_drains_it_once_and_completes_its_hook() {
     let stage = Stage::set_in_group("all-at-once", Hook::terminate("drain")).await;
-    // Longer than the last of them takes to claim, and shorter than the ten seconds that the latest leaves.
-    stage.deploy("web", PODS, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    // They do not exit, also not at the end of a grace that the latest notice cuts short: the test ends them.
+    let lost = json!({"metadata": {"annotations": {"spillway.test/lost": "true"}}});
+    stage.deploy("slow", PODS, PodShape::default().with(lost)).await;
     let stage = stage.with_settings(&[("SPILLWAY_REBALANCE", "drain")]).await;
+    // A process for each: the latest notice leaves ten seconds, for all of them to come to the node.
+    for _ in 0..4 {
+        stage.lambda.initialize().await.expect("it starts");
+    }
     let id = &stage.node.instance_id;
     let rebalance = about("rebalance-recommendation", id);
     let shutting_down = about("state-change-shutting-down", id);
     let terminate = stage.terminate().await;
     let spot = spot_notice(id, Timestamp::now());
     let invoke = |event: Value| stage.lambda.invoke(event);
+    let mut audit = stage.audit.clone();
+    let watching = |requests: &[Request]| {
+        requests.iter().filter(|r| r.verb == "watch" && r.resource == "pods" && r.code == Some(200)).count() >= 4
+    };
+    let end = async {
+        let watched = audit.wait_until("four drains that watch the pods", Duration::from_mins(1), watching).await;
+        watched.unwrap_or_else(|error| panic!("{error}"));
+        end_slow_pod(&stage).await;
+    };
 
-    let (spot, terminate, rebalance, gone) =
-        tokio::join!(invoke(spot), invoke(terminate), invoke(rebalance), invoke(shutting_down));
+    let (spot, terminate, rebalance, gone, ()) =
+        tokio::join!(invoke(spot), invoke(terminate), invoke(rebalance), invoke(shutting_down), end);
 
     let all = [spot, terminate, rebalance, gone];
     let mut endings: Vec<_> = all.iter().map(|one| receipt(one)["ending"].to_string()).collect();

@@ -50,7 +50,8 @@ async fn drains_past(name: &str, call: &str, fault: Fault) -> (Stage, Gateway) {
 /// Drains two pods past one fault at AWS' end, in one try; what failed is asked again, and the hook is completed.
 async fn drains_past_aws(name: &str, service: &str, action: &str, fault: impl FnOnce(AwsFault) -> AwsFault) {
     let stage = Stage::set_in_group(name, Hook::terminate("drain")).await;
-    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(3))).await;
+    // Long enough for the second try of a heartbeat, which the drain does not wait for.
+    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(8))).await;
     let once = AwsFault { times: 1, ..AwsFault::of(stage.lambda.access_key_id(), service, action) };
     stage.world.aws_side().add_fault(&fault(once)).await.expect("a fault");
 
@@ -254,15 +255,10 @@ async fn drains_past_endpoint(name: &str, endpoint: &str) {
     aws.override_endpoint(key, &stage.world.cluster, Some(endpoint), Some(&ca)).await.expect("EKS shows it");
 
     let event = stage.interrupt(SPOT).await;
-    let asked_again = async {
-        while stage.aws_calls().await.iter().filter(|call| *call == "eks:DescribeCluster").count() < 2 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
     let mut drain = std::pin::pin!(stage.lambda.invoke(event));
     tokio::select! {
         outcome = &mut drain => panic!("EKS was not asked again: {outcome:#?}"),
-        () = asked_again => {}
+        () = stage.until_called("eks:DescribeCluster", 2) => {}
     }
     gateway.show(stage.world, key).await.expect("EKS shows the gateway");
 
@@ -324,12 +320,13 @@ async fn what_is_left_at_the_end_is_told_pod_by_pod_with_the_fault() {
 #[tokio::test]
 async fn pods_whose_evictions_all_fail_are_deleted_in_time_and_told_with_the_fault() {
     let stage = Stage::set("evictions-fail").await;
-    stage.deploy("web", 2, PodShape::default().grace(3)).await;
+    stage.deploy("web", 2, PodShape::default().grace(13)).await;
     let gateway = stage.through_gateway().await;
     let broken = Fault::Answer(Answer::kubernetes(500));
     gateway.rules().add(Rule::new("create pods/eviction", Which::All, broken));
-    // Late, so that the window is short.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+    // Late by a minute and a half. Half of the thirty seconds that are left is their grace and the margin: when that
+    // begins they are deleted.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(90));
 
     let outcome = stage.lambda.invoke(event).await;
 

@@ -34,6 +34,8 @@ async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
     let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10));
     let stage = Stage::set_in_group("heartbeat", hook).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
@@ -53,6 +55,8 @@ async fn a_hook_is_kept_waiting_while_the_pods_cannot_be_listed() {
     let gateway = stage.through_gateway().await;
     let away = Which::For(Duration::from_secs(20));
     gateway.rules().add(Rule::new("list pods", away, GatewayFault::Answer(Answer::kubernetes(503))));
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
@@ -215,7 +219,7 @@ async fn a_heartbeat_comes_sooner_if_the_setting_says_so() {
     let stage = Stage::set_in_group("sooner", Hook::terminate("drain")).await;
     let env = [("SPILLWAY_HEARTBEAT_S".to_owned(), "5".to_owned())].into();
     let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(8))).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(12))).await;
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
@@ -231,11 +235,14 @@ async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
     world.aws_side().put_group("two-hooks", &hooks).await.expect("the group is new");
     let node = NodeOptions { group: Some("two-hooks".to_owned()), ..NodeOptions::default() };
     let mut stage = Stage::set_with("two-hooks", node).await;
-    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(2))).await;
+    // Slow enough to be still there when the other comes to look.
+    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(10))).await;
     let delivered = world.aws_side().terminate(&stage.node.instance_id).await.expect("it terminates");
     let [drain, logs] = <[_; 2]>::try_from(delivered).expect("a notice for each hook");
 
-    let (one, other) = tokio::join!(stage.lambda.invoke(drain.event), stage.lambda.invoke(logs.event));
+    let lambda = stage.lambda.clone();
+    let both = async { tokio::join!(lambda.invoke(drain.event), lambda.invoke(logs.event)) };
+    let (one, other) = stage.joined_after_evictions(3, both).await;
 
     assert_eq!(endings(&one, &other), ["drained", "joined"], "{one:#?} {other:#?}");
     assert_eq!(evicted(&mut stage), 3);
@@ -301,10 +308,12 @@ async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_m
 #[tokio::test]
 async fn the_same_event_twice_at_once_drains_once_and_completes_the_hook_once() {
     let mut stage = Stage::set_in_group("same-event", Hook::terminate("drain")).await;
-    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(10))).await;
-    let event = stage.terminate().await;
+    // When its pods have gone, so has the node: until then the other has to come.
+    stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(20))).await;
+    let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
 
-    let (one, other) = tokio::join!(stage.lambda.invoke(&event), stage.lambda.invoke(&event));
+    let both = async { tokio::join!(lambda.invoke(&event), lambda.invoke(&event)) };
+    let (one, other) = stage.joined_after_evictions(3, both).await;
 
     assert_eq!(endings(&one, &other), ["drained", "joined"], "{one:#?} {other:#?}");
     assert_eq!(evicted(&mut stage), 3);

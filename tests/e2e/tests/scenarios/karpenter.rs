@@ -80,7 +80,10 @@ async fn by_default_karpenters_node_is_left_to_karpenter_and_the_cluster_is_not_
 #[tokio::test]
 async fn a_claim_gets_the_deadline_and_is_deleted_and_karpenter_replaces_the_node_before_it_drains_it() {
     let mut on = OnKarpenter::set("handed", "nodeclaim").await;
-    on.deploy(2, PodShape::default().exits_after(Duration::from_secs(5))).await;
+    // Its claim is there until its pods have gone.
+    on.deploy(2, PodShape::default().exits_after(Duration::from_secs(20))).await;
+    let audit = AuditLog::of_user_from_now(&on.stage.world.audit_log, "bed-admin");
+    let mut audit = audit.expect("the audit log is there");
     let event = on.stage.interrupt(SPOT).await;
 
     let outcome = on.stage.lambda.invoke(&event).await;
@@ -106,7 +109,6 @@ async fn a_claim_gets_the_deadline_and_is_deleted_and_karpenter_replaces_the_nod
     let client = on.stage.world.admin();
     let moved = pods::until_running_of(&client, &on.stage.name, "web", 2).await.expect("they run elsewhere");
     let replacement = moved[0].spec.as_ref().and_then(|spec| spec.node_name.clone()).expect("it is bound");
-    let mut audit = AuditLog::of_user(&on.stage.world.audit_log, "bed-admin");
     let requests = audit.requests().expect("the audit log");
     let replaced = requests.iter().position(|request| request.verb == "create" && request.name == replacement);
     let first_asked =
@@ -123,8 +125,9 @@ async fn a_claim_that_is_leaving_without_haste_gets_the_earlier_deadline_and_a_h
     pods::until_budget_sees(&client, &on.stage.name, "web", 1).await.expect("it counts");
     on.annotate_claim(Timestamp::now() + Duration::from_secs(3600)).await;
     node_claims(&client).delete(&on.claim.name_any(), &DeleteParams::default()).await.expect("it is there");
-    // Late, so that the test need not wait for two minutes.
-    let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(100));
+    // Late, so that the test need not wait for two minutes; but not so late that less than ten seconds might be left
+    // when the claim gets its deadline, which would be another one then.
+    let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(80));
 
     let outcome = on.stage.lambda.invoke(&event).await;
 

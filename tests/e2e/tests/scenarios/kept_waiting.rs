@@ -28,6 +28,8 @@ async fn a_hook_is_kept_waiting_while_ec2_is_asked_again() {
         ..Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances")
     };
     stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
@@ -39,6 +41,8 @@ async fn a_hook_is_kept_waiting_while_its_node_cannot_be_cordoned() {
     let stage = stage("slow-cordon").await.with_settings(&[("SPILLWAY_TERMINATE", "cordon")]).await;
     let proxy = stage.through_proxy().await;
     proxy.set_mode(Mode::Refuse).await.expect("the fault begins");
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     let event = stage.terminate().await;
 
     let (outcome, ()) = tokio::join!(stage.lambda.invoke(event), async {

@@ -19,6 +19,8 @@ struct Stage {
     options: NodeOptions,
     instance: Instance,
     lambda: Lambda,
+    /// What the function asked of the API server.
+    audit: AuditLog,
     event: Value,
 }
 
@@ -32,13 +34,17 @@ impl Stage {
         let aws = world.aws_side();
         aws.put_group(name, hooks).await.expect("a group");
         let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
-        let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
         let env = more.iter().chain(&[("SPILLWAY_LAUNCH", "complete")]);
         let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let function_name = name.to_owned();
         let lambda = Lambda::start(world, LambdaOptions { function_name, env, timeout, ..LambdaOptions::default() });
         let lambda = lambda.await.expect("a function");
-        Self { options, instance: launched.instance, lambda, event: the_one(launched.delivered) }
+        // Before the launch: from then on the hook's time runs.
+        lambda.initialize().await.expect("it starts");
+        let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+        let audit = audit.expect("the audit log is there");
+        let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
+        Self { options, instance: launched.instance, lambda, audit, event: the_one(launched.delivered) }
     }
 
     /// The instance becomes a node: silent at first, then Ready.
@@ -163,8 +169,8 @@ async fn an_instance_whose_node_is_never_ready_goes_into_service_if_the_setting_
 
 /// What the hook of a node that joins and is not Ready was told at the end of its wait.
 async fn never_ready(name: &str, env: &[(&str, &str)]) -> Option<String> {
-    // The answer is sent five seconds before that.
-    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(12));
+    // The answer is sent five seconds before that: time enough to join, and to be looked at.
+    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(35));
     let stage = Stage::set(name, hook, Duration::from_mins(15), env).await;
     stage.join().await;
 
@@ -180,7 +186,8 @@ async fn never_ready(name: &str, env: &[(&str, &str)]) -> Option<String> {
 #[tokio::test]
 async fn what_was_seen_of_a_node_last_counts_when_the_api_server_says_no_more() {
     let world = world().await;
-    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(20));
+    // The API server has to be asked twice, five seconds before that at the latest.
+    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(35));
     let stage = Stage::set("silenced", hook, Duration::from_mins(15), &[]).await;
     let gateway = Gateway::before_api_server(world, Rules::default()).expect("a gateway");
     gateway.show(world, stage.lambda.access_key_id()).await.expect("EKS shows the gateway");
@@ -288,8 +295,8 @@ async fn the_hook_of_a_replaced_root_volume_waits_for_another_boot() {
 
 #[tokio::test]
 async fn an_instance_that_never_boots_from_its_new_root_volume_gets_the_answer_of_one_that_is_never_ready() {
-    // The answer is sent five seconds before that.
-    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(12));
+    // The answer is sent five seconds before that: time enough to join, to boot and to be looked at.
+    let hook = Hook::launch("launch").global_timeout(Duration::from_secs(35));
     let stage = Stage::set("no-other-boot", hook, Duration::from_mins(15), &[]).await;
     stage.join().await;
     stage.boot().await;
@@ -305,8 +312,7 @@ async fn an_instance_that_never_boots_from_its_new_root_volume_gets_the_answer_o
 
 /// Waits until the function has looked for the node so often with that answer.
 async fn until_looked(stage: &Stage, code: u16, times: usize) {
-    let user = format!("assumed-role/spillway-drain/{}", stage.options.group.as_deref().unwrap_or_default());
-    let mut audit = AuditLog::of_user(&world().await.audit_log, &user);
+    let mut audit = stage.audit.clone();
     let looked = audit.wait_until("a look at the node", Duration::from_secs(60), |requests| {
         requests.iter().filter(|request| request.resource == "nodes" && request.code == Some(code)).count() >= times
     });

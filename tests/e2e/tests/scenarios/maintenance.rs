@@ -47,7 +47,8 @@ async fn schedules(stage: &Stage) -> Vec<Schedule> {
 async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_announced() {
     let stage = stage("waits", LEAD_S).await;
     stage.deploy("quick", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
-    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(LEAD_S + 10));
+    // Its schedule has to be made and looked at before it fires.
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(LEAD_S + 25));
     let begins = maintenance.starts - SignedDuration::from_secs(LEAD_S);
 
     let announced = invoke(&stage, maintenance.notice("announced")).await;

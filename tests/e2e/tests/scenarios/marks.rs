@@ -115,9 +115,12 @@ impl Writer {
 
     async fn until_written(&self, times: usize) {
         let wanted = self.writes.load(Ordering::Relaxed) + times;
-        while self.writes.load(Ordering::Relaxed) < wanted {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let written = async {
+            while self.writes.load(Ordering::Relaxed) < wanted {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), written).await.expect("it writes on");
     }
 }
 

@@ -13,8 +13,13 @@ use spillway_bed::webhook::{Answer, SECRET_PATH};
 use spillway_e2e::announcing::{announcer_as_deployed, announcer_of, assert_untold, drained};
 use spillway_e2e::{Stage, receipt};
 
-/// Whoever waits for these pods to shut down waits in vain.
+/// Longer than anybody waits.
 const NEVER: Duration = Duration::from_hours(1);
+
+/// Whoever waits for such pods to shut down waits in vain: they get as much grace as there is.
+fn stubborn() -> PodShape {
+    PodShape::default().grace(600).exits_after(NEVER)
+}
 
 /// Takes the stage's pods away, as if they had shut down.
 async fn take_pods(stage: &Stage) {
@@ -27,7 +32,7 @@ async fn take_pods(stage: &Stage) {
 #[tokio::test]
 async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_ends() {
     let stage = Stage::set("two-messages").await;
-    stage.deploy("web", 1, PodShape::default().exits_after(NEVER)).await;
+    stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     let announcer = announcer_of(&stage, &[("WebhookUrl", &webhook.url())]).await;
 
@@ -71,7 +76,7 @@ async fn fifty_receipts_in_one_window_make_one_message() {
 #[tokio::test]
 async fn a_webhook_that_never_answers_holds_up_no_hook() {
     let stage = Stage::set_in_group("silent-webhook", Hook::terminate("drain")).await;
-    stage.deploy("web", 1, PodShape::default().exits_after(NEVER)).await;
+    stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Slow(NEVER));
     let _announcer = announcer_of(&stage, &[("WebhookUrl", &webhook.url())]).await;
@@ -92,7 +97,7 @@ async fn a_webhook_that_never_answers_holds_up_no_hook() {
 #[tokio::test]
 async fn a_message_that_fails_for_good_is_kept_after_five_attempts_and_costs_the_drain_nothing() {
     let stage = Stage::set("undelivered").await;
-    stage.deploy("web", 1, PodShape::default().exits_after(NEVER)).await;
+    stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Status(404));
     let announcer = announcer_of(&stage, &[("WebhookUrl", &webhook.url())]).await;

@@ -64,9 +64,7 @@ async fn a_certificate_authority_that_was_rotated_is_asked_for_again() {
     let lambda = stage.lambda.clone();
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
     // It has met the API server with the old authority, and asks EKS again and again.
-    while stage.aws_calls().await.iter().filter(|call| *call == "eks:DescribeCluster").count() < 2 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    stage.until_called("eks:DescribeCluster", 2).await;
     show(&std::fs::read_to_string(&stage.world.ca).expect("the authority")).await;
 
     let outcome = drain.await.expect("no panic");

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 use spillway_bed::aws::{Fault, Hook, Instance, InstanceRequest, InstanceState};
 use spillway_bed::lambda::{Account, Lambda, LambdaOptions};
@@ -131,12 +132,17 @@ async fn the_hook_of_an_instance_whose_cluster_does_not_let_us_in_gets_the_answe
     let world = stage.world;
     let credentials = world.aws_side().credentials("somebody-else", "shut-out").await.expect("credentials");
     let (endpoint, region, id) = (world.aws.clone(), world.region.clone(), world.account.clone());
-    let env = [("SPILLWAY_STRANDED_HOOKS".to_owned(), "CONTINUE".to_owned())].into();
-    // A 401 is asked for again until the invocation is over, of which five seconds are kept back.
-    let options = LambdaOptions { env, timeout: Duration::from_secs(15), ..LambdaOptions::default() };
+    let env = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE"), ("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let options = LambdaOptions { env, ..LambdaOptions::default() };
     let lambda = Lambda::in_account(Account { endpoint, region, id, credentials }, options);
+    let mut event = stage.terminate().await;
+    // A 401 is asked for again for as long as the setting lets a hook be held: a minute, the least that it takes. The
+    // notice is late, so that twenty seconds of it are left. Auto Scaling waits longer for the answer.
+    let late = Timestamp::now() - Duration::from_secs(40);
+    event["time"] = json!(late.round(Unit::Second).expect("a time of these days").to_string());
 
-    let outcome = lambda.invoke(stage.terminate().await).await;
+    let outcome = lambda.invoke(event).await;
 
     assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "KubernetesDenied");
     let reason = receipt(&outcome)["reason"].as_str().expect("a reason").to_owned();

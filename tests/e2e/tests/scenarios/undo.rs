@@ -6,6 +6,7 @@ use jiff::{Timestamp, Unit};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
+use spillway_bed::nodes;
 use spillway_e2e::{Stage, receipt, sample};
 
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -154,6 +155,8 @@ async fn a_node_that_was_opted_out_meanwhile_is_not_touched() {
     let stage = stage("opted-out-meanwhile").await;
     assert_eq!(says(&stage, "stopping").await.0, "drained");
     stage.change_node(&json!({"metadata": {"labels": {"spillway/ignore": ""}}})).await;
+    // The node controller's taint is no change of ours.
+    nodes::until_cordon_is_seen(&stage.world.admin(), &stage.node.name).await.expect("it gets its taint");
     let before = stage.node_now().await;
 
     let (ending, reason) = says(&stage, "running").await;

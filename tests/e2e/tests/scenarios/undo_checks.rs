@@ -30,10 +30,14 @@ fn given_back(stage: &Stage, why: &str) -> (String, String) {
     ("done".to_owned(), format!("node {} is given back to use: {why}", stage.node.name))
 }
 
-/// A rebalance recommendation whose drain has a second, and which is undone after so many more.
-async fn rebalanced(name: &str, undo_s: &str) -> Stage {
+/// After how many seconds a rebalance recommendation is undone. Scheduler takes no time that has passed: it must have
+/// been told by then.
+const UNDO_S: &str = "15";
+
+/// A rebalance recommendation whose drain has a second, and which is undone.
+async fn rebalanced(name: &str) -> Stage {
     let settings =
-        [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_REBALANCE_WINDOW_S", "1"), ("SPILLWAY_REBALANCE_UNDO_S", undo_s)];
+        [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_REBALANCE_WINDOW_S", "1"), ("SPILLWAY_REBALANCE_UNDO_S", UNDO_S)];
     let stage = stage(name, true, &settings).await;
     let mut notice = sample("rebalance-recommendation");
     notice["id"] = json!("rebalance");
@@ -47,7 +51,7 @@ async fn rebalanced(name: &str, undo_s: &str) -> Stage {
 
 #[tokio::test]
 async fn a_rebalance_recommendation_that_nothing_followed_is_undone() {
-    let stage = rebalanced("nothing-followed", "6").await;
+    let stage = rebalanced("nothing-followed").await;
 
     let checked = stage.lambda.invoke(stage.fired().await).await;
 
@@ -58,7 +62,7 @@ async fn a_rebalance_recommendation_that_nothing_followed_is_undone() {
 
 #[tokio::test]
 async fn a_rebalance_recommendation_that_an_interruption_followed_is_not_undone() {
-    let stage = rebalanced("followed", "8").await;
+    let stage = rebalanced("followed").await;
     stage.lambda.invoke(stage.interrupt(Duration::from_mins(2)).await).await;
 
     let checked = stage.lambda.invoke(stage.fired().await).await;
@@ -76,7 +80,7 @@ async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordon
     let settings = [
         ("SPILLWAY_REBALANCE", "cordon"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "1"),
-        ("SPILLWAY_REBALANCE_UNDO_S", "6"),
+        ("SPILLWAY_REBALANCE_UNDO_S", UNDO_S),
         ("SPILLWAY_TAINT", "spillway"),
         ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true"),
     ];
@@ -109,7 +113,8 @@ async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordon
 async fn a_node_that_was_rebooted_is_given_back_and_one_that_was_not_is_looked_for_again() {
     let stage = stage("rebooted", false, &[("SPILLWAY_MAINTENANCE_LEAD_S", "3600")]).await;
     let (aws, client) = (stage.world.aws_side(), stage.world.admin());
-    let starts = Timestamp::now() + SignedDuration::from_secs(12);
+    // Once it has started, it is looked for only ten minutes later.
+    let starts = Timestamp::now() + SignedDuration::from_secs(25);
     let notice = Maintenance::of(&stage.node.instance_id, starts).notice("reboot");
     assert_eq!(ended(&stage.lambda.invoke(stage.delivered(&notice).await).await).0, "drained");
 
@@ -165,7 +170,8 @@ async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
     let instance = world.aws_side().run_instance(&world.instance_request(&options)).await.expect("it runs");
     // Its kubelet has not reported yet, and does not.
     let node = world.register(&instance, &options).await.expect("it joins");
-    let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+    let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+    let audit = audit.expect("the audit log is there");
     let stage = Stage { world, name: name.to_owned(), node, lambda: function(world, name, &[]).await, audit };
     let stage = stage.with_invocations_of(Duration::from_secs(15)).await;
     let notice = |state: &str| {
@@ -222,7 +228,8 @@ async fn a_node_with_another_root_volume_is_given_back_and_its_launch_hook_left_
     let others = function(world, "launcher", &[("SPILLWAY_LAUNCH", "complete")]).await;
     assert_eq!(ended(&others.invoke(the_one(launched.delivered)).await).0, "done", "it is in service");
     let lambda = function(world, name, &[]).await;
-    let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+    let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+    let audit = audit.expect("the audit log is there");
     let stage = Stage { world, name: name.to_owned(), node, lambda, audit };
     let id = &stage.node.instance_id;
 

@@ -97,7 +97,9 @@ async fn a_watch_that_broke_and_is_well_again_is_no_reason_why_a_pod_was_left() 
     assert_eq!(receipt(&outcome)["pods"][0]["why"], "it was still shutting down", "{outcome:#?}");
     let calls = gateway.rules().calls();
     let count = |call: &str| calls.iter().filter(|other| *other == call).count();
-    assert_eq!((count("list pods"), count("watch pods")), (1, 2), "{calls:?}");
+    // There is another list only for a watch that the API server, on a busy machine, did not even begin in time.
+    let (lists, watches) = (count("list pods"), count("watch pods"));
+    assert!(watches >= 2 && watches == lists + 1, "{calls:?}");
 }
 
 #[tokio::test]
@@ -169,8 +171,8 @@ async fn a_path_that_is_not_found_is_not_taken_for_a_node_that_is_gone() {
     annotate(&stage, "lost", "spillway.test/lost", Some("true")).await;
     let gateway = stage.through_gateway().await;
     gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Answer(Answer::kubernetes(404))));
-    // Late: its 18 s end before the node is looked at again.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(102));
+    // Late: thirty seconds are left, time enough for that look. Another is answered as ever.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(90));
 
     let outcome = stage.lambda.invoke(&event).await;
 
@@ -210,7 +212,10 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that
     let evicted = |requests: &[Request]| -> Vec<String> {
         requests.iter().filter(|r| r.subresource == "eviction").map(|r| r.name.clone()).collect()
     };
-    assert_eq!(evicted(&stage.audit.requests().expect("the audit log")), ["idle"]);
+    // The API server may write down an eviction after its pod has gone.
+    let told = |requests: &[Request]| !evicted(requests).is_empty();
+    let requests = stage.audit.wait_until("the eviction", WAIT, told).await.expect("it is evicted");
+    assert_eq!(evicted(&requests), ["idle"]);
     annotate(&stage, "busy", wish, None).await;
 
     let answer = drain.await.expect("no panic");
@@ -222,10 +227,11 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that
 async fn a_pod_that_wishes_not_to_be_disturbed_is_deleted_in_time_and_the_receipt_says_why() {
     let mut stage = Stage::set("wish-forced").await;
     // It exits after the answer to its deletion: the receipt tells only of answers that came while it was there.
-    bare(&stage, "busy", PodShape::default().grace(3).exits_after(Duration::from_secs(1))).await;
+    bare(&stage, "busy", PodShape::default().grace(13).exits_after(Duration::from_secs(1))).await;
     annotate(&stage, "busy", "cluster-autoscaler.kubernetes.io/safe-to-evict", Some("false")).await;
-    // Late by two minutes: the window is ten seconds.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+    // Late by a minute and a half. Half of the thirty seconds that are left is its grace and the margin: when that
+    // begins it is deleted.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(90));
 
     let outcome = stage.lambda.invoke(&event).await;
 
