@@ -46,6 +46,7 @@ mod later;
 mod lifecycle;
 mod managed;
 mod node;
+mod pod;
 mod receipt;
 mod requests;
 #[cfg(test)]

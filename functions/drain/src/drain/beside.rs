@@ -8,7 +8,6 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use spillway_eks::Connection;
 use tokio::time::sleep;
@@ -18,6 +17,7 @@ use super::watch::Listed;
 use crate::instance::Instance;
 use crate::kubernetes::ApiError;
 use crate::node::{self, Claim, Claimant, Unclaimed};
+use crate::pod::Pod;
 
 /// How far the list stays behind the claim. The API server starts every request on a thread of
 /// its own, the latest first: without a pause it often begins with the list.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::api::{DeleteParams, PostParams};
@@ -14,6 +13,7 @@ use tokio::time::timeout;
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
 use crate::kubernetes::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_terminating};
+use crate::pod::Pod;
 
 /// How a pod is told to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

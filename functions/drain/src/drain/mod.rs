@@ -41,13 +41,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 use crate::kubernetes::{ApiError, until};
 use crate::node::Claim;
+use crate::pod::Pod;
 use budgets::Budgets;
 use deadline::Window;
 use kubelet::Kubelet;

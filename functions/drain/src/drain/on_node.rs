@@ -1,6 +1,5 @@
 //! The pods of the node when its drain begins: those that were listed beside the claim, or else listed now.
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 
 use super::deadline::Window;
@@ -10,6 +9,7 @@ use super::watch::Listed;
 use super::{list, pods_of};
 use crate::kubernetes::ApiError;
 use crate::node::Claim;
+use crate::pod::Pod;
 
 /// The node's pods, and since when what we know of them is whole.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 
 use super::wishes::{Wish, wish};
+use crate::pod::Pod;
 
 /// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -125,18 +125,16 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
 }
 
 fn is_finished(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
+    matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
 
 fn tier(pod: &Pod) -> Tier {
-    let class = pod.spec.as_ref().and_then(|spec| spec.priority_class_name.as_deref());
+    let class = pod.spec.priority_class_name.as_deref();
     if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) { Tier::Critical } else { Tier::Ordinary }
 }
 
 fn grace(pod: &Pod) -> Duration {
-    let asked = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
-    asked.map_or(DEFAULT_GRACE, whole_seconds)
+    pod.spec.termination_grace_period_seconds.map_or(DEFAULT_GRACE, whole_seconds)
 }
 
 /// A negative grace period, which old API servers let through, means one second there.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
@@ -21,6 +20,7 @@ use super::tracked::{State, Tracked};
 use super::watch::Change;
 use super::wishes::Wish;
 use crate::clock::Clock;
+use crate::pod::Pod;
 
 /// How many evictions are under way at once: nearly all of the 100 streams that an API server
 /// allows on an HTTP/2 connection (kubernetes, `secure_serving.go`), with room for the watches.

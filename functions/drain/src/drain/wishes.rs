@@ -3,11 +3,11 @@
 //! Two annotations say it, Karpenter's and the cluster autoscaler's; they are read as those two
 //! read them. A pod that has finished has nothing to be disturbed in.
 
+use crate::pod::Pod;
 use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Pod;
 
 const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
@@ -43,7 +43,7 @@ pub(crate) fn wish(pod: &Pod) -> Option<Wish> {
 
 /// A time that is given counts from the pod's start; one that has not started is left alone.
 fn ends(pod: &Pod, lasts: Duration) -> Option<Timestamp> {
-    let started = pod.status.as_ref()?.start_time.as_ref()?.0;
+    let started = pod.status.start_time.as_ref()?.0;
     let lasts = SignedDuration::try_from(lasts).unwrap_or(SignedDuration::MAX);
     Some(started.saturating_add(lasts).unwrap_or(Timestamp::MAX))
 }

@@ -22,7 +22,8 @@ mod told;
 mod verdict;
 mod workload;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use crate::pod::Pod;
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::ListParams;
 use kube::{Api, Client};

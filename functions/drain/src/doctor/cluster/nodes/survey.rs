@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 
 use super::budgets::{Budgets, Room};
 use super::cause::{Cause, TooMany};
@@ -14,6 +13,7 @@ use super::fleet::{Fleet, NodeName};
 use super::workload::Workload;
 use crate::drain::plan::{Place, Planned, plan};
 use crate::drain::rooms::BudgetName;
+use crate::pod::Pod;
 
 /// How soon a pod that left is replaced by a healthy one, so that its budget lets the next one go. Nobody knows: it is what
 /// pulling an image, starting and a readiness probe come to.
@@ -79,7 +79,7 @@ impl<'a> Survey<'a> {
         if !matches!(planned.place, Place::Leaves | Place::Wishes(_)) {
             return;
         }
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        let node = pod.spec.node_name.as_deref();
         let node = node.and_then(|node| self.fleet.ours.get(node)).cloned();
         if workload.is_kept_up() {
             let replicas = self.replicas.entry(workload.clone()).or_default();

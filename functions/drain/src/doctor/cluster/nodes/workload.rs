@@ -1,8 +1,7 @@
 //! Who makes a pod anew when it has gone. Pure.
 
+use crate::pod::Pod;
 use std::fmt;
-
-use k8s_openapi::api::core::v1::Pod;
 
 /// What people know a pod as part of: a Deployment, a StatefulSet, a Job, …; or the pod itself, if it is of none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -44,7 +44,7 @@ fn draw() -> impl Strategy<Value = Draw> {
 
 fn pod_of(n: usize, draw: &Draw) -> Pod {
     let mut pod = pod(&format!("p-{n}"), draw.critical.then_some("system-cluster-critical"));
-    pod.spec.as_mut().unwrap().termination_grace_period_seconds = Some(draw.grace_s);
+    pod.spec.termination_grace_period_seconds = Some(draw.grace_s);
     if draw.wishes {
         let wish = ("cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(), "false".to_owned());
         pod.metadata.annotations = Some([wish].into());

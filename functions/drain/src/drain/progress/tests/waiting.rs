@@ -138,7 +138,7 @@ fn a_pod_whose_end_is_told_after_all_has_gone() {
 fn a_grace_period_of_centuries_is_no_panic() {
     let now = Instant::now();
     let mut forever = pod("web-0", None);
-    forever.spec.as_mut().unwrap().termination_grace_period_seconds = Some(i64::MAX);
+    forever.spec.termination_grace_period_seconds = Some(i64::MAX);
     let mut progress = drain(&[forever], held(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
@@ -159,7 +159,7 @@ async fn a_pod_that_was_given_longer_than_its_instance_has_is_told_again_once() 
     const TEN_MINUTES: Duration = Duration::from_secs(600);
     let now = Instant::now();
     let mut longer = leaving("given-longer", TEN_MINUTES, 600);
-    longer.spec.as_mut().unwrap().termination_grace_period_seconds = Some(600);
+    longer.spec.termination_grace_period_seconds = Some(600);
     let mut progress = drain(&[longer.clone(), leaving("in-time", GRACE, 30)], hard(now, 120), now);
     let requests = progress.requests(now);
     assert_eq!(names(&requests), ["given-longer"]);

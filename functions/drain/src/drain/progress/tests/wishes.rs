@@ -10,7 +10,7 @@ fn wishing(name: &str, value: &str, class: Option<&str>) -> Pod {
 
 fn started(mut pod: Pod, ago: Duration) -> Pod {
     let at = BEGIN.parse::<jiff::Timestamp>().unwrap() - jiff::SignedDuration::try_from(ago).unwrap();
-    pod.status = Some(serde_json::from_value(json!({"startTime": at.to_string()})).unwrap());
+    pod.status = serde_json::from_value(json!({"startTime": at.to_string()})).unwrap();
     pod
 }
 
@@ -83,7 +83,7 @@ fn a_pod_that_has_finished_wishes_nothing_any_more() {
     let now = Instant::now();
     let mut progress = drain(&[wishing("web-0", "true", None)], held(now), now);
     let mut finished = wishing("web-0", "true", None);
-    finished.status = Some(serde_json::from_value(json!({"phase": "Succeeded"})).unwrap());
+    finished.status = serde_json::from_value(json!({"phase": "Succeeded"})).unwrap();
     progress.changed(Change::Seen(Box::new(finished)), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
 }

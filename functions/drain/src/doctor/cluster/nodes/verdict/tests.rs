@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use super::super::budgets::{Budgets, tests::budget};
 use super::*;
 use crate::doctor::report::Status;
+use crate::pod::Pod;
 use crate::settings::{HeldPods, Settings};
 
 /// A pod of an app of namespace shop.

@@ -1,0 +1,143 @@
+//! A pod, as much of it as a drain looks at.
+//!
+//! The rest is not even read: most of what the API server sends of a pod is containers, volumes and who manages which field,
+//! and to read all of it took five times as long, before the first eviction.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use kube::Resource;
+use serde::{Deserialize, Deserializer};
+
+/// A pod. What is left out is `None`, also where the API server has it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Pod {
+    #[serde(deserialize_with = "metadata")]
+    pub(crate) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(crate) spec: Spec,
+    #[serde(default)]
+    pub(crate) status: Status,
+}
+
+/// What it is meant to be.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Spec {
+    pub(crate) node_name: Option<String>,
+    pub(crate) priority_class_name: Option<String>,
+    pub(crate) termination_grace_period_seconds: Option<i64>,
+}
+
+/// What has become of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status {
+    pub(crate) phase: Option<String>,
+    pub(crate) start_time: Option<Time>,
+}
+
+/// As much of the metadata as is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    owner_references: Option<Vec<OwnerReference>>,
+    deletion_timestamp: Option<Time>,
+    deletion_grace_period_seconds: Option<i64>,
+}
+
+fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    let read = Metadata::deserialize(deserializer)?;
+    Ok(ObjectMeta {
+        name: read.name,
+        namespace: read.namespace,
+        uid: read.uid,
+        resource_version: read.resource_version,
+        labels: read.labels,
+        annotations: read.annotations,
+        owner_references: read.owner_references,
+        deletion_timestamp: read.deletion_timestamp,
+        deletion_grace_period_seconds: read.deletion_grace_period_seconds,
+        ..ObjectMeta::default()
+    })
+}
+
+impl Resource for Pod {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        v1::Pod::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        v1::Pod::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        v1::Pod::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        v1::Pod::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_drain_looks_at_is_read_and_nothing_else() {
+        let sent = json!({
+            "metadata": {
+                "name": "web-0", "namespace": "shop", "uid": "u-1", "resourceVersion": "7",
+                "labels": {"app": "web"}, "annotations": {"a": "b"}, "finalizers": ["f"],
+                "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30,
+                "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}],
+                "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1"}],
+            },
+            "spec": {"nodeName": "n", "priorityClassName": "c", "terminationGracePeriodSeconds": 5, "containers": 7},
+            "status": {"phase": "Running", "startTime": "2026-11-21T03:00:00Z", "podIP": 7},
+        });
+        // As it is when none of it is left out.
+        let whole: ObjectMeta = serde_json::from_value(sent["metadata"].clone()).unwrap();
+
+        let Pod { metadata, spec, status } = serde_json::from_value(sent).unwrap();
+
+        assert_eq!(metadata, ObjectMeta { finalizers: None, managed_fields: None, ..whole });
+        assert_eq!((spec.node_name.as_deref(), spec.priority_class_name.as_deref()), (Some("n"), Some("c")));
+        assert_eq!(spec.termination_grace_period_seconds, Some(5));
+        assert_eq!(status.phase.as_deref(), Some("Running"));
+        assert_eq!(status.start_time.unwrap().0.to_string(), "2026-11-21T03:00:00Z");
+    }
+
+    #[test]
+    fn its_requests_are_those_of_any_pod() {
+        let of = |namespace| (Pod::url_path(&(), namespace), v1::Pod::url_path(&(), namespace));
+        for (ours, anybodys) in [of(None), of(Some("shop"))] {
+            assert_eq!(ours, anybodys);
+        }
+    }
+}
