@@ -8,7 +8,6 @@ use super::field::{Field, FullNode};
 use crate::audit::Request;
 use crate::aws::Call;
 use crate::error::BedError;
-use crate::measure::machine;
 
 /// The last pod goes at once, but kwok is late when many go together.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -53,7 +52,6 @@ async fn measure(field: &mut Field, node: &FullNode, distance: Duration) -> Resu
     field.proxy.set_round_trip(distance);
     let before = (field.proxy.connections(), field.proxy.client_hellos());
     let notice = field.notice(node).await?;
-    machine::settled().await;
 
     let outcome = field.lambda.invoke(notice).await;
 

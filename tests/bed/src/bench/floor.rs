@@ -8,7 +8,7 @@ use super::field::{Field, FullNode, ROLE};
 use crate::audit::AuditLog;
 use crate::aws::Credentials;
 use crate::error::BedError;
-use crate::measure::{bare, machine, proxy};
+use crate::measure::{bare, proxy};
 use crate::setup::Setup;
 
 const LIMIT: Duration = Duration::from_mins(1);
@@ -28,7 +28,6 @@ pub(super) async fn run(field: &Field, node: &FullNode, distance: Duration) -> R
     let proxy = proxy(world)?;
     proxy.set_round_trip(distance);
     let token = token(field, &credentials)?;
-    machine::settled().await;
     let bare = bare::evict(&field.floor, world, &proxy.url(), &token, &node.pods).await?;
 
     let mut audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/{ROLE}/{session}"));
