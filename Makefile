@@ -17,7 +17,7 @@ SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
 .PHONY: help demo bed doctor bench faults load peers test build lint ci clean bed-setup
-.PHONY: venv control-plane programs tests packaged-to-test test-pure
+.PHONY: venv control-plane programs tests packaged-to-test test-pure test-scenarios test-others
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -69,9 +69,7 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@$(MAKE) --jobs=2 packaged-to-test test-pure
-	@# End to end, most of a test's time is waiting: more of them at once than there are cores.
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap SPILLWAY_ANNOUNCE=$(CURDIR)/$(SAM_TEST)/Announcer/bootstrap \
-		RUST_TEST_THREADS=6 scripts/timed "Rust tests, with processes" cargo test --workspace --test '*'
+	@$(MAKE) --jobs=2 test-scenarios test-others
 
 lint: ## format, clippy, dependencies, scripts
 	@scripts/need
@@ -134,3 +132,19 @@ test-pure:
 	@scripts/timed "Rust tests, in process" cargo test --workspace --lib --bins
 	@# Without make's own job slots, which rustdoc is told of and cannot find.
 	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS cargo test --workspace --doc
+
+# End to end, most of a test's time is waiting: more of them at once than there are cores, and beside the scenarios, which
+# are one program, all others, one after another.
+test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
+test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
+test-scenarios test-others: export RUST_TEST_THREADS := 6
+
+test-scenarios:
+	@scripts/timed "Rust tests, scenarios" cargo test --workspace --test scenarios
+
+TEST_FILES := $(wildcard functions/*/tests/*.rs tests/*/tests/*.rs)
+TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard functions/*/tests/*/main.rs tests/*/tests/*/main.rs))
+OTHER_TESTS := $(filter-out scenarios,$(basename $(notdir $(TEST_FILES))) $(notdir $(TEST_FOLDERS)))
+
+test-others:
+	@scripts/timed "Rust tests, all others" cargo test --workspace $(OTHER_TESTS:%=--test=%)

@@ -127,9 +127,11 @@ class Notices:
         """Takes the messages about one event off the queue; one that came another way stays for who sent it."""
         queue = self._moto.sqs.get_queue(rules.QUEUE)
         matched = []
-        for message in self._moto.sqs.receive_message(rules.QUEUE, len(queue.messages), 0, 0):
+        # Not by `receive_message`, which copies each message and reckons all the queue's attributes.
+        for message in queue.messages:
             body = json.loads(message.body)
             if body["id"] == event_id:
+                message.mark_received()
                 queue.delete_message(message.receipt_handle)
                 matched.append(body["rule"])
         return matched

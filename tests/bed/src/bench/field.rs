@@ -11,7 +11,7 @@ use super::programs::Programs;
 use crate::audit::AuditLog;
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions};
-use crate::measure;
+use crate::measure::{self, machine};
 use crate::nodes::{NodeOptions, TestNode};
 use crate::pods;
 use crate::proxy::Proxy;
@@ -64,13 +64,16 @@ impl Field {
         Ok(field)
     }
 
-    /// A node that nobody has touched, with this many pods that exit as soon as they are asked to.
+    /// A node that nobody has touched, with this many pods that exit as soon as they are asked to, and a machine at rest.
     /// Nothing puts the pods back, so that only the drain keeps the API server busy.
     pub(super) async fn full_node(&mut self, count: usize) -> Result<FullNode, BedError> {
         self.nodes += 1;
         let node = self.world.add_node(NodeOptions { spot: true, ..NodeOptions::default() }).await?;
         let name = format!("pod-{}", self.nodes);
         let pods = measure::fill(&self.world.admin(), NAMESPACE, &node.name, &name, count).await?;
+        if count > 0 {
+            machine::settled().await;
+        }
         Ok(FullNode { node, pods })
     }
 

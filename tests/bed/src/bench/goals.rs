@@ -59,13 +59,8 @@ fn times(results: &Results) -> Vec<Goal> {
         (results.rounds.iter().map(|round| &round.near).collect::<Vec<_>>(), "no delay".to_owned()),
         (results.rounds.iter().map(|round| &round.far).collect(), format!("+{far_ms} ms")),
     ] {
-        let mut row = |from: &str, floor: &str, value: fn(&Turn) -> f64| {
-            let what = format!("from the {from} to the last eviction, against the floor {floor}, {how_far}");
-            goals.push(ratio(what, TIMES_THE_FLOOR, &of_all(&turns, |turn| value(turn))));
-        };
-        row("claim", "from its first request", Turn::claim_against_requests);
-        row("notice", "from its connecting", Turn::notice_against_connection);
-        row("notice", "from its first request", Turn::notice_against_requests);
+        let what = format!("from the notice to the last eviction, against the floor, {how_far}");
+        goals.push(ratio(what, TIMES_THE_FLOOR, &of_all(&turns, |turn| turn.against_the_floor())));
     }
     let colds = of_all(&results.claims, |claims| claims.cold.as_secs_f64() / claims.warm.as_secs_f64());
     goals.push(ratio(format!("cold: start to claim, against warm: notice to claim, +{far_ms} ms"), TIMES_WARM, &colds));
@@ -126,7 +121,7 @@ fn ratio(what: String, limit: f64, ratios: &[f64]) -> Goal {
 }
 
 /// The median, where it lies, and the least and the most.
-fn with_interval(values: &[f64], digits: usize) -> String {
+pub(super) fn with_interval(values: &[f64], digits: usize) -> String {
     let (low, high) = median_interval(values);
     format!(
         "{:.digits$}, surely {low:.digits$} to {high:.digits$} ({:.digits$} to {:.digits$})",

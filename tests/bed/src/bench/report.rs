@@ -1,15 +1,14 @@
 //! The page: what was wanted and found, the times behind it, and how they were taken.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::build;
-use super::goals::{goals, in_millions, of_all};
+use super::goals::{goals, in_millions, of_all, with_interval};
 use super::machine::{self, Machine};
 use super::programs::Programs;
-use super::results::{Results, Turn};
+use super::results::{Results, Round, Turn};
 use super::starts::Starts;
 use super::{FAR, PODS};
 use crate::measure::goal;
@@ -44,23 +43,29 @@ fn drains(results: &Results) -> String {
     let mut text = format!(
         "## The times of a drain of {PODS} pods that exit at once\n\
         \n\
-        In milliseconds, from the event handed to a warm function. *Floor*: a bare loop that posts the same\n\
-        evictions over one HTTP/2 connection, from its first request to its last answer, in turn with the drains.\n\
+        In milliseconds, from the event handed to a warm function. *Floor*: a bare loop that makes one HTTP/2\n\
+        connection and posts the same evictions over it, to its last answer, in turn with the drains.\n\
         \n\
         | | no delay | +{far} ms |\n| --- | --- | --- |\n",
     );
+    let near_and_far = |what: &str, cell: &dyn Fn(fn(&Round) -> &Turn) -> String| {
+        format!("| {what} | {} | {} |\n", cell(|round| &round.near), cell(|round| &round.far))
+    };
     let mut row = |what: &str, value: fn(&Turn) -> Duration| {
-        let near = milliseconds(&of_all(&results.rounds, |round| value(&round.near)));
-        let far = milliseconds(&of_all(&results.rounds, |round| value(&round.far)));
-        let _ = writeln!(text, "| {what} | {near} | {far} |");
+        text += &near_and_far(what, &|turn| milliseconds(&of_all(&results.rounds, |round| value(turn(round)))));
     };
     row("claim received", |turn| turn.drain.to_claim);
     row("first eviction received", |turn| turn.drain.evicted().to_first);
     row("last eviction answered", |turn| turn.drain.evicted().to_last_answer);
     row("pods gone, answer given", |turn| turn.drain.to_end);
     row("of it, claim received to last eviction answered", |turn| turn.drain.since_claim());
-    row("floor", |turn| turn.floor.evictions);
-    row("floor, with its connection's TCP and TLS handshakes", |turn| turn.floor.with_connection);
+    row("floor", |turn| turn.floor.with_connection);
+    row("floor, had it been connected before", |turn| turn.floor.evictions);
+    let mut row = |what: &str, value: fn(&Turn) -> f64| {
+        text += &near_and_far(what, &|turn| with_interval(&of_all(&results.rounds, |round| value(turn(round))), 2));
+    };
+    row("last eviction, × a floor that had been connected before", Turn::against_a_connected_floor);
+    row("from the claim on, × such a floor", Turn::claim_against_a_connected_floor);
     text
 }
 
@@ -100,7 +105,7 @@ fn how() -> String {
     format!(
         "## How it is measured\n\
         \n\
-        `make bench`, with what `make` itself needs; about two minutes when all is built. The function is driven over\n\
+        `make bench`, with what `make` itself needs; about five minutes when all is built. The function is driven over\n\
         the Lambda Runtime API by the test bed, frozen between events. The API server is a real kube-apiserver with\n\
         aws-iam-authenticator; it checks a token once, as on EKS, so the first request of every drain and of every\n\
         floor pays for that. kwok plays the kubelet. Round trips are added by a TCP proxy on the way to the API server\n\
@@ -110,8 +115,7 @@ fn how() -> String {
         and TLS handshakes from the proxy, memory from the kernel (`VmHWM`). Counts are of the drains of {PODS} pods,\n\
         and the worst run decides. A ratio or a difference is taken within a run, and its median decides, by the\n\
         interval in which it lies with 95 % confidence (*surely*; the sign test's): a limit within it is *undecided*.\n\
-        *From its first request*, the floor is spared what every drain must do: ask EC2 and connect. *From its\n\
-        connecting* compares like with like.\n"
+        Drain and floor alike begin when the machine has come to rest after the node's pods came up.\n"
     )
 }
 

@@ -50,21 +50,19 @@ impl Round {
 }
 
 impl Turn {
-    /// From the claim to the last answer, as a multiple of the floor from its first request.
-    pub(super) fn claim_against_requests(&self) -> f64 {
-        self.drain.since_claim().as_secs_f64() / self.floor.evictions.as_secs_f64()
-    }
-
-    /// From the notice to the last answer, as a multiple of the floor with its connection's
-    /// handshakes: like with like, since both have to connect.
-    pub(super) fn notice_against_connection(&self) -> f64 {
+    /// From the notice to the last answer, as a multiple of the floor: both have to connect.
+    pub(super) fn against_the_floor(&self) -> f64 {
         self.drain.evicted().to_last_answer.as_secs_f64() / self.floor.with_connection.as_secs_f64()
     }
 
-    /// From the notice to the last answer, as a multiple of the floor from its first request: as
-    /// strict as can be, for the floor is then given the handshakes that a drain has to make.
-    pub(super) fn notice_against_requests(&self) -> f64 {
+    /// The same, had the floor been connected before.
+    pub(super) fn against_a_connected_floor(&self) -> f64 {
         self.drain.evicted().to_last_answer.as_secs_f64() / self.floor.evictions.as_secs_f64()
+    }
+
+    /// From the claim to the last answer, as a multiple of such a floor: both are connected then.
+    pub(super) fn claim_against_a_connected_floor(&self) -> f64 {
+        self.drain.since_claim().as_secs_f64() / self.floor.evictions.as_secs_f64()
     }
 }
 

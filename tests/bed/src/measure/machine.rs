@@ -2,10 +2,16 @@
 
 use std::fs;
 use std::thread::available_parallelism;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Long enough that a tick of the clock more or less does not matter.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// Twenty ticks of a processor's clock.
+const GLANCE: Duration = Duration::from_millis(200);
+/// A world in which nothing happens uses about half of that.
+const SETTLED: f64 = 0.1;
+const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -53,8 +59,20 @@ pub(crate) fn quiet_in_words(busy: &[f64]) -> String {
 
 /// Which part of all processors' time is being used, by whomever.
 pub(crate) async fn busy() -> Option<f64> {
+    busy_for(LOOK).await
+}
+
+/// Waits until what was done before has been done with: once a node's pods run, the control plane is busy with them for a
+/// while yet, and who is measured at once pays for it; who has to be started first does not. It gives up waiting after a
+/// time.
+pub(crate) async fn settled() {
+    let limit = Instant::now() + SETTLED_WITHIN;
+    while Instant::now() < limit && busy_for(GLANCE).await.is_some_and(|busy| busy > SETTLED) {}
+}
+
+async fn busy_for(time: Duration) -> Option<f64> {
     let before = ticks(&read("/proc/stat"))?;
-    tokio::time::sleep(LOOK).await;
+    tokio::time::sleep(time).await;
     let after = ticks(&read("/proc/stat"))?;
     let (all, idle) = (after.all - before.all, after.idle - before.idle);
     (all > 0.0).then(|| 1.0 - idle / all)

@@ -17,15 +17,21 @@ pub(super) enum Case {
     TenNodes,
     #[value(name = "50x20")]
     FiftyNodes,
-    /// A `PodDisruptionBudget` lets one pod go at a time.
+    /// A `PodDisruptionBudget` lets one pod go at a time; the next as soon as its replacement is Ready, which it is at once.
     #[value(name = "budget")]
     Budget,
+    /// So it does, and a replacement takes [`READY_AFTER`].
+    #[value(name = "slow-budget")]
+    SlowBudget,
 }
+
+/// How long a replacement takes to become Ready, where it takes its time.
+pub(super) const READY_AFTER: Duration = Duration::from_secs(1);
 
 impl Case {
     pub(super) fn nodes(self) -> usize {
         match self {
-            Self::SmallNode | Self::FullNode | Self::Budget => 1,
+            Self::SmallNode | Self::FullNode | Self::Budget | Self::SlowBudget => 1,
             Self::TenNodes => 10,
             Self::FiftyNodes => 50,
         }
@@ -35,16 +41,19 @@ impl Case {
     pub(super) fn pods(self) -> usize {
         match self {
             Self::FullNode => 110,
-            Self::SmallNode | Self::TenNodes | Self::FiftyNodes | Self::Budget => 20,
+            Self::SmallNode | Self::TenNodes | Self::FiftyNodes | Self::Budget | Self::SlowBudget => 20,
         }
     }
 
-    /// Given that the smallest case is run so often. The others take a peer minutes.
-    pub(super) fn runs(self, of_the_smallest: usize) -> usize {
-        match self {
-            Self::SmallNode => of_the_smallest,
-            Self::FullNode => of_the_smallest.div_ceil(2),
-            Self::TenNodes | Self::FiftyNodes | Self::Budget => 1,
+    /// How often a tool drains it, given that everybody drains the smallest case so often. The others take a peer minutes;
+    /// who comes near to Spillway takes seconds, and only many rounds tell them apart.
+    pub(super) fn runs(self, of_the_smallest: usize, tool: Tool) -> usize {
+        match (self, tool.is_near()) {
+            (Self::SmallNode, _) => of_the_smallest,
+            (Self::FullNode, true) => of_the_smallest * 3,
+            (Self::FiftyNodes, true) => of_the_smallest,
+            (Self::FullNode, false) | (Self::Budget, _) => of_the_smallest.div_ceil(2),
+            (Self::TenNodes | Self::FiftyNodes | Self::SlowBudget, _) => 1,
         }
     }
 
@@ -52,8 +61,12 @@ impl Case {
     pub(super) fn distances(self) -> &'static [Duration] {
         match self {
             Self::SmallNode | Self::FullNode | Self::TenNodes => &[NEAR, FAR],
-            Self::FiftyNodes | Self::Budget => &[FAR],
+            Self::FiftyNodes | Self::Budget | Self::SlowBudget => &[FAR],
         }
+    }
+
+    pub(super) fn has_a_budget(self) -> bool {
+        matches!(self, Self::Budget | Self::SlowBudget)
     }
 
     pub(super) fn in_words(self) -> &'static str {
@@ -63,6 +76,7 @@ impl Case {
             Self::TenNodes => "10 nodes × 20 pods",
             Self::FiftyNodes => "50 nodes × 20 pods",
             Self::Budget => "1 node × 20 pods behind `maxUnavailable: 1`",
+            Self::SlowBudget => "1 node × 20 pods behind `maxUnavailable: 1`, a replacement Ready after 1 s",
         }
     }
 }
@@ -87,11 +101,20 @@ impl Tool {
         matches!(self, Self::Nth | Self::NthWorkers | Self::NthTuned)
     }
 
-    /// One node needs one worker; and a pod that a budget holds has to be asked for again.
+    /// Whether its drain of any case is a matter of seconds.
+    fn is_near(self) -> bool {
+        match self {
+            Self::Spillway | Self::NthTuned | Self::Floor => true,
+            Self::Kubectl | Self::Nth | Self::NthWorkers => false,
+        }
+    }
+
+    /// One node needs one worker. The evictions alone: a pod that a budget holds has to be asked for again, and so has what
+    /// the API server turns away, a part of one user's thousand requests at once.
     pub(super) fn takes(self, case: Case) -> bool {
         match self {
             Self::NthWorkers => case.nodes() > 1,
-            Self::Floor => case != Case::Budget,
+            Self::Floor => !case.has_a_budget() && case != Case::FiftyNodes,
             Self::Spillway | Self::Kubectl | Self::Nth | Self::NthTuned => true,
         }
     }

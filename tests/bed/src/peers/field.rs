@@ -14,9 +14,9 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::case::Case;
+use super::case::{Case, READY_AFTER};
 use crate::error::BedError;
-use crate::measure;
+use crate::measure::{self, machine};
 use crate::nodes::{NodeOptions, TestNode};
 use crate::pods::{self, PodShape};
 use crate::proxy::Proxy;
@@ -30,8 +30,6 @@ const APP: &str = "web";
 const TOKEN_CACHE: Duration = Duration::from_mins(2);
 /// Nodes that are made, and filled, at a time.
 const NODES_AT_ONCE: usize = 4;
-/// How long a replacement takes to become Ready.
-pub(super) const READY_AFTER: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
@@ -66,14 +64,16 @@ impl Field {
         Ok(Self { world, proxy, home, scenes: 0 })
     }
 
-    /// Nodes that nobody has touched, full of Ready pods.
+    /// Nodes that nobody has touched, full of Ready pods, and a machine at rest.
     pub(super) async fn scene(&mut self, case: Case) -> Result<Scene, BedError> {
         self.scenes += 1;
         let name = format!("scene-{}", self.scenes);
         let nodes = match case {
-            Case::Budget => self.behind_a_budget(case.pods()).await?,
+            Case::Budget => self.behind_a_budget(case.pods(), PodShape::default()).await?,
+            Case::SlowBudget => self.behind_a_budget(case.pods(), PodShape::default().ready_after(READY_AFTER)).await?,
             _ => self.free(&name, case).await?,
         };
+        machine::settled().await;
         Ok(Scene { name, nodes, pods: case.nodes() * case.pods() })
     }
 
@@ -89,12 +89,11 @@ impl Field {
     }
 
     /// A deployment on one node, with another one for what replaces its pods.
-    async fn behind_a_budget(&self, count: usize) -> Result<Vec<TestNode>, BedError> {
+    async fn behind_a_budget(&self, count: usize, shape: PodShape) -> Result<Vec<TestNode>, BedError> {
         let client = self.world.admin();
         let replicas = u32::try_from(count).expect("a node's pods are few");
         let node = self.add_node().await?;
         pods::create(&client, &pods::budget_of_one_away(NAMESPACE, APP)).await?;
-        let shape = PodShape::default().ready_after(READY_AFTER);
         pods::create(&client, &pods::deployment(NAMESPACE, APP, replicas, &shape)).await?;
         pods::until_running_on(&client, &node.name, count).await?;
         self.add_node().await?;

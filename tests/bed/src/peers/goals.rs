@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::case::{Case, Tool};
-use super::field::READY_AFTER;
 use super::figures::{Figures, SPOT_WINDOW};
 use super::results::{Results, Run};
 use super::{FAR, how_far};
@@ -53,10 +52,7 @@ fn sooner(
         rounds.iter().filter_map(|round| Some(time_of(tool, *round)? / of(*round)?)).collect()
     };
     let times = against(&|round| time_of(Tool::Spillway, round));
-    let soonest = against(&|round| match case {
-        Case::Budget => Some(one_after_another(case)),
-        _ => time_of(Tool::Floor, round),
-    });
+    let soonest = against(&|round| time_of(Tool::Floor, round));
     let mut found = spread(&times, " ×");
     if !soonest.is_empty() {
         let _ = write!(found, "; at most {} can be", spread(&soonest, " ×"));
@@ -67,12 +63,6 @@ fn sooner(
         found,
         verdict: judged(&times, |times| Verdict::at_least(wanted, times)),
     }
-}
-
-/// How long the pods take at least that leave one at a time: each but the first waits for a replacement.
-fn one_after_another(case: Case) -> f64 {
-    let waiting = u32::try_from(case.pods() - 1).expect("a node's pods are few");
-    (READY_AFTER * waiting).as_secs_f64()
 }
 
 fn all_in_the_window(results: &Results) -> Goal {
@@ -90,7 +80,7 @@ fn all_in_the_window(results: &Results) -> Goal {
 
 /// Of Spillway's runs of every case without a budget: a pod that one holds is asked for again.
 fn at_worst(results: &Results, what: &str, wanted: f64, value: impl Fn(&Run) -> f64) -> Goal {
-    let values: Vec<f64> = spillways(results).filter(|run| run.case != Case::Budget).map(value).collect();
+    let values: Vec<f64> = spillways(results).filter(|run| !run.case.has_a_budget()).map(value).collect();
     Goal {
         what: format!("{what}, without a budget, at worst"),
         wanted: format!("at most {wanted}"),

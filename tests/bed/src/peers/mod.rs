@@ -48,10 +48,10 @@ const WRITTEN_DOWN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// How often everybody drains the smallest case; the larger ones less often.
+    /// How often everybody drains the smallest case; see `Case::runs` for the others.
     #[arg(long, default_value = "5")]
     runs: NonZeroUsize,
-    /// Each case once, far away, without the one that takes the peers minutes: a look, no result.
+    /// Each case as seldom as can be, far away, without the one that takes the peers minutes: a look, no result.
     #[arg(long)]
     quick: bool,
     /// Only this case; may be given more than once.
@@ -93,7 +93,9 @@ async fn page(options: &Options) -> Result<String, BedError> {
         field.clear().await?;
     }
     for (case, distance, round) in rounds(options) {
-        for tool in in_turn(&tools, case, round) {
+        let runs_now = |tool: &&Tool| round < case.runs(of_the_smallest(options), **tool);
+        let running: Vec<Tool> = tools.iter().filter(runs_now).copied().collect();
+        for tool in in_turn(&running, case, round) {
             let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
             say(&what);
             match drain(&mut field, &nth, case, distance, tool).await {
@@ -118,20 +120,24 @@ async fn page(options: &Options) -> Result<String, BedError> {
     Ok(page)
 }
 
-/// Every case, at every distance, as often as wanted.
+/// Every case, at every distance, as often as the tool that drains it most often.
 fn rounds(options: &Options) -> Vec<(Case, Duration, usize)> {
     let is_wanted = |case: &Case| match (options.cases.is_empty(), options.quick) {
         (false, _) => options.cases.contains(case),
         (true, quick) => !(quick && *case == Case::FiftyNodes),
     };
-    let of_the_smallest = if options.quick { 1 } else { options.runs.get() };
+    let most = |case: Case| Tool::value_variants().iter().map(|tool| case.runs(of_the_smallest(options), *tool)).max();
     let mut rounds = Vec::new();
     for case in Case::value_variants().iter().filter(|case| is_wanted(case)) {
         for distance in case.distances().iter().filter(|distance| !options.quick || **distance == FAR) {
-            rounds.extend((0..case.runs(of_the_smallest)).map(|round| (*case, *distance, round)));
+            rounds.extend((0..most(*case).unwrap_or_default()).map(|round| (*case, *distance, round)));
         }
     }
     rounds
+}
+
+fn of_the_smallest(options: &Options) -> usize {
+    if options.quick { 1 } else { options.runs.get() }
 }
 
 /// Who comes first changes, so that nobody always finds the machine as the same other has left it.

@@ -1,0 +1,31 @@
+"""moto's matching of events with rules, without the work that it repeats for each rule: fifty drains at once put a hundred
+events on the bus, and each took 20 ms of processor time that in life is not the cluster's. What moto decides is unchanged.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jsonpath_ng.ext
+from moto.events.models import EventPattern
+
+Matches = Callable[[EventPattern, dict[str, Any]], bool]
+
+WHAT_IT_IS = ("source", "detail-type")
+
+
+def make_quick() -> None:
+    """For all of this process."""
+    EventPattern.matches_event = _if_it_may(EventPattern.matches_event)
+    # moto parses the paths of a target's input anew for each event.
+    jsonpath_ng.ext.parse = lru_cache(jsonpath_ng.ext.parse)
+
+
+def _if_it_may(matches: Matches) -> Matches:
+    """Most rules are of other events, as two fields tell: only for the others moto copies and flattens the event."""
+
+    def matches_event(pattern: EventPattern, event: dict[str, Any]) -> bool:
+        of_what_it_is = {key: value for key, value in pattern.get_pattern().items() if key in WHAT_IT_IS}
+        return pattern._does_event_match(event, of_what_it_is) and matches(pattern, event)
+
+    return matches_event
