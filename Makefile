@@ -131,7 +131,7 @@ test-pure:
 	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
 	@scripts/timed "Rust tests, in process" cargo test --workspace --lib --bins
 	@# Without make's own job slots, which rustdoc is told of and cannot find.
-	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS cargo test --workspace --doc
+	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS -u MFLAGS cargo test --workspace --doc
 
 # End to end, most of a test's time is waiting: more of them at once than there are cores, and beside the scenarios, which
 # are one program, all others, one after another.

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 
 use super::drain::Drain;
-use super::results::{Results, Round, Turn};
+use super::results::{Results, Round};
 use super::{FAR, PODS};
 use crate::measure::goal::{Goal, Verdict};
 use crate::measure::statistics::{least, median, median_interval, most};

@@ -49,9 +49,8 @@ impl Case {
     /// who comes near to Spillway takes seconds, and only many rounds tell them apart.
     pub(super) fn runs(self, of_the_smallest: usize, tool: Tool) -> usize {
         match (self, tool.is_near()) {
-            (Self::SmallNode, _) => of_the_smallest,
             (Self::FullNode, true) => of_the_smallest * 3,
-            (Self::FiftyNodes, true) => of_the_smallest,
+            (Self::SmallNode, _) | (Self::FiftyNodes, true) => of_the_smallest,
             (Self::FullNode, false) | (Self::Budget, _) => of_the_smallest.div_ceil(2),
             (Self::TenNodes | Self::FiftyNodes | Self::SlowBudget, _) => 1,
         }
