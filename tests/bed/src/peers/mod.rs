@@ -86,16 +86,14 @@ async fn page(options: &Options) -> Result<String, BedError> {
     let tools: Vec<Tool> = tools.collect();
     let kubectl = kubectl::version(&field.world.kubectl).await?;
     let mut results = Results { busy: Vec::new(), runs: Vec::new(), kubectl, unmeasured };
-    for tool in in_turn(&tools, Case::SmallNode, 0) {
+    for tool in in_turn(&tools, Case::SmallNode, 0, options) {
         say(&format!("once, not counted: {}", tool.in_words()));
         // Whoever cannot do it will show it when it counts.
         let _ = drain(&mut field, &nth, Case::SmallNode, NEAR, tool).await;
         field.clear().await?;
     }
     for (case, distance, round) in rounds(options) {
-        let runs_now = |tool: &&Tool| round < case.runs(of_the_smallest(options), **tool);
-        let running: Vec<Tool> = tools.iter().filter(runs_now).copied().collect();
-        for tool in in_turn(&running, case, round) {
+        for tool in in_turn(&tools, case, round, options) {
             let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
             say(&what);
             match drain(&mut field, &nth, case, distance, tool).await {
@@ -140,9 +138,10 @@ fn of_the_smallest(options: &Options) -> usize {
     if options.quick { 1 } else { options.runs.get() }
 }
 
-/// Who comes first changes, so that nobody always finds the machine as the same other has left it.
-fn in_turn(tools: &[Tool], case: Case, round: usize) -> Vec<Tool> {
-    let mut tools: Vec<Tool> = tools.iter().copied().filter(|tool| tool.takes(case)).collect();
+/// Who drains in a round. Who comes first changes, so that nobody always finds the machine as the same other has left it.
+fn in_turn(tools: &[Tool], case: Case, round: usize, options: &Options) -> Vec<Tool> {
+    let drains = |tool: &Tool| tool.takes(case) && round < case.runs(of_the_smallest(options), *tool);
+    let mut tools: Vec<Tool> = tools.iter().copied().filter(drains).collect();
     let all = tools.len();
     tools.rotate_left(round % all.max(1));
     tools
