@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bed_aws import matching, template
+from bed_aws import moto_quick, template
 from bed_aws.moto_side import Moto
 from bed_aws.template import TemplateError
 
@@ -78,7 +78,7 @@ def install(rules: list[Rule], moto: Moto) -> None:
     """Puts the rules on the default bus. Each message says which rule let which event through, and no more:
     moto's own copy of an event lacks the account and breaks on quotes, so `notices` hands on the original.
     """
-    matching.make_quick()
+    moto_quick.make_quick()
     queue = moto.sqs.create_queue(QUEUE)
     for rule in rules:
         moto.events.put_rule(name=rule.logical_id, event_pattern=json.dumps(rule.pattern))

@@ -1,7 +1,10 @@
 """What happens to every AWS call: who signed it, what the journal keeps, how a test breaks it."""
 
+import inspect
+import os
 import time
 from typing import Any
+from unittest.mock import patch
 
 from botocore.exceptions import ClientError, ConnectionClosedError
 
@@ -41,6 +44,19 @@ class Signatures(OnTheSide):
         bed("POST", "groups", name="shop", hooks=[])
         for service, describe in DESCRIBE.items():
             describe(self.client(service))
+
+
+class WhatIsRepeated(OnTheSide):
+    def test_a_second_call_finds_out_nothing_that_the_first_did(self) -> None:
+        ec2 = self.client("ec2")
+        ec2.describe_instances()
+        with (
+            patch.object(os, "listdir", wraps=os.listdir) as folders_read,
+            patch.object(inspect, "getmembers", wraps=inspect.getmembers) as classes_listed,
+        ):
+            ec2.describe_instances()
+        folders_read.assert_not_called()
+        classes_listed.assert_not_called()
 
 
 class Journal(OnTheSide):
