@@ -31,6 +31,9 @@ enum Command {
         /// Where an API server's audit log is rotated.
         #[arg(long, default_value_t = WorldOptions::default().audit_log_max_mb)]
         audit_log_max_mb: u32,
+        /// How much garbage an API server lets gather, in per cent of what it keeps.
+        #[arg(long, default_value_t = WorldOptions::default().gogc)]
+        gogc: u32,
         /// A cluster of this name; once for each.
         #[arg(long = "cluster", default_values_t = WorldOptions::default().clusters)]
         clusters: Vec<String>,
@@ -73,10 +76,10 @@ enum Command {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb, clusters } => {
+        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb, gogc, clusters } => {
             let holder = if until_stdin_closes { Holder::Program } else { Holder::Person };
             let token_cache = Duration::from_secs(token_cache_s);
-            supervisor::up(WorldOptions { token_cache, audit_log_max_mb, clusters }, holder).await
+            supervisor::up(WorldOptions { token_cache, audit_log_max_mb, gogc, clusters }, holder).await
         }
         Command::Play => play::run().await,
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,

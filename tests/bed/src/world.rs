@@ -25,13 +25,15 @@ pub struct WorldOptions {
     pub token_cache: Duration,
     /// The audit log is rotated at this size.
     pub audit_log_max_mb: u32,
+    /// How much garbage the API server lets gather before it collects it, in per cent of what it keeps (Go's `GOGC`).
+    pub gogc: u32,
     /// Their names; at least one. Each has a control plane of its own, which costs seconds and memory.
     pub clusters: Vec<String>,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { token_cache: Duration::ZERO, audit_log_max_mb: 2_000, clusters: vec!["bed".to_owned()] }
+        Self { token_cache: Duration::ZERO, audit_log_max_mb: 2_000, gogc: 100, clusters: vec!["bed".to_owned()] }
     }
 }
 
@@ -103,6 +105,7 @@ impl Supervisor {
             .args(["up", "--until-stdin-closes"])
             .arg(format!("--token-cache-s={}", options.token_cache.as_secs()))
             .arg(format!("--audit-log-max-mb={}", options.audit_log_max_mb))
+            .arg(format!("--gogc={}", options.gogc))
             .args(options.clusters.iter().map(|name| format!("--cluster={name}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

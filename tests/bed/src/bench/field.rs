@@ -11,18 +11,17 @@ use super::programs::Programs;
 use crate::audit::AuditLog;
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions};
-use crate::measure::{self, machine};
+use crate::measure;
+use crate::measure::machine::Rests;
 use crate::nodes::{NodeOptions, TestNode};
 use crate::pods;
 use crate::proxy::Proxy;
 use crate::watch::{Objects, until};
-use crate::world::{World, WorldOptions};
+use crate::world::World;
 
 /// The role of the function, and of the floor: the same rights for both.
 pub(super) const ROLE: &str = "spillway-drain";
 const NAMESPACE: &str = "bench";
-/// How long EKS's API server believes a token that it has checked.
-const TOKEN_CACHE: Duration = Duration::from_mins(2);
 const LIMIT: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
@@ -37,6 +36,7 @@ pub(super) struct Field {
     /// The bare loop.
     pub(super) floor: std::path::PathBuf,
     nodes: usize,
+    pub(super) rests: Rests,
 }
 
 /// A node and the pods that were put on it.
@@ -48,8 +48,7 @@ pub(super) struct FullNode {
 
 impl Field {
     pub(super) async fn set(programs: &Programs) -> Result<Self, BedError> {
-        let options = WorldOptions { token_cache: TOKEN_CACHE, ..WorldOptions::default() };
-        let world = World::start_with(options).await?;
+        let world = World::start_with(measure::world_options()).await?;
         pods::create_namespace(&world.admin(), NAMESPACE).await?;
         let options = LambdaOptions { binary: programs.drain.clone(), ..LambdaOptions::default() };
         let session = options.function_name.clone();
@@ -58,7 +57,8 @@ impl Field {
         let aws = world.aws_side();
         aws.override_endpoint(lambda.access_key_id(), &world.cluster, Some(&proxy.url()), None).await?;
         let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/{ROLE}/{session}"));
-        let mut field = Self { world, lambda, proxy, audit, floor: programs.floor.clone(), nodes: 0 };
+        let mut field =
+            Self { world, lambda, proxy, audit, floor: programs.floor.clone(), nodes: 0, rests: Rests::default() };
         let node = field.full_node(0).await?;
         super::drain::cold(&mut field, &node, Duration::ZERO).await?;
         Ok(field)
@@ -72,7 +72,7 @@ impl Field {
         let name = format!("pod-{}", self.nodes);
         let pods = measure::fill(&self.world.admin(), NAMESPACE, &node.name, &name, count).await?;
         if count > 0 {
-            machine::settled().await;
+            self.rests.wait().await;
         }
         Ok(FullNode { node, pods })
     }

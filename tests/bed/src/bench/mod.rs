@@ -77,18 +77,20 @@ async fn page(options: &Options) -> Result<String, BedError> {
 
     say("starting the world");
     let mut field = Field::set(&programs).await?;
-    let mut results = Results { busy: Vec::new(), size, starts, rounds: Vec::new(), claims: Vec::new() };
+    let (mut rounds, mut claimed) = (Vec::new(), Vec::new());
     for run in 1..=runs {
         say(&format!("run {run} of {runs}: {PODS} pods, near and far, in turn with the floor"));
-        results.rounds.push(round(&mut field, run).await?);
+        rounds.push(round(&mut field, run).await?);
     }
     for run in 1..=runs {
         say(&format!("run {run} of {runs}: cold and warm start"));
-        results.claims.push(claims(&mut field).await?);
+        claimed.push(claims(&mut field).await?);
     }
+    let rests = field.rests;
     drop(field);
-    results.busy = [busy_before, machine::busy().await].into_iter().flatten().collect();
+    let busy = [busy_before, machine::busy().await].into_iter().flatten().collect();
 
+    let results = Results { busy, rests, size, starts, rounds, claims: claimed };
     let page = report::page(&results, &programs, &machine);
     let path = options.page.clone().unwrap_or_else(|| crate::setup::own_file("../../docs/bench.md"));
     measure::page::keep(&page, &path)?;

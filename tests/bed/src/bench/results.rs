@@ -6,11 +6,13 @@ use super::drain::{Drain, Evictions};
 use super::floor::Floor;
 use super::size::Size;
 use super::starts::Starts;
+use crate::measure::machine::Rests;
 
 #[derive(Debug)]
 pub(super) struct Results {
     /// Which part of the machine's time others used, before and after; empty when that is not known.
     pub(super) busy: Vec<f64>,
+    pub(super) rests: Rests,
     pub(super) size: Size,
     pub(super) starts: Vec<Starts>,
     pub(super) rounds: Vec<Round>,

@@ -24,7 +24,7 @@ pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<
     let webhook = cluster.write("token-webhook.kubeconfig", &webhook)?;
 
     let options = cluster.options;
-    let program = cluster.program("kube-apiserver").args([
+    let program = cluster.program("kube-apiserver").env("GOGC", options.gogc.to_string()).args([
         format!("--etcd-servers=http://127.0.0.1:{}", cluster.ports.etcd),
         "--bind-address=127.0.0.1".to_owned(),
         "--advertise-address=127.0.0.1".to_owned(),

@@ -62,12 +62,37 @@ pub(crate) async fn busy() -> Option<f64> {
     busy_for(LOOK).await
 }
 
-/// Waits until what was done before has been done with: once a node's pods run, the control plane is busy with them for a
-/// while yet, and who is measured at once pays for it; who has to be started first does not. It gives up waiting after a
-/// time.
-pub(crate) async fn settled() {
-    let limit = Instant::now() + SETTLED_WITHIN;
-    while Instant::now() < limit && busy_for(GLANCE).await.is_some_and(|busy| busy > SETTLED) {}
+/// The waits for a machine at rest, before each drain.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Rests {
+    waits: usize,
+    in_vain: usize,
+}
+
+impl Rests {
+    /// Waits until what was done before has been done with: once a node's pods run, the control plane is busy with them for
+    /// a while yet, and who is measured at once pays for it; who has to be started first does not. It gives up waiting after
+    /// a time.
+    pub(crate) async fn wait(&mut self) {
+        self.waits += 1;
+        let limit = Instant::now() + SETTLED_WITHIN;
+        while busy_for(GLANCE).await.is_some_and(|busy| busy > SETTLED) {
+            if Instant::now() > limit {
+                self.in_vain += 1;
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn in_words(self) -> String {
+        let Self { waits, in_vain } = self;
+        match in_vain {
+            0 => "at rest before each drain".to_owned(),
+            _ => {
+                format!("at rest before each drain but {in_vain} of {waits}, waited for {} s", SETTLED_WITHIN.as_secs())
+            }
+        }
+    }
 }
 
 async fn busy_for(time: Duration) -> Option<f64> {

@@ -16,18 +16,17 @@ use tempfile::TempDir;
 
 use super::case::{Case, READY_AFTER};
 use crate::error::BedError;
-use crate::measure::{self, machine};
+use crate::measure;
+use crate::measure::machine::Rests;
 use crate::nodes::{NodeOptions, TestNode};
 use crate::pods::{self, PodShape};
 use crate::proxy::Proxy;
 use crate::watch::{Objects, until};
-use crate::world::{World, WorldOptions};
+use crate::world::World;
 
 pub(super) const NAMESPACE: &str = "peers";
 /// What the deployment and its budget are called.
 const APP: &str = "web";
-/// How long EKS's API server believes a token that it has checked.
-const TOKEN_CACHE: Duration = Duration::from_mins(2);
 /// Nodes that are made, and filled, at a time.
 const NODES_AT_ONCE: usize = 4;
 const LIMIT: Duration = Duration::from_mins(2);
@@ -40,6 +39,7 @@ pub(super) struct Field {
     /// A person's, with kubectl's cache of what the API server can do.
     pub(super) home: TempDir,
     scenes: usize,
+    pub(super) rests: Rests,
 }
 
 /// Nodes and their pods, for one drain of one tool.
@@ -54,14 +54,13 @@ pub(super) struct Scene {
 
 impl Field {
     pub(super) async fn set() -> Result<Self, BedError> {
-        let options = WorldOptions { token_cache: TOKEN_CACHE, ..WorldOptions::default() };
-        let world = World::start_with(options).await?;
+        let world = World::start_with(measure::world_options()).await?;
         let client = world.admin();
         pods::create_namespace(&client, NAMESPACE).await?;
         grant(&client).await?;
         let proxy = measure::proxy(&world)?;
         let home = TempDir::new().map_err(BedError::io("make a folder"))?;
-        Ok(Self { world, proxy, home, scenes: 0 })
+        Ok(Self { world, proxy, home, scenes: 0, rests: Rests::default() })
     }
 
     /// Nodes that nobody has touched, full of Ready pods, and a machine at rest.
@@ -73,7 +72,7 @@ impl Field {
             Case::SlowBudget => self.behind_a_budget(case.pods(), PodShape::default().ready_after(READY_AFTER)).await?,
             _ => self.free(&name, case).await?,
         };
-        machine::settled().await;
+        self.rests.wait().await;
         Ok(Scene { name, nodes, pods: case.nodes() * case.pods() })
     }
 

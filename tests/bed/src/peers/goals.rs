@@ -109,6 +109,7 @@ fn spread(values: &[f64], unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::machine::Rests;
 
     fn run(tool: Tool, round: usize, last_eviction_s: u64) -> Run {
         let time = Duration::from_secs(last_eviction_s);
@@ -129,7 +130,7 @@ mod tests {
     }
 
     fn results(runs: Vec<Run>) -> Results {
-        Results { busy: Vec::new(), runs, kubectl: String::new(), unmeasured: Vec::new() }
+        Results { busy: Vec::new(), rests: Rests::default(), runs, kubectl: String::new(), unmeasured: Vec::new() }
     }
 
     fn against(tool: Tool, runs: Vec<Run>) -> Goal {

@@ -34,7 +34,7 @@ use crate::audit::{AuditLog, Request};
 use crate::error::BedError;
 use crate::lambda::LambdaOptions;
 use crate::measure;
-use crate::measure::machine::{self, Machine};
+use crate::measure::machine::{self, Machine, Rests};
 use case::{Case, Tool};
 use field::{Field, Scene};
 use figures::{Figures, evicted};
@@ -85,7 +85,7 @@ async fn page(options: &Options) -> Result<String, BedError> {
     let tools = Tool::value_variants().iter().copied().filter(|tool| is_wanted(tool) && is_here(tool));
     let tools: Vec<Tool> = tools.collect();
     let kubectl = kubectl::version(&field.world.kubectl).await?;
-    let mut results = Results { busy: Vec::new(), runs: Vec::new(), kubectl, unmeasured };
+    let mut results = Results { busy: Vec::new(), rests: Rests::default(), runs: Vec::new(), kubectl, unmeasured };
     for tool in in_turn(&tools, Case::SmallNode, 0, options) {
         say(&format!("once, not counted: {}", tool.in_words()));
         // Whoever cannot do it will show it when it counts.
@@ -108,6 +108,7 @@ async fn page(options: &Options) -> Result<String, BedError> {
             field.clear().await?;
         }
     }
+    results.rests = field.rests;
     drop(field);
     results.busy = [busy_before, machine::busy().await].into_iter().flatten().collect();
 

@@ -39,7 +39,7 @@ fn head(results: &Results, machine: &Machine, binary: &Path) -> String {
         turn. Written by `make peers`, which measures it all anew; nothing here is typed by hand.\n\
         \n\
         * {date}; a number stands for the median, in brackets the least and the most\n\
-        * {machine}; {quiet}\n\
+        * {machine}; {quiet}; {rests}\n\
         * Spillway: {build}\n\
         * `kubectl drain`: {kubectl}, one process with all nodes as its arguments and `{flags}`\n\
         * NTH: {nth} in queue mode, as its chart installs it; {workers}: with {of_workers}; {tuned}: a build that was\n  \
@@ -47,6 +47,7 @@ fn head(results: &Results, machine: &Machine, binary: &Path) -> String {
         date = Timestamp::now().strftime("%Y-%m-%d"),
         machine = machine.in_words(),
         quiet = machine::quiet_in_words(&results.busy),
+        rests = results.rests.in_words(),
         build = build::in_words(binary),
         kubectl = results.kubectl,
         flags = kubectl::FLAGS.join(" "),
@@ -144,9 +145,10 @@ fn how() -> String {
     `make peers`, with what `make` itself needs. The cluster is a real control plane, kwok plays the kubelets, and the\n\
     pods exit at once; behind a budget they belong to a deployment, and a replacement is Ready as soon as it is bound, so\n\
     that what is seen is the tools' own waiting; where it takes a second, nineteen seconds are the replacements' and no\n\
-    tool's. Every drain finds new nodes and new pods, no others, and a machine at rest. A TCP proxy on the way to the API\n\
-    server adds the round trip, for all tools. Requests and times come from the API server's audit log. The times are from the notice:\n\
-    for Spillway the event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the\n\
+    tool's. Every drain finds new nodes and new pods, no others, and a machine at rest. The API server runs with\n\
+    `GOGC=500`: what filling the nodes leaves behind is collected seldom. A TCP proxy on the way to it adds the round\n\
+    trip, for all tools. Requests and times come from the API server's audit log. The times are from the notice: for\n\
+    Spillway the event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the\n\
     process. A drain ends with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
     \n\
     Spillway has one process for each node, started for this drain, as Lambda would; what Lambda adds before it executes\n\

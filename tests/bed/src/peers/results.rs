@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::case::{Case, Tool};
 use super::figures::Figures;
+use crate::measure::machine::Rests;
 
 #[derive(Debug)]
 pub(super) struct Results {
     /// Which part of the machine's time others used, before and after; empty when that is not known.
     pub(super) busy: Vec<f64>,
+    pub(super) rests: Rests,
     pub(super) runs: Vec<Run>,
     /// Its version.
     pub(super) kubectl: String,
