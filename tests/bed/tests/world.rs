@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::Eviction;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
+use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
 use spillway_bed::life_like::life_like_cluster;
 use spillway_bed::pods::{self, PodShape};
@@ -25,6 +26,7 @@ async fn a_world_is_real_while_it_lasts_and_gone_after() {
     a_terminated_instance_takes_its_node_with_it(&world).await;
     a_node_is_silent_while_its_instance_is_stopped_and_back_with_another_boot_id(&world).await;
     a_node_of_a_launch_is_not_ready_until_its_kubelet_is(&world).await;
+    a_kubelet_deletes_a_pod_once(&world).await;
 
     let dir = world.dir.clone();
     assert!(processes_naming(&dir) >= 7, "the world's own processes can be counted");
@@ -110,6 +112,23 @@ async fn a_node_of_a_launch_is_not_ready_until_its_kubelet_is(world: &World) {
     nodes::until_not_ready(&client, &node.name).await.unwrap();
     kubelet::boot(&client, &node.name).await.unwrap();
     nodes::until_ready(&client, &node.name).await.unwrap();
+}
+
+async fn a_kubelet_deletes_a_pod_once(world: &World) {
+    let client = world.admin();
+    let node = world.add_node(NodeOptions::default()).await.unwrap();
+    let names: Vec<String> = (0..10).map(|number| format!("once-{number}")).collect();
+    // One after another: a second DELETE of the first is there before the last has gone.
+    for name in &names {
+        let pod = pods::bare_pod("held", name, &PodShape::default().on_node(&node.name));
+        let pod = pods::create(&client, &pod).await.unwrap();
+        pods::until_running_of(&client, "held", name, 1).await.unwrap();
+        evict(&client, name).await.unwrap();
+        pods::until_gone(&client, &pod).await.unwrap();
+    }
+    let requests = AuditLog::of_user(&world.audit_log, "kwok").requests().unwrap();
+    let deletes = |name: &String| requests.iter().filter(|one| one.verb == "delete" && one.name == *name).count();
+    assert_eq!(names.iter().map(deletes).collect::<Vec<_>>(), [1; 10]);
 }
 
 async fn evict(client: &Client, pod: &str) -> kube::Result<()> {
