@@ -43,7 +43,7 @@ bench: ## how fast and how small: a table, from the release build
 		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
 
-peers: ## beside kubectl drain and NTH, in turn, in one cluster: a table, from the release build (RUNS=5 NTH_TUNED=…)
+peers: ## beside kubectl drain and NTH, in turn: a table, from the release build (RUNS=3 NTH_TUNED=…)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/peers

@@ -14,7 +14,7 @@ use crate::lambda::{Lambda, LambdaOptions};
 use crate::measure;
 use crate::measure::machine::Rests;
 use crate::nodes::{NodeOptions, TestNode};
-use crate::pods;
+use crate::pods::{self, PodShape};
 use crate::proxy::Proxy;
 use crate::watch::{Objects, until};
 use crate::world::World;
@@ -70,7 +70,8 @@ impl Field {
         self.nodes += 1;
         let node = self.world.add_node(NodeOptions { spot: true, ..NodeOptions::default() }).await?;
         let name = format!("pod-{}", self.nodes);
-        let pods = measure::fill(&self.world.admin(), NAMESPACE, &node.name, &name, count).await?;
+        let pods =
+            measure::fill(&self.world.admin(), NAMESPACE, &node.name, &name, count, &PodShape::default()).await?;
         if count > 0 {
             self.rests.wait().await;
         }

@@ -8,7 +8,7 @@ use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions};
 use crate::measure::{fill, proxy, spot_notice};
 use crate::nodes::NodeOptions;
-use crate::pods;
+use crate::pods::{self, PodShape};
 use crate::world::World;
 
 /// The API server writes a request down when it has answered it.
@@ -46,7 +46,7 @@ pub(super) async fn of_drain(world: &World, name: &str, node: NodeOptions, count
     let client = world.admin();
     pods::create_namespace(&client, name).await?;
     let node = world.add_node(node).await?;
-    fill(&client, name, &node.name, "pod", count).await?;
+    fill(&client, name, &node.name, "pod", count, &PodShape::default()).await?;
     let lambda =
         Lambda::start(world, LambdaOptions { function_name: name.to_owned(), ..LambdaOptions::default() }).await?;
     let proxy = proxy(world)?;

@@ -84,6 +84,11 @@ impl Rests {
         }
     }
 
+    pub(crate) fn add(&mut self, others: Self) {
+        self.waits += others.waits;
+        self.in_vain += others.in_vain;
+    }
+
     pub(crate) fn in_words(self) -> String {
         let Self { waits, in_vain } = self;
         match in_vain {

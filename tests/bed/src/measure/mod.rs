@@ -41,16 +41,16 @@ pub(crate) fn proxy(world: &World) -> Result<Proxy, BedError> {
     Proxy::start(address).map_err(BedError::io("start a proxy"))
 }
 
-/// Puts pods on a node that exit as soon as they are asked to. Nothing puts them back, so that only
-/// the drain keeps the API server busy.
+/// Puts pods on a node. Nothing puts them back, so that only the drain keeps the API server busy.
 pub(crate) async fn fill(
     client: &Client,
     namespace: &str,
     node: &str,
     name: &str,
     count: usize,
+    shape: &PodShape,
 ) -> Result<Vec<Pod>, BedError> {
-    let shape = PodShape::default().on_node(node);
+    let shape = shape.clone().on_node(node);
     let creations = (0..count).map(|number| {
         let pod = pods::bare_pod(namespace, &format!("{name}-{number}"), &shape);
         async move { pods::create(client, &pod).await }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use http::Request;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
@@ -14,7 +15,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::case::{Case, READY_AFTER};
+use super::case::{Case, EXIT_AFTER, READY_AFTER};
 use crate::error::BedError;
 use crate::measure;
 use crate::measure::machine::Rests;
@@ -70,21 +71,33 @@ impl Field {
         let nodes = match case {
             Case::Budget => self.behind_a_budget(case.pods(), PodShape::default()).await?,
             Case::SlowBudget => self.behind_a_budget(case.pods(), PodShape::default().ready_after(READY_AFTER)).await?,
-            _ => self.free(&name, case).await?,
+            Case::FiftyNodesSlowPods => self.free(&name, case, &PodShape::default().exits_after(EXIT_AFTER)).await?,
+            Case::SmallNode | Case::FullNode | Case::TenNodes | Case::FiftyNodes => {
+                self.free(&name, case, &PodShape::default()).await?
+            }
         };
+        self.collect_garbage().await?;
         self.rests.wait().await;
         Ok(Scene { name, nodes, pods: case.nodes() * case.pods() })
     }
 
     /// Pods that nothing holds and nothing puts back.
-    async fn free(&self, name: &str, case: Case) -> Result<Vec<TestNode>, BedError> {
+    async fn free(&self, name: &str, case: Case, shape: &PodShape) -> Result<Vec<TestNode>, BedError> {
         let client = &self.world.admin();
         let nodes = (0..case.nodes()).map(|number| async move {
             let node = self.add_node().await?;
-            measure::fill(client, NAMESPACE, &node.name, &format!("{name}-{number}"), case.pods()).await?;
+            measure::fill(client, NAMESPACE, &node.name, &format!("{name}-{number}"), case.pods(), shape).await?;
             Ok(node)
         });
         futures_util::stream::iter(nodes).buffer_unordered(NODES_AT_ONCE).try_collect().await
+    }
+
+    /// The API server has a collection behind it, so that none falls due in a drain for what came before it.
+    async fn collect_garbage(&self) -> Result<(), BedError> {
+        let heap =
+            Request::get("/debug/pprof/heap?gc=1&debug=1").body(Vec::new()).expect("a path alone is a good request");
+        let collected = self.world.admin().request_text(heap).await;
+        collected.map(drop).map_err(BedError::kubernetes("have the API server collect its garbage"))
     }
 
     /// A deployment on one node, with another one for what replaces its pods.

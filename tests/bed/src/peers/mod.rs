@@ -1,5 +1,5 @@
 //! `spillway-bed peers`: Spillway beside `kubectl drain` and aws-node-termination-handler (NTH), in turn, in
-//! one world.
+//! one world for each case.
 //!
 //! # Layout
 //! * this file: what is measured, in which order;
@@ -34,7 +34,7 @@ use crate::audit::{AuditLog, Request};
 use crate::error::BedError;
 use crate::lambda::LambdaOptions;
 use crate::measure;
-use crate::measure::machine::{self, Machine, Rests};
+use crate::measure::machine::{self, Machine};
 use case::{Case, Tool};
 use field::{Field, Scene};
 use figures::{Figures, evicted};
@@ -49,7 +49,7 @@ const WRITTEN_DOWN: Duration = Duration::from_secs(10);
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// How often everybody drains the smallest case; see `Case::runs` for the others.
-    #[arg(long, default_value = "5")]
+    #[arg(long, default_value = "2")]
     runs: NonZeroUsize,
     /// Each case as seldom as can be, far away, without the one that takes the peers minutes: a look, no result.
     #[arg(long)]
@@ -77,26 +77,46 @@ async fn page(options: &Options) -> Result<String, BedError> {
     let machine = Machine::look();
     // Before anything of ours runs.
     let busy_before = machine::busy().await;
-    say("starting the world");
-    let mut field = Field::set().await?;
-    let (nth, unmeasured) = nth::Builds::find(&field, options.nth_tuned.clone()).await;
+    let (nth, unmeasured) = nth::Builds::find(options.nth_tuned.clone()).await;
     let is_wanted = |tool: &Tool| options.tools.is_empty() || options.tools.contains(tool);
     let is_here = |tool: &Tool| !tool.is_nth() || nth.of(*tool).is_some();
     let tools = Tool::value_variants().iter().copied().filter(|tool| is_wanted(tool) && is_here(tool));
     let tools: Vec<Tool> = tools.collect();
-    let kubectl = kubectl::version(&field.world.kubectl).await?;
-    let mut results = Results { busy: Vec::new(), rests: Rests::default(), runs: Vec::new(), kubectl, unmeasured };
-    for tool in in_turn(&tools, Case::SmallNode, 0, options) {
+    let mut results = Results { unmeasured, ..Results::default() };
+    for case in cases(options) {
+        measure_case(&mut results, case, &tools, &nth, options).await?;
+    }
+    results.busy = [busy_before, machine::busy().await].into_iter().flatten().collect();
+
+    let page = page::page(&results, &machine, &LambdaOptions::default().binary);
+    if let Some(path) = kept_in(options) {
+        measure::page::keep(&page, &path)?;
+    }
+    Ok(page)
+}
+
+/// In a world of its own: the longer one lives the more its API server holds, and the slower it evicts.
+async fn measure_case(
+    results: &mut Results,
+    case: Case,
+    tools: &[Tool],
+    nth: &nth::Builds,
+    options: &Options,
+) -> Result<(), BedError> {
+    say(&format!("starting a world for {}", case.in_words()));
+    let mut field = Field::set().await?;
+    results.kubectl = kubectl::version(&field.world.kubectl).await?;
+    for tool in in_turn(tools, Case::SmallNode, 0, options) {
         say(&format!("once, not counted: {}", tool.in_words()));
         // Whoever cannot do it will show it when it counts.
-        let _ = drain(&mut field, &nth, Case::SmallNode, NEAR, tool).await;
+        let _ = drain(&mut field, nth, Case::SmallNode, NEAR, tool).await;
         field.clear().await?;
     }
-    for (case, distance, round) in rounds(options) {
-        for tool in in_turn(&tools, case, round, options) {
+    for (distance, round) in rounds(case, options) {
+        for tool in in_turn(tools, case, round, options) {
             let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
             say(&what);
-            match drain(&mut field, &nth, case, distance, tool).await {
+            match drain(&mut field, nth, case, distance, tool).await {
                 Ok(figures) => results.runs.push(Run { case, distance, round, tool, figures }),
                 // Whoever did not come to an end has a place on the page, and the others their turn.
                 Err(error) => {
@@ -108,31 +128,24 @@ async fn page(options: &Options) -> Result<String, BedError> {
             field.clear().await?;
         }
     }
-    results.rests = field.rests;
-    drop(field);
-    results.busy = [busy_before, machine::busy().await].into_iter().flatten().collect();
-
-    let page = page::page(&results, &machine, &LambdaOptions::default().binary);
-    if let Some(path) = kept_in(options) {
-        measure::page::keep(&page, &path)?;
-    }
-    Ok(page)
+    results.rests.add(field.rests);
+    Ok(())
 }
 
-/// Every case, at every distance, as often as the tool that drains it most often.
-fn rounds(options: &Options) -> Vec<(Case, Duration, usize)> {
+fn cases(options: &Options) -> impl Iterator<Item = Case> {
     let is_wanted = |case: &Case| match (options.cases.is_empty(), options.quick) {
         (false, _) => options.cases.contains(case),
-        (true, quick) => !(quick && *case == Case::FiftyNodes),
+        (true, quick) => !(quick && case.nodes() == 50),
     };
-    let most = |case: Case| Tool::value_variants().iter().map(|tool| case.runs(of_the_smallest(options), *tool)).max();
-    let mut rounds = Vec::new();
-    for case in Case::value_variants().iter().filter(|case| is_wanted(case)) {
-        for distance in case.distances().iter().filter(|distance| !options.quick || **distance == FAR) {
-            rounds.extend((0..most(*case).unwrap_or_default()).map(|round| (*case, *distance, round)));
-        }
-    }
-    rounds
+    Case::value_variants().iter().copied().filter(is_wanted)
+}
+
+/// Every distance, as often as the tool that drains the case most often.
+fn rounds(case: Case, options: &Options) -> Vec<(Duration, usize)> {
+    let runs = Tool::value_variants().iter().map(|tool| case.runs(of_the_smallest(options), *tool));
+    let most = runs.max().unwrap_or_default();
+    let distances = case.distances().iter().filter(|distance| !options.quick || **distance == FAR);
+    distances.flat_map(|distance| (0..most).map(|round| (*distance, round))).collect()
 }
 
 fn of_the_smallest(options: &Options) -> usize {

@@ -35,8 +35,8 @@ fn head(results: &Results, machine: &Machine, binary: &Path) -> String {
     let mut text = format!(
         "# Beside the others\n\
         \n\
-        Spillway, `kubectl drain` and aws-node-termination-handler (NTH) empty the same kinds of nodes of one cluster, in\n\
-        turn. Written by `make peers`, which measures it all anew; nothing here is typed by hand.\n\
+        Spillway, `kubectl drain` and aws-node-termination-handler (NTH) empty the same kinds of nodes, in turn, in one\n\
+        cluster for each case. Written by `make peers`, which measures it all anew; nothing here is typed by hand.\n\
         \n\
         * {date}; a number stands for the median, in brackets the least and the most\n\
         * {machine}; {quiet}; {rests}\n\
@@ -113,7 +113,7 @@ fn rows(case: Case) -> Vec<Row> {
         row("processor time, s", 2, |run| seconds(Some(run.figures.processor_time))),
         row("peak memory of a process, MiB", 1, |run| Some(run.peak_mib())),
     ]);
-    if case == Case::FiftyNodes {
+    if case.nodes() == 50 {
         rows.push(row("nodes cordoned within 120 s", 0, |run| count(run.figures.cordoned_in_window)));
         rows.push(row("pods evicted within 120 s", 0, |run| count(run.figures.evicted_in_window)));
     }
@@ -142,14 +142,16 @@ fn in_cell(column: &Column, row: &Row) -> String {
 fn how() -> String {
     "## How it is measured\n\
     \n\
-    `make peers`, with what `make` itself needs. The cluster is a real control plane, kwok plays the kubelets, and the\n\
-    pods exit at once; behind a budget they belong to a deployment, and a replacement is Ready as soon as it is bound, so\n\
-    that what is seen is the tools' own waiting; where it takes a second, nineteen seconds are the replacements' and no\n\
-    tool's. Every drain finds new nodes and new pods, no others, and a machine at rest. The API server runs with\n\
-    `GOGC=500`: what filling the nodes leaves behind is collected seldom. A TCP proxy on the way to it adds the round\n\
-    trip, for all tools. Requests and times come from the API server's audit log. The times are from the notice: for\n\
-    Spillway the event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the\n\
-    process. A drain ends with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
+    `make peers`, with what `make` itself needs. The cluster is a real control plane, a new one for each number of nodes\n\
+    and pods, and kwok plays the kubelets. Pods exit at once but where it is said: there NTH, which looks at each pod once\n\
+    a second, comes to its own limit of requests, and evictions wait for looks. Behind a budget they belong to a\n\
+    deployment, and a replacement is Ready as soon as it is bound, so that what is seen is the tools' own waiting; where\n\
+    it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes and new pods, no\n\
+    others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage before each\n\
+    drain, so that none pays for what filling the nodes left behind. A TCP proxy on the way to it adds the round trip, for\n\
+    all tools. Requests and times come from the API server's audit log. The times are from the notice: for Spillway the\n\
+    event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the process. A drain ends\n\
+    with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
     \n\
     Spillway has one process for each node, started for this drain, as Lambda would; what Lambda adds before it executes\n\
     the binary is not in it. NTH is started before the notice and waits for its queue; the notice comes at a random\n\
@@ -163,6 +165,7 @@ fn how() -> String {
     \n\
     *Requests for each pod* are those that name one: evictions, and looks whether it has gone. Processor time is of all processes\n\
     together, memory (`VmHWM`) of the largest. A goal about time is judged by its ratios, each of two drains that\n\
-    followed one another: when the limit lies in the interval of their median, it is undecided.\n"
+    followed one another: *surely* are the ends between which their median lies with 95 % confidence (the sign test), or\n\
+    all of them while they are few; when the limit lies between, it is undecided.\n"
         .to_owned()
 }

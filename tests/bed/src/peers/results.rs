@@ -6,7 +6,7 @@ use super::case::{Case, Tool};
 use super::figures::Figures;
 use crate::measure::machine::Rests;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Results {
     /// Which part of the machine's time others used, before and after; empty when that is not known.
     pub(super) busy: Vec<f64>,
