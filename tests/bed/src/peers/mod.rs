@@ -95,7 +95,7 @@ async fn page(options: &Options) -> Result<String, BedError> {
     Ok(page)
 }
 
-/// In a world of its own: the longer one lives the more its API server holds, and the slower it evicts.
+/// In a world of its own, so that no case finds an API server that holds what the cases before it left behind.
 async fn measure_case(
     results: &mut Results,
     case: Case,
