@@ -23,6 +23,11 @@ const WATCH_SECONDS: u32 = 240;
 /// A watch that lasted this long was well. One that ends sooner is renewed after a growing pause: a
 /// busy API server ends watches whose reader does not keep up with a burst of changes.
 const HEALTHY: Duration = Duration::from_secs(5);
+/// The shortest pause after a watch that the API server ended too soon. A reader that still takes in what happened before
+/// it began, while more than ten changes wait for it, is let go (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`).
+/// So it is when a full node's pods all go at once; that lasts half a second, and renewed after 100 ms a watch was let go
+/// again in 2 of 11 drains.
+const AFTER_A_BURST: Duration = Duration::from_millis(300);
 /// The API server begins its answer to a watch at once, or within the 3 s that it waits for its cache to
 /// come up to date (apiserver, `watch_cache.go`). Shorter than [`HEALTHY`]: one that never begins was not well.
 const BEGINS_WITHIN: Duration = Duration::from_secs(4);
@@ -119,22 +124,20 @@ impl<K: Watched> Watcher<K> {
         loop {
             let begun = Instant::now();
             let end = self.watch().await;
-            let was_well = begun.elapsed() >= HEALTHY;
-            if was_well {
-                backoff = Backoff::new();
-            }
+            let lasted = begun.elapsed();
+            let pause = pause_after(&end, lasted, &mut backoff);
             match end {
                 End::Renew => {}
                 End::Expired => self.resource_version = None,
                 End::Failed(error) => {
                     // What cannot be watched for now is looked at all the same, as often as it is tried.
-                    if !was_well && error.is_transient() {
+                    if lasted < HEALTHY && error.is_transient() {
                         self.resource_version = None;
                     }
                     self.send(Change::Interrupted(error)).await;
                 }
             }
-            tokio::time::sleep(backoff.next_pause()).await;
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -202,6 +205,42 @@ impl<K: Watched> Watcher<K> {
     }
 }
 
+/// How long to wait before a watch is renewed that lasted so long.
+fn pause_after(end: &End, lasted: Duration, backoff: &mut Backoff) -> Duration {
+    if lasted >= HEALTHY {
+        *backoff = Backoff::new();
+        return backoff.next_pause();
+    }
+    let pause = backoff.next_pause();
+    match end {
+        End::Renew => pause.max(AFTER_A_BURST),
+        End::Expired | End::Failed(_) => pause,
+    }
+}
+
 fn end_of(error: ApiError) -> End {
     if error.code() == Some(410) { End::Expired } else { End::Failed(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(130);
+
+    #[test]
+    fn a_watch_that_was_ended_in_a_burst_is_renewed_when_the_burst_is_over() {
+        let mut backoff = Backoff::new();
+        let pauses = [(); 4].map(|()| pause_after(&End::Renew, SOON, &mut backoff).as_millis());
+        assert_eq!(pauses, [300, 300, 400, 800]);
+    }
+
+    #[test]
+    fn a_watch_that_lasted_or_that_lost_its_place_is_renewed_at_once() {
+        let mut backoff = Backoff::new();
+        let lost = pause_after(&End::Expired, SOON, &mut backoff);
+        pause_after(&End::Renew, SOON, &mut backoff);
+        let lasted = pause_after(&End::Renew, HEALTHY, &mut backoff);
+        assert_eq!([lost, lasted], [Backoff::new().next_pause(); 2]);
+    }
 }
