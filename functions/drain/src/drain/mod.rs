@@ -6,6 +6,7 @@
 //! * `hold`: what holds a pod (pure)
 //! * `tracked`: one pod: what it was told, what was answered, what comes next (pure)
 //! * `rooms`: which pods that a budget holds are asked for again, and when (pure)
+//! * `shares`: how many pods of one owner are asked for at once (pure)
 //! * `progress`: all of them: what is to be asked next, and what became of each (pure)
 //! * `evict`: telling one pod to leave, and the meaning of the answer
 //! * `watch`: objects of one kind, without a gap
@@ -31,6 +32,7 @@ pub(crate) mod outlook;
 pub(crate) mod plan;
 mod progress;
 pub(crate) mod rooms;
+mod shares;
 pub(crate) mod tracked;
 mod under_way;
 mod watch;

@@ -14,6 +14,10 @@ use crate::pod::Pod;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PodUid(pub(crate) String);
 
+/// The controller that a pod belongs to: a `ReplicaSet`, a `StatefulSet`, a Job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct OwnerUid(pub(crate) String);
+
 /// Where a pod is found, for requests and for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PodName {
@@ -32,6 +36,7 @@ impl fmt::Display for PodName {
 pub(crate) struct Planned {
     pub(crate) uid: PodUid,
     pub(crate) name: PodName,
+    pub(crate) owner: Option<OwnerUid>,
     /// What it asked for to shut down cleanly.
     pub(crate) grace: Duration,
     pub(crate) tier: Tier,
@@ -92,6 +97,7 @@ pub(crate) fn plan(pod: &Pod) -> Option<Planned> {
     Some(Planned {
         uid: PodUid(metadata.uid.clone()?),
         name: PodName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? },
+        owner: owner(pod),
         grace: grace(pod),
         tier: tier(pod),
         place: place(pod),
@@ -122,6 +128,11 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     owners.any(|owner| {
         owner.controller == Some(true) && owner.kind == "DaemonSet" && owner.api_version.starts_with("apps/")
     })
+}
+
+fn owner(pod: &Pod) -> Option<OwnerUid> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.controller == Some(true)).map(|owner| OwnerUid(owner.uid.clone()))
 }
 
 fn is_finished(pod: &Pod) -> bool {
@@ -191,6 +202,15 @@ mod tests {
     #[test]
     fn a_daemon_sets_pod_stays() {
         assert_eq!(place_of(owned_by("DaemonSet", "apps/v1")), Place::Stays(Stays::DaemonSet));
+    }
+
+    #[test]
+    fn a_pods_owner_is_its_controller() {
+        assert_eq!(planned(owned_by("ReplicaSet", "apps/v1")).owner, Some(OwnerUid("o-1".to_owned())));
+        let mut beside = owned_by("ReplicaSet", "apps/v1");
+        beside["metadata"]["ownerReferences"][0]["controller"] = json!(false);
+        assert_eq!(planned(beside).owner, None);
+        assert_eq!(planned(json!({})).owner, None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::kubelet::Kubelet;
 use super::news::News;
 use super::plan::{Place, Planned, PodName, PodUid, Tier, plan};
 use super::rooms::{BudgetName, Queue, Rooms};
+use super::shares::Shares;
 use super::tracked::{State, Tracked};
 use super::watch::Change;
 use super::wishes::Wish;
@@ -121,17 +122,20 @@ impl Progress {
         let tier = self.tier(now);
         let released = self.released(tier, now);
         let window = self.window;
+        let mut shares = Shares::of(self.pods.values());
         let mut requests = Vec::new();
         for (uid, pod) in &mut self.pods {
             if self.in_flight == EVICTIONS_AT_ONCE {
                 break;
             }
-            let by_time = pod.due(window).filter(|(at, _)| pod.tier <= tier && *at <= now).map(|(_, way)| way);
+            let is_due = |due: &(Instant, Way)| pod.tier <= tier && shares.not_before(pod, *due, window) <= now;
+            let by_time = pod.due(window).filter(is_due).map(|(_, way)| way);
             let Some(way) = by_time.or(released.contains(uid).then_some(Way::Evict)) else { continue };
             let Some(grace) = pod.grace_now(window, now) else { continue };
             if let Some(budget) = pod.budget() {
                 self.rooms.asked(budget, now);
             }
+            shares.asked(pod);
             pod.tell(way, grace, now);
             self.in_flight += 1;
             requests.push(Request { uid: uid.clone(), name: pod.name.clone(), way, grace });
@@ -147,8 +151,10 @@ impl Progress {
             return look;
         }
         let tier = self.tier(now);
+        let shares = Shares::of(self.pods.values());
         let by_time = self.pods.values().filter(|pod| pod.waits()).filter_map(|pod| {
-            if pod.tier <= tier { pod.due(self.window).map(|(at, _)| at) } else { self.critical_tier_at() }
+            let due = |due| shares.not_before(pod, due, self.window);
+            if pod.tier <= tier { pod.due(self.window).map(due) } else { self.critical_tier_at() }
         });
         let queues = self.queues(tier).into_iter().filter(|(_, queue)| !queue.held.is_empty());
         let by_budget = queues.filter_map(|(budget, queue)| self.rooms.next(budget, queue.asked, now));
@@ -304,8 +310,9 @@ impl Progress {
     /// A pod that is new gets its place; one that is known may have begun to leave by itself, or
     /// changed its wish.
     fn see(&mut self, pod: &Pod, now: Instant) {
-        let Some(Planned { uid, name, grace, tier, place }) = plan(pod) else { return };
+        let Some(Planned { uid, name, owner, grace, tier, place }) = plan(pod) else { return };
         let pod = self.pods.entry(uid.clone()).or_insert_with(|| Tracked::new(name, tier, grace, State::Due(now), now));
+        pod.owner = owner;
         let ends = |wish: &Wish| wish.until.map(|until| self.clock.instant(until));
         let news = match place {
             Place::Stays(why) => {

@@ -10,7 +10,7 @@ use super::deadline::{Deletion, Grace, Window};
 use super::evict::{Answer, Way};
 use super::hold::Hold;
 use super::news::News;
-use super::plan::{PodName, Stays, Tier};
+use super::plan::{OwnerUid, PodName, Stays, Tier};
 use super::rooms::BudgetName;
 
 /// The longest pause while no answer comes at all: asking burdens nobody, and an API server that is back should not find
@@ -26,6 +26,7 @@ const SLOW_RETRY: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(crate) struct Tracked {
     pub(crate) name: PodName,
+    pub(crate) owner: Option<OwnerUid>,
     pub(crate) tier: Tier,
     pub(crate) grace: Duration,
     /// What it was last told.
@@ -88,6 +89,7 @@ impl Tracked {
     pub(crate) fn new(name: PodName, tier: Tier, grace: Duration, state: State, now: Instant) -> Self {
         Self {
             name,
+            owner: None,
             tier,
             grace,
             told: None,

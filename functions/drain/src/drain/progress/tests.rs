@@ -11,6 +11,7 @@ mod answers;
 mod budgets;
 mod model;
 mod others;
+mod shares;
 mod waiting;
 mod wishes;
 

@@ -2,13 +2,15 @@
 
 use proptest::prelude::*;
 
+use super::shares::of_owner;
 use super::waiting::deleted;
 use super::*;
 
-/// What is drawn for a pod: its grace, its tier, its wish, how long ago somebody deleted it with which grace, and the
-/// answers that it gets in turn.
+/// What is drawn for a pod: whether it has the owner that others have, its grace, its tier, its wish, how long ago
+/// somebody deleted it with which grace, and the answers that it gets in turn.
 #[derive(Debug, Clone)]
 struct Draw {
+    owned: bool,
     grace_s: i64,
     critical: bool,
     wishes: bool,
@@ -37,13 +39,24 @@ fn answer() -> impl Strategy<Value = Answer> {
 fn draw() -> impl Strategy<Value = Draw> {
     let answers = prop::collection::vec(answer(), 1..6);
     let deleted_s = prop::option::weighted(0.2, (0..400_u64, 1..1000_i64));
-    (prop_oneof![0..40_i64, 0..1000_i64], any::<bool>(), any::<bool>(), deleted_s, answers).prop_map(
-        |(grace_s, critical, wishes, deleted_s, answers)| Draw { grace_s, critical, wishes, deleted_s, answers },
+    let grace_s = prop_oneof![0..40_i64, 0..1000_i64];
+    (any::<bool>(), grace_s, any::<bool>(), any::<bool>(), deleted_s, answers).prop_map(
+        |(owned, grace_s, critical, wishes, deleted_s, answers)| Draw {
+            owned,
+            grace_s,
+            critical,
+            wishes,
+            deleted_s,
+            answers,
+        },
     )
 }
 
 fn pod_of(n: usize, draw: &Draw) -> Pod {
     let mut pod = pod(&format!("p-{n}"), draw.critical.then_some("system-cluster-critical"));
+    if draw.owned {
+        pod = of_owner(pod, "web");
+    }
     pod.spec.termination_grace_period_seconds = Some(draw.grace_s);
     if draw.wishes {
         let wish = ("cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(), "false".to_owned());
@@ -94,7 +107,7 @@ proptest! {
 
     #[test]
     fn nothing_is_deleted_before_half_the_window_nor_before_its_last_safe_moment_nor_unless_it_was_held(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
         let (asked, progress) = play(&draws, window);
@@ -109,7 +122,7 @@ proptest! {
 
     #[test]
     fn what_something_holds_is_deleted_no_later_than_its_last_safe_moment_unless_half_the_window_is_later(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 10..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 10..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
         let (asked, progress) = play(&draws, window);
@@ -129,7 +142,7 @@ proptest! {
 
     #[test]
     fn the_grace_that_is_given_ends_before_the_instance_goes(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
         let (asked, progress) = play(&draws, window);
@@ -146,7 +159,7 @@ proptest! {
 
     #[test]
     fn while_a_hook_holds_the_instance_nothing_is_deleted_and_no_wish_disturbed(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = by_hook(hard(Instant::now(), window_s));
         let (asked, _) = play(&draws, window);
@@ -159,7 +172,7 @@ proptest! {
 
     #[test]
     fn a_pod_that_leaves_already_is_told_again_only_as_long_as_that_takes_nothing_from_it(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
         let (asked, progress) = play(&draws, window);
@@ -175,7 +188,7 @@ proptest! {
 
     #[test]
     fn a_critical_pod_is_asked_to_leave_no_later_than_its_last_safe_moment_whatever_holds_the_others(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64, hook in any::<bool>(),
+        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64, hook in any::<bool>(),
     ) {
         let window = hard(Instant::now(), window_s);
         let window = if hook { by_hook(window) } else { window };
@@ -191,7 +204,7 @@ proptest! {
 
     #[test]
     fn no_pod_is_asked_for_again_and_again_without_a_pause(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 1..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let goes = hard(Instant::now(), window_s);
         let held = by_hook(goes);
@@ -210,7 +223,7 @@ proptest! {
 
     #[test]
     fn every_pod_that_may_leave_is_asked_to(
-        draws in prop::collection::vec(draw(), 1..6), window_s in 40..300_u64,
+        draws in prop::collection::vec(draw(), 1..9), window_s in 40..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
         let (_, progress) = play(&draws, window);
