@@ -8,7 +8,7 @@ use super::drain::Drain;
 use super::results::{Results, Round};
 use super::{FAR, PODS};
 use crate::measure::goal::{Goal, Verdict};
-use crate::measure::statistics::{least, median, median_interval, most};
+use crate::measure::statistics::{in_words, least, most};
 
 /// The claim, then the list, then the first eviction.
 const OPENING: [&str; 3] = ["patch nodes", "list pods", "create pods/eviction"];
@@ -52,7 +52,7 @@ fn times(results: &Results) -> Vec<Goal> {
     let mut goals = vec![Goal {
         what: format!("what {far_ms} ms of round trip add from notice to last eviction"),
         wanted: format!("at most {ROUND_TRIPS} × {far_ms} = {most_ms:.0} ms"),
-        found: format!("{} ms", with_interval(&cost, 0)),
+        found: in_words(&cost, 0, " ms"),
         verdict: Verdict::at_most(most_ms, &cost),
     }];
     for (turns, how_far) in [
@@ -115,20 +115,9 @@ fn ratio(what: String, limit: f64, ratios: &[f64]) -> Goal {
     Goal {
         what,
         wanted: format!("at most {limit} ×"),
-        found: with_interval(ratios, 2),
+        found: in_words(ratios, 2, ""),
         verdict: Verdict::at_most(limit, ratios),
     }
-}
-
-/// The median, where it lies, and the least and the most.
-pub(super) fn with_interval(values: &[f64], digits: usize) -> String {
-    let (low, high) = median_interval(values);
-    format!(
-        "{:.digits$}, surely {low:.digits$} to {high:.digits$} ({:.digits$} to {:.digits$})",
-        median(values),
-        least(values),
-        most(values)
-    )
 }
 
 /// One number if all are equal.
@@ -154,11 +143,6 @@ fn in_mib(bytes: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_its_interval_and_the_spread_are_shown() {
-        assert_eq!(ratio("it".to_owned(), 1.25, &[2.0, 1.25, 0.5]).found, "1.25, surely 0.50 to 2.00 (0.50 to 2.00)");
-    }
 
     #[test]
     fn counts_that_are_equal_are_one_number() {

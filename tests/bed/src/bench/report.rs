@@ -5,14 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::build;
-use super::goals::{goals, in_millions, of_all, with_interval};
+use super::goals::{goals, in_millions, of_all};
 use super::machine::{self, Machine};
 use super::programs::Programs;
 use super::results::{Results, Round, Turn};
 use super::starts::Starts;
 use super::{FAR, PODS};
 use crate::measure::goal;
-use crate::measure::statistics::{least, median, most};
+use crate::measure::statistics::{in_words, least, median, most};
 
 pub(super) fn page(results: &Results, programs: &Programs, machine: &Machine) -> String {
     let parts =
@@ -63,7 +63,7 @@ fn drains(results: &Results) -> String {
     row("floor", |turn| turn.floor.with_connection);
     row("floor, had it been connected before", |turn| turn.floor.evictions);
     let mut row = |what: &str, value: fn(&Turn) -> f64| {
-        text += &near_and_far(what, &|turn| with_interval(&of_all(&results.rounds, |round| value(turn(round))), 2));
+        text += &near_and_far(what, &|turn| in_words(&of_all(&results.rounds, |round| value(turn(round))), 2, ""));
     };
     row("last eviction, × a floor that had been connected before", Turn::against_a_connected_floor);
     row("from the claim on, × such a floor", Turn::claim_against_a_connected_floor);
@@ -115,7 +115,8 @@ fn how() -> String {
         Requests and their times come from the API server's audit log, calls from the AWS side's journal, connections\n\
         and TLS handshakes from the proxy, memory from the kernel (`VmHWM`). Counts are of the drains of {PODS} pods,\n\
         and the worst run decides. A ratio or a difference is taken within a run, and its median decides, by the\n\
-        interval in which it lies with 95 % confidence (*surely*; the sign test's): a limit within it is *undecided*.\n\
+        interval in which it lies with 95 % confidence (*surely*; the sign test's): a limit within it is *undecided*, and\n\
+        so is what fewer than six runs say.\n\
         Drain and floor alike begin when the machine has come to rest after the node's pods came up. The API server\n\
         runs with `GOGC=500`: what filling the nodes leaves behind is collected seldom, not in the midst of two drains\n\
         in five.\n"

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::statistics::median_interval;
+use super::statistics::{FEWEST, median_interval};
 
 #[derive(Debug)]
 pub(crate) struct Goal {
@@ -27,18 +27,20 @@ impl Verdict {
 
     /// By the interval in which the median lies with 95 % confidence.
     pub(crate) fn at_most(limit: f64, values: &[f64]) -> Self {
-        let (low, high) = median_interval(values);
-        Self::of_ends(low <= limit, high <= limit)
+        Self::of_median(values, |end| end <= limit)
     }
 
     /// Likewise.
     pub(crate) fn at_least(limit: f64, values: &[f64]) -> Self {
-        let (low, high) = median_interval(values);
-        Self::of_ends(low >= limit, high >= limit)
+        Self::of_median(values, |end| end >= limit)
     }
 
-    fn of_ends(low_met: bool, high_met: bool) -> Self {
-        if low_met == high_met { Self::of(low_met) } else { Self::Undecided }
+    fn of_median(values: &[f64], is_met: impl Fn(f64) -> bool) -> Self {
+        if values.len() < FEWEST {
+            return Self::Undecided;
+        }
+        let (low, high) = median_interval(values);
+        if is_met(low) == is_met(high) { Self::of(is_met(low)) } else { Self::Undecided }
     }
 
     fn in_words(self) -> &'static str {
@@ -63,12 +65,23 @@ pub(crate) fn table(goals: &[Goal]) -> String {
 mod tests {
     use super::*;
 
+    /// Six runs, of which the least and the most are the ends of the median's interval.
+    fn six(least: f64, most: f64) -> [f64; 6] {
+        [least, most, least, most, least, most]
+    }
+
     #[test]
     fn a_limit_within_the_medians_interval_decides_nothing() {
-        assert_eq!(Verdict::at_most(1.25, &[1.1, 1.2, 1.25]), Verdict::Met);
-        assert_eq!(Verdict::at_most(1.25, &[1.1, 1.2, 1.3]), Verdict::Undecided);
-        assert_eq!(Verdict::at_least(30.0, &[30.0, 42.0]), Verdict::Met);
-        assert_eq!(Verdict::at_least(30.0, &[29.0, 42.0]), Verdict::Undecided);
-        assert_eq!(Verdict::at_least(30.0, &[29.0, 28.0]), Verdict::NotMet);
+        assert_eq!(Verdict::at_most(1.25, &six(1.1, 1.25)), Verdict::Met);
+        assert_eq!(Verdict::at_most(1.25, &six(1.1, 1.3)), Verdict::Undecided);
+        assert_eq!(Verdict::at_least(30.0, &six(30.0, 42.0)), Verdict::Met);
+        assert_eq!(Verdict::at_least(30.0, &six(29.0, 42.0)), Verdict::Undecided);
+        assert_eq!(Verdict::at_least(30.0, &six(28.0, 29.0)), Verdict::NotMet);
+    }
+
+    #[test]
+    fn five_runs_decide_nothing_however_good_they_are() {
+        assert_eq!(Verdict::at_least(30.0, &[300.0; 5]), Verdict::Undecided);
+        assert_eq!(Verdict::at_least(30.0, &[300.0; 6]), Verdict::Met);
     }
 }

@@ -1,5 +1,8 @@
 //! The middle of many runs, how sure it is, and how far they spread.
 
+/// With fewer, nothing is said of a median with 95 % confidence: five coins fall alike in 6 % of all cases, six in 3 %.
+pub(crate) const FEWEST: usize = 6;
+
 /// The middle of an odd number of values; the lower of the two middles of an even one. It is one of
 /// the values, so that a count stays a count.
 pub(crate) fn median<T: PartialOrd + Copy>(values: &[T]) -> T {
@@ -8,8 +11,8 @@ pub(crate) fn median<T: PartialOrd + Copy>(values: &[T]) -> T {
 }
 
 /// The values between which the median of many more runs would lie, with 95 % confidence, whatever
-/// their distribution: a run is above it or below it like a coin (the sign test). All values, if
-/// there are too few to say more.
+/// their distribution: a run is above it or below it like a coin (the sign test). With fewer than [`FEWEST`]
+/// they are all values, and say nothing for sure.
 pub(crate) fn median_interval(values: &[f64]) -> (f64, f64) {
     const EACH_SIDE: f64 = 0.025;
     let sorted = sorted(values);
@@ -27,6 +30,19 @@ pub(crate) fn median_interval(values: &[f64]) -> (f64, f64) {
         exactly *= to_f64(runs - below) / to_f64(below + 1);
     }
     (sorted[rank], sorted[runs - 1 - rank])
+}
+
+/// The median, between which ends it surely lies if there are enough values to say, and how far they spread.
+pub(crate) fn in_words(values: &[f64], digits: usize, unit: &str) -> String {
+    let [middle, low, high] = [median(values), least(values), most(values)].map(|value| format!("{value:.digits$}"));
+    match values.len() {
+        1 => format!("{middle}{unit}"),
+        few if few < FEWEST => format!("{middle}{unit} ({low} to {high})"),
+        _ => {
+            let (from, to) = median_interval(values);
+            format!("{middle}{unit}, surely {from:.digits$} to {to:.digits$} ({low} to {high})")
+        }
+    }
 }
 
 fn to_f64(count: usize) -> f64 {
@@ -67,5 +83,12 @@ mod tests {
         // The tables of the sign test: the 4th of 15 from either end, the 14th of 40.
         assert_eq!(median_interval(&runs(15)), (4.0, 12.0));
         assert_eq!(median_interval(&runs(40)), (14.0, 27.0));
+    }
+
+    #[test]
+    fn what_is_sure_is_said_only_of_enough_runs() {
+        assert_eq!(in_words(&[2.0], 1, " ×"), "2.0 ×");
+        assert_eq!(in_words(&[2.0, 1.25, 0.5], 2, ""), "1.25 (0.50 to 2.00)");
+        assert_eq!(in_words(&[3.0, 1.0, 2.0, 2.0, 2.0, 2.0], 0, " ms"), "2 ms, surely 1 to 3 (1 to 3)");
     }
 }

@@ -56,15 +56,20 @@ impl Case {
         }
     }
 
-    /// How often a tool drains it, given that everybody drains the smallest case so often. The others take a peer minutes;
-    /// who comes near to Spillway takes seconds, and only many rounds tell them apart. So it is behind a budget: chance says
-    /// how many of its pauses of five seconds kubectl needs.
-    pub(super) fn runs(self, of_the_smallest: usize, tool: Tool) -> usize {
+    /// How often a tool drains it, given that everybody drains the smallest case so often. What a goal is about is drained
+    /// three times as often: six rounds are the fewest that decide one. On a full node the clocks of NTH, tuned, spread its
+    /// second by half, and only many rounds tell the two apart. So it is with kubectl behind a budget: chance says how many
+    /// of its pauses of five seconds it needs. What takes a peer minutes and is no goal's is drained once.
+    pub(super) fn runs(self, of_the_smallest: usize, tool: Tool, distance: Duration) -> usize {
         match (self, tool) {
-            (Self::FullNode, _) if tool.is_near() => of_the_smallest * 5,
-            (Self::Budget, Tool::Spillway | Tool::Kubectl | Tool::Nth) => of_the_smallest * 5,
-            (Self::FiftyNodes, _) if tool.is_near() => of_the_smallest * 2,
-            (Self::SmallNode | Self::FiftyNodesSlowPods | Self::Budget, _) => of_the_smallest,
+            (Self::FullNode, Tool::Spillway | Tool::NthTuned) if distance == FAR => of_the_smallest * 50,
+            (Self::FullNode, Tool::Floor) if distance == FAR => of_the_smallest * 10,
+            (Self::FullNode, _) if distance == FAR => of_the_smallest * 3,
+            (Self::Budget, Tool::Spillway | Tool::Kubectl) => of_the_smallest * 6,
+            (Self::FiftyNodes, Tool::Spillway | Tool::NthTuned) | (Self::FiftyNodesSlowPods | Self::Budget, _) => {
+                of_the_smallest * 3
+            }
+            (Self::SmallNode, _) => of_the_smallest,
             (Self::FullNode, _) => of_the_smallest.div_ceil(2),
             (Self::TenNodes | Self::FiftyNodes | Self::SlowBudget, _) => 1,
         }
@@ -113,14 +118,6 @@ pub(super) enum Tool {
 impl Tool {
     pub(super) fn is_nth(self) -> bool {
         matches!(self, Self::Nth | Self::NthWorkers | Self::NthTuned)
-    }
-
-    /// Whether its drain of any case is a matter of seconds.
-    fn is_near(self) -> bool {
-        match self {
-            Self::Spillway | Self::NthTuned | Self::Floor => true,
-            Self::Kubectl | Self::Nth | Self::NthWorkers => false,
-        }
     }
 
     /// One node needs one worker; pods that take their time are for those who do not need minutes anyway. The evictions

@@ -86,7 +86,8 @@ impl Field {
         let client = &self.world.admin();
         let nodes = (0..case.nodes()).map(|number| async move {
             let node = self.add_node().await?;
-            measure::fill(client, NAMESPACE, &node.name, &format!("{name}-{number}"), case.pods(), shape).await?;
+            let shape = shape.clone().with(of_one_owner(client, &node.name).await?);
+            measure::fill(client, NAMESPACE, &node.name, &format!("{name}-{number}"), case.pods(), &shape).await?;
             Ok(node)
         });
         futures_util::stream::iter(nodes).buffer_unordered(NODES_AT_ONCE).try_collect().await
@@ -172,6 +173,15 @@ async fn grant(client: &Client) -> Result<(), BedError> {
     let post = PostParams::default();
     Api::all(client.clone()).create(&post, &role).await.map_err(granting())?;
     Api::all(client.clone()).create(&post, &binding).await.map(drop).map_err(granting())
+}
+
+/// Pods mostly belong to a controller, and Spillway asks for those of one owner not quite all at once. So a node's pods
+/// all have one, here one that puts none back: the node itself.
+async fn of_one_owner(client: &Client, node: &str) -> Result<Value, BedError> {
+    let getting = BedError::kubernetes(format!("get node {node}"));
+    let uid = Api::<Node>::all(client.clone()).get(node).await.map_err(getting)?.metadata.uid;
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid, "controller": true});
+    Ok(json!({"metadata": {"ownerReferences": [owner]}}))
 }
 
 async fn until_none<K>(api: &Api<K>, what: &str) -> Result<(), BedError>

@@ -106,14 +106,14 @@ async fn measure_case(
     say(&format!("starting a world for {}", case.in_words()));
     let mut field = Field::set().await?;
     results.kubectl = kubectl::version(&field.world.kubectl).await?;
-    for tool in in_turn(tools, Case::SmallNode, 0, options) {
+    for tool in in_turn(tools, Case::SmallNode, NEAR, 0, options) {
         say(&format!("once, not counted: {}", tool.in_words()));
         // Whoever cannot do it will show it when it counts.
         let _ = drain(&mut field, nth, Case::SmallNode, NEAR, tool).await;
         field.clear().await?;
     }
     for (distance, round) in rounds(case, options) {
-        for tool in in_turn(tools, case, round, options) {
+        for tool in in_turn(tools, case, distance, round, options) {
             let what = format!("{}, {}, run {}, {}", case.in_words(), how_far(distance), round + 1, tool.in_words());
             say(&what);
             match drain(&mut field, nth, case, distance, tool).await {
@@ -142,10 +142,12 @@ fn cases(options: &Options) -> impl Iterator<Item = Case> {
 
 /// Every distance, as often as the tool that drains the case most often.
 fn rounds(case: Case, options: &Options) -> Vec<(Duration, usize)> {
-    let runs = Tool::value_variants().iter().map(|tool| case.runs(of_the_smallest(options), *tool));
-    let most = runs.max().unwrap_or_default();
+    let most = |distance: Duration| {
+        let runs = Tool::value_variants().iter().map(|tool| case.runs(of_the_smallest(options), *tool, distance));
+        runs.max().unwrap_or_default()
+    };
     let distances = case.distances().iter().filter(|distance| !options.quick || **distance == FAR);
-    distances.flat_map(|distance| (0..most).map(|round| (*distance, round))).collect()
+    distances.flat_map(|distance| (0..most(*distance)).map(|round| (*distance, round))).collect()
 }
 
 fn of_the_smallest(options: &Options) -> usize {
@@ -153,8 +155,8 @@ fn of_the_smallest(options: &Options) -> usize {
 }
 
 /// Who drains in a round. Who comes first changes, so that nobody always finds the machine as the same other has left it.
-fn in_turn(tools: &[Tool], case: Case, round: usize, options: &Options) -> Vec<Tool> {
-    let drains = |tool: &Tool| tool.takes(case) && round < case.runs(of_the_smallest(options), *tool);
+fn in_turn(tools: &[Tool], case: Case, distance: Duration, round: usize, options: &Options) -> Vec<Tool> {
+    let drains = |tool: &Tool| tool.takes(case) && round < case.runs(of_the_smallest(options), *tool, distance);
     let mut tools: Vec<Tool> = tools.iter().copied().filter(drains).collect();
     let all = tools.len();
     tools.rotate_left(round % all.max(1));

@@ -144,9 +144,10 @@ fn how() -> String {
     \n\
     `make peers`, with what `make` itself needs. The cluster is a real control plane, a new one for each number of nodes\n\
     and pods, and kwok plays the kubelets. Pods exit at once but where it is said: there NTH, which looks at each pod once\n\
-    a second, comes to its own limit of requests, and evictions wait for looks. Behind a budget they belong to a\n\
-    deployment, and a replacement is Ready as soon as it is bound, so that what is seen is the tools' own waiting; where\n\
-    it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes and new pods, no\n\
+    a second, comes to its own limit of requests, and evictions wait for looks. A node's pods belong to one controller,\n\
+    which puts none back. Behind a budget that is a deployment, which does, and a replacement is Ready as soon as it is\n\
+    bound, so that what is seen is the tools' own waiting; where it takes a second, nineteen seconds are the\n\
+    replacements' and no tool's. Every drain finds new nodes and new pods, no\n\
     others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage before each\n\
     drain, so that none pays for what filling the nodes left behind. A TCP proxy on the way to it adds the round trip, for\n\
     all tools. Requests and times come from the API server's audit log. The times are from the notice: for Spillway the\n\
@@ -165,7 +166,7 @@ fn how() -> String {
     \n\
     *Requests for each pod* are those that name one: evictions, and looks whether it has gone. Processor time is of all processes\n\
     together, memory (`VmHWM`) of the largest. A goal about time is judged by its ratios, each of two drains that\n\
-    followed one another: *surely* are the ends between which their median lies with 95 % confidence (the sign test), or\n\
-    all of them while they are few; when the limit lies between, it is undecided.\n"
+    followed one another: *surely* are the ends between which their median lies with 95 % confidence (the sign test);\n\
+    when the limit lies between, it is undecided, and so it is with fewer than six rounds.\n"
         .to_owned()
 }
