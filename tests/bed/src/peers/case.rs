@@ -62,7 +62,7 @@ impl Case {
     /// of its pauses of five seconds it needs. What takes a peer minutes and is no goal's is drained once.
     pub(super) fn runs(self, of_the_smallest: usize, tool: Tool, distance: Duration) -> usize {
         match (self, tool) {
-            (Self::FullNode, Tool::Spillway | Tool::NthTuned) if distance == FAR => of_the_smallest * 50,
+            (Self::FullNode, Tool::Spillway | Tool::NthTuned) if distance == FAR => of_the_smallest * 40,
             (Self::FullNode, Tool::Floor) if distance == FAR => of_the_smallest * 10,
             (Self::FullNode, _) if distance == FAR => of_the_smallest * 3,
             (Self::Budget, Tool::Spillway | Tool::Kubectl) => of_the_smallest * 6,
