@@ -13,11 +13,14 @@ pub(super) enum Case {
     SmallNode,
     #[value(name = "1x110")]
     FullNode,
+    /// Pods that take [`EXIT_AFTER`] to exit, as those do that finish what they are at.
+    #[value(name = "1x110-slow")]
+    FullNodeSlowPods,
     #[value(name = "10x20")]
     TenNodes,
     #[value(name = "50x20")]
     FiftyNodes,
-    /// Pods that take [`EXIT_AFTER`] to exit, as those do that finish what they are at.
+    /// Likewise.
     #[value(name = "50x20-slow")]
     FiftyNodesSlowPods,
     /// A `PodDisruptionBudget` lets one pod go at a time; the next as soon as its replacement is Ready, which it is at once.
@@ -37,7 +40,7 @@ pub(super) const READY_AFTER: Duration = Duration::from_secs(1);
 impl Case {
     pub(super) fn nodes(self) -> usize {
         match self {
-            Self::SmallNode | Self::FullNode | Self::Budget | Self::SlowBudget => 1,
+            Self::SmallNode | Self::FullNode | Self::FullNodeSlowPods | Self::Budget | Self::SlowBudget => 1,
             Self::TenNodes => 10,
             Self::FiftyNodes | Self::FiftyNodesSlowPods => 50,
         }
@@ -46,7 +49,7 @@ impl Case {
     /// On each node.
     pub(super) fn pods(self) -> usize {
         match self {
-            Self::FullNode => 110,
+            Self::FullNode | Self::FullNodeSlowPods => 110,
             Self::SmallNode
             | Self::TenNodes
             | Self::FiftyNodes
@@ -64,6 +67,8 @@ impl Case {
         match (self, tool) {
             (Self::FullNode, Tool::Spillway | Tool::NthTuned) if distance == FAR => of_the_smallest * 40,
             (Self::FullNode, Tool::Floor) if distance == FAR => of_the_smallest * 10,
+            (Self::FullNodeSlowPods, Tool::Floor) => of_the_smallest * 5,
+            (Self::FullNodeSlowPods, _) => of_the_smallest * 15,
             (Self::FullNode, _) if distance == FAR => of_the_smallest * 3,
             (Self::Budget, Tool::Spillway | Tool::Kubectl) => of_the_smallest * 6,
             (Self::FiftyNodes, Tool::Spillway | Tool::NthTuned) | (Self::FiftyNodesSlowPods | Self::Budget, _) => {
@@ -79,8 +84,14 @@ impl Case {
     pub(super) fn distances(self) -> &'static [Duration] {
         match self {
             Self::SmallNode | Self::FullNode | Self::TenNodes => &[NEAR, FAR],
-            Self::FiftyNodes | Self::FiftyNodesSlowPods | Self::Budget | Self::SlowBudget => &[FAR],
+            Self::FullNodeSlowPods | Self::FiftyNodes | Self::FiftyNodesSlowPods | Self::Budget | Self::SlowBudget => {
+                &[FAR]
+            }
         }
+    }
+
+    pub(super) fn pods_take_their_time(self) -> bool {
+        matches!(self, Self::FullNodeSlowPods | Self::FiftyNodesSlowPods)
     }
 
     pub(super) fn has_a_budget(self) -> bool {
@@ -91,6 +102,7 @@ impl Case {
         match self {
             Self::SmallNode => "1 node × 20 pods",
             Self::FullNode => "1 node × 110 pods",
+            Self::FullNodeSlowPods => "1 node × 110 pods that take 5 s to exit",
             Self::TenNodes => "10 nodes × 20 pods",
             Self::FiftyNodes => "50 nodes × 20 pods",
             Self::FiftyNodesSlowPods => "50 nodes × 20 pods that take 5 s to exit",
@@ -127,7 +139,7 @@ impl Tool {
         match self {
             Self::NthWorkers => matches!(case, Case::TenNodes | Case::FiftyNodes),
             Self::Floor => !case.has_a_budget() && case.nodes() < 50,
-            Self::Kubectl | Self::Nth => case != Case::FiftyNodesSlowPods,
+            Self::Kubectl | Self::Nth => !case.pods_take_their_time(),
             Self::Spillway | Self::NthTuned => true,
         }
     }

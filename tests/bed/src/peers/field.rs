@@ -71,7 +71,9 @@ impl Field {
         let nodes = match case {
             Case::Budget => self.behind_a_budget(case.pods(), PodShape::default()).await?,
             Case::SlowBudget => self.behind_a_budget(case.pods(), PodShape::default().ready_after(READY_AFTER)).await?,
-            Case::FiftyNodesSlowPods => self.free(&name, case, &PodShape::default().exits_after(EXIT_AFTER)).await?,
+            Case::FullNodeSlowPods | Case::FiftyNodesSlowPods => {
+                self.free(&name, case, &PodShape::default().exits_after(EXIT_AFTER)).await?
+            }
             Case::SmallNode | Case::FullNode | Case::TenNodes | Case::FiftyNodes => {
                 self.free(&name, case, &PodShape::default()).await?
             }

@@ -22,6 +22,7 @@ pub(super) fn goals(results: &Results) -> Vec<Goal> {
         eviction(Case::FullNode, Tool::Kubectl, 30.0),
         eviction(Case::FullNode, Tool::Nth, 30.0),
         eviction(Case::FullNode, Tool::NthTuned, 2.5),
+        eviction(Case::FullNodeSlowPods, Tool::NthTuned, 2.5),
         cordon(Case::FiftyNodes, Tool::NthTuned, 5.0),
         eviction(Case::FiftyNodes, Tool::NthTuned, 2.0),
         cordon(Case::FiftyNodesSlowPods, Tool::NthTuned, 5.0),

@@ -143,11 +143,11 @@ fn how() -> String {
     "## How it is measured\n\
     \n\
     `make peers`, with what `make` itself needs. The cluster is a real control plane, a new one for each number of nodes\n\
-    and pods, and kwok plays the kubelets. Pods exit at once but where it is said: there NTH, which looks at each pod once\n\
-    a second, comes to its own limit of requests, and evictions wait for looks. A node's pods belong to one controller,\n\
-    which puts none back. Behind a budget that is a deployment, which does, and a replacement is Ready as soon as it is\n\
-    bound, so that what is seen is the tools' own waiting; where it takes a second, nineteen seconds are the\n\
-    replacements' and no tool's. Every drain finds new nodes and new pods, no\n\
+    and pods, and kwok plays the kubelets. Pods exit at once, as hardly any real one does, but where it is said that they\n\
+    take five seconds: there NTH, which looks at each pod once a second, comes to its own limit of requests, and evictions\n\
+    wait for looks. A node's pods belong to one controller, which puts none back. Behind a budget that is a deployment,\n\
+    which does, and a replacement is Ready as soon as it is bound, so that what is seen is the tools' own waiting; where\n\
+    it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes and new pods, no\n\
     others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage before each\n\
     drain, so that none pays for what filling the nodes left behind. A TCP proxy on the way to it adds the round trip, for\n\
     all tools. Requests and times come from the API server's audit log. The times are from the notice: for Spillway the\n\
