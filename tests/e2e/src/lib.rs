@@ -112,6 +112,11 @@ impl Stage {
         the_one(self.world.aws_side().send_notice(notice).await.expect("the bus takes it"))
     }
 
+    /// The function's rule delivers a notice, and the function is invoked with it.
+    pub async fn notify(&self, notice: &Value) -> Outcome {
+        self.lambda.invoke(self.delivered(notice).await).await
+    }
+
     /// Waits for the next schedule of the function's to fire; answers its event as the rule delivers it.
     pub async fn fired(&self) -> Value {
         let delivered = self.world.aws_side().wait_for_delivery(self.lambda.access_key_id()).await;
@@ -298,6 +303,14 @@ pub fn receipt(outcome: &Outcome) -> Value {
     let receipts: Vec<Value> = lines.filter(|line| line.get("receipt").is_some()).collect();
     assert_eq!(receipts.len(), 1, "one receipt an invocation: {outcome:#?}");
     receipts.into_iter().next().unwrap_or_default()
+}
+
+/// How an invocation ended, by its receipt: the ending, and the reason if there is one.
+#[must_use]
+pub fn ended(outcome: &Outcome) -> (String, String) {
+    let receipt = receipt(outcome);
+    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
+    (text("ending"), text("reason"))
 }
 
 /// The fates of the pods in a receipt, by `namespace/name` without the random tails.

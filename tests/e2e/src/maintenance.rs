@@ -1,6 +1,6 @@
 //! Maintenance that AWS Health announces: the notice of it, for an instance and a time of one's own.
 
-use jiff::{Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp, Unit};
 use serde_json::{Value, json};
 
 use crate::sample;
@@ -58,4 +58,10 @@ impl Maintenance {
         event["detail"]["affectedEntities"][0]["status"] = json!("RESOLVED");
         event
     }
+}
+
+/// So many seconds from now.
+#[must_use]
+pub fn in_s(seconds: i64) -> Timestamp {
+    Timestamp::now() + SignedDuration::from_secs(seconds)
 }

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 use spillway_bed::NodeOptions;
-use spillway_bed::lambda::{LambdaOptions, Outcome};
+use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::maintenance::Maintenance;
-use spillway_e2e::{Stage, fates, receipt};
+use spillway_e2e::maintenance::{Maintenance, in_s};
+use spillway_e2e::{Stage, ended, fates, receipt};
 
 /// A stage with a pod that its budget holds, whose function begins maintenance an hour ahead.
 async fn stage(name: &str, timeout: Duration) -> Stage {
@@ -20,21 +18,6 @@ async fn stage(name: &str, timeout: Duration) -> Stage {
     pods::create(&client, &pods::budget(name, "web", 1)).await.expect("the budget is new");
     pods::until_budget_sees(&client, name, "web", 1).await.expect("it counts");
     stage
-}
-
-fn in_s(seconds: i64) -> Timestamp {
-    Timestamp::now() + SignedDuration::from_secs(seconds)
-}
-
-async fn invoke(stage: &Stage, notice: Value) -> Outcome {
-    let event = stage.delivered(&notice).await;
-    stage.lambda.invoke(event).await
-}
-
-fn ended(outcome: &Outcome) -> (String, String) {
-    let receipt = receipt(outcome);
-    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
-    (text("ending"), text("reason"))
 }
 
 fn drained_no_further(stage: &Stage) -> (String, String) {
@@ -56,7 +39,7 @@ async fn maintenance_that_is_called_off_while_it_is_drained_is_not_gone_on_with(
     });
     refused.await.unwrap_or_else(|error| panic!("{error}"));
 
-    let closed = invoke(&stage, maintenance.closed("closed")).await;
+    let closed = stage.notify(&maintenance.closed("closed")).await;
     let drain = drain.await.expect("no panic");
 
     assert_eq!(ended(&closed).0, "done", "{closed:#?}");
@@ -69,11 +52,11 @@ async fn maintenance_that_is_called_off_while_it_is_drained_is_not_gone_on_with(
 async fn maintenance_that_is_put_off_while_it_is_drained_waits_for_its_new_time() {
     let stage = stage("off-till-later", Duration::from_secs(15)).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(1800));
-    let first = invoke(&stage, maintenance.notice("announced")).await;
+    let first = stage.notify(&maintenance.notice("announced")).await;
     assert_eq!(ended(&first).0, "continued", "{first:#?}");
     let continuation = stage.continuation().await;
     let put_off = maintenance.moved_to(in_s(7 * 86_400));
-    let moved = invoke(&stage, put_off.notice("put-off")).await;
+    let moved = stage.notify(&put_off.notice("put-off")).await;
     assert_eq!(ended(&moved).0, "continued", "{moved:#?}");
 
     let second = stage.lambda.invoke(continuation).await;

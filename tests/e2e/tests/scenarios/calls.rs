@@ -29,7 +29,7 @@ async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was
     let maintenance = Maintenance::of(&stage.node.instance_id, Timestamp::now() + SignedDuration::from_hours(200));
     let put_off = maintenance.moved_to(Timestamp::now() + SignedDuration::from_hours(300));
     for notice in [maintenance.notice("announced"), put_off.notice("put-off"), put_off.closed("closed")] {
-        let outcome = stage.lambda.invoke(stage.delivered(&notice).await).await;
+        let outcome = stage.notify(&notice).await;
         assert!(outcome.result.is_ok(), "{outcome:#?}");
     }
     let first = stage.lambda.invoke(stage.terminate().await).await;

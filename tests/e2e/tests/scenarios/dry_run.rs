@@ -186,7 +186,7 @@ async fn a_dry_run_of_maintenance_that_is_to_come_says_when_it_would_begin_and_m
     let maintenance = Maintenance::of(&stage.node.instance_id, in_a_week);
     let before = as_it_stands(&stage).await;
 
-    let outcome = stage.lambda.invoke(stage.delivered(&maintenance.notice("dry-later")).await).await;
+    let outcome = stage.notify(&maintenance.notice("dry-later")).await;
 
     let begins = maintenance.starts - SignedDuration::from_hours(1);
     let reason = format!(

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 use spillway_bed::NodeOptions;
 use spillway_bed::aws::{Fault, Schedule};
-use spillway_bed::lambda::{LambdaOptions, Outcome};
+use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::PodShape;
-use spillway_e2e::maintenance::Maintenance;
-use spillway_e2e::{Stage, receipt};
+use spillway_e2e::maintenance::{Maintenance, in_s};
+use spillway_e2e::{Stage, ended, receipt};
 
 /// Long enough for a drain of quick pods, and for two seconds of margin.
 const LEAD_S: i64 = 20;
@@ -22,21 +22,6 @@ async fn stage(name: &str, lead_s: i64) -> Stage {
         .await
         .with_function(LambdaOptions { env, ..LambdaOptions::default() })
         .await
-}
-
-fn in_s(seconds: i64) -> Timestamp {
-    Timestamp::now() + SignedDuration::from_secs(seconds)
-}
-
-async fn invoke(stage: &Stage, notice: Value) -> Outcome {
-    let event = stage.delivered(&notice).await;
-    stage.lambda.invoke(event).await
-}
-
-fn ended(outcome: &Outcome) -> (String, String) {
-    let receipt = receipt(outcome);
-    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
-    (text("ending"), text("reason"))
 }
 
 async fn schedules(stage: &Stage) -> Vec<Schedule> {
@@ -51,7 +36,7 @@ async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_ann
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(LEAD_S + 25));
     let begins = maintenance.starts - SignedDuration::from_secs(LEAD_S);
 
-    let announced = invoke(&stage, maintenance.notice("announced")).await;
+    let announced = stage.notify(&maintenance.notice("announced")).await;
 
     let id = &stage.node.instance_id;
     let reason = format!("maintenance of {id} begins at {}; its drain is scheduled for {begins}", maintenance.starts);
@@ -76,7 +61,7 @@ async fn an_update_moves_the_drain_and_a_repeat_does_not_double_it() {
     let (later, earlier) = (first.moved_to(in_s(20 * 86_400)), first.moved_to(in_s(2 * 86_400)));
 
     for (event_id, notice) in [("e-1", &first), ("e-1", &first), ("e-2", &later), ("e-3", &earlier)] {
-        let outcome = invoke(&stage, notice.notice(event_id)).await;
+        let outcome = stage.notify(&notice.notice(event_id)).await;
         assert_eq!(ended(&outcome).0, "continued", "{outcome:#?}");
         let scheduled = schedules(&stage).await;
         let named: Vec<_> = scheduled.iter().map(|schedule| (schedule.name.clone(), schedule.at)).collect();
@@ -90,16 +75,16 @@ async fn an_update_moves_the_drain_and_a_repeat_does_not_double_it() {
 async fn maintenance_that_is_called_off_is_not_begun() {
     let stage = stage("called-off", 3600).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400));
-    invoke(&stage, maintenance.notice("announced")).await;
+    stage.notify(&maintenance.notice("announced")).await;
 
-    let closed = invoke(&stage, maintenance.closed("closed")).await;
+    let closed = stage.notify(&maintenance.closed("closed")).await;
 
     let (id, node) = (&stage.node.instance_id, &stage.node.name);
     let reason =
         format!("the drain of {id} that was scheduled is called off; node {node} is none that we took out of use");
     assert_eq!(ended(&closed), ("done".to_owned(), reason));
     assert!(schedules(&stage).await.is_empty());
-    let again = invoke(&stage, maintenance.closed("closed")).await;
+    let again = stage.notify(&maintenance.closed("closed")).await;
     assert_eq!(ended(&again), ("ignored".to_owned(), format!("node {node} is none that we took out of use")));
 }
 
@@ -107,11 +92,11 @@ async fn maintenance_that_is_called_off_is_not_begun() {
 async fn maintenance_that_is_called_off_after_its_drain_has_its_node_given_back() {
     let stage = stage("maintenance-over", 3600).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(60));
-    let drained = invoke(&stage, maintenance.notice("announced")).await;
+    let drained = stage.notify(&maintenance.notice("announced")).await;
     assert_eq!(ended(&drained).0, "drained", "its lead has begun: {drained:#?}");
     assert!(stage.is_cordoned().await);
 
-    let closed = invoke(&stage, maintenance.closed("closed")).await;
+    let closed = stage.notify(&maintenance.closed("closed")).await;
 
     let node = &stage.node.name;
     let reason = format!("node {node} is given back to use: its maintenance is over, called off or put off");
@@ -123,10 +108,10 @@ async fn maintenance_that_is_called_off_after_its_drain_has_its_node_given_back(
 async fn maintenance_that_is_put_off_after_its_drain_has_its_node_given_back_until_then() {
     let stage = stage("put-off", 3600).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(60));
-    invoke(&stage, maintenance.notice("announced")).await;
+    stage.notify(&maintenance.notice("announced")).await;
     let put_off = maintenance.moved_to(in_s(7 * 86_400));
 
-    let outcome = invoke(&stage, put_off.notice("put-off")).await;
+    let outcome = stage.notify(&put_off.notice("put-off")).await;
 
     let (ending, reason) = ended(&outcome);
     let given_back = format!("node {}, which was drained for it, is given back until then", stage.node.name);
@@ -140,9 +125,9 @@ async fn maintenance_that_is_put_off_after_its_drain_has_its_node_given_back_unt
 async fn what_was_scheduled_is_not_begun_again_when_aws_moves_its_start_so_near_that_it_begins_at_once() {
     let stage = stage("begins-at-once", 3600).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(86_400));
-    invoke(&stage, maintenance.notice("announced")).await;
+    stage.notify(&maintenance.notice("announced")).await;
 
-    let moved = invoke(&stage, maintenance.moved_to(in_s(60)).notice("moved")).await;
+    let moved = stage.notify(&maintenance.moved_to(in_s(60)).notice("moved")).await;
 
     assert_eq!(ended(&moved).0, "drained", "{moved:#?}");
     let left: Vec<_> = schedules(&stage).await.into_iter().map(|schedule| schedule.detail_type).collect();
@@ -158,16 +143,16 @@ async fn two_maintenances_of_one_instance_do_not_disturb_each_other() {
         let all = schedules(&stage).await;
         all.into_iter().filter(|one| one.detail_type == "Spillway Drain Continuation").count()
     };
-    invoke(&stage, far.notice("far")).await;
-    assert_eq!(ended(&invoke(&stage, near.notice("near")).await).0, "drained");
+    stage.notify(&far.notice("far")).await;
+    assert_eq!(ended(&stage.notify(&near.notice("near")).await).0, "drained");
     assert_eq!(waiting().await, 1, "the far one still waits");
 
-    let other_is_over = invoke(&stage, far.closed("far-closed")).await;
+    let other_is_over = stage.notify(&far.closed("far-closed")).await;
 
     assert_eq!(ended(&other_is_over).0, "done", "what was scheduled is called off");
     assert_eq!(waiting().await, 0);
     assert!(stage.is_cordoned().await, "the near one is not over");
-    assert_eq!(ended(&invoke(&stage, near.closed("near-closed")).await).0, "done");
+    assert_eq!(ended(&stage.notify(&near.closed("near-closed")).await).0, "done");
     assert!(stage.is_untouched().await);
 }
 
@@ -179,7 +164,7 @@ async fn maintenance_of_several_instances_is_scheduled_for_each() {
     let ids = [&stage.node.instance_id, &other.instance_id];
     notice["detail"]["affectedEntities"] = ids.map(|id| json!({"entityValue": id, "status": "PENDING"})).into();
 
-    assert_eq!(ended(&invoke(&stage, notice).await).0, "continued");
+    assert_eq!(ended(&stage.notify(&notice).await).0, "continued");
     for _ in ids {
         assert_eq!(ended(&stage.lambda.invoke(stage.fired().await).await).0, "continued");
     }
@@ -196,7 +181,7 @@ async fn maintenance_whose_start_is_past_is_drained_at_once() {
     stage.deploy("quick", 1, PodShape::default().exits_after(Duration::from_secs(1))).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(-7200));
 
-    let outcome = invoke(&stage, maintenance.notice("announced")).await;
+    let outcome = stage.notify(&maintenance.notice("announced")).await;
 
     assert_eq!(ended(&outcome).0, "drained", "{outcome:#?}");
     let checks = schedules(&stage).await;
@@ -210,13 +195,13 @@ async fn without_a_place_for_schedules_the_notice_fails_and_names_the_setting() 
     let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
     let maintenance = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400));
 
-    let outcome = invoke(&stage, maintenance.notice("announced")).await;
+    let outcome = stage.notify(&maintenance.notice("announced")).await;
 
     let error = outcome.result.as_ref().expect_err("it cannot wait");
     assert_eq!(error.error_type, "NoSchedules");
     assert!(error.message.contains("the setting SPILLWAY_SCHEDULES is missing"), "{error}");
 
-    let at_once = invoke(&stage, maintenance.moved_to(in_s(60)).notice("moved")).await;
+    let at_once = stage.notify(&maintenance.moved_to(in_s(60)).notice("moved")).await;
     assert_eq!(at_once.result.as_ref().expect_err("nobody will look").error_type, "NoSchedules");
     let receipt = receipt(&at_once);
     let drained = receipt["steps"].as_array().expect("it has steps").iter().any(|step| step["step"] == "drained");
@@ -235,7 +220,7 @@ async fn a_schedule_that_may_not_be_made_names_the_right() {
     stage.world.aws_side().add_fault(&fault).await.expect("a fault");
     let notice = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400)).notice("announced");
 
-    let outcome = invoke(&stage, notice).await;
+    let outcome = stage.notify(&notice).await;
 
     let error = outcome.result.as_ref().expect_err("it cannot wait");
     assert_eq!(error.error_type, "AwsDenied");

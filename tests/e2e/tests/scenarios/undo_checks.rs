@@ -11,19 +11,13 @@ use spillway_bed::aws::Hook;
 use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::maintenance::Maintenance;
-use spillway_e2e::{Stage, function, receipt, sample, the_one, world};
+use spillway_e2e::{Stage, ended, function, receipt, sample, the_one, world};
 
 /// A stage with a node of its own, and a function with such settings.
 async fn stage(name: &str, spot: bool, settings: &[(&str, &str)]) -> Stage {
     let env = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let stage = Stage::set_with(name, NodeOptions { spot, ..NodeOptions::default() }).await;
     stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await
-}
-
-fn ended(outcome: &Outcome) -> (String, String) {
-    let receipt = receipt(outcome);
-    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
-    (text("ending"), text("reason"))
 }
 
 fn given_back(stage: &Stage, why: &str) -> (String, String) {
@@ -43,7 +37,7 @@ async fn rebalanced(name: &str) -> Stage {
     notice["id"] = json!("rebalance");
     notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
-    let drained = stage.lambda.invoke(stage.delivered(&notice).await).await;
+    let drained = stage.notify(&notice).await;
     assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
     assert!(stage.is_cordoned().await);
     stage
@@ -89,7 +83,7 @@ async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordon
     let mut notice = sample("rebalance-recommendation");
     notice["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
-    let cordoned = stage.lambda.invoke(stage.delivered(&notice).await).await;
+    let cordoned = stage.notify(&notice).await;
     assert_eq!(ended(&cordoned).0, "done", "{cordoned:#?}");
     let ours = async || stage.taints().await.iter().any(|taint| taint.starts_with("spillway/"));
     assert!(ours().await, "{:?}", stage.taints().await);
@@ -116,7 +110,7 @@ async fn a_node_that_was_rebooted_is_given_back_and_one_that_was_not_is_looked_f
     // Once it has started, it is looked for only ten minutes later.
     let starts = Timestamp::now() + SignedDuration::from_secs(25);
     let notice = Maintenance::of(&stage.node.instance_id, starts).notice("reboot");
-    assert_eq!(ended(&stage.lambda.invoke(stage.delivered(&notice).await).await).0, "drained");
+    assert_eq!(ended(&stage.notify(&notice).await).0, "drained");
 
     // At its start it has not been rebooted.
     let first = stage.lambda.invoke(stage.fired().await).await;
@@ -180,7 +174,7 @@ async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
         notice["detail"]["instance-id"] = json!(stage.node.instance_id);
         notice
     };
-    let taken = stage.lambda.invoke(stage.delivered(&notice("stopping")).await).await;
+    let taken = stage.notify(&notice("stopping")).await;
     assert_eq!(ended(&taken).0, "drained", "{taken:#?}");
     let mut running = stage.delivered(&notice("running")).await;
 
@@ -200,7 +194,7 @@ async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
     let mut running = sample("state-change-running");
     running["detail"]["instance-id"] = json!(stage.node.instance_id);
 
-    let ours = stage.lambda.invoke(stage.delivered(&running).await).await;
+    let ours = stage.notify(&running).await;
 
     let reason = format!("node {} is none that we took out of use", stage.node.name);
     assert_eq!(ended(&ours), ("ignored".to_owned(), reason));
@@ -211,7 +205,7 @@ async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
     let request = stage.world.instance_request(&NodeOptions::default());
     let instance = stage.world.aws_side().run_instance(&request).await.expect("it runs");
     running["detail"]["instance-id"] = json!(instance.instance_id);
-    let not_joined = stage.lambda.invoke(stage.delivered(&running).await).await;
+    let not_joined = stage.notify(&running).await;
 
     assert_eq!(ended(&not_joined).0, "ignored", "{not_joined:#?}");
     assert_eq!(stage.node_requests()[1..], ["get 404", "get 404", "get 404"]);
@@ -278,7 +272,7 @@ async fn a_node_that_is_ready_or_whose_instance_runs_is_never_declared_out_of_se
     let mut stopped = sample("state-change-stopped");
     stopped["detail"]["instance-id"] = json!(stage.node.instance_id);
     // So old that nothing is waited for.
-    let runs = stage.lambda.invoke(stage.delivered(&stopped).await).await;
+    let runs = stage.notify(&stopped).await;
     let reason = format!("instance {} is neither stopped nor terminated", stage.node.instance_id);
     assert_eq!(ended(&runs), ("ignored".to_owned(), reason));
 
@@ -287,7 +281,7 @@ async fn a_node_that_is_ready_or_whose_instance_runs_is_never_declared_out_of_se
     // Its kubelet reports again though EC2 says that it has stopped: as when the control plane has not missed it yet.
     kubelet::boot(&client, &stage.node.name).await.expect("it reports");
     nodes::until_ready(&client, &stage.node.name).await.expect("it is taken for Ready");
-    let ready = stage.lambda.invoke(stage.delivered(&stopped).await).await;
+    let ready = stage.notify(&stopped).await;
 
     let reason = format!("node {} is Ready: what runs there has not stopped", stage.node.name);
     assert_eq!(ended(&ready), ("ignored".to_owned(), reason));
