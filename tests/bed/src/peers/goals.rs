@@ -11,6 +11,8 @@ use crate::measure::goal::{Goal, Verdict};
 use crate::measure::statistics::{in_words, least, median, most};
 
 const NOT_MEASURED: &str = "not measured";
+/// With one, a ratio of 2.46 would read as the 2.5 that is wanted.
+const RATIO_DIGITS: usize = 2;
 const REQUESTS_A_POD: f64 = 1.1;
 const REQUESTS_A_NODE: f64 = 4.0;
 const PEAK_MIB: f64 = 24.0;
@@ -100,7 +102,7 @@ fn spillways(results: &Results) -> impl Iterator<Item = &Run> {
 }
 
 fn times(ratios: &[f64]) -> String {
-    if ratios.is_empty() { NOT_MEASURED.to_owned() } else { in_words(ratios, 1, " ×") }
+    if ratios.is_empty() { NOT_MEASURED.to_owned() } else { in_words(ratios, RATIO_DIGITS, " ×") }
 }
 
 fn seconds(values: &[f64]) -> String {
@@ -151,14 +153,14 @@ mod tests {
             let goal = against(Tool::Kubectl, runs.collect());
             (goal.found, goal.verdict)
         };
-        assert_eq!(rounds(2), ("30.0 × (30.0 to 60.0)".to_owned(), Verdict::Undecided));
-        assert_eq!(rounds(6), ("30.0 ×, surely 30.0 to 60.0 (30.0 to 60.0)".to_owned(), Verdict::Met));
+        assert_eq!(rounds(2), ("30.00 × (30.00 to 60.00)".to_owned(), Verdict::Undecided));
+        assert_eq!(rounds(6), ("30.00 ×, surely 30.00 to 60.00 (30.00 to 60.00)".to_owned(), Verdict::Met));
     }
 
     #[test]
     fn beside_it_stands_what_nobody_can_be_sooner_than() {
         let runs = vec![run(Tool::Spillway, 0, 2), run(Tool::Kubectl, 0, 30), run(Tool::Floor, 0, 1)];
-        assert_eq!(against(Tool::Kubectl, runs).found, "15.0 ×; at most 30.0 × can be");
+        assert_eq!(against(Tool::Kubectl, runs).found, "15.00 ×; at most 30.00 × can be");
     }
 
     #[test]
