@@ -144,15 +144,15 @@ fn how() -> String {
     \n\
     `make peers`, with what `make` itself needs. The cluster is a real control plane, a new one for each number of nodes\n\
     and pods, and kwok plays the kubelets. Pods exit at once, as hardly any real one does, but where it is said that they\n\
-    take five seconds: there NTH, which looks at each pod once a second, comes to its own limit of requests, and evictions\n\
-    wait for looks. A node's pods belong to one controller, which puts none back. Behind a budget that is a deployment,\n\
-    which does, and a replacement is Ready as soon as it is bound, so that what is seen is the tools' own waiting; where\n\
-    it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes and new pods, no\n\
-    others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage before each\n\
-    drain, so that none pays for what filling the nodes left behind. A TCP proxy on the way to it adds the round trip, for\n\
-    all tools. Requests and times come from the API server's audit log. The times are from the notice: for Spillway the\n\
-    event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the process. A drain ends\n\
-    with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
+    take five seconds: there NTH looks at each pod once a second, and with fifty nodes comes to its own limit of requests,\n\
+    so that evictions wait for looks. A node's pods belong to one controller, which puts none back. Behind a budget that\n\
+    is a deployment, which does, and a replacement is Ready as soon as it is bound, so that what is seen is the tools' own\n\
+    waiting; where it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes\n\
+    and new pods, no others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage\n\
+    before each drain, so that none pays for what filling the nodes left behind. A TCP proxy on the way to it adds the\n\
+    round trip, for all tools. Requests and times come from the API server's audit log. The times are from the notice: for\n\
+    Spillway the event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the process. A\n\
+    drain ends with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
     \n\
     Spillway has one process for each node, started for this drain, as Lambda would; what Lambda adds before it executes\n\
     the binary is not in it. NTH is started before the notice and waits for its queue; the notice comes at a random\n\
