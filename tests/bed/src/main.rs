@@ -34,6 +34,9 @@ enum Command {
         /// How much garbage an API server lets gather, in per cent of what it keeps.
         #[arg(long, default_value_t = WorldOptions::default().gogc)]
         gogc: u32,
+        /// How far the controllers and kwok stand back behind an API server and its etcd, as `nice` has it.
+        #[arg(long, default_value_t = WorldOptions::default().controllers_nice)]
+        controllers_nice: u8,
         /// A cluster of this name; once for each.
         #[arg(long = "cluster", default_values_t = WorldOptions::default().clusters)]
         clusters: Vec<String>,
@@ -76,10 +79,11 @@ enum Command {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb, gogc, clusters } => {
+        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb, gogc, controllers_nice, clusters } => {
             let holder = if until_stdin_closes { Holder::Program } else { Holder::Person };
             let token_cache = Duration::from_secs(token_cache_s);
-            supervisor::up(WorldOptions { token_cache, audit_log_max_mb, gogc, clusters }, holder).await
+            let options = WorldOptions { token_cache, audit_log_max_mb, gogc, controllers_nice, clusters };
+            supervisor::up(options, holder).await
         }
         Command::Play => play::run().await,
         Command::Demo { event, binary } => demo::run(DemoOptions { event, binary }).await,

@@ -48,13 +48,14 @@ pub(crate) struct Program {
     log: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
+    nice: u8,
 }
 
 impl Program {
     /// Its log file is named after it.
     pub(crate) fn new(name: &'static str, path: PathBuf, logs: &Path) -> Self {
         let log = logs.join(format!("{name}.log"));
-        Self { name, path, log, arguments: Vec::new(), environment: Vec::new() }
+        Self { name, path, log, arguments: Vec::new(), environment: Vec::new(), nice: 0 }
     }
 
     pub(crate) fn args<S: Into<OsString>>(mut self, more: impl IntoIterator<Item = S>) -> Self {
@@ -66,6 +67,12 @@ impl Program {
         self.environment.push((name, value.into()));
         self
     }
+
+    /// How far it stands back behind the others while all want the processors.
+    pub(crate) fn nice(mut self, nice: u8) -> Self {
+        self.nice = nice;
+        self
+    }
 }
 
 impl Processes {
@@ -74,7 +81,7 @@ impl Processes {
     }
 
     pub(crate) fn start(&self, program: Program) -> Result<Process, BedError> {
-        let Program { name, path, log, arguments, environment } = program;
+        let Program { name, path, log, arguments, environment, nice } = program;
         let starting = || format!("start {}", path.display());
         let output = File::create(&log).map_err(BedError::io(format!("create {}", log.display())))?;
         let errors = output.try_clone().map_err(BedError::io(starting()))?;
@@ -83,7 +90,7 @@ impl Processes {
         command
             .arg("guard")
             .arg(format!("--parent={}", std::process::id()))
-            .arg("--")
+            .args(["--", "nice", "-n", &nice.to_string()])
             .arg(&path)
             .args(arguments)
             .stdin(Stdio::null())

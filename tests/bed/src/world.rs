@@ -27,13 +27,21 @@ pub struct WorldOptions {
     pub audit_log_max_mb: u32,
     /// How much garbage the API server lets gather before it collects it, in per cent of what it keeps (Go's `GOGC`).
     pub gogc: u32,
+    /// How far the controllers and kwok stand back behind the API server and etcd while all want the processors (`nice`).
+    pub controllers_nice: u8,
     /// Their names; at least one. Each has a control plane of its own, which costs seconds and memory.
     pub clusters: Vec<String>,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { token_cache: Duration::ZERO, audit_log_max_mb: 2_000, gogc: 100, clusters: vec!["bed".to_owned()] }
+        Self {
+            token_cache: Duration::ZERO,
+            audit_log_max_mb: 2_000,
+            gogc: 100,
+            controllers_nice: 0,
+            clusters: vec!["bed".to_owned()],
+        }
     }
 }
 
@@ -106,6 +114,7 @@ impl Supervisor {
             .arg(format!("--token-cache-s={}", options.token_cache.as_secs()))
             .arg(format!("--audit-log-max-mb={}", options.audit_log_max_mb))
             .arg(format!("--gogc={}", options.gogc))
+            .arg(format!("--controllers-nice={}", options.controllers_nice))
             .args(options.clusters.iter().map(|name| format!("--cluster={name}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

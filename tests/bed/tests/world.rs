@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -14,12 +14,14 @@ use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
 use spillway_bed::life_like::life_like_cluster;
 use spillway_bed::pods::{self, PodShape};
-use spillway_bed::{NodeOptions, World, kubelet, nodes};
+use spillway_bed::{NodeOptions, World, WorldOptions, kubelet, nodes};
 
 /// One world for all of it: each step is small, and a world takes seconds.
 #[tokio::test]
 async fn a_world_is_real_while_it_lasts_and_gone_after() {
-    let world = World::start().await.unwrap();
+    let options = WorldOptions { controllers_nice: 7, ..WorldOptions::default() };
+    let world = World::start_with(options).await.unwrap();
+    who_hears_of_a_change_stands_back_behind_who_answers(&world);
     a_request_without_a_token_is_turned_away(&world).await;
     the_first_node_of_a_life_like_cluster_has_something_of_everything(&world).await;
     a_held_pod_is_not_evicted_and_a_free_one_exits_in_its_own_time(&world).await;
@@ -29,10 +31,28 @@ async fn a_world_is_real_while_it_lasts_and_gone_after() {
     a_kubelet_deletes_a_pod_once(&world).await;
 
     let dir = world.dir.clone();
-    assert!(processes_naming(&dir) >= 7, "the world's own processes can be counted");
+    assert!(processes_naming(&dir).count() >= 7, "the world's own processes can be counted");
     drop(world);
-    assert_eq!(processes_naming(&dir), 0, "nothing runs");
+    assert_eq!(processes_naming(&dir).count(), 0, "nothing runs");
     assert!(!dir.exists(), "the folder is gone");
+}
+
+fn who_hears_of_a_change_stands_back_behind_who_answers(world: &World) {
+    let niceness = |program: &str| {
+        let path = format!("/{program}\0");
+        let of_it: Vec<_> = processes_naming(&world.dir).filter(|process| command(process).contains(&path)).collect();
+        let [process] = of_it.as_slice() else { panic!("{program}: {of_it:?}") };
+        let stat = std::fs::read_to_string(process.join("stat")).unwrap();
+        // The 19th field (proc(5)), the 17th after the name.
+        let (_, after_name) = stat.rsplit_once(") ").unwrap();
+        after_name.split(' ').nth(16).unwrap().to_owned()
+    };
+    for program in ["kwok", "kube-controller-manager", "kube-scheduler"] {
+        assert_eq!(niceness(program), "7", "{program}");
+    }
+    for program in ["kube-apiserver", "etcd"] {
+        assert_eq!(niceness(program), "0", "{program}");
+    }
 }
 
 async fn a_request_without_a_token_is_turned_away(world: &World) {
@@ -148,12 +168,13 @@ fn code(error: &kube::Error) -> Option<u16> {
 }
 
 /// Every process of a world but the supervisor names the folder on its command line.
-fn processes_naming(dir: &Path) -> usize {
-    let name = dir.file_name().unwrap().as_encoded_bytes();
-    let mentions = |path: std::path::PathBuf| {
-        let bytes = std::fs::read(path).unwrap_or_default();
-        bytes.windows(name.len()).any(|window| window == name)
-    };
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes.filter(|process| mentions(process.path().join("cmdline"))).count()
+fn processes_naming(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+    processes.filter(move |process| command(process).contains(&name))
+}
+
+/// A process' command line, each argument ended by a NUL; empty, when it has gone.
+fn command(process: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(process.join("cmdline")).unwrap_or_default()).into_owned()
 }

@@ -18,8 +18,10 @@ pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<
         cluster.write(&format!("{}.kubeconfig", user.replace(':', "-")), &text)
     };
 
+    let program = |name| cluster.program(name).nice(cluster.options.controllers_nice);
+
     let kubeconfig = login("system:kube-scheduler", None)?;
-    cluster.processes.start(cluster.program("kube-scheduler").args([
+    cluster.processes.start(program("kube-scheduler").args([
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
@@ -28,7 +30,7 @@ pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<
     ]))?;
 
     let kubeconfig = login("kwok", Some("system:masters"))?;
-    cluster.processes.start(cluster.program("kwok").args([
+    cluster.processes.start(program("kwok").args([
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--config={}", own_file("control-plane/kwok.yaml").display()),
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake".to_owned(),
@@ -36,7 +38,7 @@ pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<
     ]))?;
 
     let kubeconfig = login("system:kube-controller-manager", None)?;
-    let controllers = cluster.processes.start(cluster.program("kube-controller-manager").args([
+    let controllers = cluster.processes.start(program("kube-controller-manager").args([
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),

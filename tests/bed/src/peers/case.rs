@@ -62,19 +62,17 @@ impl Case {
     /// How often a tool drains it, given that everybody drains the smallest case so often. What a goal is about is
     /// drained three times as often: six rounds are the fewest that decide one. On a full node the clocks of NTH, tuned,
     /// spread its second by half, and only many rounds tell the two apart, with pods that take their time too. So it is
-    /// with kubectl behind a budget: chance says how many of its pauses of five seconds it needs. What takes a peer
-    /// minutes and is no goal's is drained once.
+    /// behind a budget, where chance says how many of its pauses of five seconds a peer needs, and with fifty nodes, where
+    /// it spreads our seconds. What takes a peer minutes and is no goal's is drained once.
     pub(super) fn runs(self, of_the_smallest: usize, tool: Tool, distance: Duration) -> usize {
         match (self, tool) {
-            (Self::FullNode, Tool::Spillway | Tool::NthTuned) if distance == FAR => of_the_smallest * 40,
+            (Self::FullNode, Tool::Spillway | Tool::NthTuned) if distance == FAR => of_the_smallest * 30,
             (Self::FullNode, Tool::Floor) if distance == FAR => of_the_smallest * 10,
             (Self::FullNode, _) if distance == FAR => of_the_smallest * 3,
             (Self::FullNodeSlowPods, Tool::Floor) => of_the_smallest * 5,
             (Self::FullNodeSlowPods, _) => of_the_smallest * 15,
-            (Self::Budget, Tool::Spillway | Tool::Kubectl) => of_the_smallest * 6,
-            (Self::FiftyNodes, Tool::Spillway | Tool::NthTuned) | (Self::FiftyNodesSlowPods | Self::Budget, _) => {
-                of_the_smallest * 3
-            }
+            (Self::FiftyNodes, Tool::Spillway | Tool::NthTuned) | (Self::Budget, _) => of_the_smallest * 6,
+            (Self::FiftyNodesSlowPods, _) => of_the_smallest * 3,
             (Self::SmallNode, _) => of_the_smallest,
             (Self::FullNode, _) => of_the_smallest.div_ceil(2),
             (Self::TenNodes | Self::FiftyNodes | Self::SlowBudget, _) => 1,

@@ -149,10 +149,12 @@ fn how() -> String {
     is a deployment, which does, and a replacement is Ready as soon as it is bound, so that what is seen is the tools' own\n\
     waiting; where it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes\n\
     and new pods, no others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage\n\
-    before each drain, so that none pays for what filling the nodes left behind. A TCP proxy on the way to it adds the\n\
-    round trip, for all tools. Requests and times come from the API server's audit log. The times are from the notice: for\n\
-    Spillway the event handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the process. A\n\
-    drain ends with the function's last answer, with NTH's last message deleted, with the end of the process.\n\
+    before each drain, so that none pays for what filling the nodes left behind. kwok, the controllers and the scheduler\n\
+    run with `nice -n 10`: what answers a drain goes before what hears of it, which in a cluster has other processors. A\n\
+    TCP proxy on the way to the API server adds the round trip, for all tools. Requests and times come from the API\n\
+    server's audit log. The times are from the notice: for Spillway the event handed to Lambda, for NTH the message in its\n\
+    queue, for `kubectl drain` the start of the process. A drain ends with the function's last answer, with NTH's last\n\
+    message deleted, with the end of the process.\n\
     \n\
     Spillway has one process for each node, started for this drain, as Lambda would; what Lambda adds before it executes\n\
     the binary is not in it. NTH is started before the notice and waits for its queue; the notice comes at a random\n\
@@ -164,9 +166,9 @@ fn how() -> String {
     says *can be* is the ratio with this loop in Spillway's place. It is not there behind a budget, which it would have to\n\
     wait for, nor for fifty nodes: the API server turns a part of one user's thousand requests away.\n\
     \n\
-    *Requests for each pod* are those that name one: evictions, and looks whether it has gone. Processor time is of all processes\n\
-    together, memory (`VmHWM`) of the largest. A goal about time is judged by its ratios, each of two drains that\n\
-    followed one another: *surely* are the ends between which their median lies with 95 % confidence (the sign test);\n\
-    when the limit lies between, it is undecided, and so it is with fewer than six rounds.\n"
+    *Requests for each pod* are those that name one: evictions, and looks whether it has gone. Processor time is of all\n\
+    processes together, memory (`VmHWM`) of the largest. A goal about time is judged by its ratios, each of two drains\n\
+    that followed one another: *surely* are the ends between which their median lies with 95 % confidence (the sign\n\
+    test); when the limit lies between, it is undecided, and so it is with fewer than six rounds.\n"
         .to_owned()
 }
