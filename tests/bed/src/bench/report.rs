@@ -120,7 +120,7 @@ fn how() -> String {
         Drain and floor alike begin when the machine has come to rest after the node's pods came up. The API server\n\
         runs with `GOGC=500`: what filling the nodes leaves behind is collected seldom, not in the midst of two drains\n\
         in five. kwok, the controllers and the scheduler run with `nice -n 10`: what answers a drain goes before what\n\
-        hears of it, which in a cluster has other processors.\n"
+        hears of it. In a cluster kubelets have processors of their own; the other two may share the API server's.\n"
     )
 }
 

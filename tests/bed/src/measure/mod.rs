@@ -29,9 +29,9 @@ const TOKEN_CACHE: Duration = Duration::from_mins(2);
 /// 300 to 1,300 ms at a stretch on two cores, so that two drains in five met it: which ones was chance. With 500 it collects
 /// a fifth as often, and has grown to 3 GB after four hundred full nodes.
 ///
-/// What answers a drain goes before what hears of it. In a cluster kubelets have machines of their own; here kwok, the
-/// controllers and the scheduler took a quarter of the processors' time while a full node was evicted, from an API server
-/// that had nothing left.
+/// What answers a drain goes before what hears of it. In a cluster kubelets have machines of their own, which the
+/// controllers and the scheduler need not have. Here the three took a quarter of the processors' time while a full node was
+/// evicted, from an API server that had nothing left.
 pub(crate) fn world_options() -> WorldOptions {
     WorldOptions { token_cache: TOKEN_CACHE, gogc: 500, controllers_nice: 10, ..WorldOptions::default() }
 }

@@ -150,11 +150,12 @@ fn how() -> String {
     waiting; where it takes a second, nineteen seconds are the replacements' and no tool's. Every drain finds new nodes\n\
     and new pods, no others, and a machine at rest. The API server runs with `GOGC=500` and is made to collect its garbage\n\
     before each drain, so that none pays for what filling the nodes left behind. kwok, the controllers and the scheduler\n\
-    run with `nice -n 10`: what answers a drain goes before what hears of it, which in a cluster has other processors. A\n\
-    TCP proxy on the way to the API server adds the round trip, for all tools. Requests and times come from the API\n\
-    server's audit log. The times are from the notice: for Spillway the event handed to Lambda, for NTH the message in its\n\
-    queue, for `kubectl drain` the start of the process. A drain ends with the function's last answer, with NTH's last\n\
-    message deleted, with the end of the process.\n\
+    run with `nice -n 10`: what answers a drain goes before what hears of it. In a cluster kubelets have processors of\n\
+    their own; the controllers and the scheduler may share the API server's. It can cost who waits for replacements\n\
+    behind a budget a pause more. A TCP proxy on the way to the API server adds the round trip, for all\n\
+    tools. Requests and times come from the API server's audit log. The times are from the notice: for Spillway the event\n\
+    handed to Lambda, for NTH the message in its queue, for `kubectl drain` the start of the process. A drain ends with\n\
+    the function's last answer, with NTH's last message deleted, with the end of the process.\n\
     \n\
     Spillway has one process for each node, started for this drain, as Lambda would; what Lambda adds before it executes\n\
     the binary is not in it. NTH is started before the notice and waits for its queue; the notice comes at a random\n\
