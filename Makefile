@@ -142,8 +142,8 @@ test-scenarios test-others: export RUST_TEST_THREADS := 6
 test-scenarios:
 	@scripts/timed "Rust tests, scenarios" cargo test --workspace --test scenarios
 
-TEST_FILES := $(wildcard functions/*/tests/*.rs tests/*/tests/*.rs)
-TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard functions/*/tests/*/main.rs tests/*/tests/*/main.rs))
+TEST_FILES := $(wildcard crates/*/tests/*.rs functions/*/tests/*.rs tests/*/tests/*.rs)
+TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs functions/*/tests/*/main.rs tests/*/tests/*/main.rs))
 OTHER_TESTS := $(filter-out scenarios,$(basename $(notdir $(TEST_FILES))) $(notdir $(TEST_FOLDERS)))
 
 test-others:
