@@ -9,7 +9,7 @@ from typing import Any
 from test_template import PARAMETERS, RESOURCES, attribute, of_type, properties
 
 ROOT = Path(__file__).resolve().parents[2]
-SNAPSHOTS = ROOT / "functions/drain/src/announce/snapshots"
+SNAPSHOTS = ROOT / "functions/drain/src/publish/snapshots"
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 SELF_TEST = json.loads((ROOT / "docs/self-test.schema.json").read_text())
 

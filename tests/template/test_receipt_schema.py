@@ -9,7 +9,7 @@ import jsonschema
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
-SNAPSHOTS = ROOT / "functions/drain/src/announce/snapshots"
+SNAPSHOTS = ROOT / "functions/drain/src/publish/snapshots"
 
 
 def problems(receipt: dict) -> list[str]:

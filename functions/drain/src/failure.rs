@@ -7,9 +7,9 @@ use spillway_eks::ClusterName;
 
 use crate::aws::{CallError, CallErrorKind};
 use crate::decision::Refusal;
-use crate::interruption::NoticeError;
-use crate::kubernetes::ApiError;
+use crate::kube::ApiError;
 use crate::node::readiness::Readiness;
+use crate::notice::NoticeError;
 
 /// The call that says where a cluster is.
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";

@@ -4,20 +4,20 @@ use serde_json::Value;
 use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
-use crate::announce::announce;
-use crate::attempt::Attempt;
-use crate::cluster::Access;
-use crate::decision::{self, Act, Reason};
-use crate::ending::{Outcome, ignored};
+use crate::aws::instance::{self, Instance, ManagedBy, owner};
+use crate::aws::lifecycle::LifecycleAction;
+use crate::aws::managed_tag;
+use crate::context::cluster::Access;
+use crate::context::target::Attempt;
+use crate::continuation::Limits;
+use crate::continuation::schedule::Scheduler;
+use crate::decision::{self, Decision, Reason};
 use crate::failure::Failure;
-use crate::instance::{self, Instance, Owner, owner};
-use crate::interruption::continued::History;
-use crate::interruption::{self, Interruption, Notice};
 use crate::invocation::Invocation;
-use crate::later::Limits;
-use crate::later::schedule::Scheduler;
-use crate::lifecycle::Action;
-use crate::managed;
+use crate::notice::continued::History;
+use crate::notice::{self, Interruption, Notice};
+use crate::publish::announce;
+use crate::receipt::ending::{Outcome, ignored};
 use crate::receipt::{Ending, Receipt, StepName};
 use crate::requests::Sent;
 use crate::settings::Settings;
@@ -40,7 +40,7 @@ impl Spillway {
         let sent_before = self.sent.so_far();
         let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
 
-        let (mut receipt, outcome) = match interruption::read(event, &invocation.home) {
+        let (mut receipt, outcome) = match notice::read(event, &invocation.home) {
             Ok(Notice::Interruption { interruption, history }) => {
                 let mut receipt = Receipt::begin(invocation, &interruption, &history.earlier);
                 let outcome = self.interruption(&interruption, &history, invocation, &mut receipt).await;
@@ -87,14 +87,14 @@ impl Spillway {
         let action = match decision::our_hook(interruption, &self.settings) {
             // A dry run leaves the hook alone: it has no action to send anything to.
             Some(hook) if !self.settings.dry_run => {
-                Some(Action::look_up(&self.autoscaling, hook, &interruption.instance).await)
+                Some(LifecycleAction::look_up(&self.autoscaling, hook, &interruption.instance).await)
             }
             _ => None,
         };
         let limits = Limits::of(interruption, action.as_ref().map(|action| action.waits), &self.settings);
 
         let attempt = Attempt { interruption, history, invocation, action, limits };
-        let outcome = match self.act(&attempt, receipt).await {
+        let outcome = match self.decision_for(&attempt, receipt).await {
             Ok((Ending::Ignored, reason)) => Ok((Ending::Ignored, receipt.with_hook_left(reason))),
             outcome if self.settings.dry_run => outcome,
             Err(failure) if failure.shuts_us_out() => self.shut_out(&attempt, failure, receipt).await,
@@ -108,7 +108,7 @@ impl Spillway {
     }
 
     /// Whose node is it, in which cluster, and what does that mean?
-    async fn act(&self, attempt: &Attempt<'_>, receipt: &mut Receipt) -> Outcome {
+    async fn decision_for(&self, attempt: &Attempt<'_>, receipt: &mut Receipt) -> Outcome {
         let Attempt { interruption, invocation, .. } = attempt;
         let whose = self.whose(interruption, invocation, attempt.window(&self.settings).end, receipt);
         match attempt.keep_hook_during(&self.settings, whose).await? {
@@ -139,7 +139,7 @@ impl Spillway {
         };
         receipt.cluster = Some(cluster.to_string());
         if let Some(tag) = &self.settings.managed_tag
-            && !managed::is_managed(&self.autoscaling, &instance, tag, end).await?
+            && !managed_tag::is_managed(&self.autoscaling, &instance, tag, end).await?
         {
             return Ok(Err(Reason::NoManagedTag { instance: id.to_string(), tag: tag.to_string() }));
         }
@@ -151,7 +151,7 @@ impl Spillway {
         &self,
         attempt: &Attempt<'_>,
         instance: &Instance,
-        owner: Owner,
+        owner: ManagedBy,
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
@@ -163,17 +163,17 @@ impl Spillway {
         }
         let begins = decision::begins(interruption, &self.settings);
         match act {
-            Act::Drain | Act::Cordon | Act::NodeClaim if invocation.clock.now() < begins => {
+            Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
                 receipt.decision = Some("later");
                 self.schedule(attempt, begins, instance, &cluster, receipt).await
             }
-            Act::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
-            Act::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
-            Act::Ignore(reason) => Ok(ignored(&reason)),
-            Act::AwaitReady => self.await_ready(attempt, instance, cluster, receipt).await,
-            Act::NodeClaim => self.node_claim(attempt, instance, cluster, receipt).await,
-            Act::Undo => self.undo(attempt, instance, cluster, receipt).await,
-            Act::OutOfService => self.out_of_service(attempt, instance, owner, cluster, receipt).await,
+            Decision::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
+            Decision::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
+            Decision::Ignore(reason) => Ok(ignored(&reason)),
+            Decision::AwaitReady => self.await_ready(attempt, instance, cluster, receipt).await,
+            Decision::NodeClaim => self.node_claim(attempt, instance, cluster, receipt).await,
+            Decision::Undo => self.undo(attempt, instance, cluster, receipt).await,
+            Decision::OutOfService => self.out_of_service(attempt, instance, owner, cluster, receipt).await,
         }
     }
 }

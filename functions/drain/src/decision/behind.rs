@@ -1,7 +1,7 @@
 //! Whether what EC2 says of an instance is older than its notice. Pure.
 
-use crate::instance::{Instance, State};
-use crate::interruption::Kind;
+use crate::aws::instance::{Instance, InstanceState};
+use crate::notice::Kind;
 use crate::settings::Settings;
 
 /// Whether EC2's answer contradicts the notice, and may not have caught up with it: what it describes is "eventually
@@ -9,8 +9,10 @@ use crate::settings::Settings;
 pub(crate) fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) -> bool {
     match (kind, described.map(|instance| instance.state)) {
         (Kind::Launch | Kind::LaunchFromWarmPool, None) => true,
-        (Kind::Stopped | Kind::Terminated, Some(state)) => settings.out_of_service_taint && state != State::Down,
-        (Kind::Running | Kind::LaunchFromWarmPool, Some(state)) => state != State::Up,
+        (Kind::Stopped | Kind::Terminated, Some(state)) => {
+            settings.out_of_service_taint && state != InstanceState::Down
+        }
+        (Kind::Running | Kind::LaunchFromWarmPool, Some(state)) => state != InstanceState::Up,
         _ => false,
     }
 }
@@ -22,9 +24,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::interruption::InstanceId;
+    use crate::notice::InstanceId;
 
-    fn behind(taint: &str, kind: Kind, state: Option<State>) -> bool {
+    fn behind(taint: &str, kind: Kind, state: Option<InstanceState>) -> bool {
         let taint = ("SPILLWAY_OUT_OF_SERVICE_TAINT".to_owned(), taint.to_owned());
         let instance = state.map(|state| Instance {
             id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
@@ -41,19 +43,19 @@ mod tests {
     fn an_answer_from_before_the_notice_is_behind_it() {
         assert!(behind("false", Kind::Launch, None));
         for kind in [Kind::Running, Kind::LaunchFromWarmPool] {
-            assert!(behind("false", kind, Some(State::Down)));
+            assert!(behind("false", kind, Some(InstanceState::Down)));
         }
         for kind in [Kind::Stopped, Kind::Terminated] {
-            assert!(behind("true", kind, Some(State::GoingDown)));
-            assert!(!behind("true", kind, Some(State::Down)));
-            assert!(!behind("false", kind, Some(State::GoingDown)), "nothing is done of it");
+            assert!(behind("true", kind, Some(InstanceState::GoingDown)));
+            assert!(!behind("true", kind, Some(InstanceState::Down)));
+            assert!(!behind("false", kind, Some(InstanceState::GoingDown)), "nothing is done of it");
         }
     }
 
     #[test]
     fn what_any_time_may_answer_is_not() {
-        assert!(!behind("true", Kind::Launch, Some(State::Up)));
-        assert!(!behind("true", Kind::Running, Some(State::Up)));
+        assert!(!behind("true", Kind::Launch, Some(InstanceState::Up)));
+        assert!(!behind("true", Kind::Running, Some(InstanceState::Up)));
         assert!(!behind("true", Kind::Terminated, None), "EC2 forgets it after an hour");
         assert!(!behind("true", Kind::Running, None), "nothing is to be given back");
         assert!(!behind("true", Kind::Spot, None));

@@ -10,16 +10,16 @@ mod times;
 
 use spillway_eks::ClusterName;
 
-use crate::instance::{Instance, Membership, Owner, membership};
-use crate::interruption::{Hook, Interruption, Kind};
-use crate::settings::{Action, KarpenterNodes, LaunchHooks, ManagedNodeGroups, Settings};
+use crate::aws::instance::{Instance, ManagedBy, Membership, membership};
+use crate::notice::{Hook, Interruption, Kind};
+use crate::settings::{KarpenterNodes, LaunchHooks, ManagedNodeGroups, Policy, Settings};
 pub(crate) use behind::is_behind;
 pub(crate) use reason::{Reason, Refusal};
 pub(crate) use times::{begins, first_check, next_check};
 
 /// What is to be done with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Decision {
     /// Cordon it and move its pods.
     Drain,
     /// Cordon it and leave its pods.
@@ -36,7 +36,7 @@ pub(crate) enum Act {
     Ignore(Reason),
 }
 
-impl Act {
+impl Decision {
     /// As the receipt names it.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
 
 /// What the settings rule out before anything is asked of AWS.
 pub(crate) fn by_setting(interruption: &Interruption, settings: &Settings) -> Option<Reason> {
-    if let (Action::Ignore, setting) = chosen(interruption.kind, settings) {
+    if let (Policy::Ignore, setting) = chosen(interruption.kind, settings) {
         return Some(Reason::Setting(setting));
     }
     // A node is given back, whoever completes its hook.
@@ -81,7 +81,7 @@ pub(crate) fn our_hook<'i>(interruption: &'i Interruption, settings: &Settings) 
 }
 
 /// What the settings say of a kind of notice, and which of them.
-pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Action, &'static str) {
+pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Policy, &'static str) {
     match kind {
         Kind::Spot => (settings.spot, "SPILLWAY_SPOT"),
         Kind::CapacityReservation | Kind::CapacityBlock => (settings.capacity, "SPILLWAY_CAPACITY"),
@@ -94,15 +94,15 @@ pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Action, &'static str) 
             (settings.terminate, "SPILLWAY_TERMINATE")
         }
         // What we drained on its way out is given back, whoever completes launch hooks; and the other way round.
-        kind if kind.comes_back() && settings.terminate != Action::Ignore => (settings.terminate, "SPILLWAY_TERMINATE"),
+        kind if kind.comes_back() && settings.terminate != Policy::Ignore => (settings.terminate, "SPILLWAY_TERMINATE"),
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => match settings.launch {
-            LaunchHooks::Complete => (Action::Drain, "SPILLWAY_LAUNCH"),
-            LaunchHooks::Ignore => (Action::Ignore, "SPILLWAY_LAUNCH"),
+            LaunchHooks::Complete => (Policy::Drain, "SPILLWAY_LAUNCH"),
+            LaunchHooks::Ignore => (Policy::Ignore, "SPILLWAY_LAUNCH"),
         },
     }
 }
 
-/// Which cluster the instance is in, if it is one whose nodes we act on.
+/// Which cluster the instance is in, if it is one whose nodes we decision on.
 pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Result<ClusterName, Reason>, Refusal> {
     match membership(&instance.tags) {
         Membership::In(cluster) => {
@@ -115,48 +115,48 @@ pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Res
 }
 
 /// What is to be done: as the table says, but a node whose hook is left to others is only given back.
-pub(crate) fn decide(interruption: &Interruption, owner: Owner, settings: &Settings) -> Act {
+pub(crate) fn decide(interruption: &Interruption, owner: ManagedBy, settings: &Settings) -> Decision {
     match by_table(interruption.kind, owner, settings) {
-        Act::AwaitReady if our_hook(interruption, settings).is_none() => Act::Undo,
-        act => act,
+        Decision::AwaitReady if our_hook(interruption, settings).is_none() => Decision::Undo,
+        decision => decision,
     }
 }
 
 /// The table: what a notice does to a node of that owner.
-pub(crate) fn by_table(kind: Kind, owner: Owner, settings: &Settings) -> Act {
-    let act = act(kind, settings);
+pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
+    let decision = decision_for(kind, settings);
     match owner {
-        _ if matches!(act, Act::Ignore(Reason::Setting(_))) => act,
-        Owner::SelfManaged => act,
-        Owner::ManagedNodeGroup => match settings.managed_node_groups {
-            ManagedNodeGroups::Leave => Act::Ignore(Reason::ManagedNodeGroup),
-            ManagedNodeGroups::Gaps if eks_drains_for(kind) => Act::Ignore(Reason::ManagedNodeGroupDrainsItself),
-            ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => act,
+        _ if matches!(decision, Decision::Ignore(Reason::Setting(_))) => decision,
+        ManagedBy::SelfManaged => decision,
+        ManagedBy::ManagedNodeGroup => match settings.managed_node_groups {
+            ManagedNodeGroups::Leave => Decision::Ignore(Reason::ManagedNodeGroup),
+            ManagedNodeGroups::Gaps if eks_drains_for(kind) => Decision::Ignore(Reason::ManagedNodeGroupDrainsItself),
+            ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => decision,
         },
-        Owner::Karpenter => match (settings.karpenter, act) {
-            (KarpenterNodes::NodeClaim, Act::Drain) if !is_of_group(kind) => Act::NodeClaim,
+        ManagedBy::Karpenter => match (settings.karpenter, decision) {
+            (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
             // What was scheduled is called off; Karpenter's nodes have no marks of ours.
-            (KarpenterNodes::NodeClaim, Act::Undo) if kind == Kind::MaintenanceOver => Act::Undo,
-            (_, _) if is_of_group(kind) => Act::Ignore(Reason::KarpenterHasNoGroup),
-            (_, _) => Act::Ignore(Reason::Karpenter),
+            (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
+            (_, _) if is_of_group(kind) => Decision::Ignore(Reason::KarpenterHasNoGroup),
+            (_, _) => Decision::Ignore(Reason::Karpenter),
         },
-        Owner::AutoMode => Act::Ignore(Reason::AutoMode),
-        Owner::Fargate => Act::Ignore(Reason::Fargate),
-        Owner::Hybrid => Act::Ignore(Reason::Hybrid),
+        ManagedBy::AutoMode => Decision::Ignore(Reason::AutoMode),
+        ManagedBy::Fargate => Decision::Ignore(Reason::Fargate),
+        ManagedBy::Hybrid => Decision::Ignore(Reason::Hybrid),
     }
 }
 
 /// What a notice does to a node that nobody else sees to.
-fn act(kind: Kind, settings: &Settings) -> Act {
+fn decision_for(kind: Kind, settings: &Settings) -> Decision {
     let (action, setting) = chosen(kind, settings);
     match (kind, action) {
-        (_, Action::Ignore) => Act::Ignore(Reason::Setting(setting)),
-        (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Act::OutOfService,
-        (Kind::Stopped | Kind::Terminated, _) => Act::Ignore(Reason::NothingLeft),
-        (Kind::Running | Kind::MaintenanceOver, _) => Act::Undo,
-        (Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced, _) => Act::AwaitReady,
-        (_, Action::Drain) => Act::Drain,
-        (_, Action::Cordon) => Act::Cordon,
+        (_, Policy::Ignore) => Decision::Ignore(Reason::Setting(setting)),
+        (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Decision::OutOfService,
+        (Kind::Stopped | Kind::Terminated, _) => Decision::Ignore(Reason::NothingLeft),
+        (Kind::Running | Kind::MaintenanceOver, _) => Decision::Undo,
+        (Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced, _) => Decision::AwaitReady,
+        (_, Policy::Drain) => Decision::Drain,
+        (_, Policy::Cordon) => Decision::Cordon,
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::instance::State;
-    use crate::interruption::{Deadline, InstanceId};
+    use crate::aws::instance::InstanceState;
+    use crate::notice::{Deadline, InstanceId};
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
         Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
@@ -195,7 +195,7 @@ mod tests {
             id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
             zone: "us-east-1a".to_owned(),
             private_dns_name: None,
-            state: State::Up,
+            state: InstanceState::Up,
             type_name: None,
             tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         }
@@ -253,17 +253,17 @@ mod tests {
     #[test]
     fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
         for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
-            let act = |variables: &[(&str, &str)]| {
+            let decision = |variables: &[(&str, &str)]| {
                 let (notice, settings) = (notice(kind, "launch"), settings(variables));
-                let decide = || decide(&notice, Owner::SelfManaged, &settings);
-                by_setting(&notice, &settings).map_or_else(decide, Act::Ignore)
+                let decide = || decide(&notice, ManagedBy::SelfManaged, &settings);
+                by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
             };
             let (no_terminate, launch) = (("SPILLWAY_TERMINATE", "ignore"), ("SPILLWAY_LAUNCH", "complete"));
-            assert_eq!(act(&[]), Act::Undo);
-            assert_eq!(act(&[launch]), Act::AwaitReady);
-            assert_eq!(act(&[launch, ("SPILLWAY_HOOKS", "drain")]), Act::Undo, "that hook is another's");
-            assert_eq!(act(&[launch, no_terminate]), Act::AwaitReady, "who drained it gives it back");
-            assert_eq!(act(&[no_terminate]), Act::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
+            assert_eq!(decision(&[]), Decision::Undo);
+            assert_eq!(decision(&[launch]), Decision::AwaitReady);
+            assert_eq!(decision(&[launch, ("SPILLWAY_HOOKS", "drain")]), Decision::Undo, "that hook is another's");
+            assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
+            assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
         }
     }
 }

@@ -1,23 +1,23 @@
 //! The table of decisions as `docs/notices.md` shows it, and the test that compares them.
 
-use super::{Act, by_table};
-use crate::instance::Owner;
-use crate::interruption::Kind;
+use super::{Decision, by_table};
+use crate::aws::instance::ManagedBy;
+use crate::notice::Kind;
 use crate::settings::Settings;
 
 /// A column: its head, an owner, and what the settings say of it.
-type Column = (&'static str, Owner, &'static [(&'static str, &'static str)]);
+type Column = (&'static str, ManagedBy, &'static [(&'static str, &'static str)]);
 
 const COLUMNS: [Column; 6] = [
-    ("self-managed", Owner::SelfManaged, &[]),
-    ("managed node group", Owner::ManagedNodeGroup, &[]),
-    ("…, `drain`", Owner::ManagedNodeGroup, &[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")]),
-    ("Karpenter", Owner::Karpenter, &[]),
-    ("…, `nodeclaim`", Owner::Karpenter, &[("SPILLWAY_KARPENTER", "nodeclaim")]),
-    ("Auto Mode", Owner::AutoMode, &[]),
+    ("self-managed", ManagedBy::SelfManaged, &[]),
+    ("managed node group", ManagedBy::ManagedNodeGroup, &[]),
+    ("…, `drain`", ManagedBy::ManagedNodeGroup, &[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")]),
+    ("Karpenter", ManagedBy::Karpenter, &[]),
+    ("…, `nodeclaim`", ManagedBy::Karpenter, &[("SPILLWAY_KARPENTER", "nodeclaim")]),
+    ("Auto Mode", ManagedBy::AutoMode, &[]),
 ];
 
-/// What the table shows beside the defaults: each optional act switched on.
+/// What the table shows beside the defaults: each optional decision switched on.
 const SHOWN_WITH: [(&str, &str); 3] =
     [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete"), ("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")];
 
@@ -27,15 +27,15 @@ fn settings(variables: &[(&str, &str)]) -> Settings {
         .expect("they are accepted")
 }
 
-fn word(act: &Act) -> &'static str {
-    match act {
-        Act::Drain => "drain",
-        Act::Cordon => "cordon",
-        Act::AwaitReady => "complete when Ready",
-        Act::Undo => "undo",
-        Act::OutOfService => "out of service",
-        Act::NodeClaim => "delete the NodeClaim",
-        Act::Ignore(_) => "–",
+fn word(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Drain => "drain",
+        Decision::Cordon => "cordon",
+        Decision::AwaitReady => "complete when Ready",
+        Decision::Undo => "undo",
+        Decision::OutOfService => "out of service",
+        Decision::NodeClaim => "delete the NodeClaim",
+        Decision::Ignore(_) => "–",
     }
 }
 
@@ -45,8 +45,8 @@ fn render() -> String {
     let mut reasons = Vec::new();
     for kind in Kind::ALL {
         let cells = COLUMNS.map(|(_, owner, variables)| {
-            let act = by_table(kind, owner, &settings(variables));
-            let Act::Ignore(reason) = &act else { return word(&act).to_owned() };
+            let decision = by_table(kind, owner, &settings(variables));
+            let Decision::Ignore(reason) = &decision else { return word(&decision).to_owned() };
             let reason = reason.to_string();
             let at = reasons.iter().position(|known| *known == reason).unwrap_or_else(|| {
                 reasons.push(reason);

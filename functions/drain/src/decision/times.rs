@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::interruption::undo_check::UndoCheck;
-use crate::interruption::{Deadline, Interruption, Kind};
+use crate::notice::undo_check::UndoCheck;
+use crate::notice::{Deadline, Interruption, Kind};
 use crate::settings::Settings;
 
 /// How long it takes from one look at a node that is to come back to the next.
@@ -52,7 +52,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::interruption::{InstanceId, Maintenance};
+    use crate::notice::{InstanceId, Maintenance};
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
         Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))

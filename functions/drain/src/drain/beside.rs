@@ -13,11 +13,11 @@ use spillway_eks::Connection;
 use tokio::time::sleep;
 
 use super::pods_of;
-use super::watch::Listed;
-use crate::instance::Instance;
-use crate::kubernetes::ApiError;
+use crate::aws::instance::Instance;
+use crate::kube::ApiError;
+use crate::kube::pod::Pod;
+use crate::kube::watch::Listed;
 use crate::node::{self, Claim, Claimant, Unclaimed};
-use crate::pod::Pod;
 
 /// How far the list stays behind the claim. The API server starts every request on a thread of
 /// its own, the latest first: without a pause it often begins with the list.

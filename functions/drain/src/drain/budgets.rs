@@ -10,18 +10,18 @@ use futures_util::future::select_all;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::{Api, Client};
 
-use super::watch::{Change, Selection, Watch};
+use crate::kube::watch::{Change, Selection, Watch};
 
 /// The watches, one for each namespace.
 pub(crate) struct Budgets {
     client: Client,
     watches: BTreeMap<String, Watch<PodDisruptionBudget>>,
-    right: Right,
+    right: WatchRight,
 }
 
 /// Whether we may watch budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Right {
+enum WatchRight {
     /// As far as we know.
     Granted,
     /// The API server said no. Pods that a budget holds are asked for now and then all the same.
@@ -31,12 +31,12 @@ enum Right {
 impl Budgets {
     /// No namespace is watched yet.
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, watches: BTreeMap::new(), right: Right::Granted }
+        Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
     }
 
     /// Watches these namespaces from now on, and those of before.
     pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
-        if self.right == Right::Missing {
+        if self.right == WatchRight::Missing {
             return;
         }
         for namespace in namespaces {
@@ -59,7 +59,7 @@ impl Budgets {
                     error = %error,
                     "cannot watch PodDisruptionBudgets (apply deploy/rbac.yaml); asking for the pods they hold every few seconds"
                 );
-                self.right = Right::Missing;
+                self.right = WatchRight::Missing;
                 self.watches.clear();
             } else {
                 tracing::warn!(

@@ -28,14 +28,14 @@ pub(crate) struct Window {
     pub(crate) start: Instant,
     /// When waiting ends.
     pub(crate) end: Instant,
-    pub(crate) instance_goes: Goes,
+    pub(crate) instance_goes: Termination,
     /// What is kept before that: the kubelet must have told the API server that the pods are gone.
     pub(crate) margin: Duration,
 }
 
 /// When the instance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goes {
+pub(crate) enum Termination {
     /// Then, whatever we do.
     At(Instant),
     /// When its hook is completed, which is then at the latest.
@@ -44,7 +44,7 @@ pub(crate) enum Goes {
     Unknown,
 }
 
-impl Goes {
+impl Termination {
     /// When it goes whatever we do.
     pub(crate) fn hard(self) -> Option<Instant> {
         match self {
@@ -142,7 +142,7 @@ mod tests {
 
     fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
-        Window { start: from, end: at, instance_goes: Goes::At(at), margin: MARGIN }
+        Window { start: from, end: at, instance_goes: Termination::At(at), margin: MARGIN }
     }
 
     #[test]
@@ -175,12 +175,12 @@ mod tests {
     fn a_hook_that_is_held_clamps_nothing_and_forces_nothing() {
         let now = Instant::now();
         let end = now + Duration::from_secs(600);
-        let window = Window { start: now, end, instance_goes: Goes::AtTheLatest(end), margin: MARGIN };
+        let window = Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN };
         assert_eq!(window.grace(Duration::MAX, now), Grace::Own);
         assert_eq!(window.shortened(deletion(0, 600, now), now), None);
         assert_eq!(window.forced_from(Duration::ZERO), None);
         assert_eq!(window.last_safe_moment(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
-        let open = Window { instance_goes: Goes::Unknown, ..window };
+        let open = Window { instance_goes: Termination::Unknown, ..window };
         assert_eq!(open.last_safe_moment(Duration::from_secs(30)), None);
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(again(hard(now, 120), 10, 20), seconds(30));
         assert_eq!(again(hard(now, 120), 10, 85), seconds(88), "its last safe moment");
         assert_eq!(again(hard(now, 120), 10, 100), seconds(101), "the least that it asks for");
-        let soft = Window { instance_goes: Goes::Unknown, ..hard(now, 120) };
+        let soft = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
         assert_eq!(again(soft, 10, 100), seconds(110));
         assert_eq!(again(soft, 10, 115), seconds(120), "the end of the window");
     }
@@ -216,7 +216,7 @@ mod tests {
 
     fn window(start: Instant, window_ms: u64, margin_ms: u64) -> Window {
         let goes = start + Duration::from_millis(window_ms);
-        Window { start, end: goes, instance_goes: Goes::At(goes), margin: Duration::from_millis(margin_ms) }
+        Window { start, end: goes, instance_goes: Termination::At(goes), margin: Duration::from_millis(margin_ms) }
     }
 
     fn given(window: Window, asked: Duration, now: Instant) -> Duration {
@@ -313,7 +313,7 @@ mod tests {
         ) {
             let start = Instant::now();
             let whole = window(start, window_ms, 2000);
-            let soft = Window { instance_goes: Goes::AtTheLatest(whole.end), ..whole };
+            let soft = Window { instance_goes: Termination::AtTheLatest(whole.end), ..whole };
             let asked = Duration::from_secs(asked_s);
             prop_assert_eq!(soft.forced_from(asked), None);
             prop_assert_eq!(soft.grace(asked, start + Duration::from_millis(at_ms)), Grace::Own);

@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
-use crate::kubernetes::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_terminating};
-use crate::pod::Pod;
+use crate::kube::pod::Pod;
+use crate::kube::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_terminating};
 
 /// How a pod is told to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Method {
     /// By the eviction API, which respects PodDisruptionBudgets.
     Evict,
     /// By deleting it, past its budget.
@@ -59,10 +59,10 @@ pub(crate) const HELD_BY_SEVERAL_BUDGETS: &str = "held-by-several-budgets";
 
 impl Answer {
     /// What the receipt calls it.
-    pub(crate) fn name(&self, way: Way) -> &'static str {
+    pub(crate) fn name(&self, way: Method) -> &'static str {
         match (self, way) {
-            (Self::Leaving, Way::Evict) => "evicted",
-            (Self::Leaving, Way::Delete) => "deleted",
+            (Self::Leaving, Method::Evict) => "evicted",
+            (Self::Leaving, Method::Delete) => "deleted",
             (Self::Gone, _) => "gone",
             (Self::Replaced, _) => "replaced",
             (Self::HeldBy { .. }, _) => HELD_BY_BUDGET,
@@ -84,10 +84,10 @@ impl Answer {
 /// server does not read, and grace and UID would be lost without a word (kube-core 5.0,
 /// `subresource.rs`); and of no answer does it hand out the headers, where a busy API server says
 /// how long to wait.
-pub(crate) async fn tell(client: Client, way: Way, name: PodName, uid: PodUid, grace: Grace) -> Answer {
+pub(crate) async fn tell(client: Client, way: Method, name: PodName, uid: PodUid, grace: Grace) -> Answer {
     let asked = match way {
-        Way::Evict => Asked::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
-        Way::Delete => Asked::Deletion(deletion(&uid, grace)),
+        Method::Evict => PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
+        Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
     answer(&client, &name, &asked).await
 }
@@ -101,18 +101,18 @@ pub(crate) async fn ask(client: &Client, name: &PodName, uid: &PodUid) -> Answer
         options.dry_run = Some(vec!["All".to_owned()]);
     }
     let params = PostParams { dry_run: true, ..PostParams::default() };
-    answer(client, name, &Asked::Eviction(Box::new(eviction), params)).await
+    answer(client, name, &PodRequest::Eviction(Box::new(eviction), params)).await
 }
 
 /// What is asked of the API server.
 #[derive(Debug)]
-enum Asked {
+enum PodRequest {
     Eviction(Box<Eviction>, PostParams),
     Deletion(DeleteParams),
 }
 
 /// Sends it; that no answer comes is an answer too.
-async fn answer(client: &Client, name: &PodName, asked: &Asked) -> Answer {
+async fn answer(client: &Client, name: &PodName, asked: &PodRequest) -> Answer {
     match timeout(CALL_TIMEOUT, send(client, name, asked)).await {
         Ok(Ok(response)) => meaning(&response),
         Ok(Err(error)) => Answer::Unanswered { message: ApiError::from(error).to_string() },
@@ -122,25 +122,25 @@ async fn answer(client: &Client, name: &PodName, asked: &Asked) -> Answer {
 
 /// As much of the API server's response as is read.
 #[derive(Debug, Default)]
-struct Response {
+struct ApiResponse {
     code: u16,
     retry_after: Option<String>,
     body: Vec<u8>,
 }
 
-async fn send(client: &Client, name: &PodName, asked: &Asked) -> kube::Result<Response> {
+async fn send(client: &Client, name: &PodName, asked: &PodRequest) -> kube::Result<ApiResponse> {
     let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
     let request = match asked {
-        Asked::Eviction(eviction, params) => {
+        PodRequest::Eviction(eviction, params) => {
             let body = serde_json::to_vec(eviction.as_ref()).map_err(kube::Error::SerdeError)?;
             pods.create_subresource("eviction", &name.name, params, body)
         }
-        Asked::Deletion(params) => pods.delete(&name.name, params),
+        PodRequest::Deletion(params) => pods.delete(&name.name, params),
     };
     let response = client.send(request.map_err(kube::Error::BuildRequest)?.map(Body::from)).await?;
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let code = response.status().as_u16();
-    Ok(Response { code, retry_after, body: response.into_body().collect_bytes().await?.to_vec() })
+    Ok(ApiResponse { code, retry_after, body: response.into_body().collect_bytes().await?.to_vec() })
 }
 
 fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
@@ -176,7 +176,7 @@ fn eviction(name: &PodName, uid: &PodUid, grace: Grace) -> Eviction {
 
 /// The answers as the API server's eviction handler gives them
 /// (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
-fn meaning(response: &Response) -> Answer {
+fn meaning(response: &ApiResponse) -> Answer {
     if (200..300).contains(&response.code) {
         // A success that is no object came from something else on the way.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
@@ -225,7 +225,7 @@ fn budget_name(message: &str) -> String {
 }
 
 /// The header has it when the API server is too busy to look at a request, the body when it did.
-fn retry_after(response: &Response, status: &Status) -> Option<Duration> {
+fn retry_after(response: &ApiResponse, status: &Status) -> Option<Duration> {
     let header = response.retry_after.as_ref().and_then(|text| text.parse::<u32>().ok());
     let seconds = header.or(status.details.as_ref().map(|details| details.retry_after_seconds));
     seconds.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()))
@@ -241,7 +241,7 @@ mod tests {
 
     fn answered(status: &Value) -> Answer {
         let code = u16::try_from(status["code"].as_u64().unwrap()).unwrap();
-        meaning(&Response { code, retry_after: None, body: serde_json::to_vec(status).unwrap() })
+        meaning(&ApiResponse { code, retry_after: None, body: serde_json::to_vec(status).unwrap() })
     }
 
     fn message(text: &str) -> String {
@@ -291,15 +291,15 @@ mod tests {
     #[test]
     fn a_busy_api_server_says_in_a_header_how_long_to_wait() {
         let body = b"Too many requests, please try again later.\n".to_vec();
-        let response = Response { code: 429, retry_after: Some("7".to_owned()), body };
+        let response = ApiResponse { code: 429, retry_after: Some("7".to_owned()), body };
         assert_eq!(meaning(&response), Answer::Throttled { retry_after: Some(Duration::from_secs(7)) });
-        let by_date = Response { retry_after: Some("Sat, 21 Nov 2026 03:12:00 GMT".to_owned()), ..response };
+        let by_date = ApiResponse { retry_after: Some("Sat, 21 Nov 2026 03:12:00 GMT".to_owned()), ..response };
         assert_eq!(meaning(&by_date), Answer::Throttled { retry_after: None });
     }
 
     #[test]
     fn an_answer_that_is_no_json_is_judged_by_its_code() {
-        let answer = |code, body: &str| meaning(&Response { code, retry_after: None, body: body.into() });
+        let answer = |code, body: &str| meaning(&ApiResponse { code, retry_after: None, body: body.into() });
         let bad_gateway = message("502: bad gateway");
         assert_eq!(answer(502, "bad gateway"), Answer::ServerError { message: bad_gateway, retry_after: None });
         assert_eq!(answer(422, "{"), Answer::Refused { message: message("422: {") });
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_success_that_is_no_object_evicts_nobody() {
-        let answer = |body: &str| meaning(&Response { code: 201, retry_after: None, body: body.into() });
+        let answer = |body: &str| meaning(&ApiResponse { code: 201, retry_after: None, body: body.into() });
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201});
         assert_eq!(answer(&status.to_string()), Answer::Leaving);
         assert!(matches!(answer("<html>"), Answer::Unanswered { .. }));
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_deletion_has_a_name_of_its_own() {
-        assert_eq!((Answer::Leaving.name(Way::Evict), Answer::Leaving.name(Way::Delete)), ("evicted", "deleted"));
+        assert_eq!((Answer::Leaving.name(Method::Evict), Answer::Leaving.name(Method::Delete)), ("evicted", "deleted"));
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
     fn a_path_that_is_not_found_says_nothing_of_the_pod() {
         let status = json!({"code": 404, "message": "the server could not find the requested resource"});
         assert!(matches!(answered(&status), Answer::Refused { .. }));
-        let page = Response { code: 404, retry_after: None, body: b"404 page not found".to_vec() };
+        let page = ApiResponse { code: 404, retry_after: None, body: b"404 page not found".to_vec() };
         assert!(matches!(meaning(&page), Answer::Refused { .. }));
     }
 

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
 
-use crate::kubernetes::{ApiError, call, is_missing};
+use crate::kube::{ApiError, call, is_missing};
 
 /// What a look at a node says of its kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

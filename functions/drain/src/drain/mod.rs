@@ -16,27 +16,26 @@
 //! * `kubelet`: whether anybody is there to tell of a pod's end
 //! * `news`: what the log says
 //! * `under_way`: what is done beside a drain once it is under way
-//! * `outlook`: what a drain would come to, for a dry run
+//! * `preview`: what a drain would come to, for a dry run
 //!
 //! This file ties them together and decides nothing itself.
 
 pub(crate) mod beside;
+pub(crate) mod blocker;
 mod budgets;
 pub(crate) mod deadline;
+pub(crate) mod disruptions_allowed;
+mod do_not_disrupt;
+pub(crate) mod dry_run;
 pub(crate) mod evict;
-pub(crate) mod hold;
 mod kubelet;
-mod news;
 mod on_node;
-pub(crate) mod outlook;
 pub(crate) mod plan;
+pub(crate) mod pod;
 mod progress;
-pub(crate) mod rooms;
 mod shares;
-pub(crate) mod tracked;
+mod transition;
 mod under_way;
-mod watch;
-mod wishes;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,20 +45,20 @@ use futures_util::stream::FuturesUnordered;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep_until};
 
-use crate::clock::Clock;
-use crate::kubernetes::{ApiError, until};
+use crate::invocation::clock::Clock;
+use crate::kube::pod::Pod;
+use crate::kube::watch::{Change, Listed, Selection, Watch};
+use crate::kube::{ApiError, until};
 use crate::node::Claim;
-use crate::pod::Pod;
 use budgets::Budgets;
 use deadline::Window;
 use kubelet::Kubelet;
-use news::News;
 pub(crate) use on_node::OnNode;
 use plan::PodUid;
+use pod::Tracked;
 use progress::Progress;
-use tracked::Tracked;
+use transition::Transition;
 pub(crate) use under_way::UnderWay;
-use watch::{Change, Listed, Selection, Watch};
 
 /// Evictions go first: the watch begins when all that can be asked for at once are answered, so
 /// that the API server does not tell of each pod while it should evict the next. One that is slow
@@ -73,18 +72,18 @@ const HEAD_START: Duration = Duration::from_secs(3);
 
 /// How a drain ended.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct DrainReport {
     /// Every pod that was on the node.
     pub(crate) pods: BTreeMap<PodUid, Tracked>,
     /// Why it ended.
-    pub(crate) end: End,
+    pub(crate) end: DrainEnd,
     /// Why the pods could not be watched at the end, if they could not.
     pub(crate) blind: Option<String>,
 }
 
 /// What ends a drain before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// The lifecycle hook waits no longer, and the instance goes.
     HookIsOver,
     /// The node is in use again.
@@ -93,7 +92,7 @@ pub(crate) enum Stop {
 
 /// Why a drain ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum DrainEnd {
     /// Every pod that had to leave has gone.
     Empty,
     /// So it has, or was shutting down when the node stopped answering.
@@ -101,7 +100,7 @@ pub(crate) enum End {
     /// The window ended before.
     TimeUp,
     /// Nobody wants it any more.
-    Stopped(Stop),
+    Stopped(StopReason),
 }
 
 /// Drains the node of these pods and of those that come, until it is empty or the window ends, or until something is
@@ -113,9 +112,9 @@ pub(crate) async fn drain(
     on_node: &OnNode,
     window: Window,
     clock: Clock,
-    stop: impl Future<Output = Stop>,
+    stop: impl Future<Output = StopReason>,
     under_way: &mut UnderWay<'_>,
-) -> Result<Report, ApiError> {
+) -> Result<DrainReport, ApiError> {
     let node = &claim.node;
     let pods = pods_of(client, node);
     let OnNode { listed, known } = on_node;
@@ -146,11 +145,11 @@ pub(crate) async fn drain(
                 listed = list(&pods, node, window) => {
                     progress.changed(Change::OnlyThese(listed?.items), Instant::now());
                 }
-                stop = &mut stop => break End::Stopped(stop),
+                stop = &mut stop => break DrainEnd::Stopped(stop),
             }
         }
         budgets.watch(progress.namespaces_held());
-        progress.take_news().into_iter().for_each(News::tell);
+        progress.take_news().into_iter().for_each(Transition::tell);
         if let Some(end) = progress.end() {
             break end;
         }
@@ -182,13 +181,13 @@ pub(crate) async fn drain(
             () = under_way.go_on(), if watch.is_some() => {}
             () = sleep_until(next_due) => {
                 if next_due == window.end {
-                    break End::TimeUp;
+                    break DrainEnd::TimeUp;
                 }
             }
-            stop = &mut stop => break End::Stopped(stop),
+            stop = &mut stop => break DrainEnd::Stopped(stop),
         }
     };
-    Ok(Report { pods: progress.into_pods(), end, blind })
+    Ok(DrainReport { pods: progress.into_pods(), end, blind })
 }
 
 fn pods_of(client: &Client, node: &str) -> Selection<Pod> {

@@ -3,13 +3,13 @@
 use kube::Client;
 
 use super::deadline::Window;
-use super::plan::{Place, PodName, plan};
+use super::plan::{Disposition, PodName, plan};
 use super::progress::Known;
-use super::watch::Listed;
 use super::{list, pods_of};
-use crate::kubernetes::ApiError;
+use crate::kube::ApiError;
+use crate::kube::pod::Pod;
+use crate::kube::watch::Listed;
 use crate::node::Claim;
-use crate::pod::Pod;
 
 /// The node's pods, and since when what we know of them is whole.
 #[derive(Debug)]
@@ -35,9 +35,9 @@ impl OnNode {
 
     /// The pods that have to leave.
     pub(crate) fn leaving(&self) -> Vec<PodName> {
-        let has_to_leave = |place: &Place| match place {
-            Place::Leaves | Place::Wishes(_) | Place::Leaving { .. } => true,
-            Place::Stays(_) | Place::Stopped => false,
+        let has_to_leave = |place: &Disposition| match place {
+            Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,
+            Disposition::Stays(_) | Disposition::Stopped => false,
         };
         let planned = self.listed.items.iter().filter_map(plan);
         planned.filter(|pod| has_to_leave(&pod.place)).map(|pod| pod.name).collect()

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::wishes::{Wish, wish};
-use crate::pod::Pod;
+use super::do_not_disrupt::{DoNotDisrupt, wish};
+use crate::kube::pod::Pod;
 
 /// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,18 +40,18 @@ pub(crate) struct Planned {
     /// What it asked for to shut down cleanly.
     pub(crate) grace: Duration,
     pub(crate) tier: Tier,
-    pub(crate) place: Place,
+    pub(crate) place: Disposition,
 }
 
 /// What becomes of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Disposition {
     /// It is left alone.
     Stays(Stays),
     /// It is evicted with its tier.
     Leaves,
     /// So it is, when its wish not to be disturbed has ended, or cannot be respected any longer.
-    Wishes(Wish),
+    DoNotDisrupt(DoNotDisrupt),
     /// It is being deleted already, should have stopped by then, and is waited for. It was given that grace, by whomever.
     Leaving { by: Timestamp, given: Option<Duration> },
     /// It has stopped; only finalizers keep its object.
@@ -104,17 +104,17 @@ pub(crate) fn plan(pod: &Pod) -> Option<Planned> {
     })
 }
 
-fn place(pod: &Pod) -> Place {
+fn place(pod: &Pod) -> Disposition {
     if has_mirror_annotation(pod) {
-        Place::Stays(Stays::Mirror)
+        Disposition::Stays(Stays::Mirror)
     } else if is_of_daemon_set(pod) && !is_finished(pod) {
-        Place::Stays(Stays::DaemonSet)
+        Disposition::Stays(Stays::DaemonSet)
     } else if let Some(by) = &pod.metadata.deletion_timestamp {
         let given = pod.metadata.deletion_grace_period_seconds.map(whole_seconds);
-        if given == Some(Duration::ZERO) { Place::Stopped } else { Place::Leaving { by: by.0, given } }
+        if given == Some(Duration::ZERO) { Disposition::Stopped } else { Disposition::Leaving { by: by.0, given } }
     } else {
         let wish = wish(pod).filter(|_| !is_finished(pod));
-        wish.map_or(Place::Leaves, Place::Wishes)
+        wish.map_or(Disposition::Leaves, Disposition::DoNotDisrupt)
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn place_of(changes: Value) -> Place {
+    fn place_of(changes: Value) -> Disposition {
         planned(changes).place
     }
 
@@ -194,14 +194,14 @@ mod tests {
             [("high", Tier::Ordinary), (CRITICAL_CLASSES[0], Tier::Critical), (CRITICAL_CLASSES[1], Tier::Critical)]
         {
             let pod = planned(json!({"spec": {"containers": [], "priorityClassName": class}}));
-            assert_eq!((pod.tier, pod.place), (tier, Place::Leaves));
+            assert_eq!((pod.tier, pod.place), (tier, Disposition::Leaves));
         }
         assert!(Tier::Ordinary < Tier::Critical);
     }
 
     #[test]
     fn a_daemon_sets_pod_stays() {
-        assert_eq!(place_of(owned_by("DaemonSet", "apps/v1")), Place::Stays(Stays::DaemonSet));
+        assert_eq!(place_of(owned_by("DaemonSet", "apps/v1")), Disposition::Stays(Stays::DaemonSet));
     }
 
     #[test]
@@ -215,8 +215,8 @@ mod tests {
 
     #[test]
     fn a_pod_of_another_groups_daemon_set_leaves() {
-        assert_eq!(place_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Place::Leaves);
-        assert_eq!(place_of(owned_by("ReplicaSet", "apps/v1")), Place::Leaves);
+        assert_eq!(place_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Disposition::Leaves);
+        assert_eq!(place_of(owned_by("ReplicaSet", "apps/v1")), Disposition::Leaves);
     }
 
     #[test]
@@ -224,14 +224,14 @@ mod tests {
         for phase in ["Succeeded", "Failed"] {
             let mut pod = owned_by("DaemonSet", "apps/v1");
             merge(&mut pod, json!({"status": {"phase": phase}}));
-            assert_eq!(place_of(pod), Place::Leaves);
+            assert_eq!(place_of(pod), Disposition::Leaves);
         }
     }
 
     #[test]
     fn a_static_pod_stays() {
         let pod = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "hash"}}});
-        assert_eq!(place_of(pod), Place::Stays(Stays::Mirror));
+        assert_eq!(place_of(pod), Disposition::Stays(Stays::Mirror));
     }
 
     #[test]
@@ -239,22 +239,22 @@ mod tests {
         let by = "2026-11-21T03:12:00Z";
         let pod = json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": 30}});
         let given = Some(Duration::from_secs(30));
-        assert_eq!(place_of(pod), Place::Leaving { by: by.parse().unwrap(), given });
+        assert_eq!(place_of(pod), Disposition::Leaving { by: by.parse().unwrap(), given });
     }
 
     #[test]
     fn a_pod_that_only_its_finalizers_keep_has_stopped() {
         let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0,
             "finalizers": ["example.test/kept"]}});
-        assert_eq!(place_of(pod), Place::Stopped);
+        assert_eq!(place_of(pod), Disposition::Stopped);
     }
 
     #[test]
     fn a_pod_that_wishes_not_to_be_disturbed_is_held_until_it_has_finished() {
         let mut pod = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
-        assert!(matches!(place_of(pod.clone()), Place::Wishes(_)));
+        assert!(matches!(place_of(pod.clone()), Disposition::DoNotDisrupt(_)));
         merge(&mut pod, json!({"status": {"phase": "Succeeded"}}));
-        assert_eq!(place_of(pod), Place::Leaves);
+        assert_eq!(place_of(pod), Disposition::Leaves);
     }
 
     #[test]

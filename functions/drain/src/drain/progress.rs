@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
-use super::End;
+use super::DrainEnd;
+use super::blocker::Blocker;
 use super::deadline::{Deletion, Grace, Window};
-use super::evict::{Answer, Way};
-use super::hold::Hold;
+use super::disruptions_allowed::{BudgetName, DisruptionsAllowed, Queue};
+use super::do_not_disrupt::DoNotDisrupt;
+use super::evict::{Answer, Method};
 use super::kubelet::Kubelet;
-use super::news::News;
-use super::plan::{Place, Planned, PodName, PodUid, Tier, plan};
-use super::rooms::{BudgetName, Queue, Rooms};
+use super::plan::{Disposition, Planned, PodName, PodUid, Tier, plan};
+use super::pod::{PodState, Tracked};
 use super::shares::Shares;
-use super::tracked::{State, Tracked};
-use super::watch::Change;
-use super::wishes::Wish;
-use crate::clock::Clock;
-use crate::pod::Pod;
+use super::transition::Transition;
+use crate::invocation::clock::Clock;
+use crate::kube::pod::Pod;
+use crate::kube::watch::Change;
 
 /// How many evictions are under way at once: of the 100 streams that an API server allows on an
 /// HTTP/2 connection (kubernetes, `secure_serving.go`) all but three, for the pods' watch, a
@@ -38,7 +38,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Request {
     pub(crate) uid: PodUid,
     pub(crate) name: PodName,
-    pub(crate) way: Way,
+    pub(crate) way: Method,
     pub(crate) grace: Grace,
 }
 
@@ -58,12 +58,12 @@ pub(crate) struct Progress {
     window: Window,
     clock: Clock,
     pods: BTreeMap<PodUid, Tracked>,
-    rooms: Rooms,
+    rooms: DisruptionsAllowed,
     in_flight: usize,
     /// The last look at the node.
     looked: Option<(Instant, Kubelet)>,
-    /// News since they were last taken.
-    news: Vec<News>,
+    /// Transition since they were last taken.
+    news: Vec<Transition>,
     /// The missing rights that have been told of.
     forbidden: BTreeSet<String>,
 }
@@ -76,7 +76,7 @@ impl Progress {
             window,
             clock,
             pods: BTreeMap::new(),
-            rooms: Rooms::default(),
+            rooms: DisruptionsAllowed::default(),
             in_flight: 0,
             looked: None,
             news: Vec::new(),
@@ -95,13 +95,13 @@ impl Progress {
     }
 
     /// How the drain has ended, if nothing is left that has to leave.
-    pub(crate) fn end(&self) -> Option<End> {
-        let mut end = End::Empty;
+    pub(crate) fn end(&self) -> Option<DrainEnd> {
+        let mut end = DrainEnd::Empty;
         for pod in self.pods.values() {
             match pod.state {
-                State::Stays(_) | State::Gone => {}
-                State::Unconfirmed => end = End::Silent,
-                State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => return None,
+                PodState::Stays(_) | PodState::Gone => {}
+                PodState::Unconfirmed => end = DrainEnd::Silent,
+                PodState::Due(_) | PodState::Held(_) | PodState::Asked | PodState::Leaving(_) => return None,
             }
         }
         Some(end)
@@ -113,7 +113,7 @@ impl Progress {
     }
 
     /// What has happened since the last call.
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
+    pub(crate) fn take_news(&mut self) -> Vec<Transition> {
         std::mem::take(&mut self.news)
     }
 
@@ -128,9 +128,9 @@ impl Progress {
             if self.in_flight == EVICTIONS_AT_ONCE {
                 break;
             }
-            let is_due = |due: &(Instant, Way)| pod.tier <= tier && shares.not_before(pod, *due, window) <= now;
+            let is_due = |due: &(Instant, Method)| pod.tier <= tier && shares.not_before(pod, *due, window) <= now;
             let by_time = pod.due(window).filter(is_due).map(|(_, way)| way);
-            let Some(way) = by_time.or(released.contains(uid).then_some(Way::Evict)) else { continue };
+            let Some(way) = by_time.or(released.contains(uid).then_some(Method::Evict)) else { continue };
             let Some(grace) = pod.grace_now(window, now) else { continue };
             if let Some(budget) = pod.budget() {
                 self.rooms.asked(budget, now);
@@ -163,7 +163,7 @@ impl Progress {
 
     /// The namespaces whose budgets hold pods.
     pub(crate) fn namespaces_held(&self) -> BTreeSet<&str> {
-        let held = self.pods.values().filter(|pod| matches!(pod.state, State::Held(_)));
+        let held = self.pods.values().filter(|pod| matches!(pod.state, PodState::Held(_)));
         held.filter_map(Tracked::budget).map(|budget| budget.namespace.as_str()).collect()
     }
 
@@ -182,7 +182,7 @@ impl Progress {
     fn next_look(&self) -> Option<Instant> {
         let silent = self.looked.is_some_and(|(_, kubelet)| kubelet == Kubelet::Silent);
         let leaving = self.pods.values().filter_map(|pod| match pod.state {
-            State::Leaving(by) => Some(if silent { pod.asked } else { by + OVERDUE_AFTER }),
+            PodState::Leaving(by) => Some(if silent { pod.asked } else { by + OVERDUE_AFTER }),
             _ => None,
         });
         let overdue = leaving.min()?;
@@ -193,9 +193,9 @@ impl Progress {
     pub(crate) fn looked(&mut self, kubelet: Kubelet, now: Instant) {
         self.looked = Some((now, kubelet));
         if kubelet == Kubelet::Silent {
-            for pod in self.pods.values_mut().filter(|pod| matches!(pod.state, State::Leaving(_))) {
-                pod.state = State::Unconfirmed;
-                self.news.push(News::Unconfirmed(pod.name.clone()));
+            for pod in self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving(_))) {
+                pod.state = PodState::Unconfirmed;
+                self.news.push(Transition::Unconfirmed(pod.name.clone()));
             }
         }
     }
@@ -215,8 +215,8 @@ impl Progress {
         for (uid, pod) in &self.pods {
             let Some(budget) = pod.budget() else { continue };
             match pod.state {
-                State::Asked => queues.entry(budget).or_default().asked += 1,
-                State::Held(_) if pod.tier <= tier => {
+                PodState::Asked => queues.entry(budget).or_default().asked += 1,
+                PodState::Held(_) if pod.tier <= tier => {
                     queues.entry(budget).or_default().held.push((pod.asked, uid));
                 }
                 _ => {}
@@ -228,7 +228,7 @@ impl Progress {
     /// Critical pods begin when the others have gone, or when they must to be in time.
     fn tier(&self, now: Instant) -> Tier {
         let ordinary = self.pods.values().any(|pod| {
-            pod.tier == Tier::Ordinary && (pod.waits() || matches!(pod.state, State::Asked | State::Leaving(_)))
+            pod.tier == Tier::Ordinary && (pod.waits() || matches!(pod.state, PodState::Asked | PodState::Leaving(_)))
         });
         let must = self.critical_tier_at().is_some_and(|at| at <= now);
         if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
@@ -246,17 +246,17 @@ impl Progress {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         let news = pod.answered(answer, self.window, now);
         match (pod.state, pod.budget()) {
-            (State::Leaving(_), Some(budget)) => self.rooms.evicted(budget),
-            (State::Held(_), Some(budget)) => self.rooms.refused(budget, pod.asked, now),
+            (PodState::Leaving(_), Some(budget)) => self.rooms.evicted(budget),
+            (PodState::Held(_), Some(budget)) => self.rooms.refused(budget, pod.asked, now),
             _ => {}
         }
         self.report(news);
     }
 
-    fn report(&mut self, news: Option<News>) {
+    fn report(&mut self, news: Option<Transition>) {
         match news {
             // It is the same for all pods of a namespace.
-            Some(News::Forbidden(right)) if !self.forbidden.insert(right.clone()) => {}
+            Some(Transition::Forbidden(right)) if !self.forbidden.insert(right.clone()) => {}
             news => self.news.extend(news),
         }
     }
@@ -302,8 +302,8 @@ impl Progress {
     /// Takes what a watch saw of a namespace's budgets. A budget that is no more holds nothing.
     pub(crate) fn budgets_changed(&mut self, namespace: &str, change: Change<PodDisruptionBudget>, now: Instant) {
         for budget in self.rooms.changed(namespace, change, now) {
-            let held = self.pods.values_mut().filter(|pod| matches!(pod.state, State::Held(_)));
-            held.filter(|pod| pod.budget() == Some(&budget)).for_each(|pod| pod.state = State::Due(now));
+            let held = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Held(_)));
+            held.filter(|pod| pod.budget() == Some(&budget)).for_each(|pod| pod.state = PodState::Due(now));
         }
     }
 
@@ -311,32 +311,33 @@ impl Progress {
     /// changed its wish.
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, owner, grace, tier, place }) = plan(pod) else { return };
-        let pod = self.pods.entry(uid.clone()).or_insert_with(|| Tracked::new(name, tier, grace, State::Due(now), now));
+        let pod =
+            self.pods.entry(uid.clone()).or_insert_with(|| Tracked::new(name, tier, grace, PodState::Due(now), now));
         pod.owner = owner;
-        let ends = |wish: &Wish| wish.until.map(|until| self.clock.instant(until));
+        let ends = |wish: &DoNotDisrupt| wish.until.map(|until| self.clock.instant(until));
         let news = match place {
-            Place::Stays(why) => {
-                pod.state = State::Stays(why);
+            Disposition::Stays(why) => {
+                pod.state = PodState::Stays(why);
                 None
             }
-            Place::Stopped => pod.gone(now),
-            Place::Leaving { by, given } => {
+            Disposition::Stopped => pod.gone(now),
+            Disposition::Leaving { by, given } => {
                 let since = by.saturating_sub(given.unwrap_or_default()).unwrap_or(Timestamp::MIN);
                 pod.deletion = Some(Deletion { since: self.clock.instant(since), by: self.clock.instant(by) });
                 pod.seen_leaving(given);
                 // Another drain had more time for it, or a person gave it more than there is.
                 if pod.waits() && pod.grace_now(self.window, now).is_some() {
-                    pod.state = State::Due(now);
+                    pod.state = PodState::Due(now);
                 }
                 None
             }
-            Place::Wishes(wish) if ends(&wish).is_none_or(|ends| ends > now) => {
+            Disposition::DoNotDisrupt(wish) if ends(&wish).is_none_or(|ends| ends > now) => {
                 let ends = ends(&wish);
-                pod.waits().then(|| pod.held(Hold::Wish(wish), ends)).flatten()
+                pod.waits().then(|| pod.held(Blocker::DoNotDisrupt(wish), ends)).flatten()
             }
-            Place::Wishes(_) | Place::Leaves => {
-                if matches!((&pod.hold, pod.state), (Some(Hold::Wish(_)), State::Held(_))) {
-                    pod.state = State::Due(now);
+            Disposition::DoNotDisrupt(_) | Disposition::Leaves => {
+                if matches!((&pod.hold, pod.state), (Some(Blocker::DoNotDisrupt(_)), PodState::Held(_))) {
+                    pod.state = PodState::Due(now);
                 }
                 None
             }

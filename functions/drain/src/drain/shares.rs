@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::deadline::Window;
-use super::evict::Way;
+use super::evict::Method;
 use super::plan::OwnerUid;
-use super::tracked::{State, Tracked};
+use super::pod::{PodState, Tracked};
 
 /// Enough for the half second: with replacements that are ready at once a budget has room about ten times a second, because
 /// each eviction has the API server read budgets no older than itself, for which it asks etcd that often. Twenty pods left
@@ -42,17 +42,17 @@ impl Shares {
             let Some(owner) = &pod.owner else { continue };
             let share = shares.entry(owner.clone()).or_default();
             share.pods += 1;
-            share.under_way += usize::from(pod.state == State::Asked);
+            share.under_way += usize::from(pod.state == PodState::Asked);
         }
         Self(shares)
     }
 
     /// When a pod that is due then is told to leave: later, if it has not been asked for yet and its owner's share is under
     /// way, but not past its last safe moment. Nor is a deletion put off.
-    pub(super) fn not_before(&self, pod: &Tracked, (at, way): (Instant, Way), window: Window) -> Instant {
+    pub(super) fn not_before(&self, pod: &Tracked, (at, way): (Instant, Method), window: Window) -> Instant {
         let share = pod.owner.as_ref().and_then(|owner| self.0.get(owner));
         let is_taken = share.is_some_and(|share| share.under_way >= share.pods.saturating_sub(KEPT_BACK).max(FEW));
-        if !is_taken || way == Way::Delete || pod.told.is_some() {
+        if !is_taken || way == Method::Delete || pod.told.is_some() {
             return at;
         }
         let later = at + KEPT_BACK_FOR;

@@ -8,10 +8,10 @@ use kube::{Api, ResourceExt as _};
 
 use super::claimant::{Claim, Claimant, How, Unclaimed};
 use super::find::{by_name, by_provider_id, guesses};
+use super::observed::{ClaimState, ObservedNode, bar, claim_state};
 use super::patch::{self, Patched};
-use super::seen::{Seen, Standing, bar, standing};
-use crate::instance::Instance;
-use crate::kubernetes::ApiError;
+use crate::aws::instance::Instance;
+use crate::kube::ApiError;
 
 /// How often a claim is tried anew when the node changes between looking and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
@@ -19,7 +19,7 @@ const CLAIM_ATTEMPTS: u32 = 3;
 impl Claimant<'_> {
     /// Why that node may not be claimed, if its labels say so.
     pub(crate) fn barred_from(&self, node: &Node) -> Option<Unclaimed> {
-        bar(&Seen::of(node), &node.name_any(), self)
+        bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
@@ -53,24 +53,24 @@ async fn claim_by_name(
     instance: &Instance,
     claimant: &Claimant<'_>,
 ) -> Result<Result<Claim, Unclaimed>, ApiError> {
-    let look = async || Ok::<_, ApiError>(by_name(nodes, name, instance).await?.as_ref().map(Seen::of));
+    let look = async || Ok::<_, ApiError>(by_name(nodes, name, instance).await?.as_ref().map(ObservedNode::of));
     let claimed = |how, holder: &str, labels: Option<_>| {
         let (node, holder) = (name.to_owned(), holder.to_owned());
         Ok(Ok(Claim { node, how, holder, labels: labels.unwrap_or_default() }))
     };
     let own = &claimant.mark.event;
-    let mut seen = if claimant.looks_first() { look().await? } else { Some(Seen::untouched()) };
+    let mut seen = if claimant.looks_first() { look().await? } else { Some(ObservedNode::untouched()) };
     let mut refusal = None;
     for _ in 0..CLAIM_ATTEMPTS {
         let Some(as_seen) = seen else { return Ok(Err(Unclaimed::NoNode)) };
         let labels = as_seen.labels.clone();
-        let free = match standing(as_seen, name, claimant) {
-            Standing::Free(free) => free,
-            Standing::Taken(how) => {
+        let free = match claim_state(as_seen, name, claimant) {
+            ClaimState::Free(free) => free,
+            ClaimState::Taken(how) => {
                 let holder = if let How::Joined { event, .. } = &how { event.clone() } else { own.clone() };
                 return claimed(how, &holder, labels);
             }
-            Standing::Barred(why) => return Ok(Err(why)),
+            ClaimState::Barred(why) => return Ok(Err(why)),
         };
         match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await? {
             Patched::Done(node) => return claimed(free.how, own, node.labels),

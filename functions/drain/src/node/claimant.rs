@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Taint;
 use kube::core::Selector;
 
-use super::mark::Mark;
-use crate::instance::Owner;
+use super::claim_annotation::ClaimAnnotation;
+use crate::aws::instance::ManagedBy;
 
 /// Who claims, what they leave on the node, and which nodes they may have.
 #[derive(Debug, Clone)]
 pub(crate) struct Claimant<'a> {
     /// What is to be written.
-    pub(crate) mark: Mark,
+    pub(crate) mark: ClaimAnnotation,
     /// The invocation that handed its claim on to this one: it becomes ours.
     pub(crate) handed_on_by: Option<String>,
     /// Whether the node comes back by a reboot, so that its boot id is of use.
@@ -22,7 +22,7 @@ pub(crate) struct Claimant<'a> {
     /// Whether the node is taken out of load balancers.
     pub(crate) excludes: bool,
     /// Whose node it is, as far as we know.
-    pub(crate) owner: Owner,
+    pub(crate) owner: ManagedBy,
     /// The labels that the settings ask for.
     pub(crate) selector: &'a Selector,
 }
@@ -46,7 +46,7 @@ pub(crate) enum How {
 }
 
 impl How {
-    pub(super) fn joined(mark: &Mark) -> Self {
+    pub(super) fn joined(mark: &ClaimAnnotation) -> Self {
         Self::Joined { notice: mark.notice.clone(), event: mark.event.clone() }
     }
 }
@@ -83,5 +83,5 @@ pub(crate) enum Unclaimed {
     /// That node lacks the labels that the settings ask for.
     NotSelected(String),
     /// Its labels say that it is somebody else's than its instance's tags did.
-    OfAnother(Owner),
+    OfAnother(ManagedBy),
 }

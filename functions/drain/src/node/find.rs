@@ -6,8 +6,8 @@ use kube::api::{ApiResource, ListParams};
 use kube::core::{NotUsed, Object};
 use serde::Deserialize;
 
-use crate::instance::Instance;
-use crate::kubernetes::{ApiError, call};
+use crate::aws::instance::Instance;
+use crate::kube::{ApiError, call};
 
 /// How many nodes the search looks at in one request. A node is 17 KB and more, most of it the names of
 /// its images, and an answer is in memory twice: 4 MB, whatever the size of the cluster.
@@ -94,15 +94,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::instance::State;
-    use crate::interruption::InstanceId;
+    use crate::aws::instance::InstanceState;
+    use crate::notice::InstanceId;
 
     fn instance(dns_name: Option<&str>) -> Instance {
         Instance {
             id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
             zone: "us-east-1a".to_owned(),
             private_dns_name: dns_name.map(str::to_owned),
-            state: State::Up,
+            state: InstanceState::Up,
             type_name: None,
             tags: BTreeMap::new(),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::core::{Selector, SelectorExt as _};
 
 use super::claimant::Unclaimed;
-use crate::instance::Owner;
+use crate::aws::instance::ManagedBy;
 
 /// Opts a node out, whatever its value.
 pub(super) const IGNORE: &str = "spillway/ignore";
@@ -30,13 +30,13 @@ pub(crate) fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector
 }
 
 /// The owner that the labels name. Auto Mode's nodes have Karpenter's label too.
-pub(crate) fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
+pub(crate) fn owner(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
-        Some("fargate") => Some(Owner::Fargate),
-        Some("hybrid") => Some(Owner::Hybrid),
-        Some("auto") => Some(Owner::AutoMode),
-        _ if labels.contains_key(NODE_GROUP) => Some(Owner::ManagedNodeGroup),
-        _ if labels.contains_key(NODE_POOL) => Some(Owner::Karpenter),
+        Some("fargate") => Some(ManagedBy::Fargate),
+        Some("hybrid") => Some(ManagedBy::Hybrid),
+        Some("auto") => Some(ManagedBy::AutoMode),
+        _ if labels.contains_key(NODE_GROUP) => Some(ManagedBy::ManagedNodeGroup),
+        _ if labels.contains_key(NODE_POOL) => Some(ManagedBy::Karpenter),
         _ => None,
     }
 }
@@ -50,12 +50,12 @@ mod tests {
         let named = |pairs: &[(&str, &str)]| {
             owner(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
         };
-        assert_eq!(named(&[("eks.amazonaws.com/nodegroup", "blue")]), Some(Owner::ManagedNodeGroup));
-        assert_eq!(named(&[("karpenter.sh/nodepool", "default")]), Some(Owner::Karpenter));
+        assert_eq!(named(&[("eks.amazonaws.com/nodegroup", "blue")]), Some(ManagedBy::ManagedNodeGroup));
+        assert_eq!(named(&[("karpenter.sh/nodepool", "default")]), Some(ManagedBy::Karpenter));
         let auto = [("eks.amazonaws.com/compute-type", "auto"), ("karpenter.sh/nodepool", "general-purpose")];
-        assert_eq!(named(&auto), Some(Owner::AutoMode));
-        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "fargate")]), Some(Owner::Fargate));
-        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "hybrid")]), Some(Owner::Hybrid));
+        assert_eq!(named(&auto), Some(ManagedBy::AutoMode));
+        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "fargate")]), Some(ManagedBy::Fargate));
+        assert_eq!(named(&[("eks.amazonaws.com/compute-type", "hybrid")]), Some(ManagedBy::Hybrid));
         assert_eq!(named(&[("eks.amazonaws.com/compute-type", "ec2")]), None);
         assert_eq!(named(&[("kubernetes.io/os", "linux")]), None);
     }

@@ -14,23 +14,26 @@
 //! * `patch`: JSON patches of a node
 
 mod claim;
+mod claim_annotation;
 mod claimant;
 mod find;
-mod given_back;
+
 mod labels;
-mod mark;
+
 #[cfg(test)]
 mod model;
+pub(crate) mod node_claim;
+mod observed;
 pub(crate) mod out_of_service;
 mod patch;
 pub(crate) mod readiness;
-mod seen;
 pub(crate) mod taint;
-pub(crate) mod undo;
+pub(crate) mod uncordon;
+mod watch;
 
 pub(crate) use claim::claim;
+pub(crate) use claim_annotation::ClaimAnnotation;
 pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
 pub(crate) use find::{by_likely_names, by_name, find, likely_name};
-pub(crate) use given_back::until_given_back;
 pub(crate) use labels::{left_alone, owner};
-pub(crate) use mark::Mark;
+pub(crate) use watch::until_given_back;

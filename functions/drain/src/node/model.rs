@@ -11,15 +11,15 @@ use kube::core::Selector;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::claimant::Claimant;
 use super::labels::EXCLUDED;
-use super::mark::{ANNOTATION, Mark};
+use super::observed::{ClaimState, ObservedNode, claim_state};
 use super::patch::FIELD_MANAGER;
-use super::seen::{Seen, Standing, standing};
-use super::undo::{Over, Undone, decide};
+use super::uncordon::{UncordonCause, UncordonResult, decide};
 use super::{How, taint};
-use crate::instance::Owner;
-use crate::interruption::Kind;
+use crate::aws::instance::ManagedBy;
+use crate::notice::Kind;
 use crate::settings::{TaintEffect, TaintNames};
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
@@ -28,7 +28,7 @@ const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 #[derive(Debug, Clone)]
 enum Event {
     Claim(Kind),
-    Over(Over),
+    UncordonCause(UncordonCause),
     PersonCordons,
     PersonUncordons,
     PersonTaints(u8),
@@ -37,10 +37,10 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     let kinds = [Kind::Rebalance, Kind::Maintenance, Kind::Stopping, Kind::Spot, Kind::Terminate];
-    let overs = [Over::Rebalance, Over::Maintenance("m-1".to_owned()), Over::Stop];
+    let overs = [UncordonCause::Rebalance, UncordonCause::Maintenance("m-1".to_owned()), UncordonCause::Stop];
     prop_oneof![
         4 => prop::sample::select(kinds.to_vec()).prop_map(Event::Claim),
-        4 => prop::sample::select(overs.to_vec()).prop_map(Event::Over),
+        4 => prop::sample::select(overs.to_vec()).prop_map(Event::UncordonCause),
         2 => Just(Event::PersonCordons),
         2 => Just(Event::PersonUncordons),
         1 => (0..3_u8).prop_map(Event::PersonTaints),
@@ -78,7 +78,7 @@ impl World {
     }
 
     fn taints(&self) -> Vec<String> {
-        Seen::of(&self.node()).taints.iter().map(taint::text).collect()
+        ObservedNode::of(&self.node()).taints.iter().map(taint::text).collect()
     }
 
     /// Applies a patch by which somebody changes the node, if its tests pass.
@@ -114,10 +114,10 @@ impl World {
         assert!(self.patch(patch, "kubectl-edit"));
     }
 
-    fn happens(&mut self, event: &Event) -> Option<Undone> {
+    fn happens(&mut self, event: &Event) -> Option<UncordonResult> {
         match event {
             Event::Claim(kind) => self.claim(*kind),
-            Event::Over(over) => {
+            Event::UncordonCause(over) => {
                 let (patch, undone) = decide(&self.node(), over);
                 assert!(patch.is_none_or(|patch| self.patch(patch, FIELD_MANAGER)), "it was decided by what is there");
                 return Some(undone);
@@ -152,7 +152,7 @@ impl World {
         self.claims += 1;
         let event = format!("e-{}", self.claims);
         let taint = taint::for_notice(kind, &event, TaintNames::Spillway, TaintEffect::NoSchedule);
-        let mark = Mark {
+        let mark = ClaimAnnotation {
             request: event.clone(),
             event,
             notice: kind.as_str().to_owned(),
@@ -162,17 +162,17 @@ impl World {
             maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),
             boot: None,
         };
-        let (owner, selector) = (Owner::SelfManaged, &*ANY);
+        let (owner, selector) = (ManagedBy::SelfManaged, &*ANY);
         let claimant = Claimant { mark, handed_on_by: None, reboots: false, taint, excludes: true, owner, selector };
-        for seen in [Seen::untouched(), Seen::of(&self.node())] {
-            match standing(seen, "n-1", &claimant) {
-                Standing::Free(free) => {
+        for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
+            match claim_state(seen, "n-1", &claimant) {
+                ClaimState::Free(free) => {
                     if self.patch(free.patch(PROVIDER_ID, &claimant), FIELD_MANAGER) {
                         return;
                     }
                 }
-                Standing::Taken(how) => return assert!(matches!(how, How::Joined { .. }), "{how:?}"),
-                Standing::Barred(why) => panic!("{why:?}"),
+                ClaimState::Taken(how) => return assert!(matches!(how, How::Joined { .. }), "{how:?}"),
+                ClaimState::Barred(why) => panic!("{why:?}"),
             }
         }
         panic!("what was seen is what is there");
@@ -192,9 +192,9 @@ proptest! {
             prop_assert!(!world.labelled_by_person || labels[EXCLUDED] == json!("somebody"));
             let marked = !world.node["metadata"]["annotations"][ANNOTATION].is_null();
             match undone {
-                Some(Undone::GivenBack { .. }) => prop_assert!(!world.cordoned() && !marked),
-                Some(Undone::LeftAlone { .. }) => prop_assert!(world.cordoned() == world.cordoned_by_person && !marked),
-                Some(Undone::Held { .. }) => prop_assert!(marked),
+                Some(UncordonResult::GivenBack { .. }) => prop_assert!(!world.cordoned() && !marked),
+                Some(UncordonResult::LeftAlone { .. }) => prop_assert!(world.cordoned() == world.cordoned_by_person && !marked),
+                Some(UncordonResult::Held { .. }) => prop_assert!(marked),
                 _ => {}
             }
             // What is ours is there only as long as the mark says so.

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::claimant::{Claimant, Unclaimed};
 use super::find::find;
+use super::observed::is_ready;
 use super::patch::{self, Operations, Patched};
-use super::seen::is_ready;
 use super::taint;
-use crate::instance::Instance;
-use crate::kubernetes::ApiError;
+use crate::aws::instance::Instance;
+use crate::kube::ApiError;
 
 /// How often it is tried anew when the node changes between looking and patching.
 const ATTEMPTS: u32 = 5;

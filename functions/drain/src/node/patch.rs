@@ -10,7 +10,7 @@ use kube::api::PatchParams;
 use kube::core::Status;
 use serde_json::{Value, json};
 
-use crate::kubernetes::{ApiError, call, is_missing};
+use crate::kube::{ApiError, call, is_missing};
 
 /// Names us in `managedFields`.
 pub(super) const FIELD_MANAGER: &str = "spillway";

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Taint;
 
-use crate::interruption::Kind;
+use crate::notice::Kind;
 use crate::settings::{TaintEffect, TaintNames};
 
 /// The taint's value tells the event, as far as Kubernetes takes it.

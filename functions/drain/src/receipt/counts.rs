@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, Unit};
 
 use super::{Ending, Fate, Receipt};
-use crate::interruption::continued::Earlier;
+use crate::notice::continued::Earlier;
 
 impl Receipt {
     /// This receipt in short, for those of the invocations that go on with it.

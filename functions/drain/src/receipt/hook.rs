@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::interruption::Hook;
-use crate::lifecycle::Completion;
+use crate::aws::lifecycle::Completion;
+use crate::notice::Hook;
 use crate::settings::LifecycleResult;
 
 /// A hook may be held for two days, and the receipt is to be read.

@@ -66,8 +66,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clock::Clock;
     use crate::invocation::Invocation;
+    use crate::invocation::clock::Clock;
 
     const FATES: [Fate; 8] = [
         Fate::Clean,

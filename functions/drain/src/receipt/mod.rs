@@ -2,6 +2,7 @@
 //! is made.
 
 mod counts;
+pub(crate) mod ending;
 mod hook;
 mod length;
 mod pod;
@@ -13,16 +14,16 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::aws::instance::Instance;
+use crate::aws::lifecycle::Completion;
 use crate::drain::deadline::Window;
-use crate::drain::outlook::Outlook;
-use crate::drain::{End, Report, Stop};
+use crate::drain::dry_run::Preview;
+use crate::drain::{DrainEnd, DrainReport, StopReason};
 use crate::failure::Failure;
-use crate::instance::Instance;
-use crate::interruption::continued::Earlier;
-use crate::interruption::{Deadline, Home, Interruption, Several};
 use crate::invocation::Invocation;
-use crate::lifecycle::Completion;
 use crate::node::{Claim, How};
+use crate::notice::continued::Earlier;
+use crate::notice::{Deadline, Home, Interruption, Several};
 use crate::requests::Requests;
 use crate::settings::LifecycleResult;
 pub(crate) use hook::{HookRecord, HookState};
@@ -277,18 +278,18 @@ impl Receipt {
     }
 
     /// Notes what became of the pods. `now` is both clocks at once.
-    pub(crate) fn pods(&mut self, report: &Report, now: (Timestamp, Instant)) {
+    pub(crate) fn pods(&mut self, report: &DrainReport, now: (Timestamp, Instant)) {
         let ms = |at| self.ms(at, now);
         let blind = report.blind.as_deref();
         self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, ms, blind)).collect();
-        if report.end == End::Stopped(Stop::GivenBack) {
+        if report.end == DrainEnd::Stopped(StopReason::GivenBack) {
             self.pods.iter_mut().for_each(PodRecord::may_stay);
         }
     }
 
     /// Notes what would become of the pods.
-    pub(crate) fn outlook(&mut self, outlook: &Outlook) {
-        self.pods = outlook.pods.iter().map(|(uid, pod)| PodRecord::outlook(uid.0.clone(), pod)).collect();
+    pub(crate) fn preview(&mut self, preview: &Preview) {
+        self.pods = preview.pods.iter().map(|(uid, pod)| PodRecord::preview(uid.0.clone(), pod)).collect();
     }
 
     /// Notes what became of the hook.

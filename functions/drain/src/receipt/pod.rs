@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Way};
-use crate::drain::hold::Hold;
-use crate::drain::outlook::{Prospect, Would};
-use crate::drain::tracked::{State, Tracked, Whose};
+use crate::drain::blocker::Blocker;
+use crate::drain::dry_run::{PodPreview, Predicted};
+use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Method};
+use crate::drain::pod::{PodState, RequestedBy, Tracked};
 
 /// Which of the two it was is not to be seen.
 const ANOTHER: &str = "another notice's drain or a person";
@@ -45,9 +45,9 @@ pub(crate) struct PodRecord {
     /// When it had gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gone_ms: Option<i64>,
-    /// Whose request it followed. Not for the log, where `why` says it in words.
+    /// RequestedBy request it followed. Not for the log, where `why` says it in words.
     #[serde(skip)]
-    pub(crate) followed: Option<Whose>,
+    pub(crate) followed: Option<RequestedBy>,
 }
 
 /// A pod that has to leave, in the document of a drain that has begun.
@@ -110,13 +110,15 @@ impl PodRecord {
     /// The record of a pod; `ms` says how long after the notice an instant was.
     pub(super) fn new(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> Self {
         let given_s = pod.given_less().map(|given| given.as_secs());
-        let forced = matches!(pod.told, Some((Way::Delete, _)));
+        let forced = matches!(pod.told, Some((Method::Delete, _)));
         let (fate, why) = match pod.state {
-            State::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            State::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
-            State::Gone => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
-            State::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
-            State::Due(_) | State::Held(_) | State::Asked | State::Leaving(_) => {
+            PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            PodState::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
+            PodState::Gone => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
+            PodState::Unconfirmed => {
+                (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned()))
+            }
+            PodState::Due(_) | PodState::Held(_) | PodState::Asked | PodState::Leaving(_) => {
                 (Fate::Left, Some(why_left(pod, blind)))
             }
         };
@@ -174,20 +176,20 @@ impl PodRecord {
             asked_ms: Some(843),
             told_ms: None,
             gone_ms: Some(9120),
-            followed: Some(Whose::Ours),
+            followed: Some(RequestedBy::ThisDrain),
         }
     }
 
     /// The record of a pod in a dry run.
-    pub(super) fn outlook(uid: String, pod: &Prospect) -> Self {
+    pub(super) fn preview(uid: String, pod: &PodPreview) -> Self {
         let (fate, why) = match &pod.would {
-            Would::Stay(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            Would::Leave => (Fate::WouldLeave, None),
-            Would::BeHeldBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
-            Would::BeRefused(why) | Would::GoUnanswered(why) => (Fate::WouldBeHeld, Some(why.clone())),
+            Predicted::Stay(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            Predicted::Leave => (Fate::WouldLeave, None),
+            Predicted::BeHeldBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
+            Predicted::BeRefused(why) | Predicted::GoUnanswered(why) => (Fate::WouldBeHeld, Some(why.clone())),
         };
         let budget = match &pod.would {
-            Would::BeHeldBy(Hold::Budget(budget)) => Some(budget.to_string()),
+            Predicted::BeHeldBy(Blocker::Budget(budget)) => Some(budget.to_string()),
             _ => None,
         };
         Self {
@@ -211,13 +213,13 @@ impl PodRecord {
 /// Why a pod is still there.
 fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
     match (&pod.state, &pod.trouble, &pod.hold) {
-        (State::Leaving(_), ..) => match blind {
+        (PodState::Leaving(_), ..) => match blind {
             Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
             None => "it was still shutting down".to_owned(),
         },
         (_, Some(trouble), _) => trouble.clone(),
         (_, None, Some(hold)) => held(hold),
-        (State::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
+        (PodState::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
     }
 }
@@ -225,14 +227,16 @@ fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
 /// Who had it leave, or leave sooner, if that was not this drain.
 fn who_else(pod: &Tracked) -> Option<String> {
     match (pod.followed, pod.told_at, &pod.hold) {
-        (Some(Whose::Anothers), Some(_), _) => Some(format!("{ANOTHER} cut short the grace that it had been given")),
-        (Some(Whose::Anothers), None, Some(hold)) => Some(format!("{} until {ANOTHER} had it leave", held(hold))),
-        (Some(Whose::Anothers), None, None) => Some(format!("{ANOTHER} had it leave")),
+        (Some(RequestedBy::Another), Some(_), _) => {
+            Some(format!("{ANOTHER} cut short the grace that it had been given"))
+        }
+        (Some(RequestedBy::Another), None, Some(hold)) => Some(format!("{} until {ANOTHER} had it leave", held(hold))),
+        (Some(RequestedBy::Another), None, None) => Some(format!("{ANOTHER} had it leave")),
         (None, ..) if pod.told.is_none() => pod.given_less().map(|_| "it was leaving already, with less".to_owned()),
-        (Some(Whose::Ours) | None, ..) => None,
+        (Some(RequestedBy::ThisDrain) | None, ..) => None,
     }
 }
 
-fn held(hold: &Hold) -> String {
+fn held(hold: &Blocker) -> String {
     format!("{hold} held it")
 }

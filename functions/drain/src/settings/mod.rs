@@ -13,24 +13,24 @@ use std::time::Duration;
 use kube::core::Selector;
 use spillway_startup::settings::{Reader, SettingsError};
 
-use crate::interruption::{capacity_reservation, spot};
+use crate::notice::{capacity_reservation, spot};
 #[cfg(test)]
 pub(crate) use table::SETTINGS;
 pub(crate) use values::{
-    Action, Announce, Heartbeat, HeldPods, KarpenterNodes, LaunchHooks, LifecycleResult, ManagedNodeGroups, ManagedTag,
-    NodeEvents, Schedules, TaintEffect, TaintNames,
+    Announce, Heartbeat, HeldPods, KarpenterNodes, LaunchHooks, LifecycleResult, ManagedNodeGroups, ManagedTag,
+    NodeEvents, Policy, Schedules, TaintEffect, TaintNames,
 };
 
 /// Everything that the person who deploys can choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// What each kind of notice does.
-    pub(crate) spot: Action,
-    pub(crate) capacity: Action,
-    pub(crate) maintenance: Action,
-    pub(crate) state_change: Action,
-    pub(crate) rebalance: Action,
-    pub(crate) terminate: Action,
+    pub(crate) spot: Policy,
+    pub(crate) capacity: Policy,
+    pub(crate) maintenance: Policy,
+    pub(crate) state_change: Policy,
+    pub(crate) rebalance: Policy,
+    pub(crate) terminate: Policy,
     pub(crate) launch: LaunchHooks,
     /// What becomes of nodes that have another owner.
     pub(crate) managed_node_groups: ManagedNodeGroups,
@@ -138,7 +138,7 @@ impl Settings {
         let notices =
             [(table::SPOT, self.spot, spot::NOTICE), (table::CAPACITY, self.capacity, capacity_reservation::NOTICE)];
         for (setting, action, notice) in notices {
-            if action == Action::Drain && self.margin >= notice.unsigned_abs() {
+            if action == Policy::Drain && self.margin >= notice.unsigned_abs() {
                 let why = "nothing of such a notice's 120 s would be left for the drain";
                 reader.contradict([margin.clone(), (setting, "drain".to_owned())], why);
             }
@@ -147,15 +147,15 @@ impl Settings {
         if self.held_pods == HeldPods::Delete && self.margin >= self.hook_max_wait {
             reader.contradict([margin.clone(), max_wait], "nothing of a hook's wait would be left for the drain");
         }
-        if self.held_pods == HeldPods::Delete && self.rebalance == Action::Drain && self.margin >= self.rebalance_window
+        if self.held_pods == HeldPods::Delete && self.rebalance == Policy::Drain && self.margin >= self.rebalance_window
         {
             reader.contradict([margin.clone(), window.clone()], "nothing of that window would be left for the drain");
         }
-        if self.maintenance == Action::Drain && self.margin >= self.maintenance_lead {
+        if self.maintenance == Policy::Drain && self.margin >= self.maintenance_lead {
             let lead = seconds(table::MAINTENANCE_LEAD, self.maintenance_lead);
             reader.contradict([margin, lead], "nothing of the lead would be left for the drain");
         }
-        if self.rebalance != Action::Ignore && self.rebalance_undo <= self.rebalance_window {
+        if self.rebalance != Policy::Ignore && self.rebalance_undo <= self.rebalance_window {
             let undo = seconds(table::REBALANCE_UNDO, self.rebalance_undo);
             reader.contradict([undo, window], "the node would be uncordoned while it still drains");
         }

@@ -11,7 +11,7 @@ use super::table::HALF;
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum Policy {
     /// Cordon the node and move its pods.
     Drain,
     /// Cordon the node and leave its pods.
@@ -162,8 +162,8 @@ impl TaintEffect {
 /// A value that was read; `None`: it is none that is accepted.
 type Accepted<T> = Option<T>;
 
-pub(super) fn action(value: &str) -> Accepted<Action> {
-    one_of(value, &[("drain", Action::Drain), ("cordon", Action::Cordon), ("ignore", Action::Ignore)])
+pub(super) fn action(value: &str) -> Accepted<Policy> {
+    one_of(value, &[("drain", Policy::Drain), ("cordon", Policy::Cordon), ("ignore", Policy::Ignore)])
 }
 
 pub(super) fn launch_hooks(value: &str) -> Accepted<LaunchHooks> {

@@ -5,15 +5,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::drain::deadline::Goes;
+use crate::drain::deadline::Termination;
 
 mod answers;
 mod budgets;
+mod do_not_disrupt;
 mod model;
 mod others;
 mod shares;
 mod waiting;
-mod wishes;
 
 fn pod(name: &str, class: Option<&str>) -> Pod {
     serde_json::from_value(json!({
@@ -47,7 +47,7 @@ fn gone(name: &str) -> Change<Pod> {
 
 fn held(now: Instant) -> Window {
     let end = now + Duration::from_secs(600);
-    Window { start: now, end, instance_goes: Goes::AtTheLatest(end), margin: MARGIN }
+    Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN }
 }
 
 fn names(requests: &[Request]) -> Vec<&str> {
@@ -62,7 +62,7 @@ fn a_drain_is_over_when_the_watch_says_so_not_when_the_eviction_was_granted() {
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     assert_eq!(progress.end(), None);
     progress.changed(gone("web-0"), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
     assert_eq!(progress.take_news().len(), 2);
 }
 
@@ -104,7 +104,7 @@ fn critical_pods_start_in_time_even_if_others_are_still_there() {
 fn a_pod_that_comes_after_the_list_is_evicted_too() {
     let now = Instant::now();
     let mut progress = drain(&[], held(now), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
     progress.changed(Change::Seen(Box::new(pod("late", None))), now);
     assert_eq!(names(&progress.requests(now)), ["late"]);
 }
@@ -135,7 +135,7 @@ fn a_node_whose_pods_were_seen_to_go_is_not_listed_again() {
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     progress.changed(gone("web-0"), now);
     assert!(!progress.is_to_be_listed());
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn the_number_of_evictions_under_way_is_bounded() {
 
 fn hard(now: Instant, seconds: u64) -> Window {
     let goes = now + Duration::from_secs(seconds);
-    Window { start: now, end: goes, instance_goes: Goes::At(goes), margin: MARGIN }
+    Window { start: now, end: goes, instance_goes: Termination::At(goes), margin: MARGIN }
 }
 
 fn hold() -> Answer {
@@ -166,7 +166,7 @@ fn a_held_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
     let mut at = now;
     let forced = loop {
         let requests = progress.requests(at);
-        if requests[0].way == Way::Delete {
+        if requests[0].way == Method::Delete {
             break requests;
         }
         assert!(at < last_safe_moment, "evicted after {:?}", at - now);
@@ -177,8 +177,8 @@ fn a_held_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
     progress.take_news();
     progress.answered(&uid("web-0"), Answer::Leaving, at);
     let name = forced[0].name.clone();
-    let web = Hold::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
-    assert_eq!(progress.take_news(), [News::Forced(name, web)]);
+    let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
+    assert_eq!(progress.take_news(), [Transition::Forced(name, web)]);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_held_pod_is_not_deleted_while_a_hook_holds_the_instance() {
     let mut progress = drain(&[pod("web-0", None)], held(now), now);
     let mut at = now;
     while at < now + Duration::from_secs(600) {
-        assert_eq!(progress.requests(at)[0].way, Way::Evict);
+        assert_eq!(progress.requests(at)[0].way, Method::Evict);
         progress.answered(&uid("web-0"), hold(), at);
         at = progress.next_due(at).unwrap();
     }
@@ -203,7 +203,7 @@ fn a_critical_pod_whose_budget_holds_it_is_deleted_without_a_pause() {
     progress.requests(must);
     progress.answered(&uid("dns"), hold(), must);
     assert_eq!(progress.next_due(must), Some(must));
-    assert_eq!(progress.requests(must)[0].way, Way::Delete);
+    assert_eq!(progress.requests(must)[0].way, Method::Delete);
 }
 
 #[test]
@@ -213,11 +213,11 @@ fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
     let late = now + Duration::from_secs(100);
     progress.requests(late);
     progress.answered(&uid("web-0"), hold(), late);
-    assert_eq!(progress.requests(late)[0].way, Way::Delete);
+    assert_eq!(progress.requests(late)[0].way, Method::Delete);
     progress.answered(&uid("web-0"), Answer::Forbidden { message: "no right".to_owned() }, late);
     let again = progress.next_due(late).unwrap();
     assert!(again > late);
-    assert_eq!(progress.requests(again)[0].way, Way::Evict);
+    assert_eq!(progress.requests(again)[0].way, Method::Evict);
 }
 
 #[test]
@@ -229,10 +229,10 @@ fn a_pod_that_nothing_holds_is_never_deleted() {
         let now = Instant::now();
         let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
         let late = now + Duration::from_secs(119);
-        assert_eq!(progress.requests(late)[0].way, Way::Evict);
+        assert_eq!(progress.requests(late)[0].way, Method::Evict);
         progress.answered(&uid("web-0"), failed, late);
         let again = progress.next_due(late).unwrap();
-        assert_eq!(progress.requests(again)[0].way, Way::Evict);
+        assert_eq!(progress.requests(again)[0].way, Method::Evict);
     }
 }
 
@@ -246,15 +246,15 @@ fn a_pod_whose_evictions_are_refused_or_fail_is_deleted_at_its_last_safe_moment_
         let last_safe_moment = now + Duration::from_secs(88);
         let mut at = now;
         while at < last_safe_moment {
-            assert_eq!(progress.requests(at)[0].way, Way::Evict);
+            assert_eq!(progress.requests(at)[0].way, Method::Evict);
             progress.answered(&uid("web-0"), failed.clone(), at);
             at = progress.next_due(at).unwrap();
         }
-        assert_eq!((at, progress.requests(at)[0].way), (last_safe_moment, Way::Delete));
+        assert_eq!((at, progress.requests(at)[0].way), (last_safe_moment, Method::Delete));
         progress.take_news();
         progress.answered(&uid("web-0"), Answer::Leaving, at);
         let news = progress.take_news();
-        let [News::Forced(_, hold)] = news.as_slice() else { panic!("{news:?}") };
+        let [Transition::Forced(_, hold)] = news.as_slice() else { panic!("{news:?}") };
         assert_eq!(hold.to_string(), format!("its failing eviction (the API server answered {held})"));
     }
 }

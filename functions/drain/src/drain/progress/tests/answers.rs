@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the only pod is asked next, and after how long, when an answer was given at once.
-fn then(answer: Answer, window: Window, now: Instant) -> (Duration, Way) {
+fn then(answer: Answer, window: Window, now: Instant) -> (Duration, Method) {
     let mut progress = drain(&[pod("web-0", None)], window, now);
     progress.requests(now);
     progress.answered(&uid("web-0"), answer, now);
@@ -93,7 +93,7 @@ fn pods_that_a_busy_api_server_turned_away_together_do_not_come_back_together() 
 fn a_busy_api_server_is_asked_again_before_the_pod_could_be_lost() {
     let now = Instant::now();
     let busy = Answer::Throttled { retry_after: Some(Duration::from_secs(600)) };
-    assert_eq!(then(busy.clone(), hard(now, 120), now), (Duration::from_secs(88), Way::Evict));
+    assert_eq!(then(busy.clone(), hard(now, 120), now), (Duration::from_secs(88), Method::Evict));
     let mut progress = drain(&[pod("web-0", None)], held(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), busy, now);
@@ -122,7 +122,7 @@ fn a_missing_right_is_told_once_for_all_pods_of_a_namespace() {
     progress.answered(&uid("b"), forbidden("b", "shop"), now);
     progress.answered(&uid("c"), forbidden("c", "bank"), now);
     let news = progress.take_news();
-    let [News::Forbidden(first), News::Forbidden(second)] = news.as_slice() else { panic!("{news:?}") };
+    let [Transition::Forbidden(first), Transition::Forbidden(second)] = news.as_slice() else { panic!("{news:?}") };
     assert!(first.contains("cannot create resource \"pods/eviction\"") && first.contains("\"shop\""), "{first}");
     assert!(second.contains("\"bank\""), "{second}");
     assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(5)));
@@ -138,7 +138,7 @@ fn a_pod_that_went_or_was_replaced_is_not_waited_for() {
         let mut progress = drain(&[pod("web-0", None)], held(now), now);
         progress.requests(now);
         progress.answered(&uid("web-0"), answer, now);
-        assert_eq!(progress.end(), Some(End::Empty));
+        assert_eq!(progress.end(), Some(DrainEnd::Empty));
         assert_eq!(progress.into_pods()[&uid("web-0")].answers, [(name, 1)].into());
     }
 }
@@ -146,14 +146,14 @@ fn a_pod_that_went_or_was_replaced_is_not_waited_for() {
 #[test]
 fn a_pod_of_a_namespace_that_is_being_deleted_is_deleted_in_time_too() {
     let now = Instant::now();
-    assert_eq!(then(Answer::NamespaceTerminating, hard(now, 120), now), (Duration::from_secs(5), Way::Evict));
+    assert_eq!(then(Answer::NamespaceTerminating, hard(now, 120), now), (Duration::from_secs(5), Method::Evict));
     let late = now + Duration::from_secs(86);
     let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     progress.requests(late);
     progress.answered(&uid("web-0"), Answer::NamespaceTerminating, late);
     let forced = now + Duration::from_secs(88);
     assert_eq!(progress.next_due(late), Some(forced));
-    assert_eq!(progress.requests(forced)[0].way, Way::Delete);
+    assert_eq!(progress.requests(forced)[0].way, Method::Delete);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_held_pod_whose_next_eviction_fails_is_deleted_in_time_all_the_same() {
         progress.requests(at(87));
         progress.answered(&uid("web-0"), failure, at(88));
         assert_eq!(progress.next_due(at(88)), Some(at(88)));
-        assert_eq!(progress.requests(at(88))[0].way, Way::Delete);
+        assert_eq!(progress.requests(at(88))[0].way, Method::Delete);
     }
 }
 
@@ -197,6 +197,6 @@ fn an_answer_that_comes_after_the_pod_has_gone_changes_nothing_but_the_count() {
     progress.requests(now);
     progress.changed(gone("web-0"), now);
     progress.answered(&uid("web-0"), hold(), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
     assert_eq!(progress.into_pods()[&uid("web-0")].answers, [("held-by-budget", 1)].into());
 }

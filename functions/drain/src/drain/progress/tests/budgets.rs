@@ -94,7 +94,7 @@ fn twenty_pods_behind_a_budget_of_one_leave_as_fast_as_it_has_room() {
         room(&mut progress, 0, now);
         take(&mut progress, asked, now);
     }
-    let told = progress.into_pods().into_values().filter(|pod| matches!(pod.state, State::Leaving(_))).count();
+    let told = progress.into_pods().into_values().filter(|pod| matches!(pod.state, PodState::Leaving(_))).count();
     assert_eq!((told, requests), (20, 39), "each pod once in vain, but for the first, and once more");
 }
 
@@ -177,10 +177,10 @@ fn two_budgets_for_one_pod_are_passed_in_time_and_only_then() {
     loop {
         let way = progress.requests(at)[0].way;
         if at == now + seconds(88) {
-            assert_eq!(way, Way::Delete);
+            assert_eq!(way, Method::Delete);
             break;
         }
-        assert_eq!(way, Way::Evict);
+        assert_eq!(way, Method::Evict);
         progress.answered(&uid("web-00"), Answer::HeldBySeveral, at);
         let again = progress.next_due(at).unwrap();
         assert!(again == at + seconds(5) || again == now + seconds(88), "{:?}", again - at);

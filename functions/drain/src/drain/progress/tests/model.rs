@@ -70,7 +70,7 @@ fn pod_of(n: usize, draw: &Draw) -> Pod {
 
 /// The same window, while a hook holds the instance.
 fn by_hook(window: Window) -> Window {
-    Window { instance_goes: Goes::AtTheLatest(window.end), ..window }
+    Window { instance_goes: Termination::AtTheLatest(window.end), ..window }
 }
 
 /// A request and when it was made, from the start.
@@ -112,7 +112,7 @@ proptest! {
         let window = hard(Instant::now(), window_s);
         let (asked, progress) = play(&draws, window);
         let pods = progress.into_pods();
-        for (at, request) in asked.iter().filter(|(_, request)| request.way == Way::Delete) {
+        for (at, request) in asked.iter().filter(|(_, request)| request.way == Method::Delete) {
             let pod = &pods[&request.uid];
             prop_assert!(2 * *at >= Duration::from_secs(window_s), "{request:?} at {at:?}");
             prop_assert!(*at + pod.grace + MARGIN >= Duration::from_secs(window_s), "{request:?} at {at:?}");
@@ -129,7 +129,7 @@ proptest! {
         for (uid, pod) in progress.into_pods() {
             let forced = window.forced_from(pod.grace).unwrap();
             let requests: Vec<&Asked> = asked.iter().filter(|(_, request)| request.uid == uid).collect();
-            match requests.iter().position(|(_, request)| request.way == Way::Delete) {
+            match requests.iter().position(|(_, request)| request.way == Method::Delete) {
                 // It is deleted then, or at once when it became known that something holds it.
                 Some(first) => {
                     let known = first.checked_sub(1).map_or(Duration::ZERO, |before| requests[before].0);
@@ -164,7 +164,7 @@ proptest! {
         let window = by_hook(hard(Instant::now(), window_s));
         let (asked, _) = play(&draws, window);
         for (_, request) in &asked {
-            prop_assert_eq!((request.way, request.grace), (Way::Evict, Grace::Own));
+            prop_assert_eq!((request.way, request.grace), (Method::Evict, Grace::Own));
             let n: usize = request.name.name[2..].parse().unwrap();
             prop_assert!(!draws[n].wishes);
         }

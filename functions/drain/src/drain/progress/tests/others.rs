@@ -2,7 +2,7 @@
 
 use super::waiting::leaving;
 use super::*;
-use crate::drain::tracked::Whose;
+use crate::drain::pod::RequestedBy;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -11,12 +11,12 @@ fn seen(progress: &mut Progress, grace_s: i64, now: Instant) {
 }
 
 /// What is known of the pod at the end: the grace that it was given, if less, and whose request it followed.
-fn at_the_end(mut progress: Progress, now: Instant) -> (Option<Duration>, Option<Whose>) {
+fn at_the_end(mut progress: Progress, now: Instant) -> (Option<Duration>, Option<RequestedBy>) {
     // Its kubelet deletes it with a grace of zero.
     seen(&mut progress, 0, now);
     progress.changed(gone("web-0"), now);
     let pod = &progress.into_pods()[&uid("web-0")];
-    assert_eq!(pod.state, State::Gone);
+    assert_eq!(pod.state, PodState::Gone);
     (pod.given_less(), pod.followed)
 }
 
@@ -27,7 +27,7 @@ fn a_pod_that_gets_the_grace_that_it_was_told_followed_us() {
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     seen(&mut progress, 30, now);
-    assert_eq!(at_the_end(progress, now), (None, Some(Whose::Ours)));
+    assert_eq!(at_the_end(progress, now), (None, Some(RequestedBy::ThisDrain)));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_grace_that_another_cut_short_is_known_and_whose_doing_it_was() {
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     seen(&mut progress, 30, now);
     seen(&mut progress, 8, now);
-    assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), Some(Whose::Anothers)));
+    assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), Some(RequestedBy::Another)));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_held_pod_that_leaves_followed_another() {
         progress.requests(now);
         progress.answered(&uid("web-0"), hold(), now);
         seen(&mut progress, grace_s, now);
-        assert_eq!(at_the_end(progress, now), (given_less, Some(Whose::Anothers)));
+        assert_eq!(at_the_end(progress, now), (given_less, Some(RequestedBy::Another)));
     }
 }
 
@@ -68,5 +68,5 @@ fn an_eviction_that_is_answered_after_its_pods_end_was_ours() {
     progress.changed(gone("web-0"), now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     let pod = &progress.into_pods()[&uid("web-0")];
-    assert_eq!((pod.state, pod.followed, pod.told_at), (State::Gone, Some(Whose::Ours), Some(now)));
+    assert_eq!((pod.state, pod.followed, pod.told_at), (PodState::Gone, Some(RequestedBy::ThisDrain), Some(now)));
 }

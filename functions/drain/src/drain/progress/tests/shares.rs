@@ -71,10 +71,10 @@ fn a_pod_whose_last_safe_moment_has_come_is_deleted_though_its_owners_others_are
     let wish = [("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())];
     pods[19].metadata.annotations = Some(wish.into());
     let window = held(now);
-    let spot = Window { instance_goes: Goes::At(window.end), ..window };
+    let spot = Window { instance_goes: Termination::At(window.end), ..window };
     let mut progress = drain(&pods, spot, now);
     let last_safe_moment = spot.forced_from(Duration::from_secs(30)).unwrap();
     let mut asked = |at| progress.requests(at).into_iter().find(|request| request.uid == uid("web-19"));
     assert_eq!(asked(last_safe_moment - A_MOMENT), None);
-    assert_eq!(asked(last_safe_moment).map(|request| request.way), Some(Way::Delete));
+    assert_eq!(asked(last_safe_moment).map(|request| request.way), Some(Method::Delete));
 }

@@ -40,7 +40,7 @@ fn a_pod_that_only_its_finalizers_keep_has_gone() {
     progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 30))), now);
     assert_eq!(progress.end(), None, "it is still shutting down");
     progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
     progress.changed(gone("web-0"), now);
     assert_eq!(progress.take_news().len(), 2, "evicted and gone, once");
 }
@@ -49,7 +49,7 @@ fn a_pod_that_only_its_finalizers_keep_has_gone() {
 fn a_pod_that_only_its_finalizers_kept_before_is_not_waited_for_either() {
     let now = Instant::now();
     let progress = drain(&[leaving("web-0", GRACE, 0)], held(now), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_node_whose_pods_were_seen_to_stop_is_not_listed_again() {
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
     assert!(!progress.is_to_be_listed());
 }
 
@@ -102,10 +102,10 @@ fn nothing_that_leaves_a_silent_node_is_waited_for() {
     progress.changed(gone("a"), now);
     progress.take_news();
     progress.looked(Kubelet::Silent, now);
-    assert_eq!(progress.end(), Some(End::Silent));
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
     assert_eq!(progress.take_news().len(), 2);
     let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
-    assert_eq!(states, [State::Gone, State::Unconfirmed, State::Unconfirmed]);
+    assert_eq!(states, [PodState::Gone, PodState::Unconfirmed, PodState::Unconfirmed]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_pod_whose_end_is_told_after_all_has_gone() {
     progress.looked(Kubelet::Silent, now);
     progress.changed(gone("a"), now);
     progress.changed(gone("b"), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_pod_that_took_the_name_of_one_that_left_is_another_pod() {
     let mut progress = told(&["db-0"], held(now), now);
     // A list says what is on this node: the new pod of that name is on another one.
     progress.changed(Change::OnlyThese(vec![]), now);
-    assert_eq!(progress.end(), Some(End::Empty));
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +163,7 @@ async fn a_pod_that_was_given_longer_than_its_instance_has_is_told_again_once() 
     let mut progress = drain(&[longer.clone(), leaving("in-time", GRACE, 30)], hard(now, 120), now);
     let requests = progress.requests(now);
     assert_eq!(names(&requests), ["given-longer"]);
-    assert_eq!((requests[0].way, requests[0].grace), (Way::Evict, Grace::Clamped(Duration::from_secs(118))));
+    assert_eq!((requests[0].way, requests[0].grace), (Method::Evict, Grace::Clamped(Duration::from_secs(118))));
     progress.answered(&uid("given-longer"), Answer::Leaving, now);
     progress.changed(Change::Seen(Box::new(longer)), now);
     assert!(progress.requests(now).is_empty());
@@ -196,7 +196,7 @@ async fn a_pod_that_could_not_be_told_again_in_time_goes_on() {
     progress.answered(&uid("web-0"), Answer::Unanswered { message: "lost".to_owned() }, lost);
     let again = progress.next_due(lost).unwrap();
     assert!(progress.requests(again).is_empty(), "by now it has had 80 s, and fewer are left");
-    assert_eq!(progress.into_pods()[&uid("web-0")].state, State::Leaving(now + Duration::from_secs(560)));
+    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving(now + Duration::from_secs(560)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,7 +208,7 @@ async fn a_pod_that_was_seen_to_leave_is_not_asked_for_again_when_its_answer_is_
     progress.answered(&uid("web-0"), Answer::Unanswered { message: "lost".to_owned() }, now);
     let again = progress.next_due(now).unwrap();
     assert!(progress.requests(again).is_empty());
-    assert_eq!(progress.into_pods()[&uid("web-0")].state, State::Leaving(now + GRACE));
+    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving(now + GRACE));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,267 @@
+//! EC2: who is this instance, which cluster is it in, whose node is it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
+use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
+use spillway_eks::ClusterName;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::aws::{self, CallError};
+use crate::invocation::retry::Backoff;
+use crate::notice::InstanceId;
+
+/// The call that says who an instance is.
+pub(crate) const DESCRIBE: &str = "ec2:DescribeInstances";
+/// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
+const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
+/// Auto Scaling's own tag on its instances.
+const GROUP: &str = "aws:autoscaling:groupName";
+
+/// What we need to know of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instance {
+    /// Its id.
+    pub(crate) id: InstanceId,
+    /// The availability zone, which stands in the node's provider id.
+    pub(crate) zone: String,
+    /// The private DNS name: the first guess at the node's name. EC2 takes it away from an
+    /// instance that has ended.
+    pub(crate) private_dns_name: Option<String>,
+    /// Whether it runs.
+    pub(crate) state: InstanceState,
+    /// Its type, such as m7g.large.
+    pub(crate) type_name: Option<String>,
+    /// Its tags.
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
+/// Whether an instance runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InstanceState {
+    /// It runs, or is about to.
+    Up,
+    /// It stops, or ends.
+    GoingDown,
+    /// It has stopped, or ended.
+    Down,
+}
+
+impl Instance {
+    /// What the node has as `spec.providerID`.
+    pub(crate) fn provider_id(&self) -> String {
+        format!("aws:///{}/{}", self.zone, self.id)
+    }
+
+    /// The Auto Scaling group that it is in.
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.tags.get(GROUP).map(String::as_str)
+    }
+}
+
+/// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
+/// none by that id.
+pub(crate) async fn describe(
+    ec2: &aws_sdk_ec2::Client,
+    id: &InstanceId,
+    end: Instant,
+    is_behind: impl Fn(Option<&Instance>) -> bool,
+) -> Result<Option<Instance>, CallError> {
+    let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
+    let mut backoff = Backoff::new();
+    let mut described = aws::until(DESCRIBE, end, || ask(ec2, id)).await?;
+    while is_behind(described.as_ref()) && timeout_at(patience, sleep(backoff.next_pause())).await.is_ok() {
+        described = match aws::until(DESCRIBE, end, || ask(ec2, id)).await {
+            // What was answered before is better than no answer.
+            Err(_) if end <= Instant::now() => break,
+            answer => answer?,
+        };
+    }
+    Ok(described)
+}
+
+async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
+    let answer = match ec2.describe_instances().instance_ids(id.as_str()).send().await {
+        Ok(answer) => answer,
+        Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
+            return Ok(None);
+        }
+        Err(error) => return Err(CallError::new(DESCRIBE, &error)),
+    };
+    let found = answer.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default()).next();
+    Ok(found.map(|instance| from_ec2(id.clone(), instance)))
+}
+
+/// The instances of a capacity reservation that are not gone.
+pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
+    let filter = |name: &str, values: &[&str]| {
+        Filter::builder().name(name).set_values(Some(values.iter().map(|v| (*v).to_owned()).collect())).build()
+    };
+    let mut pages = ec2
+        .describe_instances()
+        .filters(filter("capacity-reservation-id", &[reservation]))
+        .filters(filter("instance-state-name", &["pending", "running", "stopping"]))
+        .into_paginator()
+        .send();
+    let mut found = Vec::new();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|error| CallError::new(DESCRIBE, &error))?;
+        let instances = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
+        found.extend(instances.filter_map(|instance| InstanceId::parse(&instance.instance_id?)));
+    }
+    Ok(found)
+}
+
+fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
+    let tags = instance.tags.into_iter().flatten();
+    let state = match instance.state.and_then(|state| state.name) {
+        Some(InstanceStateName::Stopping | InstanceStateName::ShuttingDown) => InstanceState::GoingDown,
+        Some(InstanceStateName::Stopped | InstanceStateName::Terminated) => InstanceState::Down,
+        _ => InstanceState::Up,
+    };
+    Instance {
+        id,
+        zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
+        private_dns_name: instance.private_dns_name.filter(|name| !name.is_empty()),
+        state,
+        type_name: instance.instance_type.map(|name| name.as_str().to_owned()),
+        tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
+    }
+}
+
+/// Which cluster the tags name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Membership {
+    /// Exactly one.
+    In(ClusterName),
+    /// None: not a node of EKS.
+    NoCluster,
+    /// More than one: draining either could be wrong.
+    Several(Vec<String>),
+}
+
+/// Tags whose value is the cluster's name: EKS' own; managed node groups'; Karpenter's and Auto Mode's.
+const NAME_TAGS: [&str; 3] = ["aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name"];
+/// The older convention: the name is part of the key, and the value says `owned` or `shared`.
+const KEY_PREFIX: &str = "kubernetes.io/cluster/";
+
+/// Reads the cluster from an instance's tags.
+pub(crate) fn membership(tags: &BTreeMap<String, String>) -> Membership {
+    let by_value = NAME_TAGS.iter().filter_map(|key| tags.get(*key));
+    let by_key = tags.iter().filter(|(_, value)| matches!(value.as_str(), "owned" | "shared"));
+    let mut names: Vec<String> = by_value
+        .cloned()
+        .chain(by_key.filter_map(|(key, _)| key.strip_prefix(KEY_PREFIX)).map(str::to_owned))
+        .collect();
+    names.retain(|name| !name.is_empty());
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => Membership::NoCluster,
+        [name] => Membership::In(ClusterName::new(name)),
+        _ => Membership::Several(names),
+    }
+}
+
+/// Who manages the node's life, and so who drains it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ManagedBy {
+    /// An Auto Scaling group of the user's own, or none.
+    SelfManaged,
+    /// An EKS managed node group.
+    ManagedNodeGroup,
+    /// Karpenter, in the cluster.
+    Karpenter,
+    /// EKS Auto Mode.
+    AutoMode,
+    /// EKS Fargate. No tag says so, only a label of the node.
+    Fargate,
+    /// A hybrid node, on somebody's own machine. Likewise.
+    Hybrid,
+}
+
+impl ManagedBy {
+    /// As the receipt names it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::SelfManaged => "self-managed",
+            Self::ManagedNodeGroup => "managed-node-group",
+            Self::Karpenter => "karpenter",
+            Self::AutoMode => "auto-mode",
+            Self::Fargate => "fargate",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+/// Reads the owner from an instance's tags.
+pub(crate) fn owner(tags: &BTreeMap<String, String>) -> ManagedBy {
+    let tagged = |key: &str| tags.contains_key(key);
+    if tagged("eks:nodegroup-name") {
+        ManagedBy::ManagedNodeGroup
+    } else if tagged("karpenter.k8s.aws/ec2nodeclass") || tagged("karpenter.sh/nodeclaim") {
+        ManagedBy::Karpenter
+    } else if tagged("eks:eks-cluster-name") {
+        // Karpenter sets this one too; on its own it is Auto Mode's.
+        ManagedBy::AutoMode
+    } else if tagged("karpenter.sh/nodepool") {
+        ManagedBy::Karpenter
+    } else {
+        ManagedBy::SelfManaged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn each_way_of_tagging_names_the_cluster() {
+        for key in NAME_TAGS {
+            assert_eq!(membership(&tags(&[(key, "prod")])), Membership::In(ClusterName::new("prod")), "{key}");
+        }
+        for value in ["owned", "shared"] {
+            let tagged = tags(&[("kubernetes.io/cluster/prod", value)]);
+            assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")), "{value}");
+        }
+    }
+
+    #[test]
+    fn tags_that_agree_name_one_cluster() {
+        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/prod", "owned")]);
+        assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")));
+    }
+
+    #[test]
+    fn an_instance_without_such_a_tag_is_in_no_cluster() {
+        let tagged = tags(&[("Name", "prod"), ("kubernetes.io/cluster/prod", "no"), ("eks:cluster-name", "")]);
+        assert_eq!(membership(&tagged), Membership::NoCluster);
+    }
+
+    #[test]
+    fn tags_that_name_two_clusters_are_not_guessed_from() {
+        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/stage", "owned")]);
+        assert_eq!(membership(&tagged), Membership::Several(vec!["prod".to_owned(), "stage".to_owned()]));
+    }
+
+    #[test]
+    fn the_owner_is_read_from_the_tags() {
+        assert_eq!(owner(&tags(&[("aws:autoscaling:groupName", "workers")])), ManagedBy::SelfManaged);
+        assert_eq!(owner(&tags(&[("eks:nodegroup-name", "blue")])), ManagedBy::ManagedNodeGroup);
+        let karpenter = [
+            ("karpenter.sh/nodepool", "default"),
+            ("eks:eks-cluster-name", "prod"),
+            ("karpenter.k8s.aws/ec2nodeclass", "default"),
+        ];
+        assert_eq!(owner(&tags(&karpenter)), ManagedBy::Karpenter);
+        assert_eq!(
+            owner(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])),
+            ManagedBy::AutoMode
+        );
+    }
+}

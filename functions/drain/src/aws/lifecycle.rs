@@ -1,0 +1,279 @@
+//! Auto Scaling's lifecycle actions: held while the node drains, completed when it is empty.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use aws_sdk_autoscaling::Client;
+use aws_sdk_autoscaling::operation::RequestId as _;
+use aws_sdk_autoscaling::operation::complete_lifecycle_action::CompleteLifecycleActionError;
+use aws_sdk_autoscaling::types::LifecycleHook;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use tokio::time::{Instant, sleep_until};
+
+use crate::aws::{self, CallError, CallErrorKind};
+use crate::notice::{Hook, InstanceId};
+use crate::settings::{Heartbeat, LifecycleResult};
+
+const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
+const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
+const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
+
+/// The least `HeartbeatTimeout` that Auto Scaling allows: what we reckon with while we cannot
+/// ask for the hook's own.
+const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Auto Scaling waits in all for "48 hours or 100 times the heartbeat timeout, whichever is smaller"
+/// (Amazon EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
+const LONGEST: Duration = Duration::from_hours(48);
+const MOST_TIMEOUTS: u32 = 100;
+/// So long before Auto Scaling gives up waiting the answer is sent, so that it still finds it waiting.
+const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
+
+/// How long Auto Scaling waits at a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HookTimeouts {
+    /// From one sign of life to the next: `HeartbeatTimeout`.
+    pub(crate) timeout: Duration,
+    /// In all, whatever is sent: `GlobalTimeout`.
+    pub(crate) in_all: Duration,
+}
+
+impl HookTimeouts {
+    /// As Auto Scaling describes the hook.
+    pub(crate) fn of(hook: &LifecycleHook) -> Self {
+        let seconds = |seconds: Option<i32>| seconds.and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs);
+        let timeout = seconds(hook.heartbeat_timeout).unwrap_or(LEAST_TIMEOUT);
+        let in_all = seconds(hook.global_timeout).unwrap_or_else(|| LONGEST.min(timeout * MOST_TIMEOUTS));
+        Self { timeout, in_all }
+    }
+
+    /// What we reckon with when Auto Scaling does not say. It tells us when the waiting is over.
+    fn unknown() -> Self {
+        Self { timeout: LEAST_TIMEOUT, in_all: LONGEST }
+    }
+
+    /// How long after the notice an answer still finds the action waiting.
+    pub(crate) fn longest_for_an_answer(self) -> Duration {
+        self.in_all.saturating_sub(FOR_THE_ANSWER)
+    }
+
+    /// Twice in each timeout: one that is late does no harm.
+    fn between_heartbeats(self, heartbeat: Heartbeat) -> Duration {
+        let half = self.timeout / 2;
+        match heartbeat {
+            Heartbeat::Half => half,
+            Heartbeat::After(interval) => interval.min(half),
+        }
+    }
+}
+
+/// A lifecycle action of one instance.
+#[derive(Debug, Clone)]
+pub(crate) struct LifecycleAction<'a> {
+    client: &'a Client,
+    hook: &'a Hook,
+    instance: &'a InstanceId,
+    pub(crate) waits: HookTimeouts,
+    /// When it was held by a heartbeat.
+    held_at: RefCell<Vec<Instant>>,
+}
+
+/// How completing an action ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// Auto Scaling goes on with the termination.
+    Completed,
+    /// Nobody waited any more: it had been completed, or its time had passed.
+    AlreadyOver,
+}
+
+/// What a heartbeat found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActionStatus {
+    /// The action waits, from now on for its whole timeout.
+    Waiting,
+    /// Nobody waits any more.
+    Over,
+}
+
+impl<'a> LifecycleAction<'a> {
+    /// The action, with what Auto Scaling says of its hook.
+    pub(crate) async fn look_up(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId) -> Self {
+        let waits = waits(client, hook).await.unwrap_or_else(|error| {
+            tracing::warn!(
+                hook.name = hook.name, error = %error,
+                "cannot read the hook's timeouts; reckoning with Auto Scaling's shortest for heartbeats, 30 s"
+            );
+            HookTimeouts::unknown()
+        });
+        Self { client, hook, instance, waits, held_at: RefCell::default() }
+    }
+
+    /// Sends heartbeats for as long as the action waits; returns when nobody waits any more.
+    pub(crate) async fn hold(&self, heartbeat: Heartbeat) {
+        until_over(self.waits.between_heartbeats(heartbeat), || self.heartbeat()).await;
+        tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
+    }
+
+    /// A heartbeat for a later invocation: it has the whole timeout to begin. `None` if the heartbeat failed.
+    pub(crate) async fn hold_for_the_next(&self, end: Instant) -> Option<ActionStatus> {
+        aws::until(RECORD, end, || self.heartbeat()).await.inspect_err(tell_lost).ok()
+    }
+
+    /// Completes the action. Tried until `end`, because a hook that is left waiting blocks its
+    /// group.
+    pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
+        aws::until(COMPLETE, end, || self.try_complete(result)).await
+    }
+
+    /// When heartbeats held it.
+    pub(crate) fn held_at(&self) -> Vec<Instant> {
+        self.held_at.borrow().clone()
+    }
+
+    async fn try_complete(&self, result: LifecycleResult) -> Result<Completion, CallError> {
+        let call = self
+            .client
+            .complete_lifecycle_action()
+            .auto_scaling_group_name(&self.hook.group)
+            .lifecycle_hook_name(&self.hook.name)
+            .lifecycle_action_result(result.as_str())
+            .instance_id(self.instance.as_str())
+            .set_lifecycle_action_token(self.hook.token.clone());
+        match call.send().await {
+            Ok(answer) if answer.request_id().is_some() => Ok(Completion::Completed),
+            // The answer has nothing else in it, so that the SDK would take any page for one.
+            Ok(_) => {
+                let detail = "what came is not of Auto Scaling: it names no request".to_owned();
+                Err(CallError { action: COMPLETE, kind: CallErrorKind::Unreachable, detail })
+            }
+            Err(error) if error.as_service_error().is_some_and(is_over::<CompleteLifecycleActionError>) => {
+                Ok(Completion::AlreadyOver)
+            }
+            Err(error) => Err(CallError::new(COMPLETE, &error)),
+        }
+    }
+
+    async fn heartbeat(&self) -> Result<ActionStatus, CallError> {
+        let call = self
+            .client
+            .record_lifecycle_action_heartbeat()
+            .auto_scaling_group_name(&self.hook.group)
+            .lifecycle_hook_name(&self.hook.name)
+            .instance_id(self.instance.as_str())
+            .set_lifecycle_action_token(self.hook.token.clone());
+        match call.send().await {
+            Ok(_) => {
+                self.held_at.borrow_mut().push(Instant::now());
+                Ok(ActionStatus::Waiting)
+            }
+            Err(error) if error.as_service_error().is_some_and(is_over) => Ok(ActionStatus::Over),
+            Err(error) => Err(CallError::new(RECORD, &error)),
+        }
+    }
+}
+
+async fn waits(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> {
+    let call = client.describe_lifecycle_hooks().auto_scaling_group_name(&hook.group).lifecycle_hook_names(&hook.name);
+    let answer = call.send().await.map_err(|error| CallError::new(DESCRIBE, &error))?;
+    // A hook that is gone waits for nobody, as the first heartbeat will tell.
+    Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, HookTimeouts::of))
+}
+
+/// Sends a heartbeat at once, because much of the timeout may have passed, and then one in each
+/// interval. One that fails is tried again until the next is due.
+async fn until_over<F>(interval: Duration, mut heartbeat: impl FnMut() -> F)
+where
+    F: Future<Output = Result<ActionStatus, CallError>>,
+{
+    loop {
+        let next = Instant::now() + interval;
+        match aws::until(RECORD, next, &mut heartbeat).await {
+            Ok(ActionStatus::Waiting) => {}
+            Ok(ActionStatus::Over) => return,
+            Err(error) => tell_lost(&error),
+        }
+        sleep_until(next).await;
+    }
+}
+
+fn tell_lost(error: &CallError) {
+    tracing::warn!(error = %error, "a heartbeat failed; the next one follows");
+}
+
+impl LifecycleResult {
+    /// As Auto Scaling spells it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "CONTINUE",
+            Self::Abandon => "ABANDON",
+        }
+    }
+}
+
+/// "No active Lifecycle LifecycleAction found with instance ID i-…" (or "with token …"), which comes as
+/// a `ValidationError`: the text is all there is to tell it by.
+fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {
+    error.message().is_some_and(|message| message.to_lowercase().contains("no active lifecycle action found"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::aws::CallErrorKind;
+
+    fn waits(timeout_s: i32, in_all_s: Option<i32>) -> HookTimeouts {
+        HookTimeouts::of(&LifecycleHook::builder().heartbeat_timeout(timeout_s).set_global_timeout(in_all_s).build())
+    }
+
+    #[test]
+    fn a_hook_waits_for_100_timeouts_and_never_longer_than_48_hours() {
+        assert_eq!(waits(30, None).in_all, Duration::from_secs(3000));
+        assert_eq!(waits(1728, None).in_all, LONGEST);
+        assert_eq!(waits(7200, None).in_all, LONGEST);
+        assert_eq!(waits(7200, Some(900)).in_all, Duration::from_secs(900), "what Auto Scaling says counts");
+    }
+
+    #[test]
+    fn a_heartbeat_is_sent_after_half_the_hooks_timeout_or_sooner_if_the_setting_says_so() {
+        let after = |seconds| Heartbeat::After(Duration::from_secs(seconds));
+        assert_eq!(waits(300, None).between_heartbeats(Heartbeat::Half), Duration::from_secs(150));
+        assert_eq!(waits(300, None).between_heartbeats(after(20)), Duration::from_secs(20));
+        assert_eq!(waits(30, None).between_heartbeats(after(20)), Duration::from_secs(15));
+    }
+
+    /// A hook that waits for its timeout after each heartbeat, and 48 hours in all. The heartbeats
+    /// whose number `lost` accepts get no answer the first time.
+    async fn held(timeout: Duration, lost: fn(u32) -> bool) -> (Duration, u32) {
+        let began = Instant::now();
+        let (latest, sent, failed) = (Cell::new(began), Cell::new(0), Cell::new(false));
+        let interval = HookTimeouts { timeout, in_all: LONGEST }.between_heartbeats(Heartbeat::Half);
+        until_over(interval, || {
+            let now = Instant::now();
+            let waits = now - latest.get() < timeout && now - began < LONGEST;
+            if waits && lost(sent.get()) && !failed.replace(true) {
+                let detail = "made by the test".to_owned();
+                return std::future::ready(Err(CallError { action: RECORD, kind: CallErrorKind::Unreachable, detail }));
+            }
+            failed.set(false);
+            sent.set(sent.get() + 1);
+            latest.set(now);
+            std::future::ready(Ok(if waits { ActionStatus::Waiting } else { ActionStatus::Over }))
+        })
+        .await;
+        (began.elapsed(), sent.get())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hook_is_held_for_48_hours_and_then_let_go() {
+        assert_eq!(held(Duration::from_hours(2), |_| false).await, (LONGEST, 49));
+        assert_eq!(held(Duration::from_mins(30), |_| false).await, (LONGEST, 193));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_heartbeat_that_is_lost_does_not_cost_the_hook() {
+        let (held, _) = held(Duration::from_mins(30), |number| number % 2 == 1).await;
+        assert!(held >= LONGEST, "{held:?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! The managed tag: whether an instance is one that we act on, when the settings ask for a tag.
+
+use aws_sdk_autoscaling::Client;
+use aws_sdk_autoscaling::types::Filter;
+use tokio::time::Instant;
+
+use crate::aws::instance::Instance;
+use crate::aws::{self, CallError};
+use crate::settings::ManagedTag;
+
+const DESCRIBE: &str = "autoscaling:DescribeTags";
+
+/// Whether the instance has the tag, or its Auto Scaling group: a group's tags reach its instances only
+/// if they are propagated, and only those launched since.
+pub(crate) async fn is_managed(
+    autoscaling: &Client,
+    instance: &Instance,
+    tag: &ManagedTag,
+    end: Instant,
+) -> Result<bool, CallError> {
+    if instance.tags.get(&tag.key).is_some_and(|value| tag.allows(value)) {
+        return Ok(true);
+    }
+    match instance.group() {
+        Some(group) => aws::until(DESCRIBE, end, || group_has(autoscaling, group, tag)).await,
+        None => Ok(false),
+    }
+}
+
+async fn group_has(autoscaling: &Client, group: &str, tag: &ManagedTag) -> Result<bool, CallError> {
+    let filter = |name: &str, value: &str| Filter::builder().name(name).values(value).build();
+    let described = autoscaling
+        .describe_tags()
+        .filters(filter("auto-scaling-group", group))
+        .filters(filter("key", &tag.key))
+        .send()
+        .await
+        .map_err(|error| CallError::new(DESCRIBE, &error))?;
+    Ok(described.tags().iter().any(|found| tag.allows(found.value().unwrap_or_default())))
+}

@@ -1,0 +1,265 @@
+//! At a time: a one-time schedule of EventBridge Scheduler, which puts an event of ours on the bus and is gone.
+//!
+//! A schedule is named after what it is for, so that an update of a notice moves it and a repeat does
+//! not double it. All are in the stack's own group, and go with it.
+
+use aws_sdk_scheduler::Client;
+use aws_sdk_scheduler::error::SdkError;
+use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
+use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
+use aws_sdk_scheduler::operation::update_schedule::UpdateScheduleError;
+use aws_sdk_scheduler::types::{
+    ActionAfterCompletion, DeadLetterConfig, EventBridgeParameters, FlexibleTimeWindow, FlexibleTimeWindowMode,
+    RetryPolicy, Target,
+};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::aws::{self, CallError};
+use crate::failure::Failure;
+use crate::notice::continued::SOURCE;
+use crate::notice::{InstanceId, Interruption};
+use crate::settings::Schedules;
+
+const CREATE: &str = "scheduler:CreateSchedule";
+pub(crate) const UPDATE: &str = "scheduler:UpdateSchedule";
+pub(crate) const DELETE: &str = "scheduler:DeleteSchedule";
+
+/// What no schedule is called: ours begin with an instance's id.
+const NOBODYS: &str = "spillway-doctor-asks-for-nothing";
+/// The longest name that Scheduler takes.
+const LONGEST_NAME: usize = 64;
+/// Scheduler refuses a time that has passed when the call arrives.
+const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
+/// As the rules of the template have it: an event is put on the bus within the hour, or kept in the failure queue.
+const LONGEST_RETRY_S: i32 = 3600;
+const MOST_RETRIES: i32 = 185;
+
+/// The name of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name(String);
+
+impl Name {
+    /// For what an interruption begins later: one for each instance and each maintenance.
+    pub(crate) fn of(interruption: &Interruption) -> Self {
+        Self::new(&interruption.instance, &what(interruption))
+    }
+
+    /// For a check whether what was done for an interruption may be undone. Each has a name of its own: Scheduler may
+    /// still have the one that it has fired.
+    pub(crate) fn of_check(interruption: &Interruption, number: u32) -> Self {
+        Self::new(&interruption.instance, &format!("{}.{number}", interruption.kind.as_str()))
+    }
+
+    /// Scheduler takes letters, digits, `-`, `_` and `.`; what is too long keeps its end, where AWS Health
+    /// has the number that tells one maintenance from another.
+    fn new(instance: &InstanceId, what: &str) -> Self {
+        let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let what: Vec<char> = what.chars().map(legal).collect();
+        let room = LONGEST_NAME - instance.as_str().len() - 1;
+        let tail = &what[what.len().saturating_sub(room)..];
+        Self(format!("{instance}.{}", tail.iter().collect::<String>()))
+    }
+}
+
+/// What an interruption is about, besides its instance.
+fn what(interruption: &Interruption) -> String {
+    match &interruption.maintenance {
+        Some(maintenance) => maintenance.id.clone(),
+        None => interruption.kind.as_str().to_owned(),
+    }
+}
+
+/// An event of ours that is put on the bus later.
+#[derive(Debug)]
+pub(crate) struct ScheduledEvent {
+    detail_type: &'static str,
+    detail: String,
+}
+
+impl ScheduledEvent {
+    pub(crate) fn new(detail_type: &'static str, detail: &impl Serialize) -> Self {
+        Self { detail_type, detail: serde_json::to_string(detail).expect("it is plain data") }
+    }
+}
+
+/// The schedules of the stack.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    client: Client,
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    group: String,
+    role_arn: String,
+    bus_arn: String,
+    failures_arn: String,
+}
+
+impl Scheduler {
+    /// The schedules that the settings tell of. They put events on the Region's default bus.
+    pub(crate) fn new(client: Client, schedules: Option<&Schedules>, region: &str) -> Self {
+        let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
+            group: group.clone(),
+            role_arn: role_arn.clone(),
+            bus_arn: default_bus(role_arn, region),
+            failures_arn: failures_arn.clone(),
+        });
+        Self { client, place }
+    }
+
+    /// Puts an event on the bus at a time, or as soon as it can be if that has passed. A schedule of that
+    /// name is moved. Tried until `end`.
+    pub(crate) async fn put(
+        &self,
+        name: &Name,
+        at: Timestamp,
+        event: &ScheduledEvent,
+        (now, end): (Timestamp, Instant),
+    ) -> Result<(), Failure> {
+        let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
+        let at = expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)));
+        let target = target(place, event);
+        let exists = aws::until(CREATE, end, || self.create(place, name, &at, &target)).await?;
+        if let Exists::Yes = exists {
+            aws::until(UPDATE, end, || self.update(place, name, &at, &target)).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a schedule away, if there is one. Tried until `end`.
+    pub(crate) async fn delete(&self, name: &Name, end: Instant) -> Result<Deleted, Failure> {
+        // Without a place nothing was ever scheduled.
+        let Some(place) = &self.place else { return Ok(Deleted::No) };
+        let deleted = aws::until(DELETE, end, async || {
+            match self.client.delete_schedule().name(&name.0).group_name(&place.group).send().await {
+                Ok(_) => Ok(Deleted::Yes),
+                Err(error)
+                    if error.as_service_error().is_some_and(DeleteScheduleError::is_resource_not_found_exception) =>
+                {
+                    Ok(Deleted::No)
+                }
+                Err(error) => Err(CallError::new(DELETE, &error)),
+            }
+        });
+        Ok(deleted.await?)
+    }
+
+    /// Moves a schedule that nobody has made, as the doctor asks: Scheduler obeys nobody, and says who may not ask.
+    pub(crate) async fn move_nobodys(&self, now: Timestamp) -> Result<(), SdkError<UpdateScheduleError>> {
+        let Some(place) = &self.place else { return Ok(()) };
+        let event = ScheduledEvent::new("Spillway Doctor", &serde_json::json!({}));
+        let at = expression(now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX));
+        let request = self.client.update_schedule().name(NOBODYS).group_name(&place.group);
+        let request = request.target(target(place, &event)).schedule_expression(at).flexible_time_window(at_once());
+        request.send().await.map(drop)
+    }
+
+    /// Takes such a schedule away.
+    pub(crate) async fn delete_nobodys(&self) -> Result<(), SdkError<DeleteScheduleError>> {
+        let Some(place) = &self.place else { return Ok(()) };
+        self.client.delete_schedule().name(NOBODYS).group_name(&place.group).send().await.map(drop)
+    }
+
+    async fn create(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<Exists, CallError> {
+        let request = self.client.create_schedule().name(&name.0).group_name(&place.group).target(target.clone());
+        let request = request.schedule_expression(at).flexible_time_window(at_once());
+        match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
+            Ok(_) => Ok(Exists::No),
+            Err(error) if error.as_service_error().is_some_and(CreateScheduleError::is_conflict_exception) => {
+                Ok(Exists::Yes)
+            }
+            Err(error) => Err(CallError::new(CREATE, &error)),
+        }
+    }
+
+    async fn update(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<(), CallError> {
+        let request = self.client.update_schedule().name(&name.0).group_name(&place.group).target(target.clone());
+        let request = request.schedule_expression(at).flexible_time_window(at_once());
+        let sent = request.action_after_completion(ActionAfterCompletion::Delete).send().await;
+        sent.map(drop).map_err(|error| CallError::new(UPDATE, &error))
+    }
+}
+
+/// Whether there was a schedule to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deleted {
+    Yes,
+    No,
+}
+
+/// Whether a schedule of the name was there before.
+enum Exists {
+    Yes,
+    No,
+}
+
+fn target(place: &Place, event: &ScheduledEvent) -> Target {
+    let retry =
+        RetryPolicy::builder().maximum_event_age_in_seconds(LONGEST_RETRY_S).maximum_retry_attempts(MOST_RETRIES);
+    let parameters = EventBridgeParameters::builder().source(SOURCE).detail_type(event.detail_type).build();
+    let target = Target::builder()
+        .arn(&place.bus_arn)
+        .role_arn(&place.role_arn)
+        .event_bridge_parameters(parameters.expect("it has both its fields"))
+        .input(&event.detail)
+        .retry_policy(retry.build())
+        .dead_letter_config(DeadLetterConfig::builder().arn(&place.failures_arn).build());
+    target.build().expect("it has an ARN and a role")
+}
+
+fn at_once() -> FlexibleTimeWindow {
+    FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().expect("it has a mode")
+}
+
+/// Scheduler reckons in whole seconds, and in UTC if it is told of no time zone.
+fn expression(at: Timestamp) -> String {
+    let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
+    at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
+}
+
+/// The default bus is in the account of the role, and in its partition.
+fn default_bus(role_arn: &str, region: &str) -> String {
+    let part = |at| role_arn.split(':').nth(at).unwrap_or_default();
+    format!("arn:{}:events:{region}:{}:event-bus/default", part(1), part(4))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn name(what: &str) -> String {
+        Name::new(&InstanceId::parse("i-0123456789abcdef0").unwrap(), what).0
+    }
+
+    #[test]
+    fn a_name_is_one_that_scheduler_takes_and_tells_two_maintenances_apart() {
+        assert_eq!(name("rebalance recommendation"), "i-0123456789abcdef0.rebalance-recommendation");
+        let one = name("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED_90353408594353983");
+        let other = name("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED_90353408594353984");
+        assert_eq!(one, "i-0123456789abcdef0.TANCE_RETIREMENT_SCHEDULED_90353408594353983");
+        assert_eq!(one.len(), LONGEST_NAME);
+        assert_ne!(one, other);
+        assert_eq!(name("a/b: ü"), "i-0123456789abcdef0.a-b---");
+    }
+
+    #[test]
+    fn a_time_within_a_second_is_the_next_second_and_never_an_earlier_one() {
+        assert_eq!(expression("2026-12-24T02:30:00Z".parse().unwrap()), "at(2026-12-24T02:30:00)");
+        assert_eq!(expression("2026-12-24T02:30:00.001Z".parse().unwrap()), "at(2026-12-24T02:30:01)");
+        assert_eq!(expression(Timestamp::MAX), "at(9999-12-30T22:00:00)");
+    }
+
+    #[test]
+    fn the_bus_is_the_default_one_of_the_roles_account_in_every_partition() {
+        assert_eq!(
+            default_bus("arn:aws-cn:iam::123456789012:role/spillway-schedules", "cn-north-1"),
+            "arn:aws-cn:events:cn-north-1:123456789012:event-bus/default"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! Objects of one kind: listed once, then watched without a gap, whatever happens to the
+//! connection.
+//!
+//! A pod that was bound to the node between the list and the cordon, or that tolerates the
+//! cordon and comes later, is seen; so is one that goes while the watch is being renewed.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use k8s_openapi::serde::de::DeserializeOwned;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::{Api, Resource};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use crate::invocation::retry::Backoff;
+use crate::kube::{ApiError, call};
+
+/// The API server ends a watch after this time; kube refuses 295 s and more.
+const WATCH_SECONDS: u32 = 240;
+/// A watch that lasted this long was well. One that ends sooner is renewed after a growing pause: a
+/// busy API server ends watches whose reader does not keep up with a burst of changes.
+const HEALTHY: Duration = Duration::from_secs(5);
+/// The shortest pause after a watch that the API server ended too soon. A reader that still takes in what happened before
+/// it began, while more than ten changes wait for it, is let go (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`).
+/// So it is when a full node's pods all go at once; that lasts half a second, and renewed after 100 ms a watch was let go
+/// again in 2 of 11 drains.
+const AFTER_A_BURST: Duration = Duration::from_millis(300);
+/// The API server begins its answer to a watch at once, or within the 3 s that it waits for its cache to
+/// come up to date (apiserver, `watch_cache.go`). Shorter than [`HEALTHY`]: one that never begins was not well.
+const BEGINS_WITHIN: Duration = Duration::from_secs(4);
+const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
+/// More changes than a node has pods: a slow reader never loses one, the watch only waits.
+const CHANGES_QUEUED: usize = 256;
+
+/// What happened to the objects.
+#[derive(Debug)]
+pub(crate) enum Change<K> {
+    /// One is there, new or changed.
+    Seen(Box<K>),
+    /// One has gone.
+    Gone(Box<K>),
+    /// These are there, and no others: the watch begins, or had lost its place.
+    OnlyThese(Vec<K>),
+    /// The API server tells of changes from here on: the watch begins, or goes on where it was.
+    Begun,
+    /// The API server cannot be watched for the moment, and why. The watch goes on trying.
+    Interrupted(ApiError),
+}
+
+/// Which objects are meant.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection<K> {
+    pub(crate) api: Api<K>,
+    /// All, if there is none.
+    pub(crate) field_selector: Option<String>,
+}
+
+/// The objects as they were listed, and where a watch goes on from there.
+#[derive(Debug)]
+pub(crate) struct Listed<K> {
+    pub(crate) items: Vec<K>,
+    pub(crate) resource_version: String,
+}
+
+/// What can be watched.
+pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
+
+impl<K: Watched> Selection<K> {
+    /// Lists the objects. Without a resource version, so that the answer is not a stale one.
+    pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
+        let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
+        let answer = call(self.api.list(&params)).await?;
+        Ok(Listed { items: answer.items, resource_version: answer.metadata.resource_version.unwrap_or_default() })
+    }
+
+    /// Watches from where a list ended; without one, from a list that it makes itself.
+    pub(crate) fn watch(self, resource_version: Option<String>) -> Watch<K> {
+        let (sender, changes) = mpsc::channel(CHANGES_QUEUED);
+        let watcher = Watcher { selection: self, resource_version, sender };
+        let mut task = JoinSet::new();
+        task.spawn(watcher.run());
+        Watch { changes, _task: task }
+    }
+}
+
+/// A watch that runs until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch<K> {
+    changes: mpsc::Receiver<Change<K>>,
+    _task: JoinSet<()>,
+}
+
+impl<K> Watch<K> {
+    /// The next change. Can be cancelled without losing one.
+    pub(crate) async fn next(&mut self) -> Change<K> {
+        self.changes.recv().await.expect("the watcher runs as long as the watch")
+    }
+}
+
+struct Watcher<K> {
+    selection: Selection<K>,
+    /// Where to go on from; `None` when that has to be found out.
+    resource_version: Option<String>,
+    sender: mpsc::Sender<Change<K>>,
+}
+
+/// Why a watch came to its end.
+enum WatchEnd {
+    /// The API server's time limit; go on from the last version.
+    Renew,
+    /// The version is too old to go on from (410).
+    Expired,
+    Failed(ApiError),
+}
+
+impl<K: Watched> Watcher<K> {
+    async fn run(mut self) {
+        let mut backoff = Backoff::new();
+        loop {
+            let begun = Instant::now();
+            let end = self.watch().await;
+            let lasted = begun.elapsed();
+            let pause = pause_after(&end, lasted, &mut backoff);
+            match end {
+                WatchEnd::Renew => {}
+                WatchEnd::Expired => self.resource_version = None,
+                WatchEnd::Failed(error) => {
+                    // What cannot be watched for now is looked at all the same, as often as it is tried.
+                    if lasted < HEALTHY && error.is_transient() {
+                        self.resource_version = None;
+                    }
+                    self.send(Change::Interrupted(error)).await;
+                }
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Watches until the connection or the API server ends it.
+    async fn watch(&mut self) -> WatchEnd {
+        let resource_version = match &self.resource_version {
+            Some(version) => version.clone(),
+            None => match self.list().await {
+                Ok(version) => version,
+                Err(error) => return WatchEnd::Failed(error),
+            },
+        };
+        let Selection { api, field_selector } = self.selection.clone();
+        let params = WatchParams { field_selector, timeout: Some(WATCH_SECONDS), ..WatchParams::default() };
+        let stream = match timeout(BEGINS_WITHIN, api.watch(&params, &resource_version)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return end_of(error.into()),
+            Err(_) => return WatchEnd::Failed(ApiError::Timeout(BEGINS_WITHIN)),
+        };
+        self.send(Change::Begun).await;
+        let mut stream = std::pin::pin!(stream);
+        loop {
+            match stream.try_next().await {
+                Ok(Some(event)) => {
+                    if let Some(end) = self.take(event).await {
+                        return end;
+                    }
+                }
+                Ok(None) => return WatchEnd::Renew,
+                Err(error) => return end_of(error.into()),
+            }
+        }
+    }
+
+    async fn take(&mut self, event: WatchEvent<K>) -> Option<WatchEnd> {
+        let change = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                self.resource_version = Some(object.meta().resource_version.clone()?);
+                Change::Seen(Box::new(object))
+            }
+            WatchEvent::Deleted(object) => {
+                self.resource_version = Some(object.meta().resource_version.clone()?);
+                Change::Gone(Box::new(object))
+            }
+            WatchEvent::Bookmark(bookmark) => {
+                self.resource_version = Some(bookmark.metadata.resource_version);
+                return None;
+            }
+            WatchEvent::Error(status) => return Some(end_of(ApiError::Refused(status))),
+        };
+        self.send(change).await;
+        None
+    }
+
+    async fn list(&mut self) -> Result<String, ApiError> {
+        let Listed { items, resource_version } = self.selection.list().await?;
+        self.resource_version = Some(resource_version.clone());
+        self.send(Change::OnlyThese(items)).await;
+        Ok(resource_version)
+    }
+
+    /// Nobody listens any more only while the watch is being dropped, and this task with it.
+    async fn send(&self, change: Change<K>) {
+        let _ = self.sender.send(change).await;
+    }
+}
+
+/// How long to wait before a watch is renewed that lasted so long.
+fn pause_after(end: &WatchEnd, lasted: Duration, backoff: &mut Backoff) -> Duration {
+    if lasted >= HEALTHY {
+        *backoff = Backoff::new();
+        return backoff.next_pause();
+    }
+    let pause = backoff.next_pause();
+    match end {
+        WatchEnd::Renew => pause.max(AFTER_A_BURST),
+        WatchEnd::Expired | WatchEnd::Failed(_) => pause,
+    }
+}
+
+fn end_of(error: ApiError) -> WatchEnd {
+    if error.code() == Some(410) { WatchEnd::Expired } else { WatchEnd::Failed(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(130);
+
+    #[test]
+    fn a_watch_that_was_ended_in_a_burst_is_renewed_when_the_burst_is_over() {
+        let mut backoff = Backoff::new();
+        let pauses = [(); 4].map(|()| pause_after(&WatchEnd::Renew, SOON, &mut backoff).as_millis());
+        assert_eq!(pauses, [300, 300, 400, 800]);
+    }
+
+    #[test]
+    fn a_watch_that_lasted_or_that_lost_its_place_is_renewed_at_once() {
+        let mut backoff = Backoff::new();
+        let lost = pause_after(&WatchEnd::Expired, SOON, &mut backoff);
+        pause_after(&WatchEnd::Renew, SOON, &mut backoff);
+        let lasted = pause_after(&WatchEnd::Renew, HEALTHY, &mut backoff);
+        assert_eq!([lost, lasted], [Backoff::new().next_pause(); 2]);
+    }
+}

@@ -1,0 +1,102 @@
+//! The drain function: a notice in, a drained node out.
+//!
+//! # Layout
+//! Read `handler` first: it tells what happens to a notice, in order. The rooms, from the ground up; none imports a
+//! later one:
+//! * `invocation`: one invocation, its clock, what it keeps back for its end, how it tries again
+//! * `notice`: each notice's JSON and what it means for one instance (pure)
+//! * `settings`: what the person who deploys can choose
+//! * `aws`: EC2, Auto Scaling's lifecycle hooks, the event bus
+//! * `decision`: what is to be done, or the reason why nothing is (pure)
+//! * `kube`: calls to the API server, watches, pods as a drain reads them
+//! * `node`: find the node, claim it, watch it, uncordon it
+//! * `failure`: what makes an invocation fail
+//! * `drain`: plan, evict, watch
+//! * `continuation`: going on in a later invocation, or at a time
+//! * `receipt`: what happened, as the one record of it
+//! * `context`: the clients, and what one notice is about
+//! * `publish`: the receipt's views: log, metrics, events
+//! * `actions`: a file for each thing that may be done
+//! * `handler`: the story
+//! * `self_test`: would the next notice be handled?
+
+mod actions;
+mod aws;
+mod context;
+mod continuation;
+mod decision;
+mod drain;
+mod failure;
+mod handler;
+mod invocation;
+mod kube;
+mod node;
+mod notice;
+mod publish;
+mod receipt;
+mod requests;
+#[cfg(test)]
+mod schema;
+mod self_test;
+mod settings;
+
+use std::sync::Arc;
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::context::cluster::Access;
+use crate::continuation::schedule::Scheduler;
+use crate::failure::Failure;
+use crate::handler::Spillway;
+use crate::invocation::Invocation;
+use crate::receipt::Receipt;
+use crate::requests::Sent;
+use crate::self_test::SelfTestReport;
+use crate::settings::Settings;
+
+/// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
+pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<(), Error> {
+    let settings = Settings::from_variables(variables).inspect_err(|error| {
+        tracing::error!(error = %error, "the function does not start: mend its settings");
+    })?;
+    let aws = spillway_startup::aws::configuration()?;
+    let sent = Sent::default();
+    let http = sent.counting(aws.http_client().ok_or("the AWS configuration has no HTTP client")?);
+    let aws = aws.into_builder().http_client(http).build();
+    let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
+    let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), settings.schedules.as_ref(), &region);
+    let spillway = Spillway {
+        settings,
+        ec2: aws_sdk_ec2::Client::new(&aws),
+        autoscaling: aws_sdk_autoscaling::Client::new(&aws),
+        eventbridge: aws_sdk_eventbridge::Client::new(&aws),
+        scheduler,
+        access: Access {
+            clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
+            credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
+            region,
+            sent: sent.kubernetes.clone(),
+        },
+        sent,
+    };
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&spillway, event)))).await
+}
+
+/// What the function answers to an event: to a notice its receipt, to who asks for a self-test the report.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Response {
+    Receipt(Box<Receipt>),
+    Report(SelfTestReport),
+}
+
+/// Answers one event. An error keeps it.
+async fn respond(spillway: &Spillway, event: LambdaEvent<Value>) -> Result<Response, Failure> {
+    let invocation = Invocation::begin(&event.context);
+    match self_test::request(&event.payload) {
+        Some(request) => Ok(Response::Report(spillway.examine(&request, &invocation).await)),
+        None => spillway.handle(event.payload, &invocation).await.map(|receipt| Response::Receipt(Box::new(receipt))),
+    }
+}

@@ -1,0 +1,207 @@
+//! Handing a node to Karpenter: its `NodeClaim` is told until when, then deleted.
+//!
+//! Karpenter does the rest, and in the better order: it starts a replacement before it asks the first pod to leave.
+//! What it lacks is the deadline. Its own way with a spot notice sets none, so that a pod that a budget holds goes down
+//! with the instance; with one, the pod gets the whole of its grace before it (kubernetes-sigs/karpenter v1.12,
+//! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
+//! brought forward, also when Karpenter is at work already: it reads it again and again.
+
+use jiff::{Timestamp, Unit};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::core::Selector;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::aws::instance::Instance;
+use crate::kube::{ApiError, call, is_missing};
+use crate::node::{self, Unclaimed};
+
+const API_VERSION: &str = "karpenter.sh/v1";
+const KIND: &str = "NodeClaim";
+const PLURAL: &str = "nodeclaims";
+/// When the node is to be gone, whatever holds its pods; RFC 3339.
+const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// How often the deadline is written anew when the claim changes between looking and patching.
+const STAMP_ATTEMPTS: u32 = 3;
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HandedOver {
+    /// Karpenter takes the node away.
+    ToKarpenter { node: String, claim: String, until: Option<Timestamp> },
+    /// It did so before; the deadline may have been brought forward.
+    AlreadyLeaving { node: String, claim: String },
+    /// The node has no `NodeClaim`, whatever its instance's tags say.
+    NotKarpenters { node: String },
+}
+
+/// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one. The outer error is the API
+/// server's, the inner one is why the node is not touched.
+pub(crate) async fn hand_over(
+    client: &Client,
+    instance: &Instance,
+    selector: &Selector,
+    deadline: Option<Timestamp>,
+) -> Result<Result<HandedOver, Unclaimed>, ApiError> {
+    let Some(found) = node::find(&Api::all(client.clone()), instance).await? else { return Ok(Err(Unclaimed::NoNode)) };
+    let node = found.name_any();
+    if let Some(why) = node::left_alone(found.labels(), &node, selector) {
+        return Ok(Err(why));
+    }
+    let Some(owner) = node_claim_of(&found.metadata) else { return Ok(Ok(HandedOver::NotKarpenters { node })) };
+    let claims = node_claims(client);
+    let claim = owner.name.clone();
+    Ok(Ok(match stamp(&claims, owner, deadline.map(whole_second_before)).await? {
+        NodeClaimState::Here { until } if delete(&claims, owner).await? => {
+            HandedOver::ToKarpenter { node, claim, until }
+        }
+        NodeClaimState::Here { .. } | NodeClaimState::Leaving => HandedOver::AlreadyLeaving { node, claim },
+    }))
+}
+
+/// What is known of the claim when its deadline stands.
+enum NodeClaimState {
+    /// Nobody has deleted it.
+    Here { until: Option<Timestamp> },
+    /// Somebody has, or it has gone.
+    Leaving,
+}
+
+/// Brings the claim's deadline forward, if this one is earlier.
+async fn stamp(
+    claims: &Api<DynamicObject>,
+    owner: &OwnerReference,
+    deadline: Option<Timestamp>,
+) -> Result<NodeClaimState, ApiError> {
+    let mut conflict = None;
+    for _ in 0..STAMP_ATTEMPTS {
+        let claim = match call(claims.get_metadata(&owner.name)).await {
+            Ok(claim) => claim.metadata,
+            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => return Ok(NodeClaimState::Leaving),
+            Err(error) => return Err(error),
+        };
+        if claim.uid.as_ref() != Some(&owner.uid) {
+            return Ok(NodeClaimState::Leaving);
+        }
+        let state = match claim.deletion_timestamp {
+            Some(_) => NodeClaimState::Leaving,
+            None => NodeClaimState::Here { until: written(&claim).into_iter().chain(deadline).min() },
+        };
+        let Some(deadline) = deadline.filter(|deadline| is_earlier(*deadline, &claim)) else { return Ok(state) };
+        let patch = Patch::Merge(stamp_patch(deadline, &claim));
+        match call(claims.patch_metadata(&owner.name, &PatchParams::default(), &patch)).await {
+            Ok(_) => return Ok(state),
+            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => return Ok(NodeClaimState::Leaving),
+            Err(ApiError::Refused(status)) if status.code == 409 => conflict = Some(status),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ApiError::Contended(conflict.expect("there is at least one attempt, and each that goes on was a conflict")))
+}
+
+/// Deletes this very claim: another may have its name by now. Whether it was there to be deleted.
+async fn delete(claims: &Api<DynamicObject>, owner: &OwnerReference) -> Result<bool, ApiError> {
+    let preconditions = Some(Preconditions { uid: Some(owner.uid.clone()), resource_version: None });
+    let this_one = DeleteParams { preconditions, ..DeleteParams::default() };
+    match call(claims.delete(&owner.name, &this_one)).await {
+        Ok(_) => Ok(true),
+        Err(ApiError::Refused(status)) if status.code == 409 || is_missing(&status, PLURAL) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn node_claims(client: &Client) -> Api<DynamicObject> {
+    let (group, version) = API_VERSION.split_once('/').expect("the constant has both");
+    let kind = ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        plural: PLURAL.to_owned(),
+    };
+    Api::all_with(client.clone(), &kind)
+}
+
+fn node_claim_of(node: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = node.owner_references.iter().flatten();
+    owners.find(|owner| owner.kind == KIND && owner.api_version == API_VERSION)
+}
+
+/// Karpenter writes whole seconds; the earlier one, so that nothing is promised that there is no time for.
+fn whole_second_before(deadline: Timestamp) -> Timestamp {
+    let floor = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor);
+    deadline.round(floor).unwrap_or(deadline)
+}
+
+fn is_earlier(deadline: Timestamp, claim: &ObjectMeta) -> bool {
+    written(claim).is_none_or(|there| deadline < there)
+}
+
+/// The claim's deadline. What cannot be read is none.
+fn written(claim: &ObjectMeta) -> Option<Timestamp> {
+    claim.annotations.as_ref()?.get(TERMINATION_TIMESTAMP)?.parse().ok()
+}
+
+/// The version makes it fail if the claim has changed since it was looked at.
+fn stamp_patch(deadline: Timestamp, claim: &ObjectMeta) -> Value {
+    json!({
+        "metadata": {
+            "resourceVersion": claim.resource_version,
+            "annotations": {TERMINATION_TIMESTAMP: deadline.to_string()},
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn claim(annotation: Option<&str>) -> ObjectMeta {
+        let annotations = annotation.map(|text| json!({TERMINATION_TIMESTAMP: text}));
+        serde_json::from_value(json!({"name": "default-x7k2p", "resourceVersion": "42", "annotations": annotations}))
+            .unwrap()
+    }
+
+    fn owned_by(kind: &str, api_version: &str) -> ObjectMeta {
+        let owner = json!({"apiVersion": api_version, "kind": kind, "name": "default-x7k2p", "uid": "u-1"});
+        serde_json::from_value(json!({"name": "ip-10-0-0-1.ec2.internal", "ownerReferences": [owner]})).unwrap()
+    }
+
+    #[test]
+    fn the_claim_of_a_node_is_its_owner() {
+        let node = owned_by("NodeClaim", "karpenter.sh/v1");
+        assert_eq!(node_claim_of(&node).map(|owner| owner.name.as_str()), Some("default-x7k2p"));
+        for others in [owned_by("Machine", "karpenter.sh/v1"), owned_by("NodeClaim", "example.test/v1"), claim(None)] {
+            assert_eq!(node_claim_of(&others), None);
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_only_brought_forward() {
+        let deadline = at("2026-11-21T16:00:00Z");
+        assert!(is_earlier(deadline, &claim(None)));
+        assert!(is_earlier(deadline, &claim(Some("2026-11-21T16:00:01Z"))));
+        assert!(is_earlier(deadline, &claim(Some("2026-11-21T17:30:00+01:00"))));
+        assert!(!is_earlier(deadline, &claim(Some("2026-11-21T16:00:00Z"))));
+        assert!(!is_earlier(deadline, &claim(Some("2026-11-21T15:59:00Z"))));
+    }
+
+    #[test]
+    fn a_deadline_that_cannot_be_read_is_replaced() {
+        assert!(is_earlier(at("2026-11-21T16:00:00Z"), &claim(Some("soon"))));
+    }
+
+    #[test]
+    fn the_stamp_is_of_whole_seconds_and_for_the_claim_as_it_was_seen() {
+        let deadline = whole_second_before(at("2026-11-21T16:00:00.987Z"));
+        let patch = stamp_patch(deadline, &claim(None));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&patch).unwrap());
+    }
+}

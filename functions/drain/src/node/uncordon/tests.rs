@@ -1,0 +1,214 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A node that we cordoned and marked for a rebalance recommendation, Ready.
+fn node() -> Value {
+    let mark = ClaimAnnotation {
+        event: "e-1".to_owned(),
+        request: "r-1".to_owned(),
+        notice: "rebalance recommendation".to_owned(),
+        until: None,
+        cordoned: true,
+        taints: vec!["spillway/rebalance-recommendation=e-1:NoSchedule".to_owned()],
+        maintenance: None,
+        boot: None,
+    };
+    json!({
+        "metadata": {
+            "name": "n-1",
+            "resourceVersion": "7",
+            "annotations": {"spillway/claim": mark.text()},
+            "labels": {labels::EXCLUDED: "spillway"},
+            "managedFields": [
+                {"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:spec": {"f:providerID": {}}}},
+                {"manager": "spillway", "operation": "Update", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}},
+            ],
+        },
+        "spec": {
+            "unschedulable": true,
+            "taints": [
+                {"key": "team", "value": "shop", "effect": "NoSchedule"},
+                {"key": "spillway/rebalance-recommendation", "value": "e-1", "effect": "NoSchedule"},
+                {"key": "spillway/rebalance-recommendation", "value": "e-0", "effect": "NoExecute"},
+            ],
+        },
+        "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": boot("b-1")},
+    })
+}
+
+fn boot(id: &str) -> Value {
+    let names = ["architecture", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"];
+    let more = ["machineID", "operatingSystem", "osImage", "systemUUID"];
+    let mut info: serde_json::Map<_, _> =
+        names.iter().chain(&more).map(|name| ((*name).to_owned(), json!(""))).collect();
+    info.insert("bootID".to_owned(), json!(id));
+    info.into()
+}
+
+/// The same, marked otherwise.
+fn marked(change: impl FnOnce(&mut ClaimAnnotation)) -> Value {
+    let mut node = node();
+    let mut mark = ClaimAnnotation::read(node["metadata"]["annotations"]["spillway/claim"].as_str().unwrap()).unwrap();
+    change(&mut mark);
+    node["metadata"]["annotations"]["spillway/claim"] = json!(mark.text());
+    node
+}
+
+fn claimed_for(notice: &str) -> Value {
+    marked(|mark| notice.clone_into(&mut mark.notice))
+}
+
+fn for_maintenance() -> Value {
+    marked(|mark| {
+        "scheduled maintenance".clone_into(&mut mark.notice);
+        mark.maintenance = Some("m-1".to_owned());
+        mark.boot = Some("b-1".to_owned());
+    })
+}
+
+fn decided(node: Value, over: &UncordonCause) -> (Vec<String>, UncordonResult) {
+    let (patch, undone) = decide(&serde_json::from_value(node).unwrap(), over);
+    let operations = patch.into_iter().flat_map(|patch| patch.0);
+    (operations.map(|operation| serde_json::to_string(&operation).unwrap()).collect(), undone)
+}
+
+fn given_back() -> UncordonResult {
+    UncordonResult::GivenBack { node: "n-1".to_owned() }
+}
+
+fn left_alone(why: CordonOwner) -> UncordonResult {
+    UncordonResult::LeftAlone { node: "n-1".to_owned(), why }
+}
+
+#[test]
+fn all_that_is_ours_goes_and_nothing_else() {
+    let (patch, undone) = decided(node(), &UncordonCause::Rebalance);
+    assert_eq!(undone, given_back());
+    insta::assert_snapshot!(patch.join("\n"));
+}
+
+#[test]
+fn what_somebody_else_cordoned_stays_cordoned_and_our_marks_go() {
+    let (patch, undone) = decided(marked(|mark| mark.cordoned = false), &UncordonCause::Rebalance);
+    assert_eq!(undone, left_alone(CordonOwner::CordonedBefore));
+    let patch = patch.join("\n");
+    assert!(!patch.contains("unschedulable") && patch.contains("claim") && patch.contains("/spec/taints/1"), "{patch}");
+
+    let owned_by = |managers: &[&str]| {
+        let mut node = node();
+        let fields = json!({"f:spec": {"f:unschedulable": {}}});
+        let entry = |manager: &&str| json!({"manager": manager, "operation": "Update", "fieldsV1": fields});
+        node["metadata"]["managedFields"] = managers.iter().map(entry).collect();
+        decided(node, &UncordonCause::Rebalance)
+    };
+    // `ancient-changes` is what the API server makes of the oldest of many managers.
+    for managers in [vec!["kubectl"], vec!["spillway", "gitops"], vec!["ancient-changes"], vec![]] {
+        let (patch, undone) = owned_by(&managers);
+        assert_eq!(undone, left_alone(CordonOwner::CordonedSince), "{managers:?}");
+        assert!(!patch.join("\n").contains("unschedulable"), "{managers:?}");
+    }
+}
+
+#[test]
+fn what_somebody_uncordoned_loses_our_marks() {
+    let mut node = node();
+    node["spec"]["unschedulable"] = json!(false);
+    let (patch, undone) = decided(node, &UncordonCause::Rebalance);
+    assert_eq!(undone, left_alone(CordonOwner::Uncordoned));
+    assert!(!patch.join("\n").contains("unschedulable"), "{patch:?}");
+}
+
+#[test]
+fn a_label_of_somebody_else_stays() {
+    let mut node = node();
+    node["metadata"]["labels"][labels::EXCLUDED] = json!("karpenter");
+    let (patch, _) = decided(node, &UncordonCause::Rebalance);
+    assert!(!patch.join("\n").contains("labels"), "{patch:?}");
+}
+
+#[test]
+fn only_what_the_node_was_claimed_for_gives_it_back() {
+    let maintenance = |id: &str| UncordonCause::Maintenance(id.to_owned());
+    for (node, over) in [
+        (claimed_for("spot interruption"), UncordonCause::Stop),
+        (claimed_for("instance stopping"), UncordonCause::Stop),
+        (claimed_for("return to warm pool"), UncordonCause::Stop),
+        (for_maintenance(), UncordonCause::Stop),
+        (for_maintenance(), maintenance("m-1")),
+        (claimed_for("return to warm pool"), UncordonCause::WarmPool),
+        (claimed_for("root volume replacement"), UncordonCause::RootVolume),
+    ] {
+        assert_eq!(decided(node, &over).1, given_back(), "{over:?}");
+    }
+    for (node, over) in [
+        (claimed_for("spot interruption"), UncordonCause::Rebalance),
+        (claimed_for("terminate lifecycle action"), UncordonCause::Stop),
+        (claimed_for("instance stopping"), UncordonCause::WarmPool),
+        (claimed_for("root volume replacement"), UncordonCause::Stop),
+        (for_maintenance(), maintenance("m-2")),
+        (for_maintenance(), UncordonCause::Reboot("m-2".to_owned())),
+        (claimed_for("what a later version knows"), UncordonCause::Stop),
+    ] {
+        let (patch, undone) = decided(node, &over);
+        assert!(patch.is_empty() && matches!(undone, UncordonResult::Held { .. }), "{over:?}: {undone:?}");
+    }
+}
+
+#[test]
+fn a_node_without_our_mark_is_not_ours() {
+    let mut node = node();
+    node["metadata"]["annotations"] = json!({});
+    assert_eq!(decided(node, &UncordonCause::Rebalance), (vec![], UncordonResult::NotOurs { node: "n-1".to_owned() }));
+}
+
+#[test]
+fn a_node_that_is_opted_out_is_left_as_it_is() {
+    let mut node = node();
+    node["metadata"]["labels"][labels::IGNORE] = json!("");
+    assert_eq!(decided(node, &UncordonCause::Rebalance), (vec![], UncordonResult::OptedOut { node: "n-1".to_owned() }));
+}
+
+#[test]
+fn a_node_is_given_back_when_it_is_of_use() {
+    let not_yet = |why| (vec![], UncordonResult::NotReadyYet { node: "n-1".to_owned(), why });
+    let mut node = node();
+    node["status"]["conditions"][0]["status"] = json!("Unknown");
+    assert_eq!(decided(node, &UncordonCause::Rebalance), not_yet(NotYet::NotReady));
+
+    let reboot = UncordonCause::Reboot("m-1".to_owned());
+    let mut node = for_maintenance();
+    assert_eq!(decided(node.clone(), &reboot), not_yet(NotYet::NotRebooted));
+    node["status"]["nodeInfo"] = boot("b-2");
+    assert_eq!(decided(node, &reboot).1, given_back());
+
+    let mut node = marked(|mark| {
+        mark.notice = "root volume replacement".to_owned();
+        mark.boot = Some("b-1".to_owned());
+    });
+    assert_eq!(decided(node.clone(), &UncordonCause::RootVolume), not_yet(NotYet::NotRebooted));
+    node["status"]["nodeInfo"] = boot("b-2");
+    assert_eq!(decided(node, &UncordonCause::RootVolume).1, given_back());
+}
+
+#[test]
+fn an_instance_that_runs_again_is_in_service_again_whoever_claims_its_node() {
+    let out_of_service =
+        json!({"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"});
+    let mut unmarked = node();
+    unmarked["metadata"]["annotations"] = json!({});
+    unmarked["spec"]["taints"] = json!([out_of_service]);
+    let mut held = claimed_for("terminate lifecycle action");
+    held["spec"]["taints"] = json!([out_of_service]);
+    for node in [unmarked, held] {
+        let (patch, _) = decided(node, &UncordonCause::Stop);
+        assert_eq!(patch.len(), 2, "{patch:?}");
+        assert!(patch[1].contains("/spec/taints/0"), "{patch:?}");
+    }
+    let mut others = node();
+    others["metadata"]["annotations"] = json!({});
+    others["spec"]["taints"] = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
+    assert_eq!(decided(others, &UncordonCause::Stop).1, UncordonResult::NotOurs { node: "n-1".to_owned() });
+}

@@ -1,0 +1,82 @@
+//! `Capacity Block Reservation Expiration Warning`: a capacity block ends. It names no instance: EC2 knows which
+//! are in it.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use super::date::Date;
+use super::envelope::{self, Envelope, quoted};
+use super::{Concerns, Deadline, Instances, Kind, NoticeError, Parsed, ParsedNotice};
+
+pub(super) const DETAIL_TYPE: &str = "Capacity Block Reservation Expiration Warning";
+
+/// EC2 begins to terminate the instances that long before the end; the notice comes ten minutes before that
+/// (EC2 user guide, "Monitor Capacity Blocks using EventBridge").
+const INSTANCES_GO_BEFORE: SignedDuration = SignedDuration::from_mins(30);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Detail {
+    capacity_reservation_id: String,
+    end_date: Date,
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+    let Detail { capacity_reservation_id: reservation, end_date: Date(end) } = envelope.detail()?;
+    if !is_reservation(&reservation) {
+        let why = format!("{} is no capacity reservation's id", quoted(&reservation));
+        return Err(envelope::unreadable("detail.capacity-reservation-id", why));
+    }
+    let go = end.saturating_sub(INSTANCES_GO_BEFORE).unwrap_or(Timestamp::MIN);
+    let which = Concerns::Several(Instances::OfReservation(reservation));
+    Ok(Parsed::Of(which, ParsedNotice::of(Kind::CapacityBlock, Deadline::Hard(go))))
+}
+
+/// `cr-` and letters and digits. It becomes a filter, in which `*` would mean every reservation.
+fn is_reservation(id: &str) -> bool {
+    id.strip_prefix("cr-").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::{Value, json};
+
+    use super::super::tests::{home, interruption, refused, sample};
+    use super::super::{Notice, read};
+    use super::*;
+
+    /// The notice as it comes back for one of the instances that EC2 found.
+    fn handed_on(notice: &Value) -> Value {
+        let mut event = sample("drain-continuation");
+        event["detail"] = json!({"notice": notice, "instance": "i-0123456789abcdef0", "earlier": []});
+        event
+    }
+
+    #[test]
+    fn every_instance_of_the_block_is_meant() {
+        let Notice::Several(several) = read(sample("capacity-block-expiry"), &home()).unwrap() else {
+            panic!("not read")
+        };
+        assert_eq!(several.kind, Kind::CapacityBlock);
+        assert_eq!(several.instances, Instances::OfReservation("cr-1234567890abcdef0".to_owned()));
+    }
+
+    #[test]
+    fn its_instances_go_thirty_minutes_before_its_end() {
+        let read = interruption(handed_on(&sample("capacity-block-expiry")));
+        assert_eq!(read.instance.as_str(), "i-0123456789abcdef0");
+        assert_eq!(read.deadline, Deadline::Hard("2026-11-21T03:22:00Z".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_reservation_is_asked_of_nobody() {
+        for id in ["", "*", "cr-", "cr-*", "cr-1234567890abcdef0,cr-2"] {
+            let mut event = sample("capacity-block-expiry");
+            event["detail"]["capacity-reservation-id"] = id.into();
+            let place = "cannot read the notice: at detail.capacity-reservation-id";
+            assert_eq!(refused(event), format!("{place}: {id:?} is no capacity reservation's id"));
+        }
+    }
+}

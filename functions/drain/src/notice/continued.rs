@@ -1,0 +1,145 @@
+//! `Spillway Drain Continuation`: our own event, with which an invocation whose time is up hands a
+//! drain on to a later one. It has the notice whole, so that nothing need be kept in between.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::NoticeError;
+use super::envelope::Envelope;
+
+/// Who sends it: the rule in the template and the function's right name it too.
+pub(crate) const SOURCE: &str = "spillway";
+pub(crate) const DETAIL_TYPE: &str = "Spillway Drain Continuation";
+
+/// The one list that a notice may have, AWS Health's.
+const LIST: &str = "affectedEntities";
+
+/// A notice as AWS sent it, and how far earlier invocations came with it. It is the detail of the
+/// event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct History {
+    /// The whole event.
+    pub(crate) notice: Value,
+    /// Which of its instances this is about, if it does not concern just one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) instance: Option<String>,
+    /// The invocations before this one, the first of them first.
+    pub(crate) earlier: Vec<Earlier>,
+}
+
+/// What an earlier invocation did, in short: its own receipt has it whole.
+//  About 300 bytes, so that as many as there may be (`continuation::MOST_INVOCATIONS`) fit into an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Earlier {
+    /// Lambda's id of it, which finds its receipt.
+    pub(crate) request_id: String,
+    /// When it began.
+    pub(crate) from: Timestamp,
+    /// When it handed on.
+    pub(crate) to: Timestamp,
+    /// The node, if the claim on it was this notice's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+    /// How many pods came to which fate.
+    pub(crate) pods: BTreeMap<String, usize>,
+}
+
+impl History {
+    /// A notice that nobody has worked on yet.
+    pub(super) fn of(notice: Value) -> Self {
+        Self { notice, instance: None, earlier: Vec::new() }
+    }
+
+    /// When the first invocation began, if this is a later one.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        self.earlier.first().map(|first| first.from)
+    }
+
+    /// The invocation that handed its claim on to this one: those since then did not get at the node.
+    pub(crate) fn handed_on_by(&self) -> Option<&str> {
+        let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
+        last.map(|last| last.request_id.as_str())
+    }
+
+    /// The same without its list: of ten thousand entries each gets a copy.
+    pub(super) fn without_list(mut self) -> Self {
+        if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
+            detail.remove(LIST);
+        }
+        self
+    }
+
+    /// The same for one instance of several: its invocation begins anew.
+    pub(crate) fn for_instance(&self, instance: &str) -> Self {
+        Self { instance: Some(instance.to_owned()), ..self.clone() }
+    }
+
+    /// The same for one that an entry of the list names.
+    pub(crate) fn for_entry(&self, instance: &str, entry: &Value) -> Self {
+        let mut history = self.for_instance(instance);
+        history.notice["detail"][LIST] = Value::Array(vec![entry.clone()]);
+        history
+    }
+
+    /// The history that the next invocation gets.
+    pub(crate) fn with(&self, invocation: Earlier) -> Self {
+        let mut history = self.clone();
+        history.earlier.push(invocation);
+        history
+    }
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<History, NoticeError> {
+    envelope.detail()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::super::tests::{home, sample};
+    use super::super::{Notice, read};
+
+    #[test]
+    fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
+        let first = read(sample("terminate-lifecycle-action"), &home()).unwrap();
+        let later = read(sample("drain-continuation"), &home()).unwrap();
+        let (
+            Notice::Interruption { interruption: first, history: at_first },
+            Notice::Interruption { interruption, history },
+        ) = (first, later)
+        else {
+            panic!("not read")
+        };
+        assert_eq!(interruption, first);
+        assert_eq!((at_first.began(), at_first.handed_on_by()), (None, None));
+        assert_eq!(history.notice, at_first.notice);
+        assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
+        assert_eq!(history.handed_on_by(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
+        assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("left".to_owned(), 2)].into());
+    }
+
+    #[test]
+    fn a_continuation_of_a_continuation_is_none_of_ours() {
+        let mut event = sample("drain-continuation");
+        event["detail"]["notice"] = sample("drain-continuation");
+        let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
+        assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of \"spillway\"");
+    }
+
+    #[test]
+    fn a_continuation_without_its_notice_cannot_be_read() {
+        let mut event = sample("drain-continuation");
+        event["detail"] = json!({"earlier": []});
+        assert_eq!(
+            read(event, &home()).unwrap_err().to_string(),
+            "cannot read the notice: at detail: missing field `notice`"
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! What has to come over the bus, one example for each rule of the template: whether a rule lets it through is how one
+//! sees that the rule is there.
+
+use super::kind::Kind;
+use super::{
+    capacity_block, capacity_reservation, continued, health, launch, rebalance, spot, state_change, terminate,
+    undo_check,
+};
+
+/// An event as far as rules look at it.
+#[derive(Debug)]
+pub(crate) struct EventPattern {
+    /// The notices that it stands for.
+    pub(crate) what: &'static str,
+    /// Their kind, by which the settings know them; absent for our own events, which are always wanted.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) source: &'static str,
+    pub(crate) detail_type: &'static str,
+    /// The fields by which rules tell one from another.
+    pub(crate) detail: &'static [(&'static str, &'static str)],
+}
+
+const fn of_ec2(what: &'static str, kind: Kind, detail_type: &'static str) -> EventPattern {
+    EventPattern { what, kind: Some(kind), source: "aws.ec2", detail_type, detail: &[] }
+}
+
+const fn of_group(
+    what: &'static str,
+    kind: Kind,
+    detail_type: &'static str,
+    detail: &'static [(&'static str, &'static str)],
+) -> EventPattern {
+    EventPattern { what, kind: Some(kind), source: "aws.autoscaling", detail_type, detail }
+}
+
+const fn of_ours(what: &'static str, detail_type: &'static str) -> EventPattern {
+    EventPattern { what, kind: None, source: continued::SOURCE, detail_type, detail: &[] }
+}
+
+/// Everything that a drain can begin with, or go on with.
+pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
+    of_ec2("spot interruptions", Kind::Spot, spot::DETAIL_TYPE),
+    of_ec2("interruptions of capacity reservations", Kind::CapacityReservation, capacity_reservation::DETAIL_TYPE),
+    of_ec2(
+        "interruptions of interruptible capacity reservations",
+        Kind::CapacityReservation,
+        capacity_reservation::OLDER_DETAIL_TYPE,
+    ),
+    of_ec2("ends of capacity blocks", Kind::CapacityBlock, capacity_block::DETAIL_TYPE),
+    of_ec2("rebalance recommendations", Kind::Rebalance, rebalance::DETAIL_TYPE),
+    EventPattern {
+        what: "scheduled maintenance",
+        kind: Some(Kind::Maintenance),
+        source: "aws.health",
+        detail_type: health::DETAIL_TYPE,
+        detail: &[("service", "EC2"), ("eventTypeCategory", "scheduledChange")],
+    },
+    EventPattern {
+        what: "instances that stop or shut down",
+        kind: Some(Kind::Stopping),
+        source: "aws.ec2",
+        detail_type: state_change::DETAIL_TYPE,
+        detail: &[("state", "shutting-down")],
+    },
+    of_group(
+        "terminate hooks",
+        Kind::Terminate,
+        terminate::DETAIL_TYPE,
+        &[("LifecycleTransition", "autoscaling:EC2_INSTANCE_TERMINATING")],
+    ),
+    of_group(
+        "launch hooks",
+        Kind::Launch,
+        launch::DETAIL_TYPE,
+        &[("LifecycleTransition", "autoscaling:EC2_INSTANCE_LAUNCHING"), ("Origin", "EC2")],
+    ),
+    of_group(
+        "nodes that come out of a warm pool",
+        Kind::LaunchFromWarmPool,
+        launch::DETAIL_TYPE,
+        &[("LifecycleTransition", "autoscaling:EC2_INSTANCE_LAUNCHING"), ("Origin", "WarmPool")],
+    ),
+    of_group(
+        "nodes that come back with another root volume",
+        Kind::RootVolumeReplaced,
+        launch::DETAIL_TYPE,
+        &[("LifecycleTransition", "autoscaling:EC2_INSTANCE_LAUNCHING"), ("Action", "ReplaceRootVolume")],
+    ),
+    of_ours("drains that outlast an invocation", continued::DETAIL_TYPE),
+    of_ours("checks whether a node may be given back", undo_check::DETAIL_TYPE),
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn every_sample_that_is_a_notice_has_its_like_here() {
+        let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events")).unwrap();
+        let mut heard = 0;
+        for path in folder.map(|entry| entry.unwrap().path()) {
+            let event: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            let like = |one: &EventPattern| {
+                event["source"] == one.source
+                    && event["detail-type"] == one.detail_type
+                    && one.detail.iter().all(|(key, value)| event["detail"][key] == *value || *key == "state")
+            };
+            let asks_for_the_doctor = crate::self_test::request(&event).is_some();
+            assert_eq!(EVENT_PATTERNS.iter().any(like), !asks_for_the_doctor, "{}", path.display());
+            heard += usize::from(!asks_for_the_doctor);
+        }
+        assert!(heard > EVENT_PATTERNS.len());
+    }
+}

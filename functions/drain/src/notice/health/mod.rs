@@ -1,0 +1,108 @@
+//! `AWS Health Event`: EC2 will reboot, stop or retire instances at a time that it names; and, in a later event,
+//! that this is over. All else that AWS Health tells is not ours.
+//!
+//! A long list comes in pages, each an event of its own with instances of its own: they need no putting together.
+
+mod entity;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::date::Date;
+use super::envelope::{Envelope, quoted, unreadable};
+use super::{Concerns, Deadline, Instances, Kind, Maintenance, NoticeError, Parsed, ParsedNotice};
+use entity::Entity;
+
+pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
+
+/// The fields that decide. What is optional here is missing in an older form, which AWS' documents still show.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    event_arn: String,
+    service: String,
+    event_type_code: String,
+    event_type_category: String,
+    event_scope_code: Option<String>,
+    status_code: Option<String>,
+    event_region: Option<String>,
+    affected_account: Option<String>,
+    backup_event: Option<String>,
+    start_time: Option<Date>,
+    affected_entities: Option<Vec<Value>>,
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+    let detail: Detail = envelope.detail()?;
+    if let Some(why) = detail.is_not_ours(envelope)? {
+        return Ok(Parsed::Nothing(why));
+    }
+    let instances = detail.instances()?;
+    let is_affected = instances.values().any(|entity| !entity.is_resolved());
+    let (kind, deadline) = match detail.status_code.as_deref() {
+        Some("open" | "upcoming") | None if is_affected => {
+            let Date(starts) = detail.start_time.ok_or_else(|| unreadable("detail.startTime", "it is missing"))?;
+            (Kind::Maintenance, Deadline::Hard(starts))
+        }
+        // While it is open for others, it may be over for those that are resolved.
+        Some("open" | "upcoming" | "closed") | None => (Kind::MaintenanceOver, Deadline::Open),
+        Some(other) => return Ok(Parsed::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
+    };
+    let maintenance = Maintenance { id: detail.id()?, reboots: detail.event_type_code.contains("REBOOT") };
+    let named = instances.into_iter().map(|(id, entity)| (id, entity.into_value()));
+    let which = Concerns::Several(Instances::Named(named.collect()));
+    Ok(Parsed::Of(which, ParsedNotice { maintenance: Some(maintenance), ..ParsedNotice::of(kind, deadline) }))
+}
+
+impl Detail {
+    /// Why it is no scheduled change of this account's instances in this Region.
+    fn is_not_ours(&self, envelope: &Envelope) -> Result<Option<String>, NoticeError> {
+        let (account, region) = (envelope.account()?, envelope.region()?);
+        let or = |given: &'_ Option<String>, handled: &str| given.clone().unwrap_or_else(|| handled.to_owned());
+        for (field, given, handled) in [
+            ("service", self.service.clone(), "EC2"),
+            ("eventTypeCategory", self.event_type_category.clone(), "scheduledChange"),
+            ("eventScopeCode", or(&self.event_scope_code, "ACCOUNT_SPECIFIC"), "ACCOUNT_SPECIFIC"),
+            // AWS Health sends a copy of each event to another Region,
+            ("backupEvent", or(&self.backup_event, "false"), "false"),
+            ("eventRegion", or(&self.event_region, region), region),
+            // and to the account that looks after an organization's.
+            ("affectedAccount", or(&self.affected_account, account), account),
+        ] {
+            if given != handled {
+                let (given, handled) = (quoted(&given), quoted(handled));
+                return Ok(Some(format!(
+                    "the {field} of this AWS Health event is {given}, and Spillway handles {handled}"
+                )));
+            }
+        }
+        // The end of a version's support, months ahead: its instances run on.
+        let of_a_version = self.event_type_code.ends_with("PLANNED_LIFECYCLE_EVENT");
+        Ok(of_a_version.then(|| format!("{} takes no instance away", quoted(&self.event_type_code))))
+    }
+
+    /// What it affects, as far as it is an instance, by its id.
+    fn instances(&self) -> Result<BTreeMap<String, Entity>, NoticeError> {
+        let mut instances = BTreeMap::new();
+        for (at, value) in self.affected_entities.iter().flatten().enumerate() {
+            let entity = Entity::read(value, &format!("detail.affectedEntities[{at}]"))?;
+            if let Some(id) = entity.instance() {
+                instances.insert(id.to_owned(), entity);
+            }
+        }
+        Ok(instances)
+    }
+
+    /// What names the maintenance in all its events: `arn:aws:health:REGION::event/SERVICE/CODE/ID`, or without the
+    /// two in the middle.
+    fn id(&self) -> Result<String, NoticeError> {
+        match self.event_arn.rsplit_once('/') {
+            Some((_, id)) if !id.is_empty() => Ok(id.to_owned()),
+            _ => Err(unreadable("detail.eventArn", format!("{} is no event's", quoted(&self.event_arn)))),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `EC2 Instance-launch Lifecycle Action`: an Auto Scaling group has launched an instance, for its warm pool or
+//! out of it too, or has given one a new root volume; and waits for its hook to be completed.
+
+use super::envelope::Envelope;
+use super::lifecycle_action::{LifecycleDetail, Special};
+use super::{Concerns, Deadline, Kind, NoticeError, Parsed, ParsedNotice};
+
+pub(super) const DETAIL_TYPE: &str = "EC2 Instance-launch Lifecycle Action";
+
+pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+    let action: LifecycleDetail = envelope.detail()?;
+    let kind = match (action.special()?, action.origin.as_deref()) {
+        (Some(Special::ReplaceRootVolume), _) => Kind::RootVolumeReplaced,
+        (None, Some("WarmPool")) => Kind::LaunchFromWarmPool,
+        // Wherever it goes to, its node has to be Ready there.
+        (None, _) => Kind::Launch,
+    };
+    let which = Concerns::One(action.instance.clone());
+    Ok(Parsed::Of(which, ParsedNotice { hook: Some(action.hook()), ..ParsedNotice::of(kind, Deadline::HeldByHook) }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::super::tests::{interruption, refused, sample};
+    use super::*;
+
+    #[test]
+    fn each_way_to_be_launched_is_a_launch() {
+        for (name, kind) in [
+            ("launch-lifecycle-action", Kind::Launch),
+            ("launch-into-warm-pool", Kind::Launch),
+            ("launch-from-warm-pool", Kind::LaunchFromWarmPool),
+        ] {
+            let read = interruption(sample(name));
+            assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
+            assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_root_volumes_replacement_is_no_launch() {
+        assert_eq!(interruption(sample("root-volume-replaced")).kind, Kind::RootVolumeReplaced);
+    }
+
+    #[test]
+    fn what_the_group_does_by_a_name_that_nobody_knows_is_somebodys_to_look_at() {
+        let mut event = sample("launch-lifecycle-action");
+        event["detail"]["Action"] = "Paint".into();
+        assert_eq!(refused(event), "cannot read the notice: at detail.Action: Spillway does not know \"Paint\"");
+    }
+}

@@ -1,0 +1,343 @@
+//! From an EventBridge event to what it means for one instance. Pure: JSON in, plain data out.
+//!
+//! Each kind of notice has a file of its own, which says what AWS promises there. Of an event only what is
+//! needed is taken, and never an ARN where an id can be had: documented ARNs are malformed.
+
+#[cfg(test)]
+mod bad_input;
+mod capacity_block;
+pub(crate) mod capacity_reservation;
+pub(crate) mod continued;
+mod date;
+mod envelope;
+pub(crate) mod event_patterns;
+mod health;
+mod instance_id;
+mod kind;
+mod launch;
+mod lifecycle_action;
+mod rebalance;
+pub(crate) mod spot;
+mod state_change;
+mod terminate;
+pub(crate) mod undo_check;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use continued::History;
+pub(crate) use envelope::NoticeError;
+use envelope::{Envelope, quoted};
+pub(crate) use instance_id::InstanceId;
+pub(crate) use kind::Kind;
+use undo_check::UndoCheck;
+
+/// Until when the pods can leave in peace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    /// The instance goes at that time, whatever we do.
+    Hard(Timestamp),
+    /// AWS waits for as long as the hook is held.
+    HeldByHook,
+    /// Nothing happens at a certain time: the settings say how long is enough.
+    Open,
+}
+
+/// The lifecycle hook that waits for us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hook {
+    /// The Auto Scaling group.
+    pub(crate) group: String,
+    /// The hook's name.
+    pub(crate) name: String,
+    /// Names this very action; without it, the instance does.
+    pub(crate) token: Option<String>,
+}
+
+/// Scheduled maintenance: the one notice that is about another time than now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Maintenance {
+    /// What names it in all its updates: the last part of the event's ARN.
+    pub(crate) id: String,
+    /// Whether the instance comes back by itself, having been rebooted.
+    pub(crate) reboots: bool,
+}
+
+/// What a notice means for one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interruption {
+    /// The event's id: the same in every delivery of the same event.
+    pub(crate) event_id: String,
+    /// Which kind of notice it was.
+    pub(crate) kind: Kind,
+    /// The instance that it concerns.
+    pub(crate) instance: InstanceId,
+    /// When AWS gave notice: the clock starts here.
+    pub(crate) time: Timestamp,
+    /// Until when its pods can leave.
+    pub(crate) deadline: Deadline,
+    /// The hook to complete, if one waits.
+    pub(crate) hook: Option<Hook>,
+    /// The maintenance that it is about.
+    pub(crate) maintenance: Option<Maintenance>,
+}
+
+/// What an event turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// One that concerns one instance.
+    Interruption {
+        /// What it means for it.
+        interruption: Interruption,
+        /// The notice itself, and how far earlier invocations came with it.
+        history: History,
+    },
+    /// Our own, about a notice for which a node was taken out: whether it may be given back.
+    UndoCheck {
+        /// What that notice means.
+        interruption: Interruption,
+        /// How far the checks came with it.
+        check: UndoCheck,
+    },
+    /// One that concerns several, or an unknown number: each gets an invocation of its own.
+    Several(Several),
+    /// One that we do not handle, and why.
+    Unhandled {
+        /// The event's id.
+        event_id: String,
+        /// Why it is not handled, in plain words.
+        why: String,
+    },
+}
+
+/// A notice that does not concern just one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Several {
+    /// The event's id.
+    pub(crate) event_id: String,
+    /// Which kind of notice it was.
+    pub(crate) kind: Kind,
+    /// When AWS gave notice.
+    pub(crate) time: Timestamp,
+    /// Which instances it concerns.
+    pub(crate) instances: Instances,
+    /// The notice, for an event for each of them.
+    pub(crate) history: History,
+}
+
+/// The instances of a notice that does not concern just one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Instances {
+    /// What stands in the notice, with the entry that names it. Each is checked where it is alone, so that one that
+    /// is no instance id fails by itself.
+    Named(BTreeMap<String, Value>),
+    /// All of this capacity reservation; EC2 knows them.
+    OfReservation(String),
+}
+
+/// Whom a notice concerns.
+enum Concerns {
+    One(InstanceId),
+    Several(Instances),
+}
+
+/// What a notice says, whichever instance it says it of. Read by the file of its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ParsedNotice {
+    kind: Kind,
+    deadline: Deadline,
+    hook: Option<Hook>,
+    maintenance: Option<Maintenance>,
+}
+
+/// What the file of its kind makes of a notice.
+enum Parsed {
+    /// This, of these.
+    Of(Concerns, ParsedNotice),
+    /// Nothing that we handle, for that reason.
+    Nothing(String),
+}
+
+impl ParsedNotice {
+    /// A matter without a hook.
+    fn of(kind: Kind, deadline: Deadline) -> Self {
+        Self { kind, deadline, hook: None, maintenance: None }
+    }
+}
+
+/// Where the function is at home: notices from elsewhere are not its business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The account.
+    pub(crate) account: String,
+    /// The Region.
+    pub(crate) region: String,
+}
+
+impl Home {
+    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
+    pub(crate) fn of_function(arn: &str) -> Self {
+        let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();
+        Self { account: part(4), region: part(3) }
+    }
+}
+
+/// Reads an event. An event of another kind is no error; one of ours that cannot be read is, and one
+/// from another account or Region.
+pub(crate) fn read(payload: Value, home: &Home) -> Result<Notice, NoticeError> {
+    let envelope = envelope::read("", payload.clone())?;
+    match (envelope.source.as_str(), envelope.detail_type.as_str()) {
+        (continued::SOURCE, continued::DETAIL_TYPE) => {
+            envelope.is_from(home)?;
+            let history = continued::read(&envelope)?;
+            of_aws(envelope::read("detail.notice", history.notice.clone())?, history, home)
+        }
+        (continued::SOURCE, undo_check::DETAIL_TYPE) => {
+            envelope.is_from(home)?;
+            let check = undo_check::read(&envelope)?;
+            let history = History::of(check.notice.clone()).for_instance(&check.instance);
+            Ok(match of_aws(envelope::read("detail.notice", check.notice.clone())?, history, home)? {
+                Notice::Interruption { interruption, .. } => Notice::UndoCheck { interruption, check },
+                other => other,
+            })
+        }
+        _ => of_aws(envelope, History::of(payload), home),
+    }
+}
+
+/// Reads one of AWS' notices.
+fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Notice, NoticeError> {
+    let (which, matter) = match said(&envelope)? {
+        Parsed::Of(which, matter) => (which, matter),
+        Parsed::Nothing(why) => return Ok(Notice::Unhandled { event_id: envelope.id, why }),
+    };
+    // Only now: a copy that AWS Health sends to another Region is no error.
+    envelope.is_from(home)?;
+    let (event_id, time) = (envelope.id, envelope.time);
+    let ParsedNotice { kind, deadline, hook, maintenance } = matter;
+    let instance = match (&history.instance, which) {
+        (Some(instance), _) => InstanceId::read("detail.instance", instance)?,
+        (None, Concerns::One(instance)) => instance,
+        (None, Concerns::Several(Instances::Named(named))) if named.len() < 2 => match named.first_key_value() {
+            Some((id, _)) => InstanceId::read("detail.affectedEntities[].entityValue", id)?,
+            None => return Ok(Notice::Unhandled { event_id, why: "it names no instance".to_owned() }),
+        },
+        (None, Concerns::Several(instances)) => {
+            return Ok(Notice::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
+        }
+    };
+    let interruption = Interruption { event_id, kind, instance, time, deadline, hook, maintenance };
+    Ok(Notice::Interruption { interruption, history })
+}
+
+/// Has it read by the file of its kind.
+fn said(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+    match (envelope.source.as_str(), envelope.detail_type.as_str()) {
+        ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope),
+        ("aws.ec2", rebalance::DETAIL_TYPE) => rebalance::read(envelope),
+        ("aws.ec2", state_change::DETAIL_TYPE) => state_change::read(envelope),
+        ("aws.ec2", capacity_reservation::DETAIL_TYPE | capacity_reservation::OLDER_DETAIL_TYPE) => {
+            capacity_reservation::read(envelope)
+        }
+        ("aws.ec2", capacity_block::DETAIL_TYPE) => capacity_block::read(envelope),
+        ("aws.health", health::DETAIL_TYPE) => health::read(envelope),
+        ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope),
+        ("aws.autoscaling", launch::DETAIL_TYPE) => launch::read(envelope),
+        (source, detail_type) => Ok(Parsed::Nothing(format!(
+            "Spillway does not handle the notice {} of {}",
+            quoted(detail_type),
+            quoted(source)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    /// What a notice means for its one instance.
+    pub(super) fn interruption(event: Value) -> Interruption {
+        match read(event, &home()).unwrap() {
+            Notice::Interruption { interruption, .. } => interruption,
+            other => panic!("it is not about one instance: {other:?}"),
+        }
+    }
+
+    /// Why a notice is not handled.
+    pub(super) fn unhandled(event: Value) -> String {
+        match read(event, &home()).unwrap() {
+            Notice::Unhandled { why, .. } => why,
+            other => panic!("it is handled: {other:?}"),
+        }
+    }
+
+    /// Why a notice cannot be read.
+    pub(super) fn refused(event: Value) -> String {
+        read(event, &home()).unwrap_err().to_string()
+    }
+
+    /// Where the samples come from.
+    pub(super) fn home() -> Home {
+        Home::of_function("arn:aws:lambda:us-east-1:123456789012:function:spillway")
+    }
+
+    /// Reads one of the samples that the documents, the demo and the tests share.
+    pub(super) fn sample(name: &str) -> Value {
+        let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_sample_in_events_is_read() {
+        let folder = format!("{}/../../events", env!("CARGO_MANIFEST_DIR"));
+        let mut seen = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            if crate::self_test::request(&event).is_none() {
+                assert!(!matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }), "{}", path.display());
+                seen += 1;
+            }
+        }
+        assert!(seen >= 20, "the samples are gone");
+    }
+
+    #[test]
+    fn a_notice_of_another_kind_is_not_handled_and_is_no_error() {
+        let mut event = sample("spot-interruption");
+        event["detail-type"] = "EC2 Fleet Instance Change".into();
+        let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
+        assert_eq!(why, "Spillway does not handle the notice \"EC2 Fleet Instance Change\" of \"aws.ec2\"");
+    }
+
+    #[test]
+    fn only_aws_own_notices_are_read() {
+        let mut event = sample("spot-interruption");
+        event["source"] = "my.tool".into();
+        assert!(matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }));
+    }
+
+    #[test]
+    fn a_notice_from_another_account_or_region_is_refused() {
+        let refused = |key: &str, value: &str| {
+            let mut event = sample("spot-interruption");
+            event[key] = value.into();
+            read(event, &home()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("account", "999999999999"),
+            "the notice is of account 999999999999 in us-east-1, and this function acts in account 123456789012 in us-east-1"
+        );
+        assert_eq!(
+            refused("region", "eu-west-1"),
+            "the notice is of account 123456789012 in eu-west-1, and this function acts in account 123456789012 in us-east-1"
+        );
+        let mut event = sample("drain-continuation");
+        event["detail"]["notice"]["account"] = "999999999999".into();
+        assert!(matches!(read(event, &home()), Err(NoticeError::Foreign { .. })));
+    }
+}

@@ -1,0 +1,33 @@
+//! `EC2 Instance Rebalance Recommendation`: a spot instance is likelier than others to be interrupted. Nobody
+//! says when, nor that it will be.
+
+use serde::Deserialize;
+
+use super::envelope::Envelope;
+use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNotice};
+
+pub(super) const DETAIL_TYPE: &str = "EC2 Instance Rebalance Recommendation";
+
+#[derive(Deserialize)]
+struct Detail {
+    #[serde(rename = "instance-id")]
+    instance: InstanceId,
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+    let Detail { instance } = envelope.detail()?;
+    Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Rebalance, Deadline::Open)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{interruption, sample};
+    use super::*;
+
+    #[test]
+    fn a_recommendation_names_no_time() {
+        let read = interruption(sample("rebalance-recommendation"));
+        assert_eq!((read.kind, read.deadline), (Kind::Rebalance, Deadline::Open));
+        assert_eq!(read.instance.as_str(), "i-1234567890abcdef0");
+    }
+}

@@ -1,0 +1,67 @@
+//! `EC2 Spot Instance Interruption Warning`: the instance goes two minutes after the notice.
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+use super::envelope::Envelope;
+use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNotice};
+
+pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
+
+/// EC2's promise (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at
+/// once, but its pods are frozen then, not ended, so the same window does no harm.
+pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
+
+#[derive(Deserialize)]
+struct Detail {
+    #[serde(rename = "instance-id")]
+    instance: InstanceId,
+}
+
+pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+    let Detail { instance } = envelope.detail()?;
+    Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Spot, Deadline::Hard(envelope.after(NOTICE)))))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::super::Interruption;
+    use super::super::tests::{interruption, sample};
+    use super::*;
+
+    #[test]
+    fn the_instance_goes_two_minutes_after_the_notice_not_after_its_arrival() {
+        assert_eq!(
+            interruption(sample("spot-interruption")),
+            Interruption {
+                event_id: "12345678-1234-1234-1234-123456789012".to_owned(),
+                kind: Kind::Spot,
+                instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
+                time: "2026-11-21T03:12:00Z".parse().unwrap(),
+                deadline: Deadline::Hard("2026-11-21T03:14:00Z".parse().unwrap()),
+                hook: None,
+                maintenance: None,
+            }
+        );
+    }
+
+    #[test]
+    fn whatever_ec2_is_about_to_do_with_the_instance_it_has_two_minutes() {
+        let terminated = interruption(sample("spot-interruption"));
+        for action in ["stop", "hibernate", "evaporate"] {
+            let mut event = sample("spot-interruption");
+            event["detail"]["instance-action"] = action.into();
+            assert_eq!(interruption(event), terminated, "{action}");
+        }
+    }
+
+    #[test]
+    fn a_time_at_the_end_of_the_calendar_is_no_panic() {
+        let mut event = sample("spot-interruption");
+        event["time"] = "9999-12-30T21:59:59Z".into();
+        let read = interruption(event);
+        assert!(matches!(read.deadline, Deadline::Hard(at) if at >= read.time));
+    }
+}

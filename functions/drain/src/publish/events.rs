@@ -1,0 +1,123 @@
+//! The receipt as events on the bus: that a drain has begun, and how a notice ended.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use aws_sdk_eventbridge::Client;
+use tokio::time::{Instant, timeout_at};
+
+use super::document::begun;
+use crate::aws::events::{self, PUT_EVENTS};
+use crate::drain::plan::PodName;
+use crate::invocation::Invocation;
+use crate::receipt::{Ending, Receipt};
+use crate::settings::{Announce, Settings};
+
+/// EventBridge answers in milliseconds. What it does not take in that time is in the log all the same.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BusEvent {
+    /// A drain is under way.
+    Begun,
+    /// A notice has ended.
+    Receipt,
+}
+
+impl BusEvent {
+    /// As rules know it.
+    fn detail_type(self) -> &'static str {
+        match self {
+            Self::Begun => "Spillway Drain Begun",
+            Self::Receipt => "Spillway Receipt",
+        }
+    }
+
+    fn what_follows(self) -> &'static str {
+        match self {
+            Self::Begun => "the drain goes on",
+            Self::Receipt => "the receipt is in the log",
+        }
+    }
+}
+
+/// Whether it is told that a drain has begun.
+pub(super) fn is_begin_told(settings: &Settings) -> bool {
+    settings.announce == Announce::BeginAndEnd
+}
+
+/// Whether the ending is told. A notice that came to nothing is for the log; one that lost pods did not, though it is
+/// ignored because its hook waits no longer.
+pub(super) fn is_end_told(settings: &Settings, receipt: &Receipt) -> bool {
+    let is_wanted = match settings.announce {
+        Announce::BeginAndEnd | Announce::End => !settings.dry_run,
+        Announce::Nothing => false,
+    };
+    is_wanted && (receipt.ending != Some(Ending::Ignored) || receipt.left_for_good() > 0)
+}
+
+/// Tells that a drain has begun, and which pods have to leave.
+pub(super) async fn tell_begin(client: &Client, so_far: &Receipt, leaving: &[PodName], invocation: &Invocation) {
+    let detail = begun(so_far, leaving, invocation.clock.now());
+    put(client, BusEvent::Begun, detail, invocation.announces_until()).await;
+}
+
+/// Tells how a notice ended.
+pub(super) async fn tell_end(client: &Client, detail: String, invocation: &Invocation) {
+    put(client, BusEvent::Receipt, detail, invocation.announces_until()).await;
+}
+
+/// That nobody can be told is worth a warning and no more.
+async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) {
+    let (detail_type, left) = (event.detail_type(), Cell::new(vec![detail]));
+    let put = timeout_at(latest.min(Instant::now() + PATIENCE), events::put(client, detail_type, &left));
+    let error = match put.await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("{PUT_EVENTS} got no answer in time"),
+    };
+    tracing::warn!(error, "cannot put \"{detail_type}\" on the event bus; {}", event.what_follows());
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::invocation::clock::Clock;
+
+    fn settings(announce: &str, dry_run: &str) -> Settings {
+        let variables = [("SPILLWAY_ANNOUNCE", announce), ("SPILLWAY_DRY_RUN", dry_run)];
+        Settings::from_variables(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .unwrap()
+    }
+
+    #[test]
+    fn that_a_drain_has_begun_is_told_unless_the_settings_say_otherwise() {
+        let told = ["begin-and-end", "end", "none"].map(|announce| is_begin_told(&settings(announce, "false")));
+        assert_eq!(told, [true, false, false]);
+    }
+
+    #[test]
+    fn every_ending_but_ignored_is_told_unless_nothing_is_or_nothing_was_touched() {
+        let endings =
+            [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
+        let told = |announce, dry_run| {
+            let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
+            let mut receipt = Receipt::without_interruption(&invocation, None);
+            let mut told = endings.to_vec();
+            told.retain(|ending| {
+                receipt.end(*ending, String::new());
+                is_end_told(&settings(announce, dry_run), &receipt)
+            });
+            told
+        };
+        let all_but_ignored = [Ending::Drained, Ending::Joined, Ending::Continued, Ending::Done, Ending::Failed];
+        assert_eq!(told("begin-and-end", "false"), all_but_ignored);
+        assert_eq!(told("end", "false"), all_but_ignored);
+        assert_eq!(told("none", "false"), []);
+        assert_eq!(told("end", "true"), []);
+    }
+}

@@ -1,0 +1,87 @@
+//! The receipt as CloudWatch metrics.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::drain::pod::RequestedBy;
+use crate::publish::emf::{self, Metric, Unit};
+use crate::receipt::{Ending, Fate, HookState, PodRecord, Receipt, StepName};
+
+/// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers.
+pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option<String> {
+    let ending = receipt.ending?;
+    let kind = match (receipt.notice.kind, ending) {
+        (Some(kind), _) => kind,
+        (None, Ending::Failed) => "unreadable",
+        (None, _) => return None,
+    };
+    let dimensions = [
+        ("Cluster", json!(receipt.cluster.as_deref().unwrap_or("none"))),
+        ("Notice", json!(kind)),
+        ("Ending", json!(ending)),
+    ];
+    let metrics = metrics(receipt).into_iter().filter_map(|(name, unit, value)| Some((name, unit, value?)));
+    Some(emf::line(namespace, &dimensions, &metrics.collect::<Vec<_>>(), now))
+}
+
+/// Every metric, and its value if the receipt has one. docs/metrics.md says what each means.
+fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
+    let count = |count: usize| Some(json!(count));
+    let failed = receipt.ending == Some(Ending::Failed);
+    let hook_not_completed = receipt.hook.as_ref().is_some_and(|hook| hook.state == HookState::Failed);
+    let counted: Vec<_> = receipt.pods.iter().filter(|pod| is_counted(pod, receipt)).collect();
+    let pods = |is_meant: fn(&PodRecord) -> bool| count(counted.iter().filter(|pod| is_meant(pod)).count());
+    let refusals: u32 = receipt.pods.iter().map(PodRecord::refusals).sum();
+    let drained = receipt.step_ms(StepName::Drained);
+    let emptied = drained.filter(|_| receipt.count(Fate::Left) == 0);
+    let goes = receipt.window.and_then(|window| window.goes_ms);
+    // CloudWatch has no percentiles of a metric with a negative value.
+    let time_left = goes.zip(drained).map(|(goes, drained)| goes.saturating_sub(drained).max(0));
+    [
+        ("Notices", Unit::Count, count(1)),
+        ("Failures", Unit::Count, count(usize::from(failed))),
+        ("PodsClean", Unit::Count, pods(|pod| pod.fate == Fate::Clean)),
+        ("PodsClamped", Unit::Count, pods(|pod| pod.fate == Fate::Clamped)),
+        ("PodsForced", Unit::Count, pods(|pod| pod.fate == Fate::Forced)),
+        ("PodsLeft", Unit::Count, count(receipt.left_for_good())),
+        ("PodsUnconfirmed", Unit::Count, pods(|pod| pod.fate == Fate::Unconfirmed)),
+        ("PodsFullGrace", Unit::Count, pods(PodRecord::had_its_full_grace)),
+        ("PodsHeld", Unit::Count, pods(|pod| pod.refusals() > 0)),
+        ("BudgetRefusals", Unit::Count, Some(json!(refusals))),
+        ("HooksNotCompleted", Unit::Count, count(usize::from(hook_not_completed))),
+        ("NoticeToClaim", Unit::Milliseconds, receipt.step_ms(StepName::Claimed).map(Value::from)),
+        ("NoticeToDrained", Unit::Milliseconds, emptied.map(Value::from)),
+        ("TimeLeft", Unit::Milliseconds, time_left.map(Value::from)),
+    ]
+}
+
+/// A pod is counted once, however many notices its node has: with the notice whose request it followed; if that was
+/// none that is known, with the one that holds the claim. (Lost pods are not asked for this: the notice that joined may
+/// be the only one that lives to see them left.)
+fn is_counted(pod: &PodRecord, receipt: &Receipt) -> bool {
+    match pod.followed {
+        Some(RequestedBy::ThisDrain) => true,
+        Some(RequestedBy::Another) => false,
+        None => !receipt.is_joined(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invocation::Invocation;
+    use crate::invocation::clock::Clock;
+
+    #[test]
+    fn the_page_of_metrics_names_each_with_its_unit() {
+        let page = include_str!("../../../../docs/metrics.md");
+        let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();
+        let is_metric = |line: &&str| line.starts_with("| `");
+        let rows = page.lines().skip_while(|line| !is_metric(line)).take_while(is_metric).map(cells);
+        let documented: Vec<_> = rows.map(|row| (row[1].trim_matches('`'), row[2])).collect();
+        let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
+        let emitted =
+            metrics(&Receipt::without_interruption(&invocation, None)).map(|(name, unit, _)| (name, unit.as_str()));
+        assert_eq!(documented, emitted);
+    }
+}

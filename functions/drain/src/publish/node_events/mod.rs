@@ -1,0 +1,132 @@
+//! Kubernetes events: the receipt as `kubectl describe` shows it, on the node and on its pods. Pure, but for `post`.
+//!
+//! * `ours`, `nth`: what is told, by whose reasons
+//! * `object`: an event as the API server takes it
+//! * `post`: sends them
+//!
+//! kube's own recorder (`kube::runtime::events`) would bring the whole of kube's `runtime` with it, and what it does
+//! beyond this is of no use here: it folds repetitions into series, by a cache that lives as long as a controller does
+//! and a PATCH that is a right more. Each event here is told once, by a process that Lambda freezes after it.
+
+mod nth;
+mod object;
+mod ours;
+mod post;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::events::v1::Event;
+
+use crate::invocation::Invocation;
+use crate::notice::Kind;
+use crate::receipt::{Ending, PodRecord, Receipt, StepName};
+use crate::settings::{NodeEvents, Settings};
+use post::post;
+
+/// What one event tells.
+#[derive(Debug)]
+struct Told<'a> {
+    about: About<'a>,
+    severity: EventSeverity,
+    reason: &'static str,
+    note: String,
+    /// When it happened; absent: now.
+    at: Option<Timestamp>,
+}
+
+/// RequestedBy event it is.
+#[derive(Debug, Clone, Copy)]
+enum About<'a> {
+    Node,
+    Pod(&'a PodRecord),
+}
+
+/// Kubernetes' two types of events; what people need most comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum EventSeverity {
+    Warning,
+    Normal,
+}
+
+/// The drain that a receipt tells of.
+#[derive(Debug, Clone, Copy)]
+struct Drain<'a> {
+    receipt: &'a Receipt,
+    node: &'a str,
+    instance: &'a str,
+    kind: Kind,
+    noticed: Timestamp,
+}
+
+impl<'a> Drain<'a> {
+    /// None if no node was claimed.
+    fn of(receipt: &'a Receipt) -> Option<Self> {
+        receipt.step_ms(StepName::Claimed)?;
+        (!receipt.dry_run).then_some(Self {
+            receipt,
+            node: receipt.node.as_deref()?,
+            instance: receipt.instance.as_deref()?,
+            kind: Kind::named(receipt.notice.kind?)?,
+            noticed: receipt.notice.time?,
+        })
+    }
+
+    fn at(&self, at_ms: i64) -> Timestamp {
+        self.noticed.saturating_add(SignedDuration::from_millis(at_ms)).unwrap_or(self.noticed)
+    }
+
+    /// What is told, as the API server takes it.
+    fn events(&self, told: Vec<Told<'_>>, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+        told.into_iter().zip(0..).map(|(told, number)| object::event(told, self, reasons, now, number)).collect()
+    }
+
+    /// Whether a later invocation goes on with what is left.
+    fn goes_on(&self) -> bool {
+        self.receipt.ending == Some(Ending::Continued)
+    }
+}
+
+/// Tells the node that it is being drained.
+pub(super) async fn tell_begin(so_far: &Receipt, settings: &Settings, invocation: &Invocation) {
+    if let (Some(reasons), Some(connection)) = (settings.node_events, invocation.connection.get()) {
+        let events = begun(so_far, reasons, invocation.clock.now());
+        // What is wrong then will be wrong at the end, too, and is told once.
+        let _ = post(&connection.client, events, invocation.announces_until()).await;
+    }
+}
+
+/// Tells the node and its pods how it ended.
+pub(super) async fn tell_end(receipt: &Receipt, settings: &Settings, invocation: &Invocation) {
+    if let (Some(reasons), Some(connection)) = (settings.node_events, invocation.connection.get()) {
+        let events = ended(receipt, reasons, invocation.clock.now());
+        if let Err(unwritten) = post(&connection.client, events, invocation.announces_until()).await {
+            unwritten.warn();
+        }
+    }
+}
+
+/// The event of a drain that is under way.
+fn begun(so_far: &Receipt, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+    let Some(drain) = Drain::of(so_far) else { return Vec::new() };
+    let told = match reasons {
+        NodeEvents::Spillway => ours::begun(&drain),
+        NodeEvents::Nth => nth::begun(&drain),
+    };
+    drain.events(vec![told], reasons, now)
+}
+
+/// The events of one that has ended: the node's first, then those of pods that lost something.
+fn ended(receipt: &Receipt, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+    let Some(drain) = Drain::of(receipt) else { return Vec::new() };
+    // Who joined a drain leaves the pods to the claim's holder to tell.
+    let pods = receipt.pods.iter().filter(|_| receipt.ending != Some(Ending::Joined));
+    let (mut told, mut of_pods): (Vec<_>, Vec<_>) = match reasons {
+        NodeEvents::Spillway => (ours::ended(&drain), pods.filter_map(|pod| ours::pod(&drain, pod)).collect()),
+        NodeEvents::Nth => (nth::ended(&drain), pods.filter_map(|pod| nth::pod(&drain, pod)).collect()),
+    };
+    of_pods.sort_by_key(|told: &Told<'_>| told.severity);
+    told.append(&mut of_pods);
+    drain.events(told, reasons, now)
+}
+
+#[cfg(test)]
+mod tests;

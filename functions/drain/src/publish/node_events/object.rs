@@ -1,0 +1,110 @@
+//! An event as the API server takes it (`events.k8s.io/v1`).
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+
+use super::{About, Drain, EventSeverity, Told};
+use crate::settings::NodeEvents;
+
+/// Where the events of objects without a namespace are, by the API server's own rule.
+const NAMESPACE_OF_NODES: &str = "default";
+/// The API server's limit.
+const LONGEST_NOTE: usize = 1024;
+/// A name may have 253 characters; the number behind it takes up to 17.
+const LONGEST_NAME: usize = 230;
+
+/// The event. `now` and `number` tell it from every other of the same object.
+pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, reasons: NodeEvents, now: Timestamp, number: i128) -> Event {
+    let Told { about, severity, reason, note, at } = told;
+    let (regarding, related) = match about {
+        About::Node => (node(drain.node), None),
+        About::Pod(pod) => (of_pod(&pod.pod, &pod.uid), Some(node(drain.node))),
+    };
+    let (reporter, annotations) = match reasons {
+        NodeEvents::Spillway => ("spillway", None),
+        // By its name its users select, and by its annotations they look for an instance.
+        NodeEvents::Nth => ("aws-node-termination-handler", Some(nth_annotations(about, drain))),
+    };
+    let name = unique(regarding.name.as_deref().unwrap_or_default(), now.as_nanosecond() + number);
+    let namespace = regarding.namespace.clone().unwrap_or_else(|| NAMESPACE_OF_NODES.to_owned());
+    Event {
+        metadata: ObjectMeta { name: Some(name), namespace: Some(namespace), annotations, ..ObjectMeta::default() },
+        event_time: Some(MicroTime(at.unwrap_or(now))),
+        type_: Some(severity.as_str().to_owned()),
+        action: Some("Drain".to_owned()),
+        reason: Some(reason.to_owned()),
+        note: Some(cut(note, LONGEST_NOTE)),
+        regarding: Some(regarding),
+        related,
+        reporting_controller: Some(reporter.to_owned()),
+        // Which is how the log and the receipt are found.
+        reporting_instance: Some(drain.receipt.request_id.clone()),
+        ..Event::default()
+    }
+}
+
+impl EventSeverity {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "Warning",
+            Self::Normal => "Normal",
+        }
+    }
+}
+
+/// `kubectl describe node` shows the events that have the node's UID, and those that have its name for a UID, as
+/// kubelets write it. The name is what we know without a request.
+fn node(name: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Node".to_owned()),
+        name: Some(name.to_owned()),
+        uid: Some(name.to_owned()),
+        ..ObjectReference::default()
+    }
+}
+
+fn of_pod(name: &str, uid: &str) -> ObjectReference {
+    let (namespace, name) = name.split_once('/').expect("a receipt names pods with their namespace");
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        uid: Some(uid.to_owned()),
+        ..ObjectReference::default()
+    }
+}
+
+/// Those of NTH's annotations that a receipt knows.
+fn nth_annotations(about: About<'_>, drain: &Drain<'_>) -> BTreeMap<String, String> {
+    let receipt = drain.receipt;
+    let annotations = match about {
+        About::Node => vec![
+            ("account-id", Some(receipt.account.as_str())),
+            ("availability-zone", receipt.zone.as_deref()),
+            ("instance-id", Some(drain.instance)),
+            ("instance-type", receipt.instance_type.as_deref()),
+            ("local-hostname", Some(drain.node)),
+            ("region", Some(receipt.region.as_str())),
+        ],
+        About::Pod(_) => vec![("node", Some(drain.node))],
+    };
+    annotations.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect()
+}
+
+/// A name as client-go gives them: the object's, and a time in hexadecimal digits.
+fn unique(name: &str, nanosecond: i128) -> String {
+    let name = cut(name.to_owned(), LONGEST_NAME);
+    format!("{}.{nanosecond:x}", name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
+}
+
+/// No more than so many bytes of it.
+fn cut(mut text: String, longest: usize) -> String {
+    text.truncate(text.floor_char_boundary(longest));
+    text
+}

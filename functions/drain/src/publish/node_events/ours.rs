@@ -1,0 +1,84 @@
+//! What our events tell: a reason for each way in which a drain or a pod may end.
+
+use std::fmt::Write as _;
+
+use super::{About, Drain, EventSeverity, Told};
+use crate::drain::pod::RequestedBy;
+use crate::receipt::{Ending, Fate, PodRecord, StepName};
+
+/// The node: that it is being drained, and why.
+pub(super) fn begun<'a>(drain: &Drain<'_>) -> Told<'a> {
+    let Drain { receipt, instance, kind, .. } = drain;
+    let until = match (receipt.notice.deadline, &receipt.hook) {
+        (Some(deadline), _) => format!("goes at {deadline}"),
+        (None, Some(hook)) => format!("waits for the lifecycle hook {} of group {}", hook.name, hook.group),
+        (None, None) => "may go".to_owned(),
+    };
+    let note = format!("{kind}: instance {instance} {until}; its node's pods are told to leave", kind = kind.as_str());
+    let at = receipt.step_ms(StepName::Claimed).map(|at_ms| drain.at(at_ms));
+    Told { about: About::Node, severity: EventSeverity::Normal, reason: "Draining", note, at }
+}
+
+/// The node: how that ended.
+pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
+    let (severity, reason) = match drain.receipt.ending {
+        Some(Ending::Drained) => (EventSeverity::Normal, "Drained"),
+        Some(Ending::Continued) => (EventSeverity::Normal, "DrainContinues"),
+        Some(Ending::Failed) => (EventSeverity::Warning, "DrainFailed"),
+        Some(Ending::Done) => (EventSeverity::Normal, "Cordoned"),
+        // A claimed node needs nothing more when the hook that it was drained for waits no longer.
+        Some(Ending::Ignored) => (EventSeverity::Normal, "DrainStopped"),
+        Some(Ending::Joined) | None => return Vec::new(),
+    };
+    let mut note = format!("{}: {}", drain.kind.as_str(), drain.receipt.reason);
+    for fate in [Fate::Forced, Fate::Clamped] {
+        match drain.receipt.count(fate) {
+            0 => {}
+            pods => {
+                let _ = write!(note, "; {pods} {}", fate.as_str());
+            }
+        }
+    }
+    vec![Told { about: About::Node, severity, reason, note, at: None }]
+}
+
+/// A pod: what became of it, if it was told to leave or is still there.
+pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>> {
+    let (severity, reason, what) = match pod.fate {
+        Fate::Left if !drain.goes_on() => {
+            (EventSeverity::Warning, "LeftOnNode", format!("still there when the time was up: {}", pod.why()))
+        }
+        // It was leaving already, or is a later invocation's.
+        _ if pod.told_ms.is_none() && pod.followed.is_none() => return None,
+        Fate::Left => (EventSeverity::Normal, "Evicted", "told to leave; a later invocation waits for it".to_owned()),
+        Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod)),
+        Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod)),
+        Fate::Forced => {
+            (EventSeverity::Warning, "Forced", format!("deleted past what held it ({}), {}", pod.why(), grace(pod)))
+        }
+        Fate::Unconfirmed => (EventSeverity::Warning, "Unconfirmed", format!("told to leave; {}", pod.why())),
+        Fate::Stayed | Fate::WouldLeave | Fate::WouldBeHeld => return None,
+    };
+    let note = format!("drain of node {} ({}): {what}", drain.node, drain.kind.as_str());
+    let at = pod.gone_ms.map(|at_ms| drain.at(at_ms));
+    Some(Told { about: About::Pod(pod), severity, reason, note, at })
+}
+
+/// How a pod was evicted; if another had it leave, by whom.
+fn evicted(pod: &PodRecord) -> String {
+    let who = if pod.followed == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
+    format!("evicted, {}{who}", grace(pod))
+}
+
+/// The grace that a pod got, and how much of it it took.
+fn grace(pod: &PodRecord) -> String {
+    let mut grace = match pod.given_s {
+        Some(given) => format!("with {given} s of the {} s of grace that it asks for", pod.grace_s),
+        None => format!("with the {} s of grace that it asks for", pod.grace_s),
+    };
+    if let (Some(told), Some(gone)) = (pod.told_ms, pod.gone_ms) {
+        let took = gone.saturating_sub(told).max(0);
+        let _ = write!(grace, "; gone after {}.{} s", took / 1000, took % 1000 / 100);
+    }
+    grace
+}

@@ -1,0 +1,80 @@
+//! Sending the events: beside each other, in bounded time, and never again. Nothing depends on them.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::time::{Instant, timeout_at};
+
+use crate::kube::{ApiError, call, is_missing, is_terminating};
+
+/// How many are under way at a time: a fifth of what the API server's level `global-default` does at once by its defaults,
+/// which other drains and everybody else share.
+const AT_ONCE: usize = 10;
+/// How long all of them may take. The notice's work is done by then, and the invocation costs money.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Events that were not written.
+#[derive(Debug)]
+pub(super) struct Unwritten {
+    count: usize,
+    all: usize,
+    /// The last reason.
+    error: ApiError,
+}
+
+impl Unwritten {
+    /// Tells it, all in one line.
+    pub(super) fn warn(&self) {
+        let Self { count, all, error } = self;
+        let follows = match error.code() {
+            Some(403) => "a right is missing (apply deploy/optional/node-events.yaml)",
+            _ => "the log and the receipt have what they tell",
+        };
+        tracing::warn!(error = %error, "{count} of {all} Kubernetes events were not written: {follows}");
+    }
+}
+
+/// Sends the events until `end`.
+pub(super) async fn post(client: &Client, events: Vec<Event>, end: Instant) -> Result<(), Unwritten> {
+    let all = events.len();
+    let (mut settled, mut failed) = (0, None);
+    let posting = async {
+        let mut answers = stream::iter(events).map(|event| create(client, event)).buffer_unordered(AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(()) => settled += 1,
+                Err(error) if is_of_a_namespace_that_goes(&error) => settled += 1,
+                Err(error) => {
+                    let is_hopeless = error.code() == Some(403);
+                    failed = Some(error);
+                    if is_hopeless {
+                        break;
+                    }
+                }
+            }
+        }
+    };
+    let in_time = timeout_at(end.min(Instant::now() + PATIENCE), posting).await;
+    match (failed, in_time) {
+        (None, Ok(())) => Ok(()),
+        (Some(error), _) => Err(Unwritten { count: all - settled, all, error }),
+        (None, Err(_)) => Err(Unwritten { count: all - settled, all, error: ApiError::TimeUp }),
+    }
+}
+
+async fn create(client: &Client, event: Event) -> Result<(), ApiError> {
+    let namespace = event.metadata.namespace.as_deref().expect("an event is made with its namespace");
+    let events = Api::<Event>::namespaced(client.clone(), namespace);
+    call(events.create(&PostParams::default(), &event)).await.map(|_| ())
+}
+
+/// Whether a namespace goes, and its events with it.
+fn is_of_a_namespace_that_goes(error: &ApiError) -> bool {
+    match error {
+        ApiError::Refused(status) => is_terminating(status) || is_missing(status, "namespaces"),
+        _ => false,
+    }
+}

@@ -1,0 +1,205 @@
+//! What events say, as people read them and as the API server takes them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::*;
+use crate::aws::lifecycle::Completion;
+use crate::drain::deadline::Grace;
+use crate::drain::evict::Method;
+use crate::drain::pod::PodState;
+use crate::drain::{DrainEnd, DrainReport};
+use crate::failure::Failure;
+use crate::publish::tests::{after, pod, receipt as receipt_so_far};
+use crate::receipt::{Begin, Fate};
+use crate::settings::LifecycleResult;
+
+/// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
+/// told to.
+fn receipt() -> Receipt {
+    let mut receipt = receipt_so_far();
+    receipt.begin = Begin::Told;
+    for pod in &mut receipt.pods {
+        pod.told_ms = (!matches!(pod.fate, Fate::Left | Fate::Stayed)).then_some(2_000);
+    }
+    receipt
+}
+
+/// As `kubectl get events` shows them.
+fn shown(receipt: &Receipt, reasons: NodeEvents) -> String {
+    let line = |event: Event| {
+        let regarding = event.regarding.unwrap();
+        let fields = [event.type_, event.reason, regarding.kind, regarding.name, event.note];
+        let [severity, reason, kind, name, note] = fields.map(Option::unwrap);
+        format!("{severity} {reason} {}/{name} {note}\n", kind.to_lowercase())
+    };
+    let mut events = if receipt.ending.is_none() { begun } else { ended }(receipt, reasons, after(9_060));
+    events.drain(..).map(line).collect()
+}
+
+fn failed() -> Receipt {
+    let mut receipt = receipt();
+    receipt.step(StepName::Completed, after(9_050));
+    receipt.hook(Ok(Completion::Completed), LifecycleResult::Continue);
+    receipt.fail(&Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 });
+    receipt
+}
+
+fn handed_on() -> Receipt {
+    let mut receipt = receipt();
+    receipt.hook_is_held();
+    receipt.end(Ending::Continued, "handed on to a later invocation".to_owned());
+    receipt
+}
+
+fn ending(ending: Ending) -> Receipt {
+    let mut receipt = receipt();
+    receipt.pods.clear();
+    if matches!(ending, Ending::Done | Ending::Joined) {
+        receipt.begin = Begin::Untold;
+    }
+    receipt.end(ending, "as it is told".to_owned());
+    receipt
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_under_way_is_told_on_the_node() {
+    let mut so_far = receipt();
+    insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
+    insta::assert_snapshot!(shown(&so_far, NodeEvents::Nth));
+    so_far.hook = None;
+    so_far.notice.deadline = Some(after(120_000));
+    insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_node_and_each_pod_that_left_or_is_left_are_told() {
+    insta::assert_snapshot!(shown(&failed(), NodeEvents::Spillway));
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_the_reasons_of_the_termination_handler_they_are_told_in_its_words() {
+    insta::assert_snapshot!(shown(&failed(), NodeEvents::Nth));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_handed_on_leaves_what_is_left_to_the_next_invocation() {
+    insta::assert_snapshot!(shown(&handed_on(), NodeEvents::Spillway));
+    insta::assert_snapshot!(shown(&handed_on(), NodeEvents::Nth));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_ending_has_a_reason_of_its_own() {
+    use Ending::{Continued, Done, Drained, Failed, Ignored, Joined};
+    for reasons in [NodeEvents::Spillway, NodeEvents::Nth] {
+        let each = [Drained, Failed, Continued, Done, Ignored, Joined];
+        insta::assert_snapshot!(each.map(|of| format!("{of:?}\n{}", shown(&ending(of), reasons))).concat());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_what_never_was_under_way_the_termination_handlers_reason_tells_at_the_end() {
+    use Ending::{Done, Drained, Failed, Joined};
+    let reasons_of = |of| {
+        let mut receipt = ending(of);
+        receipt.pods = failed().pods;
+        receipt.begin = Begin::Untold;
+        let told = shown(&receipt, NodeEvents::Nth);
+        let of_node = told.lines().filter(|line| line.contains(" node/"));
+        let reason = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
+        let of_pods = told.lines().count() - of_node.clone().count();
+        (of_node.map(reason).collect::<Vec<_>>().join(" "), of_pods > 0)
+    };
+    let told = [Drained, Done, Failed, Joined].map(reasons_of);
+    let [drained, done, failed, joined] = told.each_ref().map(|(reasons, of_pods)| (reasons.as_str(), *of_pods));
+    assert_eq!(drained, ("ASGLifecycle CordonAndDrain", true));
+    assert_eq!(done, ("ASGLifecycle Cordon", true));
+    assert_eq!(failed, ("ASGLifecycle CordonAndDrainError", true));
+    assert_eq!(joined, ("ASGLifecycle", false), "its pods are the claim holder's to tell");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_was_not_completed_is_told_by_the_termination_handlers_reason() {
+    let mut receipt = ending(Ending::Failed);
+    receipt.hook(Err(()), LifecycleResult::Continue);
+    assert!(shown(&receipt, NodeEvents::Nth).contains("Warning PostDrainError"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_was() {
+    let (uid, mut cut_short) = pod("cut-short", PodState::Gone, Some((Method::Evict, Grace::Own)));
+    cut_short.seen_leaving(Some(Duration::from_secs(8)));
+    let report = DrainReport { pods: [(uid, cut_short)].into(), end: DrainEnd::Empty, blind: None };
+    let mut receipt = ending(Ending::Drained);
+    receipt.pods(&report, (after(9_000), tokio::time::Instant::now()));
+    let told = shown(&receipt, NodeEvents::Spillway);
+    let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
+                  evicted, with 8 s of the 30 s of grace that it asks for (another notice's drain or a person had it leave)";
+    assert_eq!(told.lines().last(), Some(of_pod));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_of_notice_has_the_termination_handlers_reason() {
+    let of = |kind: Kind| {
+        let mut receipt = receipt();
+        receipt.notice.kind = Some(kind.as_str());
+        shown(&receipt, NodeEvents::Nth)
+    };
+    insta::assert_snapshot!(Kind::ALL.map(of).concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_as_the_api_server_wants_it() {
+    let events = ended(&failed(), NodeEvents::Spillway, after(9_060));
+    insta::assert_json_snapshot!([&events[0], &events[1]]);
+    insta::assert_json_snapshot!(ended(&failed(), NodeEvents::Nth, after(9_060))[0]);
+    let names: BTreeSet<_> = events.iter().map(|event| &event.metadata.name).collect();
+    assert_eq!(names.len(), events.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_is_as_long_as_the_api_server_takes_it() {
+    let mut receipt = receipt();
+    receipt.end(Ending::Failed, format!("x{}", "é".repeat(1_000)));
+    let notes = ended(&receipt, NodeEvents::Spillway, after(9_060)).into_iter().map(|event| event.note.unwrap());
+    assert_eq!(notes.map(|note| note.len()).max(), Some(1_023));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_told_of_a_node_that_was_not_claimed_or_joined_or_in_a_dry_run() {
+    let mut receipt = failed();
+    receipt.ending = Some(Ending::Joined);
+    assert_eq!(shown(&receipt, NodeEvents::Spillway), "");
+    receipt.ending = Some(Ending::Failed);
+    receipt.dry_run = true;
+    assert_eq!(shown(&receipt, NodeEvents::Spillway), "");
+    receipt.dry_run = false;
+    receipt.steps.retain(|done| done.step != StepName::Claimed);
+    assert_eq!(shown(&receipt, NodeEvents::Spillway), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_has_each_of_our_reasons_with_its_type() {
+    let mut receipts = vec![receipt(), failed(), handed_on()];
+    receipts.extend([Ending::Drained, Ending::Done, Ending::Ignored].map(ending));
+    let ours: BTreeSet<_> = receipts
+        .iter()
+        .flat_map(|receipt| {
+            let shown = shown(receipt, NodeEvents::Spillway);
+            let reason = |line: &str| {
+                let mut words = line.split(' ');
+                let (severity, reason) = (words.next().unwrap(), words.next().unwrap());
+                let on = words.next().unwrap().split('/').next().unwrap();
+                format!("| `{reason}` | {on} | {severity} |")
+            };
+            shown.lines().map(reason).collect::<Vec<_>>()
+        })
+        .collect();
+    let page = include_str!("../../../../../docs/what-happens.md");
+    let rows = page.lines().skip_while(|line| *line != "| reason | on | type | when |").skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let documented: BTreeSet<_> = rows.map(|row| row.split('|').take(4).collect::<Vec<_>>().join("|") + "|").collect();
+    assert_eq!(documented, ours);
+}

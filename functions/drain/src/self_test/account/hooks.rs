@@ -1,0 +1,177 @@
+//! Whether the Auto Scaling groups with nodes in a cluster wait for us before they end an instance, and whether what
+//! their hooks say is sane. Pure.
+
+use std::time::Duration;
+
+use spillway_eks::ClusterName;
+
+use super::groups::{Group, Hook};
+use crate::aws::CallError;
+use crate::aws::instance::ManagedBy;
+use crate::decision;
+use crate::self_test::report::{Check, Finding, Severity};
+use crate::settings::{LifecycleResult, ManagedNodeGroups, Policy, Settings};
+
+const ID: &str = "hooks";
+
+/// Lambda tries a notice again one minute after the first attempt: a hook has to wait for that.
+const FIRST_RETRY: Duration = Duration::from_secs(60);
+
+/// What docs/install.md has: enough for drains of up to eight hours.
+const GOOD_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The check of the cluster's groups.
+pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
+    if settings.terminate == Policy::Ignore {
+        return Check::skipped(ID, "hooks are left to others: SPILLWAY_TERMINATE is ignore").of(cluster);
+    }
+    let drained = groups.iter().filter(|group| group.cluster == *cluster && is_drained(group, settings));
+    let (ours, untagged): (Vec<&Group>, Vec<&Group>) = drained.partition(|group| is_tagged(group, settings));
+    let findings: Vec<_> = ours.iter().flat_map(|group| of_group(group, settings, region)).collect();
+    let what = match ours.as_slice() {
+        [] if !untagged.is_empty() => "no Auto Scaling group of this cluster has the managed tag".to_owned(),
+        [] => "no Auto Scaling group whose nodes Spillway drains has a tag that names this cluster".to_owned(),
+        ours if findings.is_empty() => format!("Auto Scaling waits for Spillway in {}", names(ours)),
+        ours => format!("the hooks of {}", names(ours)),
+    };
+    let not_looked_at = match (untagged.as_slice(), &settings.managed_tag) {
+        ([_, ..], Some(tag)) => {
+            format!("; not looked at, without the tag {tag}, which their instances may have: {}", names(&untagged))
+        }
+        _ => String::new(),
+    };
+    Check::made(ID, format!("{what}{not_looked_at}"), findings).of(cluster)
+}
+
+fn names(groups: &[&Group]) -> String {
+    groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The check when Auto Scaling would not tell.
+pub(super) fn unknown(error: &CallError) -> Check {
+    let what = format!("cannot see the Auto Scaling groups and their hooks: {error}");
+    let to_do = "deploy the template again, which gives the function's role the right";
+    Check::made(ID, &what, vec![Finding::new("groups-unknown", Severity::Unknown, error.action, &what, to_do)])
+}
+
+/// Whether its nodes are drained for its hooks, as far as it goes by whose they are.
+fn is_drained(group: &Group, settings: &Settings) -> bool {
+    match group.owner {
+        ManagedBy::SelfManaged => true,
+        ManagedBy::ManagedNodeGroup => settings.managed_node_groups != ManagedNodeGroups::Leave,
+        ManagedBy::Karpenter | ManagedBy::AutoMode | ManagedBy::Fargate | ManagedBy::Hybrid => false,
+    }
+}
+
+/// Whether it has the managed tag, if there is one. A drain asks the instance first: of a group without it nobody knows.
+fn is_tagged(group: &Group, settings: &Settings) -> bool {
+    let tag = settings.managed_tag.as_ref();
+    tag.is_none_or(|tag| group.tags.get(&tag.key).is_some_and(|value| tag.allows(value)))
+}
+
+fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
+    let hooks: Vec<&Hook> = group.terminate_hooks().collect();
+    let (ours, others): (Vec<&Hook>, Vec<&Hook>) =
+        hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
+    // EKS has hooks of its own on its node groups.
+    if ours.is_empty() && group.owner == ManagedBy::SelfManaged {
+        return vec![missing(group, &others, settings, region)];
+    }
+    let of_hook = |hook: &Hook| {
+        [
+            short(group, hook, settings, region),
+            shorter_than_set(group, hook, settings, region),
+            abandoned(group, hook, hooks.len(), region),
+        ]
+    };
+    ours.into_iter().flat_map(of_hook).flatten().collect()
+}
+
+fn missing(group: &Group, others: &[&Hook], settings: &Settings, region: &str) -> Finding {
+    let why = match others {
+        [] => "has no terminate hook".to_owned(),
+        [first, ..] => format!("has terminate hooks, such as {}, and SPILLWAY_HOOKS names none of them", first.name),
+    };
+    let what = format!("{why}: scale-in, instance refresh and rebalancing end its nodes without a drain");
+    let to_do = "put a hook on it; or set the parameter Terminate to ignore if no group is to wait";
+    Finding::new("hook-missing", Severity::Fail, format!("Auto Scaling group {}", group.name), what, to_do)
+        .with_command(put(group, "spillway", good_timeout(settings), LifecycleResult::Continue, region))
+}
+
+fn short(group: &Group, hook: &Hook, settings: &Settings, region: &str) -> Option<Finding> {
+    let (timeout, good) = (hook.waits.timeout, good_timeout(settings));
+    if timeout >= FIRST_RETRY {
+        return None;
+    }
+    let what = format!(
+        "waits {} s for a sign of life: if the first attempt at a notice fails, the instance is gone before Lambda's \
+         retry after a minute. It waits {} s in all, however often it is told to",
+        timeout.as_secs(),
+        hook.waits.in_all.as_secs(),
+    );
+    let to_do = format!(
+        "let it wait for {} s; heartbeats hold it for as long as the drain takes, and only a failure lasts longer",
+        good.as_secs()
+    );
+    let finding = Finding::new("hook-timeout-short", Severity::Warn, name(group, hook), what, to_do);
+    Some(finding.with_command(put(group, &hook.name, good, hook.default_result, region)))
+}
+
+/// Auto Scaling waits for 100 times the timeout, whatever our setting says.
+fn shorter_than_set(group: &Group, hook: &Hook, settings: &Settings, region: &str) -> Option<Finding> {
+    let (waits, set) = (hook.waits.in_all.as_secs(), settings.hook_max_wait.as_secs());
+    if hook.waits.timeout < FIRST_RETRY || waits >= set {
+        return None;
+    }
+    let what =
+        format!("waits {waits} s in all, and SPILLWAY_HOOK_MAX_WAIT_S is {set}: a drain has no longer than the hook");
+    let to_do = "give the hook a longer timeout: Auto Scaling waits for 100 times as long, and for 48 hours at most";
+    let finding = Finding::new("hook-waits-shorter-than-set", Severity::Warn, name(group, hook), what, to_do);
+    Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
+}
+
+/// A terminate hook ends the instance whichever result holds; but ABANDON takes the others' time, or keeps the instance.
+fn abandoned(group: &Group, hook: &Hook, hooks: usize, region: &str) -> Option<Finding> {
+    if hook.default_result == LifecycleResult::Continue {
+        return None;
+    }
+    let (severity, follows) = if group.keeps_abandoned {
+        (Severity::Warn, "the group keeps the instance, which costs money until somebody ends it")
+    } else if hooks > 1 {
+        (Severity::Warn, "the group's other terminate hooks are not waited for")
+    } else {
+        (Severity::Info, "that is the same as CONTINUE while it is the group's only terminate hook")
+    };
+    let what = format!("is abandoned when nobody answers in time (DefaultResult ABANDON): {follows}");
+    let finding = Finding::new("hook-default-abandon", severity, name(group, hook), what, "let it continue");
+    Some(finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Continue, region)))
+}
+
+fn name(group: &Group, hook: &Hook) -> String {
+    format!("hook {} of Auto Scaling group {}", hook.name, group.name)
+}
+
+/// The shortest timeout by which a hook can be held for as long as the settings want.
+fn least_timeout(settings: &Settings) -> Duration {
+    Duration::from_secs(settings.hook_max_wait.as_secs().div_ceil(100))
+}
+
+/// The timeout of a hook that has no good one yet.
+fn good_timeout(settings: &Settings) -> Duration {
+    GOOD_TIMEOUT.max(least_timeout(settings))
+}
+
+/// A command that makes a hook, or changes one. It names whatever Auto Scaling would otherwise set to its own default.
+fn put(group: &Group, hook: &str, timeout: Duration, default_result: LifecycleResult, region: &str) -> String {
+    format!(
+        "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {hook} \
+         --lifecycle-transition autoscaling:EC2_INSTANCE_TERMINATING --heartbeat-timeout {} --default-result {} \
+         --region {region}",
+        group.name,
+        timeout.as_secs(),
+        default_result.as_str()
+    )
+}
+
+#[cfg(test)]
+mod tests;

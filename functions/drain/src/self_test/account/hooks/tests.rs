@@ -1,0 +1,140 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use super::super::groups::Transition;
+use super::*;
+use crate::aws::lifecycle::HookTimeouts;
+use crate::self_test::report::Status;
+
+fn hook(name: &str) -> Hook {
+    let timeout = Duration::from_secs(300);
+    Hook {
+        name: name.to_owned(),
+        transition: Transition::Terminating,
+        waits: HookTimeouts { timeout, in_all: timeout * 100 },
+        default_result: LifecycleResult::Continue,
+        notifies: None,
+    }
+}
+
+fn group(hooks: &[Hook]) -> Group {
+    Group {
+        name: "workers".to_owned(),
+        cluster: ClusterName::new("prod"),
+        owner: ManagedBy::SelfManaged,
+        tags: BTreeMap::from([("team".to_owned(), "shop".to_owned())]),
+        keeps_abandoned: false,
+        hooks: hooks.to_vec(),
+    }
+}
+
+fn check(group: Group, variables: &[(&str, &str)]) -> Check {
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let settings = Settings::from_variables(variables).unwrap();
+    look(&[group], &ClusterName::new("prod"), &settings, "us-east-1")
+}
+
+fn found(group: Group, variables: &[(&str, &str)]) -> Vec<(&'static str, Severity)> {
+    check(group, variables).findings.into_iter().map(|finding| (finding.id, finding.severity)).collect()
+}
+
+#[test]
+fn a_hook_as_the_documents_have_it_is_sane() {
+    assert_eq!(found(group(&[hook("spillway")]), &[]), []);
+}
+
+#[test]
+fn a_group_without_a_hook_of_ours_is_found() {
+    let launch = Hook { transition: Transition::Launching, ..hook("spillway") };
+    let missing = [("hook-missing", Severity::Fail)];
+    assert_eq!(found(group(&[]), &[]), missing);
+    assert_eq!(found(group(&[launch]), &[]), missing);
+    assert_eq!(found(group(&[hook("other")]), &[("SPILLWAY_HOOKS", "spillway")]), missing);
+}
+
+#[test]
+fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
+    assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);
+    assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=shop")]).len(), 1);
+    assert_eq!(found(group(&[]), &[("SPILLWAY_TERMINATE", "ignore")]), []);
+    assert_eq!(found(Group { owner: ManagedBy::ManagedNodeGroup, ..group(&[]) }, &[]), []);
+    assert_eq!(found(Group { cluster: ClusterName::new("other"), ..group(&[]) }, &[]), []);
+}
+
+#[test]
+fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
+    let what = |tag| check(group(&[hook("spillway")]), &[("SPILLWAY_MANAGED_TAG", tag)]).what;
+    assert_eq!(what("team=shop"), "Auto Scaling waits for Spillway in workers");
+    assert_eq!(
+        what("team=kitchen"),
+        "no Auto Scaling group of this cluster has the managed tag; not looked at, without the tag team=kitchen, which \
+         their instances may have: workers"
+    );
+}
+
+#[test]
+fn a_hook_that_does_not_wait_for_lambdas_retry_is_found() {
+    let waiting = |seconds| {
+        let timeout = Duration::from_secs(seconds);
+        Hook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, ..hook("spillway") }
+    };
+    assert_eq!(found(group(&[waiting(59)]), &[]), [("hook-timeout-short", Severity::Warn)]);
+    assert_eq!(found(group(&[waiting(60)]), &[]), []);
+}
+
+#[test]
+fn a_hook_that_waits_less_than_the_settings_count_on_is_found() {
+    let day = [("SPILLWAY_HOOK_MAX_WAIT_S", "86400")];
+    assert_eq!(found(group(&[hook("spillway")]), &day), [("hook-waits-shorter-than-set", Severity::Warn)]);
+    assert_eq!(found(group(&[hook("spillway")]), &[("SPILLWAY_HOOK_MAX_WAIT_S", "30000")]), []);
+}
+
+#[test]
+fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
+    let abandoned = Hook { default_result: LifecycleResult::Abandon, ..hook("spillway") };
+    let found = |group| found(group, &[("SPILLWAY_HOOKS", "spillway")]);
+    let alone = group(std::slice::from_ref(&abandoned));
+    assert_eq!(found(alone.clone()), [("hook-default-abandon", Severity::Info)]);
+    assert_eq!(found(group(&[hook("dns"), abandoned])), [("hook-default-abandon", Severity::Warn)]);
+    assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [("hook-default-abandon", Severity::Warn)]);
+}
+
+#[test]
+fn a_command_changes_of_a_hook_what_the_finding_is_about() {
+    let waiting = |seconds, default_result| {
+        let timeout = Duration::from_secs(seconds);
+        group(&[Hook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, default_result, ..hook("spillway") }])
+    };
+    let commands = |group, hook_max_wait| {
+        let check = check(group, &[("SPILLWAY_HOOK_MAX_WAIT_S", hook_max_wait)]);
+        let command = |finding: Finding| {
+            let command = finding.command.unwrap();
+            let (_, set) = command.split_once("--heartbeat-timeout ").unwrap();
+            format!("{}: {}", finding.id, set.strip_suffix(" --region us-east-1").unwrap())
+        };
+        check.findings.into_iter().map(command).collect::<Vec<_>>()
+    };
+    assert_eq!(commands(group(&[]), "3600"), ["hook-missing: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(group(&[]), "86400"), ["hook-missing: 864 --default-result CONTINUE"]);
+    let (go_on, abandon) = (LifecycleResult::Continue, LifecycleResult::Abandon);
+    assert_eq!(commands(waiting(30, go_on), "3600"), ["hook-timeout-short: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(waiting(7200, abandon), "86400"), ["hook-default-abandon: 7200 --default-result CONTINUE"]);
+    assert_eq!(
+        commands(waiting(30, abandon), "86400"),
+        ["hook-timeout-short: 864 --default-result ABANDON", "hook-default-abandon: 30 --default-result CONTINUE"]
+    );
+    assert_eq!(
+        commands(waiting(300, abandon), "86400"),
+        [
+            "hook-waits-shorter-than-set: 864 --default-result ABANDON",
+            "hook-default-abandon: 300 --default-result CONTINUE"
+        ]
+    );
+}
+
+#[test]
+fn a_cluster_without_groups_is_well() {
+    let check = look(&[], &ClusterName::new("prod"), &Settings::from_variables(std::iter::empty()).unwrap(), "");
+    assert_eq!((check.status, check.cluster.as_deref()), (Status::Ok, Some("prod")));
+}

@@ -1,0 +1,99 @@
+//! The pattern of a rule, as far as it says whether one of our notices passes. Pure.
+//!
+//! EventBridge has more matchers than are told apart here. One that is not known may let a notice through: better one
+//! question too many than a second drainer that nobody sees.
+
+use serde_json::{Map, Value};
+
+use crate::notice::event_patterns::EventPattern;
+
+/// What a rule lets through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern(Map<String, Value>);
+
+impl Pattern {
+    /// The pattern, if it is a JSON object, as EventBridge has them all.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+
+    /// Whether such an event passes, or may pass.
+    pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
+        let detail = |key: &str| event.detail.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        passes(self.0.get("source"), Some(event.source))
+            && passes(self.0.get("detail-type"), Some(event.detail_type))
+            && match self.0.get("detail") {
+                Some(Value::Object(fields)) => fields.iter().all(|(key, choices)| passes(Some(choices), detail(key))),
+                _ => true,
+            }
+    }
+}
+
+/// Whether a value passes a field of a pattern. A value of `None` is one that our example does not have.
+fn passes(field: Option<&Value>, value: Option<&str>) -> bool {
+    let Some(Value::Array(choices)) = field else { return true };
+    choices.iter().any(|choice| match (choice, value) {
+        (Value::Object(matcher), value) => match (matcher.get("exists"), matcher.get("prefix"), value) {
+            (Some(Value::Bool(exists)), _, value) => *exists == value.is_some(),
+            (_, Some(Value::String(prefix)), Some(value)) => value.starts_with(prefix.as_str()),
+            _ => true,
+        },
+        (Value::String(choice), Some(value)) => choice == value,
+        (_, Some(_)) => false,
+        // Its group's name, say.
+        (_, None) => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::notice::event_patterns::EVENT_PATTERNS;
+
+    /// What passes such a pattern.
+    fn heard(pattern: &Value) -> Vec<&'static str> {
+        let pattern = Pattern::parse(&pattern.to_string()).unwrap();
+        EVENT_PATTERNS.iter().filter(|event| pattern.lets_through(event)).map(|event| event.what).collect()
+    }
+
+    #[test]
+    fn a_rule_hears_what_it_names() {
+        let spot = json!({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]});
+        assert_eq!(heard(&spot), ["spot interruptions"]);
+        assert_eq!(heard(&json!({"source": ["aws.health"], "detail": {"service": ["RDS"]}})), [] as [&str; 0]);
+        assert_eq!(heard(&json!({"source": ["aws.s3"]})), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_launch_and_a_node_that_comes_back_are_told_apart_by_the_fields_of_their_rules() {
+        let rule = |detail: Value| {
+            json!({"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-launch Lifecycle Action"],
+                "detail": detail})
+        };
+        let launch = rule(json!({"Action": [{"exists": false}], "Origin": ["EC2", {"exists": false}]}));
+        assert_eq!(heard(&launch), ["launch hooks"]);
+        let from_warm_pool = rule(json!({"Action": [{"exists": false}], "Origin": ["WarmPool"]}));
+        assert_eq!(heard(&from_warm_pool), ["nodes that come out of a warm pool"]);
+        let root_volume = rule(json!({"Action": [{"exists": true}]}));
+        assert_eq!(heard(&root_volume), ["nodes that come back with another root volume"]);
+    }
+
+    #[test]
+    fn what_it_does_not_know_may_let_a_notice_through() {
+        let of_groups = json!({"source": [{"prefix": "aws.auto"}], "detail-type": [{"wildcard": "*terminate*"}],
+            "detail": {"AutoScalingGroupName": ["workers"], "LifecycleTransition": [{"anything-but": "x"}]}});
+        assert!(heard(&of_groups).contains(&"terminate hooks"));
+        assert_eq!(heard(&json!({})).len(), EVENT_PATTERNS.len(), "all events");
+    }
+
+    #[test]
+    fn another_state_is_another_notice() {
+        let running = json!({"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"],
+            "detail": {"state": ["running"]}});
+        assert_eq!(heard(&running), [] as [&str; 0]);
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether this stack's own rules are there and enabled, for each kind of notice that the settings want. Pure.
+
+use super::bus::{Rule, State};
+use crate::aws::CallError;
+use crate::decision;
+use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
+use crate::self_test::report::{Check, Finding, Severity};
+use crate::settings::{Policy, Settings};
+
+const ID: &str = "rules";
+
+/// The check of the rules that lead to our own function.
+pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: &str) -> Check {
+    let ours: Vec<&Rule> = rules.iter().filter(|rule| rule.leads_to(function)).collect();
+    let wanted: Vec<&EventPattern> = EVENT_PATTERNS.iter().filter(|event| is_wanted(event, settings)).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    for event in &wanted {
+        let mut hearing = ours.iter().filter(|rule| rule.pattern.lets_through(event)).peekable();
+        let finding = match hearing.peek().copied() {
+            None => Some(missing(event, settings)),
+            Some(first) => {
+                hearing.all(|rule| rule.state == State::Disabled).then(|| disabled(first, event, settings, region))
+            }
+        };
+        // One rule may be for several.
+        findings.extend(finding.filter(|new| findings.iter().all(|known| known.object != new.object)));
+    }
+    let what = if findings.is_empty() {
+        format!("for all {} kinds of events that the settings want there is a rule, and it is enabled", wanted.len())
+    } else {
+        format!("of {} kinds of events that the settings want, some do not reach the function", wanted.len())
+    };
+    Check::made(ID, what, findings)
+}
+
+/// The check when the bus would not tell.
+pub(super) fn unknown(error: &CallError) -> Check {
+    let what = format!("cannot see the rules, and who else hears the notices: {error}");
+    let to_do = "deploy the template again, which gives the function's role the right";
+    Check::made(ID, &what, vec![Finding::new("rules-unknown", Severity::Unknown, error.action, &what, to_do)])
+}
+
+fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
+    event.kind.is_none_or(|kind| decision::chosen(kind, settings).0 != Policy::Ignore)
+}
+
+fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
+    let name = &rule.name;
+    let what = format!("is disabled: of {} the function hears nothing", event.what);
+    let to_do = format!("enable it{}", or_do_not_want_it(event, settings));
+    Finding::new("rule-disabled", Severity::Fail, format!("rule {name}"), what, to_do)
+        .with_command(format!("aws events enable-rule --name {name} --region {region}"))
+}
+
+fn missing(event: &EventPattern, settings: &Settings) -> Finding {
+    let what = format!("there is none that leads to this function: of {} it hears nothing", event.what);
+    let to_do = format!("deploy the template again, which makes it{}", or_do_not_want_it(event, settings));
+    Finding::new("rule-missing", Severity::Fail, format!("the rule for {}", event.what), what, to_do)
+}
+
+/// The other way for the settings and the rules to be at one.
+fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
+    let setting = |kind| decision::chosen(kind, settings).1;
+    event.kind.map_or_else(String::new, |kind| format!("; or, if nobody wants these, set {} to ignore", setting(kind)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::{Map, json};
+
+    use super::super::bus::Target;
+    use super::super::pattern::Pattern;
+    use super::*;
+    use crate::self_test::report::Status;
+
+    const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+            .unwrap()
+    }
+
+    /// A rule for each event, as the template has them.
+    fn rules() -> Vec<Rule> {
+        let rule = |event: &EventPattern| {
+            let mut detail: Map<_, _> =
+                event.detail.iter().map(|(key, value)| ((*key).to_owned(), json!([value]))).collect();
+            detail.insert("Action".to_owned(), json!([{"exists": detail.contains_key("Action")}]));
+            let pattern = json!({"source": [event.source], "detail-type": [event.detail_type], "detail": detail});
+            Rule {
+                name: format!("spillway-{}", event.what.replace(' ', "-")),
+                state: State::Enabled,
+                pattern: Pattern::parse(&pattern.to_string()).unwrap(),
+                targets: vec![Target { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
+            }
+        };
+        EVENT_PATTERNS.iter().map(rule).collect()
+    }
+
+    fn found(rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(&'static str, String)> {
+        let check = look(rules, FUNCTION, &settings(variables), "us-east-1");
+        assert_eq!(check.status, if check.findings.is_empty() { Status::Ok } else { Status::Fail });
+        check.findings.into_iter().map(|finding| (finding.id, finding.object)).collect()
+    }
+
+    #[test]
+    fn with_a_rule_for_each_event_nothing_is_found() {
+        let all = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+        assert_eq!(found(&rules(), &all), []);
+    }
+
+    #[test]
+    fn each_rule_that_is_disabled_or_gone_is_found_unless_the_settings_do_not_want_it() {
+        let wanted = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+        for at in 0..EVENT_PATTERNS.len() {
+            let mut changed = rules();
+            changed[at].state = State::Disabled;
+            let name = changed[at].name.clone();
+            assert_eq!(found(&changed, &wanted), [("rule-disabled", format!("rule {name}"))]);
+            changed.remove(at);
+            assert_eq!(
+                found(&changed, &wanted),
+                [("rule-missing", format!("the rule for {}", EVENT_PATTERNS[at].what))]
+            );
+        }
+        let without_launch = |rule: &Rule| rule.name != "spillway-launch-hooks";
+        let rules: Vec<Rule> = rules().into_iter().filter(without_launch).collect();
+        assert_eq!(found(&rules, &[("SPILLWAY_LAUNCH", "ignore")]), []);
+    }
+
+    #[test]
+    fn a_rule_that_leads_elsewhere_is_none_of_ours() {
+        let mut rules = rules();
+        rules[0].targets[0].arn = format!("{FUNCTION}-of-another-stack");
+        assert_eq!(found(&rules, &[]), [("rule-missing", "the rule for spot interruptions".to_owned())]);
+    }
+}

@@ -1,0 +1,64 @@
+//! What holds a drain up. Pure.
+
+use std::collections::BTreeSet;
+
+use super::workload::Workload;
+use crate::drain::disruptions_allowed::BudgetName;
+
+/// What holds pods up, or loses them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    /// The budget never lets a pod go.
+    NoRoomEver(BudgetName),
+    /// It has no room at the moment.
+    NoRoomNow(BudgetName),
+    /// It lets fewer pods go at a time than one node has of it, by so much.
+    LittleRoom(BudgetName, TooMany),
+    /// Each of these covers the same pods.
+    SeveralBudgets(BTreeSet<BudgetName>),
+    /// The API server would not evict a pod of the budget, for that reason.
+    Refused(BudgetName, String),
+    /// The workload's pods ask for more time than there is.
+    Grace(Workload),
+    /// The workload's pods wish not to be disturbed.
+    DoNotDisrupt(Workload),
+    /// Nobody makes these pods of the namespace anew.
+    Bare(String),
+}
+
+/// More pods than a budget lets go at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TooMany {
+    pub(super) at_a_time: usize,
+    /// On the node that has most of them.
+    pub(super) on_a_node: usize,
+}
+
+impl Cause {
+    /// Whether a drain of two minutes breaks something, be it only a wish.
+    pub(super) fn holds_its_nodes(&self) -> bool {
+        !matches!(self, Self::Bare(_))
+    }
+
+    /// The object that people can do something about.
+    pub(super) fn object(&self) -> String {
+        match self {
+            Self::NoRoomEver(budget)
+            | Self::NoRoomNow(budget)
+            | Self::LittleRoom(budget, _)
+            | Self::Refused(budget, _) => {
+                format!("PodDisruptionBudget {}", full(budget))
+            }
+            Self::SeveralBudgets(budgets) => {
+                format!("PodDisruptionBudgets {}", budgets.iter().map(full).collect::<Vec<_>>().join(" and "))
+            }
+            Self::Grace(workload) | Self::DoNotDisrupt(workload) => workload.to_string(),
+            Self::Bare(namespace) => format!("namespace {namespace}"),
+        }
+    }
+}
+
+/// With its namespace: the report is of many.
+fn full(budget: &BudgetName) -> String {
+    format!("{}/{}", budget.namespace, budget.name)
+}

@@ -1,0 +1,91 @@
+//! Which nodes could not be drained in two minutes right now, and because of which pod or budget.
+//!
+//! * `fleet`: which nodes are Spillway's to drain (pure)
+//! * `budgets`: which pods each budget covers, and whether it lets one go (pure)
+//! * `workload`: who makes a pod anew (pure)
+//! * `survey`: what each pod would mean for a drain (pure)
+//! * `cause`: what holds a drain up (pure)
+//! * `told`: what it is told to people as (pure)
+//! * `verdict`: all of it as a check (pure)
+//! * `pages`: lists of any length
+//! * `rehearsal`: evictions without effect, for some of the pods that budgets cover
+//!
+//! Of a cluster's objects only what is needed is kept, so that one of 5,000 nodes fits.
+
+mod budgets;
+mod cause;
+mod fleet;
+mod pages;
+mod rehearsal;
+mod survey;
+mod told;
+mod verdict;
+mod workload;
+
+use crate::kube::pod::Pod;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+use super::rights::Evictions;
+use crate::invocation::clock::Clock;
+use crate::kube::ApiError;
+use crate::notice::spot;
+use crate::self_test::report::Check;
+use crate::settings::Settings;
+use budgets::Budgets;
+use fleet::Fleet;
+use rehearsal::Rehearsal;
+use survey::Survey;
+use told::Circumstances;
+use verdict::Looked;
+
+const ID: &str = "nodes";
+
+/// Pods that a drain finds on a node and that still run.
+const RUNNING: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+
+/// Looks at all nodes, budgets and pods until `end`.
+pub(super) async fn look(
+    client: &Client,
+    settings: &Settings,
+    evictions: Evictions,
+    clock: Clock,
+    end: Instant,
+) -> Check {
+    match fleet_and_budgets(client, settings, end).await {
+        Ok((fleet, budgets)) => {
+            let window = spot::NOTICE.unsigned_abs().saturating_sub(settings.margin);
+            let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
+            let pods = Api::<Pod>::all(client.clone());
+            let running = ListParams::default().fields(RUNNING);
+            let seen = pages::each(async |page| pods.list(page).await, running, end, |pod| survey.see(&pod)).await;
+            let rehearsal = match evictions {
+                Evictions::Allowed => rehearsal::hold(client, &mut survey, clock, end).await,
+                Evictions::Denied => Rehearsal::LeftOut,
+            };
+            survey.hold_by_little_room();
+            let Settings { held_pods, hook_max_wait: hook_wait, .. } = *settings;
+            let circumstances = Circumstances { window, budgets: &budgets, held_pods, hook_wait };
+            verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })
+        }
+        Err(error) => Check::unknown(ID, format!("the cluster's nodes were not looked at: {error}")),
+    }
+}
+
+async fn fleet_and_budgets(client: &Client, settings: &Settings, end: Instant) -> Result<(Fleet, Budgets), ApiError> {
+    let (mut fleet, mut budgets) = (Fleet::new(settings), Budgets::default());
+    let nodes = Api::<Node>::all(client.clone());
+    // Their labels are all that is wanted of them: a node is 17 KB and more.
+    let list = async |page: &ListParams| nodes.list_metadata(page).await;
+    pages::each(list, ListParams::default(), end, |node| {
+        let name = node.metadata.name.unwrap_or_default();
+        fleet.see(&name, &node.metadata.labels.unwrap_or_default());
+    })
+    .await?;
+    let all = Api::<PodDisruptionBudget>::all(client.clone());
+    pages::each(async |page| all.list(page).await, ListParams::default(), end, |budget| budgets.see(budget)).await?;
+    Ok((fleet, budgets))
+}

@@ -1,0 +1,107 @@
+//! Evictions without effect: one pod of each budget that has room is asked for, so that what no list shows is found: a
+//! webhook that refuses, a budget that says no by now.
+//!
+//! No more than these few, so that the doctor is no load, and none for what is known to be held.
+
+use futures_util::stream::{self, StreamExt as _};
+use kube::Client;
+use tokio::time::{Instant, timeout_at};
+
+use super::cause::Cause;
+use super::survey::{Covered, Survey};
+use crate::drain::blocker::Blocker;
+use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::dry_run::{Predicted, preview_pod};
+use crate::invocation::clock::Clock;
+use crate::kube::ApiError;
+use crate::self_test::asked_until;
+
+/// How many pods of a cluster are asked for at most, and how many at once: a drain of one full node asks for more.
+const ASKED: usize = 100;
+const ASKED_AT_ONCE: usize = 4;
+
+/// What became of the asking.
+#[derive(Debug)]
+pub(super) enum Rehearsal {
+    /// It took place.
+    Held {
+        /// The budgets, in order, of which nobody said whether a pod would go, and why.
+        unanswered: Vec<(BudgetName, String)>,
+        /// How many budgets with room were too many to be asked about.
+        left_out: usize,
+    },
+    /// It did not, because each answer would only have been that the right is missing.
+    LeftOut,
+}
+
+/// Asks, and takes the answers into the survey.
+pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock, end: Instant) -> Rehearsal {
+    let first =
+        |(budget, covered): (&BudgetName, &Covered)| (budget.clone(), covered.pod.clone(), covered.node.clone());
+    let candidates: Vec<_> = survey.covered.iter().map(first).take(ASKED).collect();
+    let left_out = survey.covered.len() - candidates.len();
+    let answers = stream::iter(candidates)
+        .map(async |(budget, pod, node)| {
+            let end = asked_until(end);
+            let asked = timeout_at(end, preview_pod(client, pod.clone(), clock.now(), end)).await;
+            let would = asked.map_or_else(|_| Predicted::GoUnanswered(ApiError::TimeUp.to_string()), |pod| pod.would);
+            (budget, pod, node, would)
+        })
+        .buffered(ASKED_AT_ONCE)
+        .collect::<Vec<_>>();
+    let mut unanswered = Vec::new();
+    for (budget, pod, node, would) in answers.await {
+        match meaning(budget, would) {
+            Meaning::Termination => {}
+            Meaning::Held(cause) => _ = survey.holds(cause, &pod, &node),
+            Meaning::Unanswered(budget, why) => unanswered.push((budget, why)),
+        }
+    }
+    Rehearsal::Held { unanswered, left_out }
+}
+
+/// What an answer means for the nodes of the budget's pods.
+#[derive(Debug, PartialEq, Eq)]
+enum Meaning {
+    /// Nothing: its pod would go.
+    Termination,
+    Held(Cause),
+    /// Nobody knows, for that reason.
+    Unanswered(BudgetName, String),
+}
+
+fn meaning(budget: BudgetName, would: Predicted) -> Meaning {
+    match would {
+        Predicted::Leave | Predicted::Stay(_) | Predicted::BeHeldBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => {
+            Meaning::Termination
+        }
+        Predicted::BeHeldBy(Blocker::Budget(holds)) => Meaning::Held(Cause::NoRoomNow(holds)),
+        Predicted::BeHeldBy(hold @ (Blocker::SeveralBudgets | Blocker::FailingEviction(_))) => {
+            Meaning::Held(Cause::Refused(budget, hold.to_string()))
+        }
+        Predicted::BeRefused(why) => Meaning::Held(Cause::Refused(budget, why)),
+        Predicted::GoUnanswered(why) => Meaning::Unanswered(budget, why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(name: &str) -> BudgetName {
+        BudgetName { namespace: "shop".to_owned(), name: name.to_owned() }
+    }
+
+    #[test]
+    fn only_an_answer_that_is_no_is_a_cause() {
+        assert_eq!(meaning(budget("web"), Predicted::Leave), Meaning::Termination);
+        let held = Predicted::BeHeldBy(Blocker::Budget(budget("web")));
+        assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::NoRoomNow(budget("web"))));
+        let why = "admission webhook \"keep.example.com\" denied the request".to_owned();
+        let refused = Predicted::BeRefused(why.clone());
+        assert_eq!(meaning(budget("web"), refused), Meaning::Held(Cause::Refused(budget("web"), why)));
+        let busy = "the API server is busy".to_owned();
+        let unanswered = Predicted::GoUnanswered(busy.clone());
+        assert_eq!(meaning(budget("web"), unanswered), Meaning::Unanswered(budget("web"), busy));
+    }
+}

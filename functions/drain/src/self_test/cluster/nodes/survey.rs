@@ -1,0 +1,156 @@
+//! The cluster's pods, one after the other: what each would mean for a drain of its node. Pure.
+//!
+//! Nothing is kept of a pod that means nothing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::budgets::{Budgets, Room};
+use super::cause::{Cause, TooMany};
+use super::fleet::{Fleet, NodeName};
+use super::workload::Workload;
+use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::plan::{Disposition, Planned, plan};
+use crate::kube::pod::Pod;
+
+/// How soon a pod that left is replaced by a healthy one, so that its budget lets the next one go. Nobody knows: it is what
+/// pulling an image, starting and a readiness probe come to.
+pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(30);
+
+/// What has been seen so far.
+#[derive(Debug)]
+pub(super) struct Survey<'a> {
+    fleet: &'a Fleet,
+    budgets: &'a Budgets,
+    /// How long a pod has to shut down that is told to at once.
+    window: Duration,
+    now: Timestamp,
+    pub(super) held_up: BTreeMap<Cause, HeldUp>,
+    replicas: HashMap<Workload, Replicas>,
+    /// The budgets that have room, with a pod of each to ask for.
+    pub(super) covered: BTreeMap<BudgetName, Covered>,
+}
+
+/// Whom one cause holds up.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct HeldUp {
+    pub(super) nodes: BTreeSet<NodeName>,
+    pub(super) pods: usize,
+    /// The first of the pods, as `namespace/name`.
+    pub(super) first: String,
+    /// The longest grace period of the pods.
+    pub(super) grace: Duration,
+    /// What the last of them wishes.
+    pub(super) wish: Option<String>,
+}
+
+/// What a budget covers that has room.
+#[derive(Debug)]
+pub(super) struct Covered {
+    /// For how many pods.
+    room: usize,
+    /// The first of its pods, and where that runs.
+    pub(super) pod: Planned,
+    pub(super) node: NodeName,
+    /// How many of them each node has.
+    on_nodes: BTreeMap<NodeName, usize>,
+}
+
+/// How many pods a workload has that is kept up.
+#[derive(Debug, Default)]
+struct Replicas {
+    count: usize,
+    /// The node of one of them, if it is ours.
+    node: Option<NodeName>,
+}
+
+impl<'a> Survey<'a> {
+    /// No pod has been seen yet.
+    pub(super) fn new(fleet: &'a Fleet, budgets: &'a Budgets, window: Duration, now: Timestamp) -> Self {
+        let (held_up, replicas, covered) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
+        Self { fleet, budgets, window, now, held_up, replicas, covered }
+    }
+
+    /// Takes a pod. One that stays on its node whatever happens, or that is leaving anyway, means nothing.
+    pub(super) fn see(&mut self, pod: &Pod) {
+        let (Some(planned), Some(workload)) = (plan(pod), Workload::of(pod)) else { return };
+        if !matches!(planned.place, Disposition::Leaves | Disposition::DoNotDisrupt(_)) {
+            return;
+        }
+        let node = pod.spec.node_name.as_deref();
+        let node = node.and_then(|node| self.fleet.ours.get(node)).cloned();
+        if workload.is_kept_up() {
+            let replicas = self.replicas.entry(workload.clone()).or_default();
+            replicas.count += 1;
+            replicas.node.clone_from(&node);
+        }
+        let Some(node) = node else { return };
+        if let Disposition::DoNotDisrupt(wish) = &planned.place
+            && wish.until.is_none_or(|until| until > self.now)
+        {
+            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).wish = Some(wish.to_string());
+        }
+        if planned.grace > self.window {
+            self.holds(Cause::Grace(workload.clone()), &planned, &node);
+        }
+        if workload.is_bare() {
+            self.holds(Cause::Bare(workload.namespace), &planned, &node);
+        }
+        let budgets = self.budgets;
+        match budgets.covering(pod).as_slice() {
+            [] => {}
+            [budget] => {
+                let name = budget.name.clone();
+                match budget.room {
+                    Room::Never | Room::Unreckoned(_) => _ = self.holds(Cause::NoRoomEver(name), &planned, &node),
+                    Room::Later => _ = self.holds(Cause::NoRoomNow(name), &planned, &node),
+                    Room::Now(room) if planned.place == Disposition::Leaves => {
+                        let first = || Covered { room, pod: planned, node: node.clone(), on_nodes: BTreeMap::new() };
+                        *self.covered.entry(name).or_insert_with(first).on_nodes.entry(node).or_default() += 1;
+                    }
+                    Room::Now(_) => {}
+                }
+            }
+            several => {
+                let names = several.iter().map(|budget| budget.name.clone()).collect();
+                self.holds(Cause::SeveralBudgets(names), &planned, &node);
+            }
+        }
+    }
+
+    /// Notes that a pod is held up.
+    pub(super) fn holds(&mut self, cause: Cause, pod: &Planned, node: &NodeName) -> &mut HeldUp {
+        let held_up = self.held_up.entry(cause).or_default();
+        held_up.nodes.insert(node.clone());
+        held_up.pods += 1;
+        held_up.grace = held_up.grace.max(pod.grace);
+        if held_up.first.is_empty() {
+            held_up.first = pod.name.to_string();
+        }
+        held_up
+    }
+
+    /// Takes it that all pods have been seen: which of the budgets that have room let too few go at a time for a node to be
+    /// empty in time?
+    pub(super) fn hold_by_little_room(&mut self) {
+        let rounds = usize::try_from(self.window.as_secs() / REPLACED_WITHIN.as_secs()).unwrap_or(usize::MAX);
+        for (budget, Covered { room, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {
+            on_nodes.retain(|_, pods| *pods > room.saturating_mul(rounds.max(1)));
+            let Some(most) = on_nodes.values().max().copied() else { continue };
+            // By now it may have no room at all, which is told already.
+            if !self.held_up.contains_key(&Cause::NoRoomNow(budget.clone())) {
+                let cause = Cause::LittleRoom(budget, TooMany { at_a_time: room, on_a_node: most });
+                let (pods, nodes) = (on_nodes.values().sum(), on_nodes.into_keys().collect());
+                self.held_up.insert(cause, HeldUp { nodes, pods, ..HeldUp::default() });
+            }
+        }
+    }
+
+    /// The workloads of one pod that is kept up, on a node of ours, in order.
+    pub(super) fn singletons(&self) -> BTreeMap<&Workload, &NodeName> {
+        let alone = self.replicas.iter().filter(|(_, replicas)| replicas.count == 1);
+        alone.filter_map(|(workload, replicas)| Some((workload, replicas.node.as_ref()?))).collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! What was seen of nodes and pods, as a check. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fleet::{Fleet, NodeName};
+use super::rehearsal::Rehearsal;
+use super::survey::Survey;
+use super::told::{Circumstances, finding, listed};
+use crate::drain::disruptions_allowed::BudgetName;
+use crate::kube::ApiError;
+use crate::self_test::report::{Check, Finding, HeldUpNode, Severity};
+
+/// How many of the nodes the report has room for.
+const NODES: usize = 50;
+
+/// How far the looking came.
+#[derive(Debug)]
+pub(super) struct Looked {
+    /// Whether all pods have been seen.
+    pub(super) seen: Result<(), ApiError>,
+    pub(super) rehearsal: Rehearsal,
+}
+
+/// The check.
+pub(super) fn check(
+    id: &'static str,
+    fleet: &Fleet,
+    survey: &Survey<'_>,
+    circumstances: Circumstances<'_>,
+    Looked { seen, rehearsal }: &Looked,
+) -> Check {
+    let held_up = survey.held_up.iter();
+    let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();
+    findings.extend(singletons(survey));
+    if let Err(error) = seen {
+        let what = format!("not all pods could be looked at, so that there may be more: {error}");
+        let to_do = "ask again, for this cluster alone: detail.cluster of the event";
+        findings.push(Finding::new("not-all-pods-seen", Severity::Unknown, "pods", what, to_do));
+    }
+    if let Rehearsal::Held { unanswered, .. } = rehearsal {
+        findings.extend(budgets_not_asked(unanswered));
+    }
+    let nodes = nodes(survey);
+    let names = listed(nodes.keys().map(AsRef::as_ref), nodes.len());
+    let drained = match (nodes.len(), rehearsal) {
+        _ if fleet.ours.is_empty() => String::new(),
+        (0, _) if seen.is_err() => "; not all of their pods could be looked at".to_owned(),
+        (0, Rehearsal::LeftOut) => "; none of them could be drained without the right to evict pods".to_owned(),
+        (0, Rehearsal::Held { unanswered, .. }) if !unanswered.is_empty() => {
+            "; not all of their pods could be asked for".to_owned()
+        }
+        (0, Rehearsal::Held { left_out: 0, .. }) => {
+            "; each of them could be drained in two minutes right now".to_owned()
+        }
+        (0, Rehearsal::Held { left_out, .. }) => format!(
+            "; each of them could be drained in two minutes right now, by what lists show: of {left_out} budgets no pod was asked for"
+        ),
+        (held_up, _) => format!("; {held_up} of them could not be drained in two minutes right now: {names}"),
+    };
+    let nodes = nodes.into_iter().take(NODES);
+    let nodes = nodes.map(|(node, because)| HeldUpNode { node: node.to_string(), because });
+    Check::made(id, format!("{fleet}{drained}"), findings).with_nodes(nodes.collect())
+}
+
+/// The nodes that are held up, and what holds each.
+fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
+    let mut nodes = BTreeMap::<_, Vec<String>>::new();
+    for (cause, held_up) in survey.held_up.iter().filter(|(cause, _)| cause.holds_its_nodes()) {
+        for node in &held_up.nodes {
+            nodes.entry(node).or_default().push(cause.object());
+        }
+    }
+    nodes
+}
+
+/// Told in one finding: the API server answers for none of them, and the next time it may for all.
+fn budgets_not_asked(unanswered: &[(BudgetName, String)]) -> Option<Finding> {
+    let [(_, first), ..] = unanswered else { return None };
+    let count = unanswered.len();
+    let names: Vec<_> =
+        unanswered.iter().map(|(BudgetName { namespace, name }, _)| format!("{namespace}/{name}")).collect();
+    let what = format!(
+        "nobody said whether they would let a pod go, {}: {first}",
+        listed(names.iter().map(String::as_str), count)
+    );
+    let to_do = "ask again; if it stays so, see what the API server is busy with";
+    let object = if count == 1 { "1 budget" } else { &format!("{count} budgets") };
+    Some(Finding::new("budgets-not-asked", Severity::Unknown, object, what, to_do))
+}
+
+/// Told in one finding: there are many of them, and nothing is wrong with them.
+fn singletons(survey: &Survey<'_>) -> Option<Finding> {
+    let singletons = survey.singletons();
+    let count = singletons.len();
+    let names: Vec<_> = singletons.keys().map(ToString::to_string).collect();
+    let names = listed(names.iter().map(String::as_str), count);
+    let object = if count == 1 { "1 workload of one pod" } else { &format!("{count} workloads of one pod each") };
+    let what = format!("away for as long as it takes to shut down here and to start elsewhere: {names}");
+    let to_do = "give a second replica to what may not be away for that long";
+    let nodes: BTreeSet<_> = singletons.into_values().collect();
+    (count > 0).then(|| Finding::new("singletons", Severity::Info, object, what, to_do).on(nodes.iter()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Who makes a pod anew when it has gone. Pure.
+
+use crate::kube::pod::Pod;
+use std::fmt;
+
+/// What people know a pod as part of: a Deployment, a StatefulSet, a Job, …; or the pod itself, if it is of none.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Workload {
+    pub(super) namespace: String,
+    pub(super) maker: Maker,
+    pub(super) name: String,
+}
+
+/// What makes its pods.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Maker {
+    /// A controller of that kind.
+    Controller(String),
+    /// Nobody: a bare pod.
+    Nobody,
+}
+
+impl Workload {
+    /// The pod's. `None` for an object without a name, which no API server sends.
+    pub(super) fn of(pod: &Pod) -> Option<Self> {
+        let metadata = &pod.metadata;
+        let namespace = metadata.namespace.clone()?;
+        let mut owners = metadata.owner_references.iter().flatten();
+        let Some(owner) = owners.find(|owner| owner.controller == Some(true)) else {
+            return Some(Self { namespace, maker: Maker::Nobody, name: metadata.name.clone()? });
+        };
+        let (kind, name) = match deployment(pod, &owner.kind, &owner.name) {
+            Some(deployment) => ("Deployment", deployment),
+            None => (owner.kind.as_str(), owner.name.as_str()),
+        };
+        Some(Self { namespace, maker: Maker::Controller(kind.to_owned()), name: name.to_owned() })
+    }
+
+    /// Whether nobody makes it anew.
+    pub(super) fn is_bare(&self) -> bool {
+        self.maker == Maker::Nobody
+    }
+
+    /// Whether it is meant to run for ever: a Job's pod is alone for other reasons.
+    pub(super) fn is_kept_up(&self) -> bool {
+        matches!(&self.maker, Maker::Controller(kind) if matches!(kind.as_str(), "Deployment" | "StatefulSet"))
+    }
+
+    /// Its kind as kubectl takes it.
+    pub(super) fn resource(&self) -> String {
+        match &self.maker {
+            Maker::Controller(kind) => kind.to_lowercase(),
+            Maker::Nobody => "pod".to_owned(),
+        }
+    }
+}
+
+/// The Deployment, if that is who made the controller: what it makes bears its name and the hash of its pods' template.
+fn deployment<'a>(pod: &Pod, kind: &str, name: &'a str) -> Option<&'a str> {
+    let hash = pod.metadata.labels.as_ref()?.get("pod-template-hash")?;
+    name.strip_suffix(hash)?.strip_suffix('-').filter(|_| kind == "ReplicaSet")
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, maker, name } = self;
+        match maker {
+            Maker::Controller(kind) => write!(f, "{kind} {namespace}/{name}"),
+            Maker::Nobody => write!(f, "pod {namespace}/{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(owners: &Value) -> String {
+        let pod = json!({"metadata": {"name": "web-5d4f-x", "namespace": "shop", "ownerReferences": owners,
+            "labels": {"pod-template-hash": "5d4f"}}});
+        Workload::of(&serde_json::from_value(pod).unwrap()).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_pod_is_known_by_what_people_made() {
+        let owner = |kind: &str, name: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "u", "controller": true}]);
+        assert_eq!(of(&owner("ReplicaSet", "web-5d4f")), "Deployment shop/web");
+        assert_eq!(of(&owner("ReplicaSet", "web")), "ReplicaSet shop/web", "made by hand");
+        assert_eq!(of(&owner("StatefulSet", "db")), "StatefulSet shop/db");
+        assert_eq!(of(&json!([])), "pod shop/web-5d4f-x");
+    }
+}

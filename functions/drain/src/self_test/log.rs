@@ -1,0 +1,38 @@
+//! The report as one wide line of the log.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::report::{SelfTestReport, Status};
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Line<'a> {
+    timestamp: Timestamp,
+    level: &'static str,
+    message: String,
+    #[serde(flatten)]
+    report: &'a SelfTestReport,
+}
+
+/// The line. It has the timestamp and the level that Lambda needs to filter by level.
+pub(super) fn line(report: &SelfTestReport, now: Timestamp) -> String {
+    let level = match report.status {
+        Status::Ok | Status::Skipped => "INFO",
+        Status::Warn | Status::Unknown => "WARN",
+        Status::Fail => "ERROR",
+    };
+    let line = Line { timestamp: now, level, message: format!("self-test: {}", report.summary), report };
+    serde_json::to_string(&line).expect("a report is plain data with string keys")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+    use crate::schema;
+
+    #[test]
+    fn the_schema_in_the_documents_is_that_of_the_types() {
+        schema::is_documented::<Line<'_>>("self-test.schema.json", "Spillway's self-test, as a line of the log");
+    }
+}

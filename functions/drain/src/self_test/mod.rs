@@ -1,0 +1,74 @@
+//! The doctor: would the next notice be handled? Looks at all that a drain needs, and touches nothing.
+//!
+//! * `request`: the events that ask for it (pure)
+//! * `report`: what it says: checks and their findings (pure)
+//! * `catalogue`: every check and finding that there is, as docs/doctor.md has them
+//! * `log`, `metrics`: views of the report
+//! * `account`: what is looked at in AWS
+//! * `clusters`: which clusters are looked at
+//! * `cluster`: what is looked at in each
+//!
+//! This file ties them together: each check is a file that says what it looks at.
+
+mod account;
+mod catalogue;
+mod cluster;
+mod clusters;
+mod log;
+mod metrics;
+mod report;
+mod request;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::time::Instant;
+
+use crate::handler::Spillway;
+use crate::invocation::Invocation;
+pub(crate) use report::SelfTestReport;
+pub(crate) use request::{SelfTestRequest, request};
+
+/// Most of a check is waiting, and one cluster that does not answer is not to keep the others; each may have a page of
+/// its nodes or pods in memory.
+const CLUSTERS_AT_ONCE: usize = 4;
+
+/// For how long what does not answer is asked again. A drain does so for as long as its window; who reads the report waits.
+const ASKED_FOR: Duration = Duration::from_secs(10);
+
+/// Until when one thing is asked, within the whole.
+fn asked_until(end: Instant) -> Instant {
+    end.min(Instant::now() + ASKED_FOR)
+}
+
+impl Spillway {
+    /// Looks at everything, tells the log, and answers the report. A check that cannot be made is no failure of
+    /// the doctor's: the report says so.
+    pub(crate) async fn examine(&self, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
+        let end = invocation.drains_until();
+        let (clusters, checked) = clusters::look(self, request, end).await;
+        let of_account = account::checks(self, &clusters, invocation, end);
+        let of_clusters = stream::iter(&clusters)
+            .map(|cluster| cluster::checks(self, cluster, invocation, end))
+            .buffered(CLUSTERS_AT_ONCE)
+            .collect::<Vec<_>>();
+        let (of_account, of_clusters) = tokio::join!(of_account, of_clusters);
+        let checks = [checked].into_iter().chain(of_account).chain(of_clusters.into_iter().flatten()).collect();
+        let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
+        let now = invocation.clock.now();
+        tell(&log::line(&report, now));
+        // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
+        if request.cluster.is_none() {
+            tell(&metrics::line(&report, &self.settings.metrics_namespace, now));
+        }
+        report
+    }
+}
+
+/// Writes a line to the log.
+fn tell(line: &str) {
+    // The report is the invocation's answer too.
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
