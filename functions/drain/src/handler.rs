@@ -15,7 +15,7 @@ use crate::decision::{self, Decision, Reason};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::notice::continued::History;
-use crate::notice::{self, Interruption, Notice};
+use crate::notice::{self, Incoming, Notice};
 use crate::publish::announce;
 use crate::receipt::ending::{Outcome, ignored};
 use crate::receipt::{Ending, Receipt, StepName};
@@ -41,25 +41,25 @@ impl Spillway {
         let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
 
         let (mut receipt, outcome) = match notice::read(event, &invocation.home) {
-            Ok(Notice::Interruption { interruption, history }) => {
-                let mut receipt = Receipt::begin(invocation, &interruption, &history.earlier);
-                let outcome = self.interruption(&interruption, &history, invocation, &mut receipt).await;
+            Ok(Incoming::Notice { notice, history }) => {
+                let mut receipt = Receipt::begin(invocation, &notice, &history.earlier);
+                let outcome = self.act_on(&notice, &history, invocation, &mut receipt).await;
                 (receipt, outcome)
             }
-            Ok(Notice::Several(several)) => {
+            Ok(Incoming::Several(several)) => {
                 let mut receipt = Receipt::of_several(invocation, &several);
                 let outcome = self.several(&several, invocation, &mut receipt).await;
                 (receipt, outcome)
             }
-            Ok(Notice::UndoCheck { interruption, check }) => {
-                let mut receipt = Receipt::begin(invocation, &interruption, &[]);
-                let outcome = self.check(&interruption, &check, invocation, &mut receipt).await;
+            Ok(Incoming::UndoCheck { notice, check }) => {
+                let mut receipt = Receipt::begin(invocation, &notice, &[]);
+                let outcome = self.check(&notice, &check, invocation, &mut receipt).await;
                 (receipt, outcome)
             }
-            Ok(Notice::Unhandled { event_id, why }) => {
-                (Receipt::without_interruption(invocation, Some(event_id)), Ok(ignored(&Reason::NotHandled(why))))
+            Ok(Incoming::Unhandled { event_id, why }) => {
+                (Receipt::without_notice(invocation, Some(event_id)), Ok(ignored(&Reason::NotHandled(why))))
             }
-            Err(error) => (Receipt::without_interruption(invocation, event_id), Err(error.into())),
+            Err(error) => (Receipt::without_notice(invocation, event_id), Err(error.into())),
         };
 
         receipt.dry_run = self.settings.dry_run;
@@ -73,27 +73,27 @@ impl Spillway {
     }
 
     /// Whether to act at all, until when, and what becomes of what is left when the invocation is over.
-    async fn interruption(
+    async fn act_on(
         &self,
-        interruption: &Interruption,
+        notice: &Notice,
         history: &History,
         invocation: &Invocation,
         receipt: &mut Receipt,
     ) -> Outcome {
         receipt.step(StepName::Begun, invocation.clock.started());
-        if let Some(reason) = decision::by_setting(interruption, &self.settings) {
+        if let Some(reason) = decision::by_setting(notice, &self.settings) {
             return Ok(ignored(&reason));
         }
-        let action = match decision::our_hook(interruption, &self.settings) {
+        let action = match decision::our_hook(notice, &self.settings) {
             // A dry run leaves the hook alone: it has no action to send anything to.
             Some(hook) if !self.settings.dry_run => {
-                Some(LifecycleAction::look_up(&self.autoscaling, hook, &interruption.instance).await)
+                Some(LifecycleAction::look_up(&self.autoscaling, hook, &notice.instance).await)
             }
             _ => None,
         };
-        let limits = Limits::of(interruption, action.as_ref().map(|action| action.waits), &self.settings);
+        let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), &self.settings);
 
-        let attempt = Attempt { interruption, history, invocation, action, limits };
+        let attempt = Attempt { notice, history, invocation, action, limits };
         let outcome = match self.decision_for(&attempt, receipt).await {
             Ok((Ending::Ignored, reason)) => Ok((Ending::Ignored, receipt.with_hook_left(reason))),
             outcome if self.settings.dry_run => outcome,
@@ -109,8 +109,8 @@ impl Spillway {
 
     /// Whose node is it, in which cluster, and what does that mean?
     async fn decision_for(&self, attempt: &Attempt<'_>, receipt: &mut Receipt) -> Outcome {
-        let Attempt { interruption, invocation, .. } = attempt;
-        let whose = self.whose(interruption, invocation, attempt.window(&self.settings).end, receipt);
+        let Attempt { notice, invocation, .. } = attempt;
+        let whose = self.whose(notice, invocation, attempt.window(&self.settings).end, receipt);
         match attempt.keep_hook_during(&self.settings, whose).await? {
             Ok((instance, cluster)) => self.decide(attempt, &instance, owner(&instance.tags), cluster, receipt).await,
             // Whoever acts on it completes its hooks.
@@ -119,16 +119,16 @@ impl Spillway {
         }
     }
 
-    /// The interruption's instance and its cluster, if it is in one whose nodes we act on. Tried until `end`.
+    /// The notice's instance and its cluster, if it is in one whose nodes we act on. Tried until `end`.
     pub(crate) async fn whose(
         &self,
-        interruption: &Interruption,
+        notice: &Notice,
         invocation: &Invocation,
         end: Instant,
         receipt: &mut Receipt,
     ) -> Result<Result<(Instance, ClusterName), Reason>, Failure> {
-        let id = &interruption.instance;
-        let is_behind = |described: Option<&_>| decision::is_behind(interruption.kind, described, &self.settings);
+        let id = &notice.instance;
+        let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, &self.settings);
         let described = instance::describe(&self.ec2, id, end, is_behind).await?;
         let Some(instance) = described else { return Ok(Err(Reason::NoInstance(id.to_string()))) };
         receipt.step(StepName::Described, invocation.clock.now());
@@ -155,13 +155,13 @@ impl Spillway {
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let Attempt { interruption, invocation, .. } = attempt;
-        let act = decision::decide(interruption, owner, &self.settings);
+        let Attempt { notice, invocation, .. } = attempt;
+        let act = decision::decide(notice, owner, &self.settings);
         (receipt.owner, receipt.decision) = (Some(owner.as_str()), Some(act.as_str()));
         if self.settings.dry_run {
             return self.dry_run(act, attempt, instance, owner, cluster, receipt).await;
         }
-        let begins = decision::begins(interruption, &self.settings);
+        let begins = decision::begins(notice, &self.settings);
         match act {
             Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
                 receipt.decision = Some("later");

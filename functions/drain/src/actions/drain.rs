@@ -15,7 +15,7 @@ use crate::drain::beside::Claimed;
 use crate::drain::{self, DrainEnd, DrainReport, OnNode, StopReason, UnderWay};
 use crate::handler::Spillway;
 use crate::node::{Claim, How, until_given_back};
-use crate::notice::Interruption;
+use crate::notice::Notice;
 use crate::publish::{self, announce_begin, tells_begin};
 use crate::receipt::ending::{self, Outcome, ignored};
 use crate::receipt::{Receipt, StepName};
@@ -46,7 +46,7 @@ impl Spillway {
         };
         receipt.claim(&claim);
         receipt.step(StepName::Claimed, clock.now());
-        tell_claim(&claim, attempt.interruption);
+        tell_claim(&claim, attempt.notice);
 
         let arranged = self.arrange(attempt, &claim).await;
         let cannot_list = |error| cannot(format!("list the pods of node {}", claim.node), &cluster, error);
@@ -58,7 +58,7 @@ impl Spillway {
             }
         };
         let so_far = tells_begin(&claim, attempt.history)
-            .then(|| receipt.so_far(ending::not_yet(&claim.node, attempt.interruption.kind)));
+            .then(|| receipt.so_far(ending::not_yet(&claim.node, attempt.notice.kind)));
         let tell = async {
             if let Some(so_far) = so_far {
                 announce_begin(&so_far, &on_node.leaving(), &self.settings, &self.eventbridge, attempt.invocation)
@@ -70,7 +70,7 @@ impl Spillway {
         let stop = async {
             tokio::select! {
                 () = &mut held => StopReason::HookIsOver,
-                () = called_off(client, &claim, attempt.interruption) => StopReason::GivenBack,
+                () = called_off(client, &claim, attempt.notice) => StopReason::GivenBack,
             }
         };
         let report = drain::drain(client, &claim, &on_node, window, clock, stop, &mut under_way).await;
@@ -111,14 +111,14 @@ impl Spillway {
 }
 
 /// Ends when the node has been given back; never if its instance goes in any case, or the claim is another notice's.
-async fn called_off(client: &Client, claim: &Claim, interruption: &Interruption) {
-    if !interruption.kind.may_be_called_off() || claim.holder != interruption.event_id {
+async fn called_off(client: &Client, claim: &Claim, notice: &Notice) {
+    if !notice.kind.may_be_called_off() || claim.holder != notice.event_id {
         return pending().await;
     }
     until_given_back(&Api::all(client.clone()), &claim.node).await;
 }
 
-fn tell_claim(claim: &Claim, interruption: &Interruption) {
+fn tell_claim(claim: &Claim, notice: &Notice) {
     let node = &claim.node;
     let how = match &claim.how {
         How::First => format!("cordoned node {node}"),
@@ -128,5 +128,5 @@ fn tell_claim(claim: &Claim, interruption: &Interruption) {
         How::Again => format!("node {node} is ours from an earlier attempt; going on"),
         How::Joined { notice, event } => format!("node {node} is being drained for the {notice} {event}; joining"),
     };
-    tracing::info!(node.name = node, instance.id = %interruption.instance, notice.kind = interruption.kind.as_str(), "{how}");
+    tracing::info!(node.name = node, instance.id = %notice.instance, notice.kind = notice.kind.as_str(), "{how}");
 }

@@ -34,7 +34,7 @@ impl Spillway {
         let window = attempt.window(&self.settings);
         let Some((kubernetes, node)) = self.find(&cluster, instance, window.end).await? else {
             let no_node = Reason::NoNode { cluster, provider_id: instance.provider_id() };
-            return Ok(match (act, &attempt.interruption.hook) {
+            return Ok(match (act, &attempt.notice.hook) {
                 (Decision::AwaitReady, _) => {
                     let would =
                         format!("waited for the node of instance {} and completed its launch hook", instance.id);
@@ -66,7 +66,7 @@ impl Spillway {
             Decision::NodeClaim => format!("deleted the NodeClaim of node {node}, so that Karpenter drains it"),
             Decision::Ignore(reason) => return Ok(ignored(&reason)),
         };
-        let begins = decision::begins(attempt.interruption, &self.settings);
+        let begins = decision::begins(attempt.notice, &self.settings);
         if begins > clock.now() {
             would = format!("waited until {begins}, and then {would}");
         }

@@ -54,7 +54,7 @@ impl Spillway {
             () = &mut held => {
                 receipt.hook_is_over();
                 // Whoever completes the hook, the node is given back.
-                if attempt.interruption.kind.comes_back() {
+                if attempt.notice.kind.comes_back() {
                     return self.undo(attempt, instance, cluster, receipt).await;
                 }
                 return Ok(ignored(&Reason::LaunchIsOver));
@@ -75,7 +75,7 @@ impl Spillway {
         receipt: &mut Receipt,
     ) -> Outcome {
         let mut undone = None;
-        if attempt.interruption.kind.comes_back() {
+        if attempt.notice.kind.comes_back() {
             undone = Some(self.undo(attempt, instance, cluster.clone(), receipt).await?);
         }
         let readiness = self.until_ready(cluster, instance, attempt.window(&self.settings).end).await?;

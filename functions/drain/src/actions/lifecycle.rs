@@ -48,8 +48,8 @@ impl Spillway {
         receipt: &mut Receipt,
     ) -> Outcome {
         // A notice whose deadline is its own time came when it could.
-        if let Deadline::Hard(at) = attempt.interruption.deadline
-            && attempt.interruption.time < at
+        if let Deadline::Hard(at) = attempt.notice.deadline
+            && attempt.notice.time < at
             && at < attempt.invocation.clock.now()
         {
             return Err(Failure::TooLate { instance: instance.id.to_string(), deadline: at });

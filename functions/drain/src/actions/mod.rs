@@ -1,4 +1,4 @@
-//! What is done about an interruption: a file for each act that the decision may name.
+//! What is done about a notice: a file for each act that the decision may name.
 
 mod claim;
 

@@ -59,7 +59,7 @@ impl Spillway {
         cluster: &ClusterName,
         end: Instant,
     ) -> Result<Result<Result<HandedOver, Unclaimed>, Failure>, ApiError> {
-        let deadline = match attempt.interruption.deadline {
+        let deadline = match attempt.notice.deadline {
             // From one that is past Karpenter would reckon a second for each pod.
             Deadline::Hard(at) => Some(at.max(attempt.invocation.clock.now() + LEAST_WINDOW)),
             Deadline::HeldByHook | Deadline::Open => None,

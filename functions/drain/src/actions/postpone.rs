@@ -24,21 +24,21 @@ impl Spillway {
         cluster: &ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let Attempt { interruption, history, invocation, .. } = attempt;
+        let Attempt { notice, history, invocation, .. } = attempt;
         // It begins anew then: what was tried before its time is no part of the drain.
         let history = History { earlier: Vec::new(), ..(*history).clone() };
         let event = ScheduledEvent::new(DETAIL_TYPE, &history);
         // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
-        let undone = match over(interruption) {
+        let undone = match over(notice) {
             Some(over) => self.give_back(cluster, instance, &over, invocation.drains_until(), Patience::Look).await,
             None => Ok(UncordonResult::NoNode),
         };
         let now = (invocation.clock.now(), invocation.hands_on_until());
-        self.scheduler.put(&Name::of(interruption), begins, &event, now).await?;
+        self.scheduler.put(&Name::of(notice), begins, &event, now).await?;
         receipt.step(StepName::HandedOn, invocation.clock.now());
 
         let undone = undone?;
         receipt.node = undone.node().map(str::to_owned);
-        Ok(ending::scheduled(interruption, begins, &undone))
+        Ok(ending::scheduled(notice, begins, &undone))
     }
 }

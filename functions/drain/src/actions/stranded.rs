@@ -14,8 +14,7 @@ use crate::settings::LifecycleResult;
 impl Spillway {
     /// The instance is no node of ours. A hook that waits gets the answer of the setting, if that names one.
     pub(crate) async fn stranded(&self, attempt: &Attempt<'_>, reason: &Reason, receipt: &mut Receipt) -> Outcome {
-        let (Some(result), Some(_)) = (self.settings.stranded_hooks, our_hook(attempt.interruption, &self.settings))
-        else {
+        let (Some(result), Some(_)) = (self.settings.stranded_hooks, our_hook(attempt.notice, &self.settings)) else {
             return Ok(ignored(reason));
         };
         if self.settings.dry_run {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::handler::Spillway;
 use crate::kube::{ApiError, until};
 use crate::node::uncordon::{UncordonCause, UncordonResult, undo};
-use crate::notice::{Interruption, Kind};
+use crate::notice::{Kind, Notice};
 use crate::receipt::Receipt;
 use crate::receipt::ending::{self, Outcome, ignored};
 
@@ -32,8 +32,8 @@ pub(super) enum Patience {
 }
 
 /// What is over, as the notice tells: maintenance that is still ahead was not for what was done before.
-pub(super) fn over(interruption: &Interruption) -> Option<UncordonCause> {
-    match (interruption.kind, &interruption.maintenance) {
+pub(super) fn over(notice: &Notice) -> Option<UncordonCause> {
+    match (notice.kind, &notice.maintenance) {
         (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
             Some(UncordonCause::Maintenance(maintenance.id.clone()))
         }
@@ -53,15 +53,15 @@ impl Spillway {
         cluster: ClusterName,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let Attempt { interruption, .. } = attempt;
+        let Attempt { notice, .. } = attempt;
         let end = attempt.window(&self.settings).end;
-        let deleted = match interruption.kind {
-            Kind::MaintenanceOver => self.scheduler.delete(&Name::of(interruption), end).await?,
+        let deleted = match notice.kind {
+            Kind::MaintenanceOver => self.scheduler.delete(&Name::of(notice), end).await?,
             _ => Deleted::No,
         };
         let undone = self.undo_claim(attempt, instance, cluster, end, receipt).await;
         match (undone, deleted) {
-            (Ok(undone), Deleted::Yes) => Ok(ending::called_off(&interruption.instance, undone)),
+            (Ok(undone), Deleted::Yes) => Ok(ending::called_off(&notice.instance, undone)),
             (undone, _) => undone,
         }
     }
@@ -74,8 +74,8 @@ impl Spillway {
         end: Instant,
         receipt: &mut Receipt,
     ) -> Outcome {
-        let Some(over) = over(attempt.interruption) else {
-            return Ok(ignored(&Reason::NothingToUndo(attempt.interruption.kind.as_str())));
+        let Some(over) = over(attempt.notice) else {
+            return Ok(ignored(&Reason::NothingToUndo(attempt.notice.kind.as_str())));
         };
         // When it runs again, that is another notice.
         if instance.state != InstanceState::Up {

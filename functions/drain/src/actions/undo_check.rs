@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 use crate::node::Claim;
 use crate::node::uncordon::{UncordonCause, UncordonResult};
 use crate::notice::undo_check::{DETAIL_TYPE, UndoCheck};
-use crate::notice::{Interruption, Kind};
+use crate::notice::{Kind, Notice};
 use crate::receipt::ending::{self, Outcome, ignored};
 use crate::receipt::{Receipt, StepName};
 
@@ -23,8 +23,8 @@ use crate::receipt::{Receipt, StepName};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is over, if the check finds it so.
-fn over(interruption: &Interruption) -> Option<UncordonCause> {
-    match (interruption.kind, &interruption.maintenance) {
+fn over(notice: &Notice) -> Option<UncordonCause> {
+    match (notice.kind, &notice.maintenance) {
         (Kind::Rebalance, _) => Some(UncordonCause::Rebalance),
         (Kind::Maintenance, Some(maintenance)) => Some(UncordonCause::Reboot(maintenance.id.clone())),
         (Kind::ReplaceRootVolume, _) => Some(UncordonCause::RootVolume),
@@ -37,17 +37,17 @@ impl Spillway {
     /// scheduled for the same maintenance does not begin once more. Comes before the drain, which a dying
     /// invocation may not survive; a failure here is for after the drain.
     pub(super) async fn arrange(&self, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
-        let (interruption, now) = (attempt.interruption, attempt.invocation.clock.now());
+        let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
         let end = (Instant::now() + PATIENCE).min(attempt.invocation.hands_on_until());
         let arranged = async {
-            if interruption.kind == Kind::Maintenance {
-                self.scheduler.delete(&Name::of(interruption), end).await?;
+            if notice.kind == Kind::Maintenance {
+                self.scheduler.delete(&Name::of(notice), end).await?;
             }
-            match decision::first_check(interruption, now, &self.settings) {
+            match decision::first_check(notice, now, &self.settings) {
                 Some(at) => {
-                    let (notice, instance) = (attempt.history.notice.clone(), interruption.instance.to_string());
-                    let check = UndoCheck { notice, instance, number: 0 };
-                    self.schedule_check(interruption, &check, at, (now, end)).await
+                    let (event, instance) = (attempt.history.notice.clone(), notice.instance.to_string());
+                    let check = UndoCheck { notice: event, instance, number: 0 };
+                    self.schedule_check(notice, &check, at, (now, end)).await
                 }
                 None => Ok(()),
             }
@@ -62,21 +62,21 @@ impl Spillway {
     /// Looks whether the node may be given back. If it has not come back yet, it is looked again.
     pub(crate) async fn check(
         &self,
-        interruption: &Interruption,
+        notice: &Notice,
         check: &UndoCheck,
         invocation: &Invocation,
         receipt: &mut Receipt,
     ) -> Outcome {
         receipt.step(StepName::Begun, invocation.clock.started());
-        let Some(over) = over(interruption) else {
-            return Ok(ignored(&Reason::NothingToUndo(interruption.kind.as_str())));
+        let Some(over) = over(notice) else {
+            return Ok(ignored(&Reason::NothingToUndo(notice.kind.as_str())));
         };
         receipt.decision = Some("undo");
         if self.settings.dry_run {
             return Ok(ending::would_have("looked whether the node may be given back"));
         }
         let end = invocation.drains_until();
-        let (instance, cluster) = match self.whose(interruption, invocation, end, receipt).await? {
+        let (instance, cluster) = match self.whose(notice, invocation, end, receipt).await? {
             Ok(whose) => whose,
             Err(reason) => return Ok(ignored(&reason)),
         };
@@ -92,19 +92,19 @@ impl Spillway {
         let Some(at) = decision::next_check(check, now) else {
             return Err(Failure::NotBack { node, why: why.to_string() });
         };
-        self.schedule_check(interruption, &check.next(), at, (now, invocation.hands_on_until())).await?;
+        self.schedule_check(notice, &check.next(), at, (now, invocation.hands_on_until())).await?;
         receipt.step(StepName::HandedOn, invocation.clock.now());
         Ok(ending::looked_for_again(&node, why, at))
     }
 
     async fn schedule_check(
         &self,
-        interruption: &Interruption,
+        notice: &Notice,
         check: &UndoCheck,
         at: Timestamp,
         now: (Timestamp, Instant),
     ) -> Result<(), Failure> {
-        let name = Name::of_check(interruption, check.number);
+        let name = Name::of_check(notice, check.number);
         self.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, check), now).await
     }
 }

@@ -43,7 +43,7 @@ impl Spillway {
 
     /// What a hook is told whose node could not be got at.
     fn last_answer(&self, attempt: &Attempt<'_>, receipt: &Receipt) -> Option<LifecycleResult> {
-        match attempt.interruption.kind {
+        match attempt.notice.kind {
             // Whose node it is was not seen: it may be nobody's.
             _ if receipt.decision.is_none() => self.settings.stranded_hooks,
             Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Some(self.settings.unready_result),

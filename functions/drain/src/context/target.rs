@@ -1,4 +1,4 @@
-//! One interruption in one invocation: how long there is, who claims, what hook is held meanwhile.
+//! One notice in one invocation: how long there is, who claims, what hook is held meanwhile.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::{ClaimAnnotation, Claimant, taint};
 use crate::notice::continued::History;
-use crate::notice::{Deadline, Interruption, Kind};
+use crate::notice::{Deadline, Kind, Notice};
 use crate::settings::{HeldPods, Settings};
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
@@ -27,9 +27,9 @@ const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
 /// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
 const UNHELD: Duration = Duration::from_secs(1);
 
-/// One interruption in one invocation.
+/// One notice in one invocation.
 pub(crate) struct Attempt<'a> {
-    pub(crate) interruption: &'a Interruption,
+    pub(crate) notice: &'a Notice,
     pub(crate) history: &'a History,
     pub(crate) invocation: &'a Invocation,
     /// The lifecycle action that waits for us, if there is one.
@@ -41,15 +41,15 @@ impl Attempt<'_> {
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
     pub(crate) fn window(&self, settings: &Settings) -> Window {
         let clock = self.invocation.clock;
-        let least = match self.interruption.deadline {
+        let least = match self.notice.deadline {
             Deadline::Hard(_) | Deadline::Open => LEAST_WINDOW,
             Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
         };
         // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
-        let slow_by = self.interruption.time.duration_since(clock.started()).max(SignedDuration::ZERO);
+        let slow_by = self.notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
         let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
         let limit = clock.instant(limit.max(clock.now() + least));
-        let instance_goes = match (self.interruption.deadline, settings.held_pods) {
+        let instance_goes = match (self.notice.deadline, settings.held_pods) {
             (Deadline::Hard(_), _) | (_, HeldPods::Delete) => Termination::At(limit),
             (Deadline::HeldByHook, HeldPods::Keep) => Termination::AtTheLatest(limit),
             (Deadline::Open, HeldPods::Keep) => Termination::Unknown,
@@ -73,10 +73,10 @@ impl Attempt<'_> {
     }
 
     pub(crate) fn claimant<'s>(&self, owner: ManagedBy, settings: &'s Settings) -> Claimant<'s> {
-        let interruption = self.interruption;
-        let (kind, event) = (interruption.kind, &interruption.event_id);
-        let maintenance = interruption.maintenance.as_ref();
-        let until = match interruption.deadline {
+        let notice = self.notice;
+        let (kind, event) = (notice.kind, &notice.event_id);
+        let maintenance = notice.maintenance.as_ref();
+        let until = match notice.deadline {
             Deadline::Hard(at) => Some(at),
             Deadline::HeldByHook | Deadline::Open => None,
         };

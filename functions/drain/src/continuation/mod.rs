@@ -15,7 +15,7 @@ use crate::decision::our_hook;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::notice::continued::History;
-use crate::notice::{Deadline, Interruption, Kind};
+use crate::notice::{Deadline, Kind, Notice};
 use crate::settings::Settings;
 pub(crate) use now::hand_on;
 
@@ -41,12 +41,12 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The instance's own time; for a hook, how long Auto Scaling waits and how long it may.
-    pub(crate) fn of(interruption: &Interruption, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
-        let after = |wait| interruption.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
-        match (interruption.deadline, waits) {
+    pub(crate) fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
+        let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
+        match (notice.deadline, waits) {
             (Deadline::Hard(at), _) => Self::until(at),
-            (Deadline::HeldByHook, _) if our_hook(interruption, settings).is_none() => Self::until(after(BACK_WITHIN)),
-            (Deadline::Open, _) => Self::until(after(match interruption.kind {
+            (Deadline::HeldByHook, _) if our_hook(notice, settings).is_none() => Self::until(after(BACK_WITHIN)),
+            (Deadline::Open, _) => Self::until(after(match notice.kind {
                 Kind::Rebalance => settings.rebalance_window,
                 Kind::Stopped | Kind::Terminated => SILENT_WITHIN,
                 _ => BACK_WITHIN,
@@ -90,9 +90,9 @@ mod tests {
 
     const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
 
-    fn notice(time: Timestamp, deadline: Deadline) -> Interruption {
+    fn notice(time: Timestamp, deadline: Deadline) -> Notice {
         let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
-        Interruption {
+        Notice {
             event_id: "e-1".to_owned(),
             kind: Kind::Terminate,
             instance: InstanceId::parse("i-0123456789abcdef0").expect("an id"),
@@ -156,7 +156,7 @@ mod tests {
         let limit = |kind, deadline, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let settings = Settings::from_variables(variables).expect("they are good");
-            let notice = Interruption { kind, ..notice(Timestamp::UNIX_EPOCH, deadline) };
+            let notice = Notice { kind, ..notice(Timestamp::UNIX_EPOCH, deadline) };
             Limits::of(&notice, Some(waits(Duration::from_hours(2))), &settings).drain.as_second()
         };
         assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[("SPILLWAY_REBALANCE_WINDOW_S", "300")]), 300);
@@ -219,7 +219,7 @@ mod tests {
         never_empty(&notice(time, Deadline::HeldByHook), &settings(max_wait)).await
     }
 
-    async fn never_empty(notice: &Interruption, settings: &Settings) -> (usize, Duration) {
+    async fn never_empty(notice: &Notice, settings: &Settings) -> (usize, Duration) {
         let (began, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
         let mut history = history(0);
         loop {
@@ -254,7 +254,7 @@ mod tests {
         assert!(lead("172801").is_err());
         let (longest, settings) = lead("172800").expect("it is accepted");
         let starts = Timestamp::UNIX_EPOCH.saturating_add(longest).expect("a time of these days");
-        let notice = Interruption { kind: Kind::Maintenance, ..notice(Timestamp::UNIX_EPOCH, Deadline::Hard(starts)) };
+        let notice = Notice { kind: Kind::Maintenance, ..notice(Timestamp::UNIX_EPOCH, Deadline::Hard(starts)) };
         assert_eq!(never_empty(&notice, &settings).await, (193, longest));
     }
 

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::aws::{self, CallError};
 use crate::failure::Failure;
 use crate::notice::continued::SOURCE;
-use crate::notice::{InstanceId, Interruption};
+use crate::notice::{InstanceId, Notice};
 use crate::settings::Schedules;
 
 const CREATE: &str = "scheduler:CreateSchedule";
@@ -41,15 +41,15 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct Name(String);
 
 impl Name {
-    /// For what an interruption begins later: one for each instance and each maintenance.
-    pub(crate) fn of(interruption: &Interruption) -> Self {
-        Self::new(&interruption.instance, &what(interruption))
+    /// For what a notice begins later: one for each instance and each maintenance.
+    pub(crate) fn of(notice: &Notice) -> Self {
+        Self::new(&notice.instance, &what(notice))
     }
 
-    /// For a check whether what was done for an interruption may be undone. Each has a name of its own: Scheduler may
+    /// For a check whether what was done for a notice may be undone. Each has a name of its own: Scheduler may
     /// still have the one that it has fired.
-    pub(crate) fn of_check(interruption: &Interruption, number: u32) -> Self {
-        Self::new(&interruption.instance, &format!("{}.{number}", interruption.kind.as_str()))
+    pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
+        Self::new(&notice.instance, &format!("{}.{number}", notice.kind.as_str()))
     }
 
     /// Scheduler takes letters, digits, `-`, `_` and `.`; what is too long keeps its end, where AWS Health
@@ -63,11 +63,11 @@ impl Name {
     }
 }
 
-/// What an interruption is about, besides its instance.
-fn what(interruption: &Interruption) -> String {
-    match &interruption.maintenance {
+/// What a notice is about, besides its instance.
+fn what(notice: &Notice) -> String {
+    match &notice.maintenance {
         Some(maintenance) => maintenance.id.clone(),
-        None => interruption.kind.as_str().to_owned(),
+        None => notice.kind.as_str().to_owned(),
     }
 }
 

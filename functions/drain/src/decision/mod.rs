@@ -1,4 +1,4 @@
-//! What is to be done about an interruption: one table, notice by owner. Pure.
+//! What is to be done about a notice: one table, notice by owner. Pure.
 //!
 //! `docs/notices.md` shows the same table; a test compares them.
 
@@ -11,7 +11,7 @@ mod times;
 use spillway_eks::ClusterName;
 
 use crate::aws::instance::{Instance, ManagedBy, Membership, membership};
-use crate::notice::{Hook, Interruption, Kind};
+use crate::notice::{Hook, Kind, Notice};
 use crate::settings::{KarpenterNodes, LaunchHooks, ManagedNodeGroups, Policy, Settings};
 pub(crate) use behind::is_behind;
 pub(crate) use reason::{Reason, Refusal};
@@ -55,12 +55,12 @@ impl Decision {
 const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
 
 /// What the settings rule out before anything is asked of AWS.
-pub(crate) fn by_setting(interruption: &Interruption, settings: &Settings) -> Option<Reason> {
-    if let (Policy::Ignore, setting) = chosen(interruption.kind, settings) {
+pub(crate) fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
+    if let (Policy::Ignore, setting) = chosen(notice.kind, settings) {
         return Some(Reason::Setting(setting));
     }
     // A node is given back, whoever completes its hook.
-    let hook = interruption.hook.as_ref().filter(|_| !interruption.kind.comes_back())?;
+    let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
     left_to_others(&hook.name, settings)
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn left_to_others(hook: &str, settings: &Settings) -> Option<Reason> 
 }
 
 /// The hook that is ours to complete, if one waits: a node is given back, whoever completes its launch hook.
-pub(crate) fn our_hook<'i>(interruption: &'i Interruption, settings: &Settings) -> Option<&'i Hook> {
-    let launch_is_left = is_launch(interruption.kind) && settings.launch == LaunchHooks::Ignore;
+pub(crate) fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
+    let launch_is_left = is_launch(notice.kind) && settings.launch == LaunchHooks::Ignore;
     let is_left = |hook: &&Hook| launch_is_left || left_to_others(&hook.name, settings).is_some();
-    interruption.hook.as_ref().filter(|hook| !is_left(hook))
+    notice.hook.as_ref().filter(|hook| !is_left(hook))
 }
 
 /// What the settings say of a kind of notice, and which of them.
@@ -115,9 +115,9 @@ pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Res
 }
 
 /// What is to be done: as the table says, but a node whose hook is left to others is only given back.
-pub(crate) fn decide(interruption: &Interruption, owner: ManagedBy, settings: &Settings) -> Decision {
-    match by_table(interruption.kind, owner, settings) {
-        Decision::AwaitReady if our_hook(interruption, settings).is_none() => Decision::Undo,
+pub(crate) fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> Decision {
+    match by_table(notice.kind, owner, settings) {
+        Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,
         decision => decision,
     }
 }
@@ -201,8 +201,8 @@ mod tests {
         }
     }
 
-    fn notice(kind: Kind, hook: &str) -> Interruption {
-        Interruption {
+    fn notice(kind: Kind, hook: &str) -> Notice {
+        Notice {
             event_id: "e-1".to_owned(),
             kind,
             instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),

@@ -1,8 +1,8 @@
-//! Why an interruption is ignored, or refused, in plain words.
+//! Why a notice is ignored, or refused, in plain words.
 
 use spillway_eks::ClusterName;
 
-/// Why an interruption is ignored.
+/// Why a notice is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Reason {
     #[error("{0}")]

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::notice::undo_check::UndoCheck;
-use crate::notice::{Deadline, Interruption, Kind};
+use crate::notice::{Deadline, Kind, Notice};
 use crate::settings::Settings;
 
 /// How long it takes from one look at a node that is to come back to the next.
@@ -12,12 +12,12 @@ const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
 const MOST_CHECKS: u32 = 144;
 
 /// When to begin: at once, but for what is announced weeks ahead.
-pub(crate) fn begins(interruption: &Interruption, settings: &Settings) -> Timestamp {
-    let lead = match interruption.kind {
+pub(crate) fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
+    let lead = match notice.kind {
         Kind::Maintenance => SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX),
         _ => return Timestamp::MIN,
     };
-    match interruption.deadline {
+    match notice.deadline {
         Deadline::Hard(at) => at.saturating_sub(lead).unwrap_or(Timestamp::MIN),
         Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
     }
@@ -25,13 +25,11 @@ pub(crate) fn begins(interruption: &Interruption, settings: &Settings) -> Timest
 
 /// When to look for the first time whether a node that was taken out for such a notice may be given back.
 /// `None`: never, because the instance goes, or because a notice will say that it is back.
-pub(crate) fn first_check(interruption: &Interruption, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
+pub(crate) fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
     let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
-    let reboots = interruption.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
-    match (interruption.kind, interruption.deadline) {
-        (Kind::Rebalance, _) => {
-            Some(interruption.time.saturating_add(settings.rebalance_undo).unwrap_or(Timestamp::MAX))
-        }
+    let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
+    match (notice.kind, notice.deadline) {
+        (Kind::Rebalance, _) => Some(notice.time.saturating_add(settings.rebalance_undo).unwrap_or(Timestamp::MAX)),
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         // The group tells when the volume is replaced; but not everybody has a hook for that.
         (Kind::ReplaceRootVolume, _) => Some(soon),
@@ -64,8 +62,8 @@ mod tests {
     }
 
     /// A notice of midnight about maintenance at three.
-    fn notice(kind: Kind, reboots: bool) -> Interruption {
-        Interruption {
+    fn notice(kind: Kind, reboots: bool) -> Notice {
+        Notice {
             event_id: "e-1".to_owned(),
             kind,
             instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
@@ -92,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_reboot_is_looked_for_from_its_start_on_and_what_is_not_coming_back_is_not() {
-        let first = |interruption: &Interruption, now| first_check(interruption, at(now), &settings(&[]));
+        let first = |notice: &Notice, now| first_check(notice, at(now), &settings(&[]));
         let reboot = notice(Kind::Maintenance, true);
         assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
         assert_eq!(first(&reboot, "2026-12-24T04:00:00Z"), Some(at("2026-12-24T04:10:00Z")), "its start is past");

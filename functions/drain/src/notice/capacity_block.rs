@@ -43,8 +43,8 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::tests::{home, interruption, refused, sample};
-    use super::super::{Notice, read};
+    use super::super::tests::{home, notice, refused, sample};
+    use super::super::{Incoming, read};
     use super::*;
 
     /// The notice as it comes back for one of the instances that EC2 found.
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn every_instance_of_the_block_is_meant() {
-        let Notice::Several(several) = read(sample("capacity-block-expiry"), &home()).unwrap() else {
+        let Incoming::Several(several) = read(sample("capacity-block-expiry"), &home()).unwrap() else {
             panic!("not read")
         };
         assert_eq!(several.kind, Kind::CapacityBlock);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn its_instances_go_thirty_minutes_before_its_end() {
-        let read = interruption(handed_on(&sample("capacity-block-expiry")));
+        let read = notice(handed_on(&sample("capacity-block-expiry")));
         assert_eq!(read.instance.as_str(), "i-0123456789abcdef0");
         assert_eq!(read.deadline, Deadline::Hard("2026-11-21T03:22:00Z".parse().unwrap()));
     }

@@ -35,11 +35,11 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::tests::{interruption, refused, sample};
+    use super::super::tests::{notice, refused, sample};
     use super::*;
 
     fn deadline(event: Value) -> Deadline {
-        let read = interruption(event);
+        let read = notice(event);
         assert_eq!((read.kind, read.instance.as_str()), (Kind::CapacityReservation, "i-1234567890abcdef0"));
         read.deadline
     }

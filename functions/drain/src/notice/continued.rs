@@ -104,20 +104,18 @@ mod tests {
     use serde_json::json;
 
     use super::super::tests::{home, sample};
-    use super::super::{Notice, read};
+    use super::super::{Incoming, read};
 
     #[test]
     fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
         let first = read(sample("terminate-lifecycle-action"), &home()).unwrap();
         let later = read(sample("drain-continuation"), &home()).unwrap();
-        let (
-            Notice::Interruption { interruption: first, history: at_first },
-            Notice::Interruption { interruption, history },
-        ) = (first, later)
+        let (Incoming::Notice { notice: first, history: at_first }, Incoming::Notice { notice, history }) =
+            (first, later)
         else {
             panic!("not read")
         };
-        assert_eq!(interruption, first);
+        assert_eq!(notice, first);
         assert_eq!((at_first.began(), at_first.handed_on_by()), (None, None));
         assert_eq!(history.notice, at_first.notice);
         assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
@@ -129,7 +127,7 @@ mod tests {
     fn a_continuation_of_a_continuation_is_none_of_ours() {
         let mut event = sample("drain-continuation");
         event["detail"]["notice"] = sample("drain-continuation");
-        let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
+        let Incoming::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
         assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of \"spillway\"");
     }
 

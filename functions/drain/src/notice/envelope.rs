@@ -150,7 +150,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{interruption, refused, sample, unhandled};
+    use super::super::tests::{notice, refused, sample, unhandled};
 
     #[test]
     fn what_cannot_be_read_is_said_with_its_place() {
@@ -180,7 +180,7 @@ mod tests {
     fn resources_as_a_bare_string_are_no_obstacle() {
         let mut event = sample("spot-interruption");
         event["resources"] = json!("arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0");
-        interruption(event);
+        notice(event);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let mut event = sample("spot-interruption");
         let detail_type = event.as_object_mut().unwrap().remove("detail-type").unwrap();
         event["detail_type"] = detail_type;
-        interruption(event);
+        notice(event);
     }
 
     #[test]

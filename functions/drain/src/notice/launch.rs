@@ -23,7 +23,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::super::tests::{interruption, refused, sample};
+    use super::super::tests::{notice, refused, sample};
     use super::*;
 
     #[test]
@@ -33,7 +33,7 @@ mod tests {
             ("launch-into-warm-pool", Kind::Launch),
             ("launch-from-warm-pool", Kind::LaunchFromWarmPool),
         ] {
-            let read = interruption(sample(name));
+            let read = notice(sample(name));
             assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
             assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
         }
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_root_volumes_replacement_is_no_launch() {
-        assert_eq!(interruption(sample("root-volume-replaced")).kind, Kind::RootVolumeReplaced);
+        assert_eq!(notice(sample("root-volume-replaced")).kind, Kind::RootVolumeReplaced);
     }
 
     #[test]

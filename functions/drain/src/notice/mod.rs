@@ -67,7 +67,7 @@ pub(crate) struct Maintenance {
 
 /// What a notice means for one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interruption {
+pub(crate) struct Notice {
     /// The event's id: the same in every delivery of the same event.
     pub(crate) event_id: String,
     /// Which kind of notice it was.
@@ -86,18 +86,18 @@ pub(crate) struct Interruption {
 
 /// What an event turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum Incoming {
     /// One that concerns one instance.
-    Interruption {
+    Notice {
         /// What it means for it.
-        interruption: Interruption,
+        notice: Notice,
         /// The notice itself, and how far earlier invocations came with it.
         history: History,
     },
     /// Our own, about a notice for which a node was taken out: whether it may be given back.
     UndoCheck {
         /// What that notice means.
-        interruption: Interruption,
+        notice: Notice,
         /// How far the checks came with it.
         check: UndoCheck,
     },
@@ -186,7 +186,7 @@ impl Home {
 
 /// Reads an event. An event of another kind is no error; one of ours that cannot be read is, and one
 /// from another account or Region.
-pub(crate) fn read(payload: Value, home: &Home) -> Result<Notice, NoticeError> {
+pub(crate) fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     let envelope = envelope::read("", payload.clone())?;
     match (envelope.source.as_str(), envelope.detail_type.as_str()) {
         (continued::SOURCE, continued::DETAIL_TYPE) => {
@@ -199,7 +199,7 @@ pub(crate) fn read(payload: Value, home: &Home) -> Result<Notice, NoticeError> {
             let check = undo_check::read(&envelope)?;
             let history = History::of(check.notice.clone()).for_instance(&check.instance);
             Ok(match of_aws(envelope::read("detail.notice", check.notice.clone())?, history, home)? {
-                Notice::Interruption { interruption, .. } => Notice::UndoCheck { interruption, check },
+                Incoming::Notice { notice, .. } => Incoming::UndoCheck { notice, check },
                 other => other,
             })
         }
@@ -208,10 +208,10 @@ pub(crate) fn read(payload: Value, home: &Home) -> Result<Notice, NoticeError> {
 }
 
 /// Reads one of AWS' notices.
-fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Notice, NoticeError> {
+fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming, NoticeError> {
     let (which, matter) = match said(&envelope)? {
         Parsed::Of(which, matter) => (which, matter),
-        Parsed::Nothing(why) => return Ok(Notice::Unhandled { event_id: envelope.id, why }),
+        Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why }),
     };
     // Only now: a copy that AWS Health sends to another Region is no error.
     envelope.is_from(home)?;
@@ -222,14 +222,14 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Notice, N
         (None, Concerns::One(instance)) => instance,
         (None, Concerns::Several(Instances::Named(named))) if named.len() < 2 => match named.first_key_value() {
             Some((id, _)) => InstanceId::read("detail.affectedEntities[].entityValue", id)?,
-            None => return Ok(Notice::Unhandled { event_id, why: "it names no instance".to_owned() }),
+            None => return Ok(Incoming::Unhandled { event_id, why: "it names no instance".to_owned() }),
         },
         (None, Concerns::Several(instances)) => {
-            return Ok(Notice::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
+            return Ok(Incoming::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
         }
     };
-    let interruption = Interruption { event_id, kind, instance, time, deadline, hook, maintenance };
-    Ok(Notice::Interruption { interruption, history })
+    let notice = Notice { event_id, kind, instance, time, deadline, hook, maintenance };
+    Ok(Incoming::Notice { notice, history })
 }
 
 /// Has it read by the file of its kind.
@@ -260,9 +260,9 @@ mod tests {
     use super::*;
 
     /// What a notice means for its one instance.
-    pub(super) fn interruption(event: Value) -> Interruption {
+    pub(super) fn notice(event: Value) -> Notice {
         match read(event, &home()).unwrap() {
-            Notice::Interruption { interruption, .. } => interruption,
+            Incoming::Notice { notice, .. } => notice,
             other => panic!("it is not about one instance: {other:?}"),
         }
     }
@@ -270,7 +270,7 @@ mod tests {
     /// Why a notice is not handled.
     pub(super) fn unhandled(event: Value) -> String {
         match read(event, &home()).unwrap() {
-            Notice::Unhandled { why, .. } => why,
+            Incoming::Unhandled { why, .. } => why,
             other => panic!("it is handled: {other:?}"),
         }
     }
@@ -299,7 +299,7 @@ mod tests {
             let path = entry.unwrap().path();
             let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             if crate::self_test::request(&event).is_none() {
-                assert!(!matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }), "{}", path.display());
+                assert!(!matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }), "{}", path.display());
                 seen += 1;
             }
         }
@@ -310,7 +310,7 @@ mod tests {
     fn a_notice_of_another_kind_is_not_handled_and_is_no_error() {
         let mut event = sample("spot-interruption");
         event["detail-type"] = "EC2 Fleet Instance Change".into();
-        let Notice::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
+        let Incoming::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
         assert_eq!(why, "Spillway does not handle the notice \"EC2 Fleet Instance Change\" of \"aws.ec2\"");
     }
 
@@ -318,7 +318,7 @@ mod tests {
     fn only_aws_own_notices_are_read() {
         let mut event = sample("spot-interruption");
         event["source"] = "my.tool".into();
-        assert!(matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }));
+        assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
     }
 
     #[test]

@@ -21,12 +21,12 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{interruption, sample};
+    use super::super::tests::{notice, sample};
     use super::*;
 
     #[test]
     fn a_recommendation_names_no_time() {
-        let read = interruption(sample("rebalance-recommendation"));
+        let read = notice(sample("rebalance-recommendation"));
         assert_eq!((read.kind, read.deadline), (Kind::Rebalance, Deadline::Open));
         assert_eq!(read.instance.as_str(), "i-1234567890abcdef0");
     }

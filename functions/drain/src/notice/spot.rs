@@ -27,15 +27,15 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::super::Interruption;
-    use super::super::tests::{interruption, sample};
+    use super::super::Notice;
+    use super::super::tests::{notice, sample};
     use super::*;
 
     #[test]
     fn the_instance_goes_two_minutes_after_the_notice_not_after_its_arrival() {
         assert_eq!(
-            interruption(sample("spot-interruption")),
-            Interruption {
+            notice(sample("spot-interruption")),
+            Notice {
                 event_id: "12345678-1234-1234-1234-123456789012".to_owned(),
                 kind: Kind::Spot,
                 instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn whatever_ec2_is_about_to_do_with_the_instance_it_has_two_minutes() {
-        let terminated = interruption(sample("spot-interruption"));
+        let terminated = notice(sample("spot-interruption"));
         for action in ["stop", "hibernate", "evaporate"] {
             let mut event = sample("spot-interruption");
             event["detail"]["instance-action"] = action.into();
-            assert_eq!(interruption(event), terminated, "{action}");
+            assert_eq!(notice(event), terminated, "{action}");
         }
     }
 
@@ -61,7 +61,7 @@ mod tests {
     fn a_time_at_the_end_of_the_calendar_is_no_panic() {
         let mut event = sample("spot-interruption");
         event["time"] = "9999-12-30T21:59:59Z".into();
-        let read = interruption(event);
+        let read = notice(event);
         assert!(matches!(read.deadline, Deadline::Hard(at) if at >= read.time));
     }
 }

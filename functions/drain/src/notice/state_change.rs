@@ -36,7 +36,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::tests::{interruption, refused, sample, unhandled};
+    use super::super::tests::{notice, refused, sample, unhandled};
     use super::*;
 
     fn state(state: impl Into<Value>) -> Value {
@@ -55,9 +55,9 @@ mod tests {
             ("terminated", Kind::Terminated, Deadline::Open),
             ("running", Kind::Running, Deadline::Open),
         ] {
-            let read = interruption(sample(&format!("state-change-{name}")));
+            let read = notice(sample(&format!("state-change-{name}")));
             assert_eq!((read.kind, read.deadline), (kind, deadline), "{name}");
-            assert_eq!(interruption(state(name.to_uppercase())).kind, kind, "{name}");
+            assert_eq!(notice(state(name.to_uppercase())).kind, kind, "{name}");
         }
     }
 

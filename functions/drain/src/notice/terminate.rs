@@ -28,15 +28,15 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{interruption, refused, sample};
-    use super::super::{Hook, InstanceId, Interruption};
+    use super::super::tests::{notice, refused, sample};
+    use super::super::{Hook, InstanceId, Notice};
     use super::*;
 
     #[test]
     fn the_hook_to_complete_comes_with_the_notice() {
         assert_eq!(
-            interruption(sample("terminate-lifecycle-action")),
-            Interruption {
+            notice(sample("terminate-lifecycle-action")),
+            Notice {
                 event_id: "87654321-1234-1234-1234-123456789012".to_owned(),
                 kind: Kind::Terminate,
                 instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
@@ -59,7 +59,7 @@ mod tests {
             ("replace-root-volume", Kind::ReplaceRootVolume),
             ("terminate-from-warm-pool", Kind::Terminate),
         ] {
-            let read = interruption(sample(name));
+            let read = notice(sample(name));
             assert_eq!((read.kind, read.deadline), (kind, Deadline::HeldByHook), "{name}");
             assert_eq!(read.hook.unwrap().name, "my-lifecycle-hook");
         }
@@ -71,7 +71,7 @@ mod tests {
         for field in ["LifecycleActionToken", "NotificationMetadata", "Origin", "Destination"] {
             event["detail"].as_object_mut().unwrap().remove(field);
         }
-        let read = interruption(event);
+        let read = notice(event);
         assert_eq!((read.kind, read.hook.unwrap().token), (Kind::Terminate, None));
     }
 

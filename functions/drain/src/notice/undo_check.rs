@@ -37,19 +37,19 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{home, interruption, sample};
-    use super::super::{Notice, read};
+    use super::super::tests::{home, notice, sample};
+    use super::super::{Incoming, read};
 
     #[test]
     fn a_check_is_about_the_notice_that_it_has_and_counts() {
         let mut event = sample("undo-check");
-        let Notice::UndoCheck { interruption: of, check } = read(event.clone(), &home()).unwrap() else {
+        let Incoming::UndoCheck { notice: of, check } = read(event.clone(), &home()).unwrap() else {
             panic!("not read")
         };
-        assert_eq!(of, interruption(sample("rebalance-recommendation")));
+        assert_eq!(of, notice(sample("rebalance-recommendation")));
         assert_eq!((check.number, check.next().number), (0, 1));
         event["detail"]["number"] = json!(u32::MAX);
-        let Notice::UndoCheck { check, .. } = read(event, &home()).unwrap() else { panic!("not read") };
+        let Incoming::UndoCheck { check, .. } = read(event, &home()).unwrap() else { panic!("not read") };
         assert_eq!(check.next().number, u32::MAX);
     }
 
@@ -77,6 +77,6 @@ mod tests {
     fn a_check_of_what_is_no_notice_is_not_handled() {
         let mut event = sample("undo-check");
         event["detail"]["notice"] = sample("undo-check");
-        assert!(matches!(read(event, &home()).unwrap(), Notice::Unhandled { .. }));
+        assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
     }
 }

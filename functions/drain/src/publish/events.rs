@@ -106,7 +106,7 @@ mod tests {
             [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
         let told = |announce, dry_run| {
             let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-            let mut receipt = Receipt::without_interruption(&invocation, None);
+            let mut receipt = Receipt::without_notice(&invocation, None);
             let mut told = endings.to_vec();
             told.retain(|ending| {
                 receipt.end(*ending, String::new());

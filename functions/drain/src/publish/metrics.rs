@@ -80,8 +80,7 @@ mod tests {
         let rows = page.lines().skip_while(|line| !is_metric(line)).take_while(is_metric).map(cells);
         let documented: Vec<_> = rows.map(|row| (row[1].trim_matches('`'), row[2])).collect();
         let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-        let emitted =
-            metrics(&Receipt::without_interruption(&invocation, None)).map(|(name, unit, _)| (name, unit.as_str()));
+        let emitted = metrics(&Receipt::without_notice(&invocation, None)).map(|(name, unit, _)| (name, unit.as_str()));
         assert_eq!(documented, emitted);
     }
 }

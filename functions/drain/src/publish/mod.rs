@@ -113,7 +113,7 @@ mod tests {
     use crate::failure::Failure;
     use crate::invocation::clock::Clock;
     use crate::notice::continued::Earlier;
-    use crate::notice::{Deadline, Home, Hook, InstanceId, Interruption, Kind};
+    use crate::notice::{Deadline, Home, Hook, InstanceId, Kind, Notice};
     use crate::receipt::{Ending, Fate, StepName};
     use crate::requests::Requests;
     use crate::settings::LifecycleResult;
@@ -152,7 +152,7 @@ mod tests {
     /// A receipt with a pod for each fate.
     pub(super) fn receipt() -> Receipt {
         let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
-        let interruption = Interruption {
+        let notice = Notice {
             event_id: "e-1".to_owned(),
             kind: Kind::Terminate,
             instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
@@ -161,9 +161,9 @@ mod tests {
             hook: Some(hook),
             maintenance: None,
         };
-        let mut receipt = Receipt::begin(&invocation(), &interruption, &[]);
+        let mut receipt = Receipt::begin(&invocation(), &notice, &[]);
         receipt.describe(&Instance {
-            id: interruption.instance,
+            id: notice.instance,
             zone: "us-east-1a".to_owned(),
             private_dns_name: None,
             state: InstanceState::Up,
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
-        let mut receipt = Receipt::without_interruption(&invocation(), None);
+        let mut receipt = Receipt::without_notice(&invocation(), None);
         receipt.end(Ending::Ignored, "not handled".to_owned());
         assert_eq!(metrics::line(&receipt, "Spillway", notice()), None);
         assert!(document(&receipt, notice(), To::Log).contains("ignored: not handled"));

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::node::node_claim::HandedOver;
 use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 use crate::node::{Claim, How};
-use crate::notice::{Deadline, InstanceId, Interruption, Kind};
+use crate::notice::{Deadline, InstanceId, Kind, Notice};
 use crate::receipt::{Ending, Fate, Receipt};
 
 /// An ending and its reason.
@@ -111,9 +111,9 @@ pub(crate) fn one_for_each(instances: usize) -> Ended {
 }
 
 /// Its time has not come: a schedule brings it back.
-pub(crate) fn scheduled(interruption: &Interruption, begins: Timestamp, undone: &UncordonResult) -> Ended {
-    let instance = &interruption.instance;
-    let starts = match interruption.deadline {
+pub(crate) fn scheduled(notice: &Notice, begins: Timestamp, undone: &UncordonResult) -> Ended {
+    let instance = &notice.instance;
+    let starts = match notice.deadline {
         Deadline::Hard(starts) => format!(" begins at {starts}"),
         Deadline::HeldByHook | Deadline::Open => String::new(),
     };

@@ -82,7 +82,7 @@ mod tests {
 
     fn receipt(pods: Vec<PodRecord>) -> Receipt {
         let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-        Receipt { pods, ..Receipt::without_interruption(&invocation, None) }
+        Receipt { pods, ..Receipt::without_notice(&invocation, None) }
     }
 
     fn length(receipt: &Receipt) -> usize {

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::{Claim, How};
 use crate::notice::continued::Earlier;
-use crate::notice::{Deadline, Home, Interruption, Several};
+use crate::notice::{Deadline, Home, Notice, Several};
 use crate::requests::Requests;
 use crate::settings::LifecycleResult;
 pub(crate) use hook::{HookRecord, HookState};
@@ -74,7 +74,7 @@ pub(crate) struct Receipt {
     /// Where the function is at home.
     pub(crate) account: String,
     pub(crate) region: String,
-    pub(crate) notice: Notice,
+    pub(crate) notice: NoticeRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
     /// The instance's availability zone.
@@ -139,7 +139,8 @@ pub(crate) struct Receipt {
 /// The notice, as far as it could be read.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Notice {
+#[cfg_attr(test, schemars(rename = "Notice"))]
+pub(crate) struct NoticeRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,25 +153,25 @@ pub(crate) struct Notice {
 }
 
 impl Receipt {
-    /// A receipt for an interruption that is about to be handled.
-    pub(crate) fn begin(invocation: &Invocation, interruption: &Interruption, earlier: &[Earlier]) -> Self {
-        let hook = interruption.hook.as_ref().map(HookRecord::of);
-        let notice = Notice {
-            event_id: Some(interruption.event_id.clone()),
-            kind: Some(interruption.kind.as_str()),
-            time: Some(interruption.time),
-            deadline: match interruption.deadline {
+    /// A receipt for a notice that is about to be handled.
+    pub(crate) fn begin(invocation: &Invocation, notice: &Notice, earlier: &[Earlier]) -> Self {
+        let hook = notice.hook.as_ref().map(HookRecord::of);
+        let record = NoticeRecord {
+            event_id: Some(notice.event_id.clone()),
+            kind: Some(notice.kind.as_str()),
+            time: Some(notice.time),
+            deadline: match notice.deadline {
                 Deadline::Hard(at) => Some(at),
                 Deadline::HeldByHook | Deadline::Open => None,
             },
         };
-        let instance = Some(interruption.instance.to_string());
-        Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(invocation, notice) }
+        let instance = Some(notice.instance.to_string());
+        Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(invocation, record) }
     }
 
     /// A receipt for a notice of several instances, which hands them on.
     pub(crate) fn of_several(invocation: &Invocation, several: &Several) -> Self {
-        let notice = Notice {
+        let notice = NoticeRecord {
             event_id: Some(several.event_id.clone()),
             kind: Some(several.kind.as_str()),
             time: Some(several.time),
@@ -179,12 +180,12 @@ impl Receipt {
         Self::blank(invocation, notice)
     }
 
-    /// A receipt for an event that is no interruption, or none that can be read.
-    pub(crate) fn without_interruption(invocation: &Invocation, event_id: Option<String>) -> Self {
-        Self::blank(invocation, Notice { event_id, ..Notice::default() })
+    /// A receipt for an event that is no notice, or none that can be read.
+    pub(crate) fn without_notice(invocation: &Invocation, event_id: Option<String>) -> Self {
+        Self::blank(invocation, NoticeRecord { event_id, ..NoticeRecord::default() })
     }
 
-    fn blank(invocation: &Invocation, notice: Notice) -> Self {
+    fn blank(invocation: &Invocation, notice: NoticeRecord) -> Self {
         let Home { account, region } = invocation.home.clone();
         Self {
             version: VERSION,

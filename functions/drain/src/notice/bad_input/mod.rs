@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::continued::{self, History};
-use super::tests::{home, interruption, sample, unhandled};
-use super::{InstanceId, Instances, Kind, Notice, NoticeError, Several, read};
+use super::tests::{home, notice, sample, unhandled};
+use super::{Incoming, InstanceId, Instances, Kind, NoticeError, Several, read};
 
 /// The samples in `events/` by their names.
 static SAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
@@ -25,14 +25,14 @@ static SAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 });
 
 /// Reads an event, and holds what comes out of it against the event.
-fn examine(event: &Value) -> Result<Notice, NoticeError> {
+fn examine(event: &Value) -> Result<Incoming, NoticeError> {
     let said = read(event.clone(), &home());
     match &said {
-        Ok(Notice::Interruption { interruption, .. } | Notice::UndoCheck { interruption, .. }) => {
-            assert!(names(event, interruption.instance.as_str()), "{} is not in {event}", interruption.instance);
+        Ok(Incoming::Notice { notice, .. } | Incoming::UndoCheck { notice, .. }) => {
+            assert!(names(event, notice.instance.as_str()), "{} is not in {event}", notice.instance);
         }
-        Ok(Notice::Several(several)) => examine_several(event, several),
-        Ok(Notice::Unhandled { why, .. }) => assert!(!why.is_empty() && why.len() < 1000, "{why}"),
+        Ok(Incoming::Several(several)) => examine_several(event, several),
+        Ok(Incoming::Unhandled { why, .. }) => assert!(!why.is_empty() && why.len() < 1000, "{why}"),
         Err(error) => assert!(error.to_string().len() < 2000, "{error}"),
     }
     said
@@ -45,10 +45,10 @@ fn examine_several(event: &Value, several: &Several) {
     for (name, entry) in named.iter().take(3) {
         assert!(names(event, name), "{name} is not in {event}");
         match (read(continuation(&several.history.for_entry(name, entry)), &home()), InstanceId::parse(name)) {
-            (Ok(Notice::Interruption { interruption, .. }), Some(instance)) => {
-                assert_eq!(interruption.instance, instance);
+            (Ok(Incoming::Notice { notice, .. }), Some(instance)) => {
+                assert_eq!(notice.instance, instance);
                 let is_over = entry["status"] == "RESOLVED";
-                assert_eq!(interruption.kind, if is_over { Kind::MaintenanceOver } else { several.kind });
+                assert_eq!(notice.kind, if is_over { Kind::MaintenanceOver } else { several.kind });
             }
             (Err(error), None) => assert!(error.to_string().contains("detail.instance"), "{error}"),
             (other, _) => panic!("{name} comes back as {other:?}"),
@@ -168,7 +168,7 @@ fn ten_thousand_affected_instances_are_handed_on_each_in_a_small_event() {
     let ids = (0..10_000).map(|n| format!("i-{n:017x}"));
     let entities: Vec<Value> = ids.map(|id| json!({"entityValue": id, "status": "PENDING"})).collect();
     event["detail"]["affectedEntities"] = entities.into();
-    let Notice::Several(several) = examine(&event).unwrap() else { panic!("not several") };
+    let Incoming::Several(several) = examine(&event).unwrap() else { panic!("not several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
     assert_eq!(named.len(), 10_000);
     let told = serde_json::to_string(&several.history).unwrap();
@@ -176,5 +176,5 @@ fn ten_thousand_affected_instances_are_handed_on_each_in_a_small_event() {
     let (last, entry) = named.last_key_value().unwrap();
     let one = continuation(&several.history.for_entry(last, entry));
     assert!(one.to_string().len() < 4096, "{}", one.to_string().len());
-    assert_eq!(interruption(one).instance.as_str(), "i-0000000000000270f");
+    assert_eq!(notice(one).instance.as_str(), "i-0000000000000270f");
 }

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::tests::{home, interruption, refused, sample, unhandled};
-use super::super::{Deadline, Instances, Kind, Notice, NoticeError, read};
+use super::super::tests::{home, notice, refused, sample, unhandled};
+use super::super::{Deadline, Incoming, Instances, Kind, NoticeError, read};
 
 fn with(field: &str, value: impl Into<Value>) -> Value {
     let mut event = sample("health-scheduled-maintenance");
@@ -15,7 +15,7 @@ fn with(field: &str, value: impl Into<Value>) -> Value {
 /// The instances that an event of several names, and its kind.
 fn several(event: Value) -> (Kind, Vec<String>) {
     match read(event, &home()).unwrap() {
-        Notice::Several(several) => match several.instances {
+        Incoming::Several(several) => match several.instances {
             Instances::Named(named) => (several.kind, named.into_keys().collect()),
             other @ Instances::OfReservation(_) => panic!("{other:?}"),
         },
@@ -24,13 +24,13 @@ fn several(event: Value) -> (Kind, Vec<String>) {
 }
 
 fn starts(event: Value) -> String {
-    let Deadline::Hard(at) = interruption(event).deadline else { panic!("no hard deadline") };
+    let Deadline::Hard(at) = notice(event).deadline else { panic!("no hard deadline") };
     at.to_string()
 }
 
 #[test]
 fn the_instance_goes_when_the_change_starts() {
-    let read = interruption(sample("health-scheduled-maintenance"));
+    let read = notice(sample("health-scheduled-maintenance"));
     assert_eq!((read.kind, read.instance.as_str()), (Kind::Maintenance, "i-1234567890abcdef0"));
     assert_eq!(read.deadline, Deadline::Hard("2026-12-05T13:19:03Z".parse().unwrap()));
     let maintenance = read.maintenance.unwrap();
@@ -40,7 +40,7 @@ fn the_instance_goes_when_the_change_starts() {
 
 #[test]
 fn the_older_form_and_the_newer_mean_the_same() {
-    let older = interruption(sample("health-scheduled-maintenance-older-form"));
+    let older = notice(sample("health-scheduled-maintenance-older-form"));
     assert_eq!((older.kind, older.instance.as_str()), (Kind::Maintenance, "i-1234567890abcdef0"));
     assert_eq!(older.maintenance.unwrap().id, "AWS_EC2_INSTANCE_STOP_SCHEDULED_90353408594353980");
     assert_eq!(older.deadline, Deadline::Hard("2026-12-05T05:01:10Z".parse().unwrap()));
@@ -48,8 +48,8 @@ fn the_older_form_and_the_newer_mean_the_same() {
 
 #[test]
 fn a_reboot_is_told_from_what_ends_the_instance() {
-    let reboots = |code: &str| interruption(with("eventTypeCode", code)).maintenance.unwrap().reboots;
-    assert!(interruption(sample("health-scheduled-reboot")).maintenance.unwrap().reboots);
+    let reboots = |code: &str| notice(with("eventTypeCode", code)).maintenance.unwrap().reboots;
+    assert!(notice(sample("health-scheduled-reboot")).maintenance.unwrap().reboots);
     assert!(reboots("AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"));
     assert!(!reboots("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"));
     assert!(!reboots("AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED"));
@@ -61,14 +61,14 @@ fn every_affected_instance_is_meant_once_and_each_page_has_its_own() {
     assert_eq!(kind, Kind::Maintenance);
     let all = ["i-1234567890abcdef0", "i-1234567890abcdef1", "i-1234567890abcdef9", "i-abcd1111"];
     assert_eq!(first, all, "one is resolved, and has to know it");
-    assert_eq!(interruption(sample("health-scheduled-maintenance-page-2")).instance.as_str(), "i-1234567890abcdef2");
+    assert_eq!(notice(sample("health-scheduled-maintenance-page-2")).instance.as_str(), "i-1234567890abcdef2");
 }
 
 #[test]
 fn when_it_is_closed_it_is_over_for_all_its_instances() {
-    let over = interruption(sample("health-scheduled-maintenance-closed"));
+    let over = notice(sample("health-scheduled-maintenance-closed"));
     assert_eq!((over.kind, over.deadline), (Kind::MaintenanceOver, Deadline::Open));
-    let announced = interruption(sample("health-scheduled-maintenance"));
+    let announced = notice(sample("health-scheduled-maintenance"));
     assert_eq!((&over.instance, over.maintenance), (&announced.instance, announced.maintenance), "it names the same");
 
     let mut event = sample("health-scheduled-maintenance-page-1");
@@ -82,7 +82,7 @@ fn when_it_is_closed_it_is_over_for_all_its_instances() {
 
 /// The notices that the instances of an event of several get.
 fn handed_on(event: Value) -> Vec<Value> {
-    let Notice::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
+    let Incoming::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
     let histories = named.iter().map(|(id, entry)| several.history.for_entry(id, entry));
     histories.map(|history| super::super::bad_input::continuation(&history)).collect()
@@ -91,19 +91,19 @@ fn handed_on(event: Value) -> Vec<Value> {
 #[test]
 fn what_is_open_may_be_over_for_some() {
     let resolved = |id: &str| json!({"entityValue": id, "status": "RESOLVED"});
-    let one = interruption(with("affectedEntities", json!([resolved("i-1234567890abcdef0")])));
+    let one = notice(with("affectedEntities", json!([resolved("i-1234567890abcdef0")])));
     assert_eq!((one.kind, one.deadline), (Kind::MaintenanceOver, Deadline::Open));
 
     let affected = json!({"entityValue": "i-1234567890abcdef1", "status": "PENDING"});
     let each = handed_on(with("affectedEntities", json!([resolved("i-1234567890abcdef0"), affected])));
-    let kinds: Vec<_> = each.into_iter().map(interruption).map(|read| (read.instance.to_string(), read.kind)).collect();
+    let kinds: Vec<_> = each.into_iter().map(notice).map(|read| (read.instance.to_string(), read.kind)).collect();
     let [over, announced] = [("0", Kind::MaintenanceOver), ("1", Kind::Maintenance)];
     assert_eq!(kinds, [over, announced].map(|(n, kind)| (format!("i-1234567890abcdef{n}"), kind)));
 }
 
 #[test]
 fn an_upcoming_change_is_one() {
-    assert_eq!(interruption(with("statusCode", "upcoming")).kind, Kind::Maintenance);
+    assert_eq!(notice(with("statusCode", "upcoming")).kind, Kind::Maintenance);
     assert_eq!(unhandled(with("statusCode", "postponed")), "Spillway does not know the statusCode \"postponed\"");
 }
 
@@ -150,7 +150,7 @@ fn what_is_no_instance_is_passed_over() {
             {"entityValue": "i-1234567890abcdef0", "status": "UNKNOWN"},
         ]),
     );
-    assert_eq!(interruption(event).instance.as_str(), "i-1234567890abcdef0");
+    assert_eq!(notice(event).instance.as_str(), "i-1234567890abcdef0");
     let list = json!([{"entityValue": "i-1234567890abcdef0"}, ["i-1234567890abcdef1", "PENDING"]]);
     let why = "cannot read the notice: at detail.affectedEntities[1]: it is no JSON object";
     assert_eq!(refused(with("affectedEntities", list)), why);
@@ -169,7 +169,7 @@ fn what_begins_like_an_instance_and_is_none_fails_by_itself() {
     assert_eq!(several(with("affectedEntities", entities.clone())).1, ["i-123", "i-1234567890abcdef0"]);
     let each = handed_on(with("affectedEntities", entities));
     assert_eq!(refused(each[0].clone()), "cannot read the notice: at detail.instance: \"i-123\" is no instance id");
-    assert_eq!(interruption(each[1].clone()).instance.as_str(), "i-1234567890abcdef0");
+    assert_eq!(notice(each[1].clone()).instance.as_str(), "i-1234567890abcdef0");
     assert!(!each[1].to_string().contains("i-123\""), "each gets its own entry of the list alone");
 }
 
@@ -183,7 +183,7 @@ fn its_date_is_read_in_every_form_and_named_when_it_is_none() {
     // When it is over, it is not asked for.
     let mut closed = sample("health-scheduled-maintenance-closed");
     closed["detail"].as_object_mut().unwrap().remove("startTime");
-    interruption(closed);
+    notice(closed);
 }
 
 #[test]
