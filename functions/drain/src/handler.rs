@@ -19,7 +19,6 @@ use crate::notice::{self, Interruption, Notice};
 use crate::publish::announce;
 use crate::receipt::ending::{Outcome, ignored};
 use crate::receipt::{Ending, Receipt, StepName};
-use crate::requests::Sent;
 use crate::settings::Settings;
 
 /// Everything a notice needs, made once when the function starts.
@@ -31,13 +30,11 @@ pub(crate) struct Spillway {
     pub(crate) eventbridge: aws_sdk_eventbridge::Client,
     pub(crate) scheduler: Scheduler,
     pub(crate) access: Access,
-    pub(crate) sent: Sent,
 }
 
 impl Spillway {
     /// Handles one notice, or what may be one. An error keeps the event.
     pub(crate) async fn handle(&self, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
-        let sent_before = self.sent.so_far();
         let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
 
         let (mut receipt, outcome) = match notice::read(event, &invocation.home) {
@@ -63,7 +60,6 @@ impl Spillway {
         };
 
         receipt.dry_run = self.settings.dry_run;
-        receipt.requests = Some(self.sent.so_far().since(sent_before));
         match &outcome {
             Ok((ending, reason)) => receipt.end(*ending, reason.clone()),
             Err(failure) => receipt.fail(failure),

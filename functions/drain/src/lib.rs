@@ -34,7 +34,6 @@ mod node;
 mod notice;
 mod publish;
 mod receipt;
-mod requests;
 #[cfg(test)]
 mod schema;
 mod self_test;
@@ -52,7 +51,6 @@ use crate::failure::Failure;
 use crate::handler::Spillway;
 use crate::invocation::Invocation;
 use crate::receipt::Receipt;
-use crate::requests::Sent;
 use crate::self_test::SelfTestReport;
 use crate::settings::Settings;
 
@@ -62,9 +60,6 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
         tracing::error!(error = %error, "the function does not start: mend its settings");
     })?;
     let aws = spillway_startup::aws::configuration()?;
-    let sent = Sent::default();
-    let http = sent.counting(aws.http_client().ok_or("the AWS configuration has no HTTP client")?);
-    let aws = aws.into_builder().http_client(http).build();
     let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
     let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), settings.schedules.as_ref(), &region);
     let spillway = Spillway {
@@ -77,9 +72,7 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
             clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
             credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
             region,
-            sent: sent.kubernetes.clone(),
         },
-        sent,
     };
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&spillway, event)))).await
 }

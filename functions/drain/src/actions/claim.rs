@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use kube::Api;
 use spillway_eks::{ClusterName, Connection};
 use tokio::time::Instant;
 
@@ -9,16 +10,15 @@ use super::cannot;
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::context::target::Attempt;
 use crate::decision::Reason;
-use crate::drain::beside::{self, Claimed};
 use crate::failure::Failure;
 use crate::handler::Spillway;
 use crate::kube::{ApiError, until};
-use crate::node::{Claimant, Unclaimed};
+use crate::node::{self, Claim, Claimant, Unclaimed};
 use crate::receipt::Receipt;
 use crate::receipt::ending::{Outcome, ignored};
 
 /// A claimed node and the way to it, or why there is none.
-pub(super) type Claiming = Result<(Connection, Claimed), Unclaimed>;
+pub(super) type Claiming = Result<(Connection, Claim), Unclaimed>;
 
 impl Spillway {
     /// Claims while the hook is held. `None`: it waited no longer.
@@ -70,8 +70,8 @@ impl Spillway {
             Ok(connection) => connection,
             Err(failure) => return Ok(Err(failure)),
         };
-        let claimed = beside::claim_and_list(&connection, instance, claimant).await?;
-        Ok(Ok(claimed.map(|claimed| (connection, claimed))))
+        let claimed = node::claim(&Api::all(connection.client.clone()), instance, claimant).await?;
+        Ok(Ok(claimed.map(|claim| (connection, claim))))
     }
 
     /// What becomes of a notice whose node is not claimed.

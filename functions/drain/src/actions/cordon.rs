@@ -7,7 +7,6 @@ use spillway_eks::ClusterName;
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::context::target::Attempt;
 use crate::decision::Reason;
-use crate::drain::beside::Claimed;
 use crate::handler::Spillway;
 use crate::receipt::ending::{self, Outcome, ignored};
 use crate::receipt::{Receipt, StepName};
@@ -26,7 +25,7 @@ impl Spillway {
         let mut held = pin!(attempt.hold(&self.settings));
         let claimed = self.claim_in_time(attempt, instance, owner, &cluster, held.as_mut()).await?;
         let claim = match claimed {
-            Some(Ok((_, Claimed { claim, .. }))) => claim,
+            Some(Ok((_, claim))) => claim,
             None => {
                 receipt.hook_is_over();
                 return Ok(ignored(&Reason::HookIsOver));

@@ -11,8 +11,9 @@ use super::cannot;
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::context::target::Attempt;
 use crate::decision::Reason;
-use crate::drain::beside::Claimed;
-use crate::drain::{self, DrainEnd, DrainReport, OnNode, StopReason, UnderWay};
+use crate::drain::plan::that_leave;
+use crate::drain::side_task::SideTask;
+use crate::drain::{self, DrainEnd, DrainReport, StopReason};
 use crate::handler::Spillway;
 use crate::node::{Claim, How, until_given_back};
 use crate::notice::Interruption;
@@ -36,7 +37,7 @@ impl Spillway {
         receipt.window(window, (clock.now(), Instant::now()));
         let mut held = pin!(attempt.hold(&self.settings));
         let claimed = self.claim_in_time(attempt, instance, owner, &cluster, held.as_mut()).await?;
-        let (connection, Claimed { claim, pods }) = match claimed {
+        let (connection, claim) = match claimed {
             Some(Ok(claimed)) => claimed,
             None => {
                 receipt.hook_is_over();
@@ -50,8 +51,9 @@ impl Spillway {
 
         let arranged = self.arrange(attempt, &claim).await;
         let cannot_list = |error| cannot(format!("list the pods of node {}", claim.node), &cluster, error);
-        let on_node = tokio::select! {
-            on_node = OnNode::of(&connection.client, &claim, pods, window) => on_node.map_err(cannot_list)?,
+        let client = &connection.client;
+        let listed = tokio::select! {
+            listed = drain::list(client, &claim.node, window) => listed.map_err(cannot_list)?,
             () = &mut held => {
                 receipt.hook_is_over();
                 return ending::drained(DrainEnd::Stopped(StopReason::HookIsOver), &claim, receipt);
@@ -61,22 +63,27 @@ impl Spillway {
             .then(|| receipt.so_far(ending::not_yet(&claim.node, attempt.interruption.kind)));
         let tell = async {
             if let Some(so_far) = so_far {
-                announce_begin(&so_far, &on_node.leaving(), &self.settings, &self.eventbridge, attempt.invocation)
-                    .await;
+                announce_begin(
+                    &so_far,
+                    &that_leave(&listed.items),
+                    &self.settings,
+                    &self.eventbridge,
+                    attempt.invocation,
+                )
+                .await;
             }
         };
-        let mut under_way = UnderWay::new(tell, attempt.invocation.completes_until());
-        let client = &connection.client;
+        let mut side_task = SideTask::new(tell, attempt.invocation.completes_until());
         let stop = async {
             tokio::select! {
                 () = &mut held => StopReason::HookIsOver,
                 () = called_off(client, &claim, attempt.interruption) => StopReason::GivenBack,
             }
         };
-        let report = drain::drain(client, &claim, &on_node, window, clock, stop, &mut under_way).await;
-        receipt.begin = publish::begin(&claim, attempt.history, &under_way);
-        let let_go = async { self.let_go(attempt, &claim, &report.map_err(cannot_list)?, held, receipt).await };
-        let (ended, ()) = tokio::join!(let_go, under_way.finish());
+        let report = drain::drain(client, &claim, &listed, window, clock, stop, &mut side_task).await;
+        receipt.begin = publish::begin(&claim, attempt.history, &side_task);
+        let let_go = self.let_go(attempt, &claim, &report, held, receipt);
+        let (ended, ()) = tokio::join!(let_go, side_task.finish());
         let ended = ended?;
         arranged.map(|()| ended)
     }

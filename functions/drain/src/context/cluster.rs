@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError, Sent};
+use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
 use tokio::time::Instant;
 
 use crate::aws::{self, CallError, chain};
@@ -15,8 +15,6 @@ pub(crate) struct Access {
     pub(crate) clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
-    /// Counts what is sent to API servers.
-    pub(crate) sent: Sent,
 }
 
 impl Access {
@@ -27,7 +25,7 @@ impl Access {
         let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
         let cluster = aws::until(DESCRIBE_CLUSTER, end, || self.describe(name)).await??;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;
-        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials, self.sent.clone())
+        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials)
             .map_err(|error| unusable(chain(&error)))
     }
 

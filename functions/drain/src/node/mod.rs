@@ -34,6 +34,6 @@ mod watch;
 pub(crate) use claim::claim;
 pub(crate) use claim_annotation::ClaimAnnotation;
 pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
-pub(crate) use find::{by_likely_names, by_name, find, likely_name};
+pub(crate) use find::{by_likely_names, by_name, find};
 pub(crate) use labels::{left_alone, owner};
 pub(crate) use watch::until_given_back;

@@ -11,8 +11,8 @@ use std::io::Write as _;
 use aws_sdk_eventbridge::Client;
 use jiff::Timestamp;
 
-use crate::drain::UnderWay;
 use crate::drain::plan::PodName;
+use crate::drain::side_task::SideTask;
 use crate::invocation::Invocation;
 use crate::node::{Claim, How};
 use crate::notice::continued::History;
@@ -33,8 +33,8 @@ pub(crate) fn tells_begin(claim: &Claim, history: &History) -> bool {
 }
 
 /// Whether that has been told by the time the drain is over, by this invocation or by one before it.
-pub(crate) fn begin(claim: &Claim, history: &History, under_way: &UnderWay<'_>) -> Begin {
-    let by_this_one = tells_begin(claim, history) && under_way.has_begun();
+pub(crate) fn begin(claim: &Claim, history: &History, side_task: &SideTask<'_>) -> Begin {
+    let by_this_one = tells_begin(claim, history) && side_task.has_begun();
     let by_one_before = claim.how == How::Again || !history.earlier.is_empty();
     if by_this_one || by_one_before { Begin::Told } else { Begin::Untold }
 }
@@ -103,11 +103,10 @@ mod tests {
     use super::*;
     use crate::aws::instance::{Instance, InstanceState};
     use crate::aws::lifecycle::Completion;
-    use crate::drain::blocker::Blocker;
     use crate::drain::deadline::{Grace, Termination, Window};
-    use crate::drain::disruptions_allowed::BudgetName;
     use crate::drain::evict::{Answer, Method};
     use crate::drain::plan::{PodUid, Stays, Tier};
+    use crate::drain::pod::blocker::{Blocker, BudgetName};
     use crate::drain::pod::{PodState, RequestedBy, Tracked};
     use crate::drain::{DrainEnd, DrainReport};
     use crate::failure::Failure;
@@ -115,7 +114,6 @@ mod tests {
     use crate::notice::continued::Earlier;
     use crate::notice::{Deadline, Home, Hook, InstanceId, Interruption, Kind};
     use crate::receipt::{Ending, Fate, StepName};
-    use crate::requests::Requests;
     use crate::settings::LifecycleResult;
 
     fn notice() -> Timestamp {
@@ -130,16 +128,19 @@ mod tests {
         PodName { namespace: "shop".to_owned(), name: pod.to_owned() }
     }
 
-    pub(super) fn pod(name: &str, state: PodState, told: Option<(Method, Grace)>) -> (PodUid, Tracked) {
+    pub(super) fn pod(name: &str, state: PodState, requested: Option<(Method, Grace)>) -> (PodUid, Tracked) {
         let now = tokio::time::Instant::now();
-        let mut tracked = Tracked::new(name_of(name), Tier::Ordinary, Duration::from_secs(30), state, now);
-        if let Some((way, grace)) = told {
-            tracked.tell(way, grace, now);
-            tracked.count(&Answer::Leaving);
+        let mut tracked = Tracked::new(name_of(name), Tier::Ordinary, Duration::from_secs(30), now);
+        if let Some((method, grace)) = requested {
+            tracked.request(method, grace, now);
+            tracked.history.count(&Answer::Leaving);
         }
         tracked.state = state;
-        tracked.gone_at = (state == PodState::Gone).then_some(now);
         (PodUid(format!("uid-of-{name}")), tracked)
+    }
+
+    pub(super) fn gone() -> PodState {
+        PodState::Gone { at: tokio::time::Instant::now() }
     }
 
     fn invocation() -> Invocation {
@@ -181,21 +182,20 @@ mod tests {
             receipt.step(step, after(ms));
         }
         receipt.step(StepName::Drained, after(9_000));
-        receipt.requests = Some(Requests { kubernetes: 23, aws: 5 });
         let clamped = Grace::Clamped(Duration::from_secs(7));
         let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
-        let (held_uid, mut held) = pod("held", PodState::Held(None), None);
-        held.hold = Some(web.clone());
+        let (held_uid, mut held) = pod("held", PodState::Blocked { by: web.clone(), until: None }, None);
+        held.history.blocked_by = Some(web.clone());
         for _ in 0..4 {
-            held.count(&Answer::HeldBy { budget: "web".to_owned() });
+            held.history.count(&Answer::BlockedBy { budget: "web".to_owned() });
         }
-        let (forced_uid, mut forced) = pod("forced", PodState::Gone, Some((Method::Delete, clamped)));
-        forced.count(&Answer::HeldBySeveral);
-        forced.hold = Some(web);
+        let (forced_uid, mut forced) = pod("forced", gone(), Some((Method::Delete, clamped)));
+        forced.history.count(&Answer::BlockedBySeveral);
+        forced.history.blocked_by = Some(web);
         let pods = BTreeMap::from([
             pod("agent", PodState::Stays(Stays::DaemonSet), None),
-            pod("clamped", PodState::Gone, Some((Method::Evict, clamped))),
-            pod("clean", PodState::Gone, Some((Method::Evict, Grace::Own))),
+            pod("clamped", gone(), Some((Method::Evict, clamped))),
+            pod("clean", gone(), Some((Method::Evict, Grace::Own))),
             pod("unconfirmed", PodState::Unconfirmed, Some((Method::Evict, Grace::Own))),
             (forced_uid, forced),
             (held_uid, held),
@@ -246,7 +246,6 @@ mod tests {
     async fn the_event_of_a_drain_that_has_begun() {
         let mut receipt = receipt();
         receipt.pods.clear();
-        receipt.requests = None;
         receipt.steps.truncate(3);
         let so_far = receipt.so_far(crate::receipt::ending::not_yet("ip-10-0-0-1.ec2.internal", Kind::Terminate));
         insta::assert_snapshot!(pretty(&begun(&so_far, &[name_of("web-0"), name_of("web-1")], after(560))));
@@ -310,14 +309,14 @@ mod tests {
         let now = tokio::time::Instant::now();
         let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() };
         let clean = |name, followed| {
-            let (uid, mut tracked) = pod(name, PodState::Gone, Some((Method::Evict, Grace::Own)));
-            tracked.followed = followed;
+            let (uid, mut tracked) = pod(name, gone(), Some((Method::Evict, Grace::Own)));
+            tracked.history.followed = followed;
             (uid, tracked)
         };
         let counted = |how| {
             let mut receipt = receipt();
             receipt.claim(&Claim { node: "n".to_owned(), how, holder: "e-1".to_owned(), labels: BTreeMap::new() });
-            let left = pod("left", PodState::Asked, Some((Method::Evict, Grace::Own)));
+            let left = pod("left", PodState::Requested { despite: None }, Some((Method::Evict, Grace::Own)));
             let pods = [
                 left,
                 clean("ours-1", Some(RequestedBy::ThisDrain)),

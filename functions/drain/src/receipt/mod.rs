@@ -24,7 +24,6 @@ use crate::invocation::Invocation;
 use crate::node::{Claim, How};
 use crate::notice::continued::Earlier;
 use crate::notice::{Deadline, Home, Interruption, Several};
-use crate::requests::Requests;
 use crate::settings::LifecycleResult;
 pub(crate) use hook::{HookRecord, HookState};
 pub(crate) use length::shorten;
@@ -121,9 +120,6 @@ pub(crate) struct Receipt {
     /// Whether nothing was touched, whatever was found.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) dry_run: bool,
-    /// The requests that it took, this receipt's own not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) requests: Option<Requests>,
     /// The invocations that worked on the notice before this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Earlier>,
@@ -210,7 +206,6 @@ impl Receipt {
             ending: None,
             reason: String::new(),
             dry_run: false,
-            requests: None,
             earlier: Vec::new(),
             pods_cut: None,
             pods: Vec::new(),
