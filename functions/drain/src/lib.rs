@@ -35,10 +35,10 @@ mod notice;
 mod publish;
 mod receipt;
 mod requests;
-#[cfg(test)]
-mod schema;
 mod self_test;
 mod settings;
+#[cfg(test)]
+mod test_support;
 
 use std::sync::Arc;
 

@@ -39,8 +39,6 @@ fn is_reservation(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::super::tests::{home, notice, refused, sample};

@@ -146,8 +146,6 @@ pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::super::tests::{notice, refused, sample, unhandled};

@@ -92,8 +92,6 @@ pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::Value;
 
     use super::*;

@@ -82,16 +82,14 @@ async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use jiff::Timestamp;
 
     use super::*;
     use crate::invocation::clock::Clock;
+    use crate::test_support;
 
     fn settings(announce: &str, dry_run: &str) -> Settings {
-        let variables = [("SPILLWAY_ANNOUNCE", announce), ("SPILLWAY_DRY_RUN", dry_run)];
-        Settings::from_variables(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())))
-            .unwrap()
+        test_support::settings(&[("SPILLWAY_ANNOUNCE", announce), ("SPILLWAY_DRY_RUN", dry_run)])
     }
 
     #[test]

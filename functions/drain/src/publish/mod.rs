@@ -91,8 +91,6 @@ fn write(lines: [Option<String>; 2]) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::collections::BTreeMap;
     use std::time::Duration;
 

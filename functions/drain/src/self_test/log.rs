@@ -29,7 +29,7 @@ pub(super) fn line(report: &SelfTestReport, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::Line;
-    use crate::schema;
+    use crate::test_support::schema;
 
     #[test]
     fn the_schema_in_the_documents_is_that_of_the_types() {

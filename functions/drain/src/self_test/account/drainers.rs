@@ -156,12 +156,11 @@ fn told_beside<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) ->
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::super::pattern::Pattern;
     use super::*;
+    use crate::test_support::settings;
 
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
     const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:nth";
@@ -184,9 +183,7 @@ mod tests {
     }
 
     fn found_beside(karpenter: Karpenter, rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(&'static str, Severity)> {
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let settings = Settings::from_variables(variables).unwrap();
-        let check = look(rules, &[], karpenter, FUNCTION, &settings, "us-east-1");
+        let check = look(rules, &[], karpenter, FUNCTION, &settings(variables), "us-east-1");
         check.findings.into_iter().map(|finding| (finding.id, finding.severity)).collect()
     }
 

@@ -188,8 +188,6 @@ fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::invocation::clock::Clock;
 

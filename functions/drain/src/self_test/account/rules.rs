@@ -66,21 +66,15 @@ fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Map, json};
 
     use super::super::bus::Target;
     use super::super::pattern::Pattern;
     use super::*;
     use crate::self_test::report::Status;
+    use crate::test_support::settings;
 
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
-
-    fn settings(variables: &[(&str, &str)]) -> Settings {
-        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-            .unwrap()
-    }
 
     /// A rule for each event, as the template has them.
     fn rules() -> Vec<Rule> {

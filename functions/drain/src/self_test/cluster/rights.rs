@@ -211,8 +211,6 @@ impl Right {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::invocation::clock::Clock;
     use crate::self_test::report::Status;

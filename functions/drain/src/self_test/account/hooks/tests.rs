@@ -1,11 +1,8 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-use std::collections::BTreeMap;
-
 use super::super::groups::Transition;
 use super::*;
 use crate::aws::lifecycle::HookTimeouts;
 use crate::self_test::report::Status;
+use crate::test_support::{settings, tags};
 
 fn hook(name: &str) -> Hook {
     let timeout = Duration::from_secs(300);
@@ -23,16 +20,14 @@ fn group(hooks: &[Hook]) -> Group {
         name: "workers".to_owned(),
         cluster: ClusterName::new("prod"),
         owner: ManagedBy::SelfManaged,
-        tags: BTreeMap::from([("team".to_owned(), "shop".to_owned())]),
+        tags: tags(&[("team", "shop")]),
         keeps_abandoned: false,
         hooks: hooks.to_vec(),
     }
 }
 
 fn check(group: Group, variables: &[(&str, &str)]) -> Check {
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let settings = Settings::from_variables(variables).unwrap();
-    look(&[group], &ClusterName::new("prod"), &settings, "us-east-1")
+    look(&[group], &ClusterName::new("prod"), &settings(variables), "us-east-1")
 }
 
 fn found(group: Group, variables: &[(&str, &str)]) -> Vec<(&'static str, Severity)> {
@@ -135,6 +130,6 @@ fn a_command_changes_of_a_hook_what_the_finding_is_about() {
 
 #[test]
 fn a_cluster_without_groups_is_well() {
-    let check = look(&[], &ClusterName::new("prod"), &Settings::from_variables(std::iter::empty()).unwrap(), "");
+    let check = look(&[], &ClusterName::new("prod"), &settings(&[]), "");
     assert_eq!((check.status, check.cluster.as_deref()), (Status::Ok, Some("prod")));
 }

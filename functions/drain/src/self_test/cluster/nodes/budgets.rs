@@ -123,8 +123,6 @@ impl fmt::Display for Count {
 
 #[cfg(test)]
 pub(super) mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,7 +7,8 @@ use super::super::budgets::{Budgets, tests::budget};
 use super::*;
 use crate::kube::pod::Pod;
 use crate::self_test::report::Status;
-use crate::settings::{HeldPods, Settings};
+use crate::settings::HeldPods;
+use crate::test_support::settings;
 
 /// A pod of an app of namespace shop.
 fn pod(name: &str, app: &str, node: &str, spec: &Value) -> Pod {
@@ -29,7 +28,7 @@ fn of(statuses: &[(&str, &str, Value)], pods: &[Pod]) -> Check {
 
 /// The same after such a rehearsal.
 fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsal) -> Check {
-    let settings = Settings::from_variables(std::iter::empty()).unwrap();
+    let settings = settings(&[]);
     let (mut fleet, mut budgets) = (Fleet::new(&settings), Budgets::default());
     (1..=7).for_each(|node| fleet.see(&format!("n-{node}"), &BTreeMap::new()));
     for (name, app, status) in statuses {
@@ -182,7 +181,7 @@ fn without_the_right_to_evict_no_node_is_said_to_be_well() {
 
 #[test]
 fn a_list_that_broke_off_is_told() {
-    let settings = Settings::from_variables(std::iter::empty()).unwrap();
+    let settings = settings(&[]);
     let (fleet, budgets) = (Fleet::new(&settings), Budgets::default());
     let window = Duration::from_secs(118);
     let survey = Survey::new(&fleet, &budgets, window, Timestamp::UNIX_EPOCH);
