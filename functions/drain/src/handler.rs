@@ -11,7 +11,7 @@ use crate::context::cluster::Access;
 use crate::context::target::Attempt;
 use crate::continuation::Limits;
 use crate::continuation::schedule::Scheduler;
-use crate::decision::{self, Decision, Reason};
+use crate::decision::{self, Decision, Reason, WhoseCluster};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::notice::continued::History;
@@ -133,9 +133,10 @@ impl Spillway {
         let Some(instance) = described else { return Ok(Err(Reason::NoInstance(id.to_string()))) };
         receipt.step(StepName::Described, invocation.clock.now());
         receipt.describe(&instance);
-        let cluster = match decision::cluster_of(&instance, &self.settings)? {
-            Ok(cluster) => cluster,
-            Err(reason) => return Ok(Err(reason)),
+        let cluster = match decision::cluster_of(&instance, &self.settings) {
+            WhoseCluster::Ours(cluster) => cluster,
+            WhoseCluster::NotOurs(reason) => return Ok(Err(reason)),
+            WhoseCluster::Ambiguous(refusal) => return Err(refusal.into()),
         };
         receipt.cluster = Some(cluster.to_string());
         if let Some(tag) = &self.settings.managed_tag

@@ -1,6 +1,9 @@
-//! What is to be done about a notice: one table, notice by owner. Pure.
+//! What is to be done about a notice: one table, kind of notice by what manages the node. Pure.
 //!
-//! `docs/notices.md` shows the same table; a test compares them.
+//! `docs/notices.md` shows the same table; a test compares them. Decided elsewhere:
+//! * who completes a hook whose instance is no node, or one that cannot be got at: `actions/lifecycle.rs`;
+//! * whether the node may be claimed at all: `node/claim.rs`, when it has been seen;
+//! * what happens to each pod: `drain/plan.rs`.
 
 mod behind;
 mod reason;
@@ -54,7 +57,7 @@ const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
 
 /// What the settings rule out before anything is asked of AWS.
 pub(crate) fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
-    if let (Policy::Ignore, setting) = chosen(notice.kind, settings) {
+    if let (Policy::Ignore, setting) = policy_for(notice.kind, settings) {
         return Some(Reason::Setting(setting));
     }
     // A node is given back, whoever completes its hook.
@@ -78,8 +81,8 @@ pub(crate) fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'
     notice.hook.as_ref().filter(|hook| !is_left(hook))
 }
 
-/// What the settings say of a kind of notice, and which of them.
-pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Policy, &'static str) {
+/// What the settings say of a kind of notice, and the name of the setting.
+pub(crate) fn policy_for(kind: Kind, settings: &Settings) -> (Policy, &'static str) {
     match kind {
         Kind::Spot => (settings.spot, "SPILLWAY_SPOT"),
         Kind::CapacityReservation | Kind::CapacityBlock => (settings.capacity, "SPILLWAY_CAPACITY"),
@@ -100,15 +103,29 @@ pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Policy, &'static str) 
     }
 }
 
-/// Which cluster the instance is in, if it is one whose nodes we decision on.
-pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Result<ClusterName, Reason>, Refusal> {
+/// Whose cluster an instance is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WhoseCluster {
+    /// In this one, on whose nodes we act.
+    Ours(ClusterName),
+    /// In none, or in one that is left to others.
+    NotOurs(Reason),
+    /// Its tags do not say in which.
+    Ambiguous(Refusal),
+}
+
+/// Whose cluster an instance is in, by its tags and the setting that names ours.
+pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseCluster {
     match membership(&instance.tags) {
         Membership::In(cluster) => {
             let ours = settings.clusters.is_empty() || settings.clusters.contains(&cluster.to_string());
-            Ok(if ours { Ok(cluster) } else { Err(Reason::NotOurCluster(cluster)) })
+            if ours { WhoseCluster::Ours(cluster) } else { WhoseCluster::NotOurs(Reason::NotOurCluster(cluster)) }
         }
-        Membership::NoCluster => Ok(Err(Reason::NoCluster(instance.id.to_string()))),
-        Membership::Several(clusters) => Err(Refusal::SeveralClusters { instance: instance.id.to_string(), clusters }),
+        Membership::NoCluster => WhoseCluster::NotOurs(Reason::NoCluster(instance.id.to_string())),
+        Membership::Several(clusters) => {
+            let instance = instance.id.to_string();
+            WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters })
+        }
     }
 }
 
@@ -120,7 +137,7 @@ pub(crate) fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> 
     }
 }
 
-/// The table: what a notice does to a node of that owner.
+/// The table: what a notice does to a node that is managed so.
 pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     let decision = decision_for(kind, settings);
     match owner {
@@ -146,8 +163,8 @@ pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Dec
 
 /// What a notice does to a node that nobody else sees to.
 fn decision_for(kind: Kind, settings: &Settings) -> Decision {
-    let (action, setting) = chosen(kind, settings);
-    match (kind, action) {
+    let (policy, setting) = policy_for(kind, settings);
+    match (kind, policy) {
         (_, Policy::Ignore) => Decision::Ignore(Reason::Setting(setting)),
         (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Decision::OutOfService,
         (Kind::Stopped | Kind::Terminated, _) => Decision::Ignore(Reason::NothingLeft),

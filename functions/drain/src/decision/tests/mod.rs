@@ -15,33 +15,38 @@ fn tagged(pairs: &[(&str, &str)]) -> Instance {
     Instance { tags: tags(pairs), ..instance() }
 }
 
+fn why_not_ours(whose: WhoseCluster) -> String {
+    match whose {
+        WhoseCluster::NotOurs(reason) => reason.to_string(),
+        other => panic!("it is not somebody else's: {other:?}"),
+    }
+}
+
 fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
     by_setting(&notice(Kind::Terminate, name), &settings(variables))
 }
 
 #[test]
 fn an_instance_of_no_cluster_is_ignored() {
-    let reason = cluster_of(&tagged(&[("Name", "bastion")]), &settings(&[])).unwrap().unwrap_err();
-    assert_eq!(reason.to_string(), "instance i-0123456789abcdef0 has no tag that names an EKS cluster");
+    let whose = cluster_of(&tagged(&[("Name", "bastion")]), &settings(&[]));
+    assert_eq!(why_not_ours(whose), "instance i-0123456789abcdef0 has no tag that names an EKS cluster");
 }
 
 #[test]
 fn only_the_clusters_that_are_named_are_acted_on() {
     let tagged = tagged(&[("kubernetes.io/cluster/prod", "owned")]);
-    let prod = Ok(ClusterName::new("prod"));
-    assert_eq!(cluster_of(&tagged, &settings(&[])).unwrap(), prod);
-    assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])).unwrap(), prod);
-    let reason = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")])).unwrap().unwrap_err();
-    assert_eq!(reason.to_string(), "cluster prod is not one of those that SPILLWAY_CLUSTERS names");
+    let prod = WhoseCluster::Ours(ClusterName::new("prod"));
+    assert_eq!(cluster_of(&tagged, &settings(&[])), prod);
+    assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])), prod);
+    let whose = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")]));
+    assert_eq!(why_not_ours(whose), "cluster prod is not one of those that SPILLWAY_CLUSTERS names");
 }
 
 #[test]
 fn tags_that_name_two_clusters_are_refused() {
     let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
-    assert_eq!(
-        cluster_of(&tagged, &settings(&[])).unwrap_err().to_string(),
-        "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one"
-    );
+    let WhoseCluster::Ambiguous(refusal) = cluster_of(&tagged, &settings(&[])) else { panic!("it is in one") };
+    assert_eq!(refusal.to_string(), "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one");
 }
 
 #[test]
