@@ -17,14 +17,14 @@ pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Detail {
+struct CapacityReservationDetail {
     #[serde(rename = "instance-id")]
     instance: InstanceId,
     instance_termination_time: Option<Date>,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { instance, instance_termination_time } = envelope.detail()?;
+    let CapacityReservationDetail { instance, instance_termination_time } = envelope.detail()?;
     let goes = instance_termination_time.map_or_else(|| envelope.after(NOTICE), |Date(at)| at);
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::CapacityReservation, Deadline::Hard(goes))))
 }

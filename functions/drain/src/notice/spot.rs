@@ -13,13 +13,13 @@ pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
-struct Detail {
+struct SpotDetail {
     #[serde(rename = "instance-id")]
     instance: InstanceId,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { instance } = envelope.detail()?;
+    let SpotDetail { instance } = envelope.detail()?;
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Spot, Deadline::Hard(envelope.after(NOTICE)))))
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::report::{SelfTestReport, Severity, Status};
+use super::report::{CheckStatus, SelfTestReport, Severity};
 use crate::publish::emf::{self, Metric, Unit};
 
 /// The line.
@@ -17,7 +17,7 @@ pub(super) fn line(report: &SelfTestReport, namespace: &str, now: Timestamp) -> 
 /// Of failures there is none while nobody knows: a zero would end the alarm, which without a value stays as it is. Nor is
 /// that a self-test, or nobody would ever hear that nobody knows.
 fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
-    let is_known = report.status != Status::Unknown;
+    let is_known = report.status != CheckStatus::Unknown;
     let findings = is_known.then(|| report.count(Severity::Fail));
     [
         Some(("SelfTests", Unit::Count, usize::from(is_known))),

@@ -41,7 +41,7 @@ pub(super) fn unknown(error: &CallError) -> Check {
 }
 
 fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_none_or(|kind| decision::chosen(kind, settings).0 != Policy::Ignore)
+    event.kind.is_none_or(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
@@ -60,7 +60,7 @@ fn missing(event: &EventPattern, settings: &Settings) -> Finding {
 
 /// The other way for the settings and the rules to be at one.
 fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
-    let setting = |kind| decision::chosen(kind, settings).1;
+    let setting = |kind| decision::policy_for(kind, settings).1;
     event.kind.map_or_else(String::new, |kind| format!("; or, if nobody wants these, set {} to ignore", setting(kind)))
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::super::bus::Target;
     use super::super::pattern::Pattern;
     use super::*;
-    use crate::self_test::report::Status;
+    use crate::self_test::report::CheckStatus;
     use crate::test_support::settings;
 
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
@@ -95,7 +95,7 @@ mod tests {
 
     fn found(rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(&'static str, String)> {
         let check = look(rules, FUNCTION, &settings(variables), "us-east-1");
-        assert_eq!(check.status, if check.findings.is_empty() { Status::Ok } else { Status::Fail });
+        assert_eq!(check.status, if check.findings.is_empty() { CheckStatus::Ok } else { CheckStatus::Fail });
         check.findings.into_iter().map(|finding| (finding.id, finding.object)).collect()
     }
 

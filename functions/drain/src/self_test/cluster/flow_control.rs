@@ -68,14 +68,14 @@ fn said(nodes: &Flow, others: &Flow) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::self_test::report::Status;
+    use crate::self_test::report::CheckStatus;
 
     #[test]
     fn spillways_own_flow_control_puts_nodes_and_all_else_into_two_schemas_of_one_level() {
         let flow = |schema: &str, level: &str| Flow { schema: schema.to_owned(), level: level.to_owned() };
         let status = |nodes: Flow, others: Flow| said(&nodes, &others).status;
-        assert_eq!(status(flow("claims", "spillway"), flow("others", "spillway")), Status::Ok);
-        assert_eq!(status(flow("global-default", "l"), flow("global-default", "l")), Status::Warn);
-        assert_eq!(status(flow("of-somebody", "l-1"), flow("global-default", "l-2")), Status::Warn);
+        assert_eq!(status(flow("claims", "spillway"), flow("others", "spillway")), CheckStatus::Ok);
+        assert_eq!(status(flow("global-default", "l"), flow("global-default", "l")), CheckStatus::Warn);
+        assert_eq!(status(flow("of-somebody", "l-1"), flow("global-default", "l-2")), CheckStatus::Warn);
     }
 }

@@ -213,7 +213,7 @@ impl Right {
 mod tests {
     use super::*;
     use crate::invocation::clock::Clock;
-    use crate::self_test::report::Status;
+    use crate::self_test::report::CheckStatus;
 
     /// The rights that a manifest grants: group, resource, verb.
     fn granted(manifest: &str) -> Vec<[String; 3]> {
@@ -270,13 +270,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_has_every_right_has_no_finding() {
         let check = check(|_| true, &[GROUP]);
-        assert_eq!((check.status, check.findings.len()), (Status::Ok, 0));
+        assert_eq!((check.status, check.findings.len()), (CheckStatus::Ok, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_the_api_server_does_not_say_nobody_knows() {
         let answers = [(OF_EVERY_DRAIN[0], Ok(true)), (OF_EVERY_DRAIN[1], Err(ApiError::TimeUp))];
-        assert_eq!(told(&answers, &[GROUP]).status, Status::Unknown);
+        assert_eq!(told(&answers, &[GROUP]).status, CheckStatus::Unknown);
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_the_right_to_watch_budgets_a_drain_works_and_suffers() {
         let check = check(|right| (right.resource, right.verb) != ("poddisruptionbudgets", "watch"), &[GROUP]);
-        assert_eq!(check.status, Status::Warn);
+        assert_eq!(check.status, CheckStatus::Warn);
         assert_eq!(check.findings[0].object, "watch poddisruptionbudgets");
     }
 

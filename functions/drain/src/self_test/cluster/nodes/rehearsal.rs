@@ -1,4 +1,4 @@
-//! Evictions without effect: one pod of each budget that has room is asked for, so that what no list shows is found: a
+//! Evictions without effect: one pod of each budget that lets one go is asked for, so that what no list shows is found: a
 //! webhook that refuses, a budget that says no by now.
 //!
 //! No more than these few, so that the doctor is no load, and none for what is known to be held.
@@ -27,7 +27,7 @@ pub(super) enum Rehearsal {
     Held {
         /// The budgets, in order, of which nobody said whether a pod would go, and why.
         unanswered: Vec<(BudgetName, String)>,
-        /// How many budgets with room were too many to be asked about.
+        /// How many budgets that let a pod go were too many to be asked about.
         left_out: usize,
     },
     /// It did not, because each answer would only have been that the right is missing.
@@ -52,7 +52,7 @@ pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock,
     let mut unanswered = Vec::new();
     for (budget, pod, node, would) in answers.await {
         match meaning(budget, would) {
-            Meaning::Termination => {}
+            Meaning::Leaves => {}
             Meaning::Held(cause) => _ = survey.holds(cause, &pod, &node),
             Meaning::Unanswered(budget, why) => unanswered.push((budget, why)),
         }
@@ -63,8 +63,8 @@ pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock,
 /// What an answer means for the nodes of the budget's pods.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
-    /// Nothing: its pod would go.
-    Termination,
+    /// Nothing: its pod would leave.
+    Leaves,
     Held(Cause),
     /// Nobody knows, for that reason.
     Unanswered(BudgetName, String),
@@ -73,9 +73,9 @@ enum Meaning {
 fn meaning(budget: BudgetName, would: Predicted) -> Meaning {
     match would {
         Predicted::Leave | Predicted::Stay(_) | Predicted::BeHeldBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => {
-            Meaning::Termination
+            Meaning::Leaves
         }
-        Predicted::BeHeldBy(Blocker::Budget(holds)) => Meaning::Held(Cause::NoRoomNow(holds)),
+        Predicted::BeHeldBy(Blocker::Budget(holds)) => Meaning::Held(Cause::AllowsNoneNow(holds)),
         Predicted::BeHeldBy(hold @ (Blocker::SeveralBudgets | Blocker::FailingEviction(_))) => {
             Meaning::Held(Cause::Refused(budget, hold.to_string()))
         }
@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn only_an_answer_that_is_no_is_a_cause() {
-        assert_eq!(meaning(budget("web"), Predicted::Leave), Meaning::Termination);
+        assert_eq!(meaning(budget("web"), Predicted::Leave), Meaning::Leaves);
         let held = Predicted::BeHeldBy(Blocker::Budget(budget("web")));
-        assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::NoRoomNow(budget("web"))));
+        assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::AllowsNoneNow(budget("web"))));
         let why = "admission webhook \"keep.example.com\" denied the request".to_owned();
         let refused = Predicted::BeRefused(why.clone());
         assert_eq!(meaning(budget("web"), refused), Meaning::Held(Cause::Refused(budget("web"), why)));

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::findings::{Circumstances, finding, listed};
 use super::fleet::{Fleet, NodeName};
 use super::rehearsal::Rehearsal;
 use super::survey::Survey;
-use super::told::{Circumstances, finding, listed};
 use crate::drain::disruptions_allowed::BudgetName;
 use crate::kube::ApiError;
 use crate::self_test::report::{Check, Finding, HeldUpNode, Severity};
