@@ -27,7 +27,7 @@ pub(crate) enum Decision {
     Cordon,
     /// Wait until it is Ready, then complete the launch hook.
     AwaitReady,
-    /// Give it back to use, if it was we who took it out.
+    /// Uncordon it, if it was we who cordoned it.
     Undo,
     /// Declare it out of service.
     OutOfService,
@@ -38,7 +38,7 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
-    /// As the receipt names it.
+    /// The decision as the receipt names it.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Drain => "drain",
@@ -129,7 +129,7 @@ pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseClust
     }
 }
 
-/// What is to be done: as the table says, but a node whose hook is left to others is only given back.
+/// What is to be done: as the table says, but a node whose hook is left to others is only uncordoned.
 pub(crate) fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> Decision {
     match by_table(notice.kind, owner, settings) {
         Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,

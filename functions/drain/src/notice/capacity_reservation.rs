@@ -9,7 +9,7 @@ use super::envelope::Envelope;
 use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNotice};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Capacity Reservation Instance Interruption Warning";
-/// Its name in an older edition of the EC2 user guide.
+/// The detail-type that an older edition of the EC2 user guide has.
 pub(super) const OLDER_DETAIL_TYPE: &str = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
 
 /// EC2's promise (EC2 user guide, "Monitor interruptible Capacity Reservations").

@@ -87,12 +87,12 @@ pub(crate) struct Notice {
 pub(crate) enum Incoming {
     /// One that concerns one instance.
     Notice {
-        /// What it means for it.
+        /// What the notice means for the instance.
         notice: Notice,
         /// The notice itself, and how far earlier invocations came with it.
         history: History,
     },
-    /// Our own, about a notice for which a node was taken out: whether it may be given back.
+    /// An event of ours, about a notice for which a node was cordoned: whether it may be uncordoned.
     UndoCheck {
         /// What that notice means.
         notice: Notice,
@@ -135,7 +135,7 @@ pub(crate) enum Instances {
     OfReservation(String),
 }
 
-/// Whom a notice concerns.
+/// Which instances a notice concerns.
 enum Concerns {
     One(InstanceId),
     Several(Instances),
@@ -152,14 +152,14 @@ struct ParsedNotice {
 
 /// What the file of its kind makes of a notice.
 enum Parsed {
-    /// This, of these.
+    /// A notice of ours: whom it concerns, and what it says.
     Of(Concerns, ParsedNotice),
     /// Nothing that we handle, for that reason.
     Nothing(String),
 }
 
 impl ParsedNotice {
-    /// A matter without a hook.
+    /// What a notice says that has no hook.
     fn of(kind: Kind, deadline: Deadline) -> Self {
         Self { kind, deadline, hook: None, maintenance: None }
     }
@@ -207,14 +207,14 @@ pub(crate) fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError>
 
 /// Reads one of AWS' notices.
 fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming, NoticeError> {
-    let (which, matter) = match said(&envelope)? {
-        Parsed::Of(which, matter) => (which, matter),
+    let (which, parsed) = match parse(&envelope)? {
+        Parsed::Of(which, parsed) => (which, parsed),
         Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why }),
     };
     // Only now: a copy that AWS Health sends to another Region is no error.
     envelope.is_from(home)?;
     let (event_id, time) = (envelope.id, envelope.time);
-    let ParsedNotice { kind, deadline, hook, maintenance } = matter;
+    let ParsedNotice { kind, deadline, hook, maintenance } = parsed;
     let instance = match (&history.instance, which) {
         (Some(instance), _) => InstanceId::read("detail.instance", instance)?,
         (None, Concerns::One(instance)) => instance,
@@ -230,8 +230,8 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
     Ok(Incoming::Notice { notice, history })
 }
 
-/// Has it read by the file of its kind.
-fn said(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+/// Has an event read by the file of its kind.
+fn parse(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     match (envelope.source.as_str(), envelope.detail_type.as_str()) {
         ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope),
         ("aws.ec2", rebalance::DETAIL_TYPE) => rebalance::read(envelope),

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::report::{CheckStatus, SelfTestReport, Severity};
 use crate::publish::emf::{self, Metric, Unit};
 
-/// The line.
+/// The line of the log that CloudWatch reads as metrics.
 pub(super) fn line(report: &SelfTestReport, namespace: &str, now: Timestamp) -> String {
     let metrics: Vec<_> = metrics(report).map(|(name, unit, value)| (name, unit, json!(value))).collect();
     emf::line(namespace, &[], &metrics, now)

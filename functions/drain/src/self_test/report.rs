@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 
 /// How many findings of one check the report has room for: all of them must fit into one line of the log.
 const FINDINGS_OF_A_CHECK: usize = 30;
-/// Likewise, how many nodes one finding names.
+/// How many nodes one finding names, for the same reason.
 const NODES_OF_A_FINDING: usize = 20;
 
 /// Everything that one self-test found.
@@ -159,13 +159,13 @@ impl Finding {
         }
     }
 
-    /// About these nodes.
+    /// The finding as one about these nodes.
     pub(crate) fn on(self, nodes: impl ExactSizeIterator<Item: fmt::Display>) -> Self {
         let nodes_count = nodes.len();
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// With a command that does what is to be done.
+    /// The finding with a command that does what is to be done.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
@@ -197,12 +197,12 @@ impl Check {
         Self { status: CheckStatus::Skipped, ..Self::made(id, why, Vec::new()) }
     }
 
-    /// With the nodes that are held up.
+    /// The check with the nodes that are held up.
     pub(crate) fn with_nodes(self, nodes: Vec<HeldUpNode>) -> Self {
         Self { nodes, ..self }
     }
 
-    /// As one of a cluster's.
+    /// The check as one of a cluster's.
     pub(crate) fn of(self, cluster: &ClusterName) -> Self {
         Self { cluster: Some(cluster.to_string()), ..self }
     }

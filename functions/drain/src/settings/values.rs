@@ -43,7 +43,7 @@ pub(crate) enum ManagedNodeGroups {
 /// What becomes of Karpenter's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KarpenterNodes {
-    /// Karpenter sees to them.
+    /// Karpenter drains them.
     Leave,
     /// Their `NodeClaim` is deleted, with the deadline on it.
     NodeClaim,
@@ -103,7 +103,7 @@ impl fmt::Display for ManagedTag {
     }
 }
 
-/// By whose names a node is tainted.
+/// The names that a taint of a node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaintNames {
     /// `spillway/…`.
@@ -128,7 +128,7 @@ pub(crate) enum Announce {
     Nothing,
 }
 
-/// By whose reasons Kubernetes events tell of a drain.
+/// The reasons that Kubernetes events about a drain have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeEvents {
     /// Ours: one for each way in which a pod may end.

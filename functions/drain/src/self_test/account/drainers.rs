@@ -79,7 +79,7 @@ fn can_act(target: &Target) -> bool {
     ACTING.contains(&service(target))
 }
 
-/// As it stands in the ARN, `arn:aws:SERVICE:…`.
+/// The service of a target, as its ARN names it: `arn:aws:SERVICE:…`.
 fn service(target: &Target) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }

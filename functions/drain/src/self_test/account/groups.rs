@@ -53,7 +53,7 @@ pub(super) enum HookTransition {
 }
 
 impl Group {
-    /// Its hooks at an instance's end.
+    /// The group's hooks at an instance's end.
     pub(super) fn terminate_hooks(&self) -> impl Iterator<Item = &GroupHook> {
         self.hooks.iter().filter(|hook| hook.transition == HookTransition::Terminating)
     }

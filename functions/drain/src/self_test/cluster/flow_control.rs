@@ -34,14 +34,15 @@ pub(super) async fn look(client: &Client, end: Instant) -> Check {
     }
 }
 
-/// Of a request for nodes, and of another.
+/// The flow of a request for nodes, and that of another.
 async fn flows(client: &Client, end: Instant) -> Result<Option<(Flow, Flow)>, ApiError> {
     let nodes = flow(client, &Node::url_path(&(), None), end).await?;
     let others = flow(client, &PodDisruptionBudget::url_path(&(), None), end).await?;
     Ok(nodes.zip(others))
 }
 
-/// Where it puts a request for one such object. Whatever the answer is otherwise: a refusal has a flow too.
+/// The flow into which the API server puts a request for such an object. Whatever the answer is otherwise: a
+/// refusal has a flow too.
 async fn flow(client: &Client, path: &str, end: Instant) -> Result<Option<Flow>, ApiError> {
     let ask = async || {
         let request = Request::new(path).list(&ListParams::default().limit(1)).map_err(kube::Error::BuildRequest);

@@ -21,7 +21,7 @@ const GROUP: &str = "spillway";
 
 const EVICTION: &str = "pods/eviction";
 
-/// They are small, and all of them are wanted.
+/// How many reviews are asked for at once: they are small, and all of them are wanted.
 const ASKED_AT_ONCE: usize = 4;
 
 /// One right: a verb of a row of a manifest.
@@ -50,7 +50,7 @@ const fn right(group: &'static str, resource: &'static str, verb: &'static str, 
     Right { group, resource, verb, without_it, manifest: "deploy/rbac.yaml" }
 }
 
-/// Every drain's.
+/// The rights that every drain needs.
 const OF_EVERY_DRAIN: [Right; 9] = [
     right("", "nodes", "get", Fails("a node whose name is not the one guessed is not found")),
     right("", "nodes", "list", Fails("a node that is not called by its instance's DNS name or id is not found")),
@@ -73,14 +73,14 @@ const OF_EVERY_DRAIN: [Right; 9] = [
     ),
 ];
 
-/// Those of the setting `SPILLWAY_KARPENTER=nodeclaim`.
+/// The rights that the setting `SPILLWAY_KARPENTER=nodeclaim` needs.
 const OF_NODE_CLAIMS: [Right; 3] = [
     right("karpenter.sh", "nodeclaims", "get", Fails("no node of Karpenter's is drained")),
     right("karpenter.sh", "nodeclaims", "patch", Fails("Karpenter is not told by when its node has to be empty")),
     right("karpenter.sh", "nodeclaims", "delete", Fails("no node of Karpenter's is drained")),
 ];
 
-/// That of the setting `SPILLWAY_NODE_EVENTS`.
+/// The right that the setting `SPILLWAY_NODE_EVENTS` needs.
 const OF_NODE_EVENTS: [Right; 1] = [Right {
     manifest: "deploy/optional/node-events.yaml",
     ..right("events.k8s.io", "events", "create", Suffers("drains are not seen by kubectl describe"))

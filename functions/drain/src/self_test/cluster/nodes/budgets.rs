@@ -54,7 +54,7 @@ impl ClusterBudgets {
         }
     }
 
-    /// Those that cover the pod.
+    /// The budgets that cover a pod.
     pub(super) fn covering(&self, pod: &Pod) -> Vec<&Budget> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let none = BTreeMap::new();
@@ -87,7 +87,7 @@ impl Budget {
         }
     }
 
-    /// As kubectl takes it.
+    /// The selector as kubectl takes it.
     pub(super) fn selector(&self) -> String {
         self.selector.to_string()
     }

@@ -58,7 +58,7 @@ impl Cause {
     }
 }
 
-/// With its namespace: the report is of many.
+/// A budget's name with its namespace: the report is of many.
 fn full(budget: &BudgetName) -> String {
     format!("{}/{}", budget.namespace, budget.name)
 }

@@ -22,7 +22,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) hook_wait: Duration,
 }
 
-/// What is so, what follows, and what to do.
+/// The finding of a cause: what is so, what follows, and what to do.
 pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstances<'_>) -> Finding {
     let telling = Telling { object: cause.object(), held_up, circumstances };
     let finding = match cause {

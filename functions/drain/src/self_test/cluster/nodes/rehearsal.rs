@@ -34,7 +34,7 @@ pub(super) enum Rehearsal {
     LeftOut,
 }
 
-/// Asks, and takes the answers into the survey.
+/// Asks for an eviction of a pod of each budget, and takes the answers into the survey.
 pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock, end: Instant) -> Rehearsal {
     let first =
         |(budget, covered): (&BudgetName, &Covered)| (budget.clone(), covered.pod.clone(), covered.node.clone());

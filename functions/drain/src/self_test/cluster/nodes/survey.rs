@@ -33,7 +33,7 @@ pub(super) struct Survey<'a> {
     pub(super) covered: BTreeMap<BudgetName, Covered>,
 }
 
-/// Whom one cause holds up.
+/// The nodes and pods that one cause holds up.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct HeldUp {
     pub(super) nodes: BTreeSet<NodeName>,
