@@ -61,6 +61,16 @@ pub(crate) enum LifecycleResult {
     Abandon,
 }
 
+impl LifecycleResult {
+    /// The result as Auto Scaling spells it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "CONTINUE",
+            Self::Abandon => "ABANDON",
+        }
+    }
+}
+
 /// What becomes of pods that something still holds when nothing more is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeldPods {

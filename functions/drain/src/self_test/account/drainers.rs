@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bus::{Rule, State, Target};
+use super::bus::{Rule, RuleTarget, State};
 use super::groups::Group;
 use super::karpenter::Karpenter;
 use crate::decision;
@@ -75,12 +75,12 @@ fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
     event.kind.is_some_and(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
 }
 
-fn can_act(target: &Target) -> bool {
+fn can_act(target: &RuleTarget) -> bool {
     ACTING.contains(&service(target))
 }
 
 /// The service of a target, as its ARN names it: `arn:aws:SERVICE:…`.
-fn service(target: &Target) -> &str {
+fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }
 
@@ -174,7 +174,7 @@ mod tests {
             name: "MyK8sRule".to_owned(),
             state: State::Enabled,
             pattern: Pattern::parse(&pattern.to_string()).unwrap(),
-            targets: vec![Target { id: "1".to_owned(), arn: target.to_owned() }],
+            targets: vec![RuleTarget { id: "1".to_owned(), arn: target.to_owned() }],
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn karpenters_queue_is_none_unless_its_nodes_are_ours() {
-        let targets = vec![Target { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         let karpenters = [Rule { targets, ..spot(QUEUE) }];
         assert_eq!(found(&karpenters, &[]), [("karpenter-queue", Severity::Info)]);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(found(&[], &[]), deaf);
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);
-        let targets = vec![Target { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         assert_eq!(found(&[Rule { targets, ..spot(QUEUE) }], &[]), [("karpenter-queue", Severity::Info)]);
         assert_eq!(found(&[], &[("SPILLWAY_KARPENTER", "nodeclaim")]), []);
     }

@@ -68,7 +68,7 @@ fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
 mod tests {
     use serde_json::{Map, json};
 
-    use super::super::bus::Target;
+    use super::super::bus::RuleTarget;
     use super::super::pattern::Pattern;
     use super::*;
     use crate::self_test::report::CheckStatus;
@@ -87,7 +87,7 @@ mod tests {
                 name: format!("spillway-{}", event.what.replace(' ', "-")),
                 state: State::Enabled,
                 pattern: Pattern::parse(&pattern.to_string()).unwrap(),
-                targets: vec![Target { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
+                targets: vec![RuleTarget { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
             }
         };
         EVENT_PATTERNS.iter().map(rule).collect()
