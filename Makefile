@@ -71,11 +71,12 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 	@$(MAKE) --jobs=2 packaged-to-test test-pure
 	@$(MAKE) --jobs=2 test-scenarios test-others
 
-lint: ## format, clippy, dependencies, scripts
+lint: ## format, clippy, the order of the rooms, dependencies, scripts
 	@scripts/need
 	@$(MAKE) venv
 	@scripts/timed "format" cargo fmt --all --check
 	@scripts/timed "clippy" cargo clippy --workspace --all-targets -- -D warnings
+	@scripts/timed "one direction" scripts/check-direction
 	@scripts/timed "one TLS stack" scripts/check-tls
 	@scripts/timed "dependencies" scripts/check-dependencies
 	@scripts/timed "scripts" scripts/check-syntax

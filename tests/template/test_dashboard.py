@@ -27,7 +27,7 @@ LANGUAGE = {
 
 
 def snapshot(name: str) -> str:
-    return (SNAPSHOTS / f"spillway_drain__announce__tests__{name}.snap").read_text().split("---\n", 2)[2].strip()
+    return (SNAPSHOTS / f"spillway_drain__publish__tests__{name}.snap").read_text().split("---\n", 2)[2].strip()
 
 
 # A test of the function compares this table with the code.

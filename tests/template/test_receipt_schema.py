@@ -26,7 +26,7 @@ class TheSchema(unittest.TestCase):
         self.assertEqual(problems(sample), [])
 
     def test_what_the_function_writes_is_a_receipt(self) -> None:
-        snapshot = SNAPSHOTS / "spillway_drain__announce__tests__the_receipt_of_a_drain_as_the_log_has_it.snap"
+        snapshot = SNAPSHOTS / "spillway_drain__publish__tests__the_receipt_of_a_drain_as_the_log_has_it.snap"
         receipt = json.loads(snapshot.read_text().split("---\n", 2)[2])
         self.assertEqual(problems(receipt), [])
         self.assertNotEqual(problems(receipt | {"surprise": 1}), [])

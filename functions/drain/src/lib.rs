@@ -34,10 +34,10 @@ mod node;
 mod notice;
 mod publish;
 mod receipt;
-#[cfg(test)]
-mod schema;
 mod self_test;
 mod settings;
+#[cfg(test)]
+mod test_support;
 
 use std::sync::Arc;
 

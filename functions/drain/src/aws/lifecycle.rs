@@ -227,16 +227,6 @@ fn tell_lost(error: &CallError) {
     tracing::warn!(error = chain(&error), "a heartbeat failed; the next one follows");
 }
 
-impl LifecycleResult {
-    /// As Auto Scaling spells it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Continue => "CONTINUE",
-            Self::Abandon => "ABANDON",
-        }
-    }
-}
-
 /// "No active Lifecycle LifecycleAction found with instance ID i-…" (or "with token …"), which comes as
 /// a `ValidationError`: the text is all there is to tell it by.
 fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {

@@ -229,12 +229,11 @@ fn default_bus(role_arn: &str, region: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
+    use crate::test_support::instance_id;
 
     fn name(what: &str) -> String {
-        Name::new(&InstanceId::parse("i-0123456789abcdef0").unwrap(), what).0
+        Name::new(&instance_id(), what).0
     }
 
     #[test]

@@ -19,24 +19,13 @@ pub(crate) fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Set
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::notice::InstanceId;
+    use crate::test_support::{instance, settings};
 
     fn behind(taint: &str, kind: Kind, state: Option<InstanceState>) -> bool {
-        let taint = ("SPILLWAY_OUT_OF_SERVICE_TAINT".to_owned(), taint.to_owned());
-        let instance = state.map(|state| Instance {
-            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
-            zone: "us-east-1a".to_owned(),
-            private_dns_name: None,
-            state,
-            type_name: None,
-            tags: BTreeMap::new(),
-        });
-        is_behind(kind, instance.as_ref(), &Settings::from_variables([taint].into_iter()).unwrap())
+        let settings = settings(&[("SPILLWAY_OUT_OF_SERVICE_TAINT", taint)]);
+        let described = state.map(|state| Instance { state, ..instance() });
+        is_behind(kind, described.as_ref(), &settings)
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! What is to be done about a notice: one table, notice by owner. Pure.
+//! What is to be done about a notice: one table, kind of notice by what manages the node. Pure.
 //!
-//! `docs/notices.md` shows the same table; a test compares them.
+//! `docs/notices.md` shows the same table; a test compares them. Decided elsewhere:
+//! * who completes a hook whose instance is no node, or one that cannot be got at: `actions/lifecycle.rs`;
+//! * whether the node may be claimed at all: `node/claim.rs`, when it has been seen;
+//! * what happens to each pod: `drain/plan.rs`.
 
 mod behind;
 mod reason;
-#[cfg(test)]
-mod table;
 mod times;
 
 use spillway_eks::ClusterName;
@@ -26,7 +27,7 @@ pub(crate) enum Decision {
     Cordon,
     /// Wait until it is Ready, then complete the launch hook.
     AwaitReady,
-    /// Give it back to use, if it was we who took it out.
+    /// Uncordon it, if it was we who cordoned it.
     Undo,
     /// Declare it out of service.
     OutOfService,
@@ -37,7 +38,7 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
-    /// As the receipt names it.
+    /// The decision as the receipt names it.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Drain => "drain",
@@ -56,7 +57,7 @@ const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
 
 /// What the settings rule out before anything is asked of AWS.
 pub(crate) fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
-    if let (Policy::Ignore, setting) = chosen(notice.kind, settings) {
+    if let (Policy::Ignore, setting) = policy_for(notice.kind, settings) {
         return Some(Reason::Setting(setting));
     }
     // A node is given back, whoever completes its hook.
@@ -80,8 +81,8 @@ pub(crate) fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'
     notice.hook.as_ref().filter(|hook| !is_left(hook))
 }
 
-/// What the settings say of a kind of notice, and which of them.
-pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Policy, &'static str) {
+/// What the settings say of a kind of notice, and the name of the setting.
+pub(crate) fn policy_for(kind: Kind, settings: &Settings) -> (Policy, &'static str) {
     match kind {
         Kind::Spot => (settings.spot, "SPILLWAY_SPOT"),
         Kind::CapacityReservation | Kind::CapacityBlock => (settings.capacity, "SPILLWAY_CAPACITY"),
@@ -102,19 +103,33 @@ pub(crate) fn chosen(kind: Kind, settings: &Settings) -> (Policy, &'static str) 
     }
 }
 
-/// Which cluster the instance is in, if it is one whose nodes we decision on.
-pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> Result<Result<ClusterName, Reason>, Refusal> {
+/// Whose cluster an instance is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WhoseCluster {
+    /// In this one, on whose nodes we act.
+    Ours(ClusterName),
+    /// In none, or in one that is left to others.
+    NotOurs(Reason),
+    /// Its tags do not say in which.
+    Ambiguous(Refusal),
+}
+
+/// Whose cluster an instance is in, by its tags and the setting that names ours.
+pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseCluster {
     match membership(&instance.tags) {
         Membership::In(cluster) => {
             let ours = settings.clusters.is_empty() || settings.clusters.contains(&cluster.to_string());
-            Ok(if ours { Ok(cluster) } else { Err(Reason::NotOurCluster(cluster)) })
+            if ours { WhoseCluster::Ours(cluster) } else { WhoseCluster::NotOurs(Reason::NotOurCluster(cluster)) }
         }
-        Membership::NoCluster => Ok(Err(Reason::NoCluster(instance.id.to_string()))),
-        Membership::Several(clusters) => Err(Refusal::SeveralClusters { instance: instance.id.to_string(), clusters }),
+        Membership::NoCluster => WhoseCluster::NotOurs(Reason::NoCluster(instance.id.to_string())),
+        Membership::Several(clusters) => {
+            let instance = instance.id.to_string();
+            WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters })
+        }
     }
 }
 
-/// What is to be done: as the table says, but a node whose hook is left to others is only given back.
+/// What is to be done: as the table says, but a node whose hook is left to others is only uncordoned.
 pub(crate) fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> Decision {
     match by_table(notice.kind, owner, settings) {
         Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,
@@ -122,7 +137,7 @@ pub(crate) fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> 
     }
 }
 
-/// The table: what a notice does to a node of that owner.
+/// The table: what a notice does to a node that is managed so.
 pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     let decision = decision_for(kind, settings);
     match owner {
@@ -148,8 +163,8 @@ pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Dec
 
 /// What a notice does to a node that nobody else sees to.
 fn decision_for(kind: Kind, settings: &Settings) -> Decision {
-    let (action, setting) = chosen(kind, settings);
-    match (kind, action) {
+    let (policy, setting) = policy_for(kind, settings);
+    match (kind, policy) {
         (_, Policy::Ignore) => Decision::Ignore(Reason::Setting(setting)),
         (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Decision::OutOfService,
         (Kind::Stopped | Kind::Terminated, _) => Decision::Ignore(Reason::NothingLeft),
@@ -176,94 +191,4 @@ fn is_launch(kind: Kind) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use jiff::Timestamp;
-
-    use super::*;
-    use crate::aws::instance::InstanceState;
-    use crate::notice::{Deadline, InstanceId};
-
-    fn settings(variables: &[(&str, &str)]) -> Settings {
-        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-            .unwrap()
-    }
-
-    fn instance(tags: &[(&str, &str)]) -> Instance {
-        Instance {
-            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
-            zone: "us-east-1a".to_owned(),
-            private_dns_name: None,
-            state: InstanceState::Up,
-            type_name: None,
-            tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        }
-    }
-
-    fn notice(kind: Kind, hook: &str) -> Notice {
-        Notice {
-            event_id: "e-1".to_owned(),
-            kind,
-            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
-            time: Timestamp::UNIX_EPOCH,
-            deadline: Deadline::HeldByHook,
-            hook: Some(Hook { group: "workers".to_owned(), name: hook.to_owned(), token: None }),
-            maintenance: None,
-        }
-    }
-
-    fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
-        by_setting(&notice(Kind::Terminate, name), &settings(variables))
-    }
-
-    #[test]
-    fn an_instance_of_no_cluster_is_ignored() {
-        let reason = cluster_of(&instance(&[("Name", "bastion")]), &settings(&[])).unwrap().unwrap_err();
-        assert_eq!(reason.to_string(), "instance i-0123456789abcdef0 has no tag that names an EKS cluster");
-    }
-
-    #[test]
-    fn only_the_clusters_that_are_named_are_acted_on() {
-        let tagged = instance(&[("kubernetes.io/cluster/prod", "owned")]);
-        let prod = Ok(ClusterName::new("prod"));
-        assert_eq!(cluster_of(&tagged, &settings(&[])).unwrap(), prod);
-        assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])).unwrap(), prod);
-        let reason = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")])).unwrap().unwrap_err();
-        assert_eq!(reason.to_string(), "cluster prod is not one of those that SPILLWAY_CLUSTERS names");
-    }
-
-    #[test]
-    fn tags_that_name_two_clusters_are_refused() {
-        let tagged = instance(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
-        assert_eq!(
-            cluster_of(&tagged, &settings(&[])).unwrap_err().to_string(),
-            "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one"
-        );
-    }
-
-    #[test]
-    fn a_hook_is_ours_unless_it_is_eks_own_or_the_setting_names_others() {
-        assert_eq!(hook("drain", &[]), None);
-        assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
-        assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
-        assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
-    }
-
-    #[test]
-    fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
-        for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
-            let decision = |variables: &[(&str, &str)]| {
-                let (notice, settings) = (notice(kind, "launch"), settings(variables));
-                let decide = || decide(&notice, ManagedBy::SelfManaged, &settings);
-                by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
-            };
-            let (no_terminate, launch) = (("SPILLWAY_TERMINATE", "ignore"), ("SPILLWAY_LAUNCH", "complete"));
-            assert_eq!(decision(&[]), Decision::Undo);
-            assert_eq!(decision(&[launch]), Decision::AwaitReady);
-            assert_eq!(decision(&[launch, ("SPILLWAY_HOOKS", "drain")]), Decision::Undo, "that hook is another's");
-            assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
-            assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
-        }
-    }
-}
+mod tests;

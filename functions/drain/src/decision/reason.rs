@@ -31,13 +31,13 @@ pub(crate) enum Reason {
     ManagedNodeGroupDrainsItself,
     #[error("the node belongs to Karpenter, which drains it itself")]
     Karpenter,
-    #[error("the node belongs to Karpenter, which has no Auto Scaling group: this hook is none of ours")]
+    #[error("the node belongs to Karpenter, which has no Auto Scaling group: this hook is not ours")]
     KarpenterHasNoGroup,
     #[error("node {0} has no NodeClaim, though its instance has Karpenter's tags")]
     NoNodeClaim(String),
     #[error("the node belongs to EKS Auto Mode, which drains it itself")]
     AutoMode,
-    #[error("the node's label says that it is Fargate's, whose pods EKS sees to")]
+    #[error("the node's label says that it is Fargate's, whose pods EKS manages")]
     Fargate,
     #[error("the node's label says that it is a hybrid node, which no notice of AWS is about")]
     Hybrid,
@@ -65,7 +65,7 @@ pub(crate) enum Reason {
     NoNode { cluster: ClusterName, provider_id: String },
 }
 
-/// Why acting would be wrong, which somebody has to mend.
+/// Why acting would be wrong, which somebody has to fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the tags of instance {instance} name several clusters: {}; leave one", clusters.join(", "))]

@@ -45,32 +45,18 @@ pub(crate) fn next_check(check: &UndoCheck, now: Timestamp) -> Option<Timestamp>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::Value;
 
     use super::*;
-    use crate::notice::{InstanceId, Maintenance};
-
-    fn settings(variables: &[(&str, &str)]) -> Settings {
-        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-            .unwrap()
-    }
-
-    fn at(time: &str) -> Timestamp {
-        time.parse().unwrap()
-    }
+    use crate::notice::Maintenance;
+    use crate::test_support::{self, at, settings};
 
     /// A notice of midnight about maintenance at three.
     fn notice(kind: Kind, reboots: bool) -> Notice {
         Notice {
-            event_id: "e-1".to_owned(),
-            kind,
-            instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
             time: at("2026-12-24T00:00:00Z"),
-            deadline: Deadline::Hard(at("2026-12-24T03:00:00Z")),
-            hook: None,
             maintenance: Some(Maintenance { id: "M".to_owned(), reboots }),
+            ..test_support::notice(kind, Deadline::Hard(at("2026-12-24T03:00:00Z")))
         }
     }
 

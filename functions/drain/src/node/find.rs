@@ -86,23 +86,11 @@ pub(super) async fn by_provider_id(nodes: &Api<Node>, provider_id: &str) -> Resu
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::aws::instance::InstanceState;
-    use crate::notice::InstanceId;
+    use crate::test_support;
 
     fn instance(dns_name: Option<&str>) -> Instance {
-        Instance {
-            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
-            zone: "us-east-1a".to_owned(),
-            private_dns_name: dns_name.map(str::to_owned),
-            state: InstanceState::Up,
-            type_name: None,
-            tags: BTreeMap::new(),
-        }
+        Instance { private_dns_name: dns_name.map(str::to_owned), ..test_support::instance() }
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Whatever happens to a node, in whatever order: what may never be lost, and what may never be given
 //! back. The patches are applied to the node as the API server applies them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::LazyLock;
 
 use json_patch::{Patch, PatchOperation};

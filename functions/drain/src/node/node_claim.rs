@@ -169,13 +169,8 @@ fn stamp_patch(deadline: Timestamp, claim: &ObjectMeta) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
-
-    fn at(text: &str) -> Timestamp {
-        text.parse().unwrap()
-    }
+    use crate::test_support::at;
 
     fn claim(annotation: Option<&str>) -> ObjectMeta {
         let annotations = annotation.map(|text| json!({TERMINATION_TIMESTAMP: text}));

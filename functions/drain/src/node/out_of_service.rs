@@ -68,8 +68,6 @@ fn tainting(node: &Node) -> Option<Patch> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;

@@ -16,13 +16,13 @@ const INSTANCES_GO_BEFORE: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Detail {
+struct CapacityBlockDetail {
     capacity_reservation_id: String,
     end_date: Date,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { capacity_reservation_id: reservation, end_date: Date(end) } = envelope.detail()?;
+    let CapacityBlockDetail { capacity_reservation_id: reservation, end_date: Date(end) } = envelope.detail()?;
     if !is_reservation(&reservation) {
         let why = format!("{} is no capacity reservation's id", quoted(&reservation));
         return Err(envelope::unreadable("detail.capacity-reservation-id", why));
@@ -39,8 +39,6 @@ fn is_reservation(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::super::tests::{home, notice, refused, sample};

@@ -9,7 +9,7 @@ use super::envelope::Envelope;
 use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNotice};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Capacity Reservation Instance Interruption Warning";
-/// Its name in an older edition of the EC2 user guide.
+/// The detail-type that an older edition of the EC2 user guide has.
 pub(super) const OLDER_DETAIL_TYPE: &str = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
 
 /// EC2's promise (EC2 user guide, "Monitor interruptible Capacity Reservations").
@@ -17,22 +17,20 @@ pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Detail {
+struct CapacityReservationDetail {
     #[serde(rename = "instance-id")]
     instance: InstanceId,
     instance_termination_time: Option<Date>,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { instance, instance_termination_time } = envelope.detail()?;
+    let CapacityReservationDetail { instance, instance_termination_time } = envelope.detail()?;
     let goes = instance_termination_time.map_or_else(|| envelope.after(NOTICE), |Date(at)| at);
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::CapacityReservation, Deadline::Hard(goes))))
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::Value;
 
     use super::super::tests::{notice, refused, sample};

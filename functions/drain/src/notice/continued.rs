@@ -65,7 +65,7 @@ impl History {
         last.map(|last| last.request_id.as_str())
     }
 
-    /// The same without its list: of ten thousand entries each gets a copy.
+    /// The history with a notice that has lost its list: of ten thousand entries each gets a copy.
     pub(super) fn without_list(mut self) -> Self {
         if let Some(detail) = self.notice.get_mut("detail").and_then(Value::as_object_mut) {
             detail.remove(LIST);
@@ -73,12 +73,12 @@ impl History {
         self
     }
 
-    /// The same for one instance of several: its invocation begins anew.
+    /// The history for one instance of several, whose own invocation begins.
     pub(crate) fn for_instance(&self, instance: &str) -> Self {
         Self { instance: Some(instance.to_owned()), ..self.clone() }
     }
 
-    /// The same for one that an entry of the list names.
+    /// The history for the instance that an entry of the list names.
     pub(crate) fn for_entry(&self, instance: &str, entry: &Value) -> Self {
         let mut history = self.for_instance(instance);
         history.notice["detail"][LIST] = Value::Array(vec![entry.clone()]);
@@ -99,8 +99,6 @@ pub(super) fn read(envelope: &Envelope) -> Result<History, NoticeError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::super::tests::{home, sample};

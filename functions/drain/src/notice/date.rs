@@ -32,8 +32,6 @@ impl<'de> Deserialize<'de> for Date {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -83,7 +83,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
-/// As much of a text as anybody reads: what AWS writes is shorter, and nothing else needs to fill the log.
+/// A text cut to as much as anybody reads: what AWS writes is shorter, and nothing else needs to fill the log.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {
@@ -121,7 +121,7 @@ impl Envelope {
         parse(self.detail.clone(), "detail")
     }
 
-    /// So long after the notice.
+    /// The time that is so long after the notice.
     pub(super) fn after(&self, duration: SignedDuration) -> Timestamp {
         self.time.saturating_add(duration).unwrap_or(Timestamp::MAX)
     }
@@ -146,8 +146,6 @@ pub(super) fn parse<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::super::tests::{notice, refused, sample, unhandled};

@@ -1,5 +1,5 @@
-//! What has to come over the bus, one example for each rule of the template: whether a rule lets it through is how one
-//! sees that the rule is there.
+//! The events that the function listens to, an example for each rule of the template. The self-test finds a rule by the
+//! example that it lets through.
 
 use super::kind::Kind;
 use super::{
@@ -7,12 +7,12 @@ use super::{
     undo_check,
 };
 
-/// An event as far as rules look at it.
+/// An example of an event: the fields that a rule may look at.
 #[derive(Debug)]
 pub(crate) struct EventPattern {
-    /// The notices that it stands for.
+    /// The notices that it stands for, in words.
     pub(crate) what: &'static str,
-    /// Their kind, by which the settings know them; absent for our own events, which are always wanted.
+    /// The kind of those notices, by which the settings switch them off. Our own events have none: they are always wanted.
     pub(crate) kind: Option<Kind>,
     pub(crate) source: &'static str,
     pub(crate) detail_type: &'static str,
@@ -37,7 +37,7 @@ const fn of_ours(what: &'static str, detail_type: &'static str) -> EventPattern 
     EventPattern { what, kind: None, source: continued::SOURCE, detail_type, detail: &[] }
 }
 
-/// Everything that a drain can begin with, or go on with.
+/// Every event that a drain begins with, or goes on with.
 pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
     of_ec2("spot interruptions", Kind::Spot, spot::DETAIL_TYPE),
     of_ec2("interruptions of capacity reservations", Kind::CapacityReservation, capacity_reservation::DETAIL_TYPE),
@@ -92,27 +92,25 @@ pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::Value;
 
     use super::*;
 
     #[test]
-    fn every_sample_that_is_a_notice_has_its_like_here() {
+    fn every_sample_of_a_notice_matches_a_pattern() {
         let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../events")).unwrap();
-        let mut heard = 0;
+        let mut notices = 0;
         for path in folder.map(|entry| entry.unwrap().path()) {
             let event: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-            let like = |one: &EventPattern| {
+            let matches = |one: &EventPattern| {
                 event["source"] == one.source
                     && event["detail-type"] == one.detail_type
                     && one.detail.iter().all(|(key, value)| event["detail"][key] == *value || *key == "state")
             };
             let asks_for_the_doctor = crate::self_test::request(&event).is_some();
-            assert_eq!(EVENT_PATTERNS.iter().any(like), !asks_for_the_doctor, "{}", path.display());
-            heard += usize::from(!asks_for_the_doctor);
+            assert_eq!(EVENT_PATTERNS.iter().any(matches), !asks_for_the_doctor, "{}", path.display());
+            notices += usize::from(!asks_for_the_doctor);
         }
-        assert!(heard > EVENT_PATTERNS.len());
+        assert!(notices > EVENT_PATTERNS.len());
     }
 }

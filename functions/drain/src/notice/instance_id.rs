@@ -46,8 +46,6 @@ impl fmt::Display for InstanceId {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

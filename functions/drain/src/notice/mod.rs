@@ -3,8 +3,6 @@
 //! Each kind of notice has a file of its own, which says what AWS promises there. Of an event only what is
 //! needed is taken, and never an ARN where an id can be had: documented ARNs are malformed.
 
-#[cfg(test)]
-mod bad_input;
 mod capacity_block;
 pub(crate) mod capacity_reservation;
 pub(crate) mod continued;
@@ -91,12 +89,12 @@ pub(crate) struct Notice {
 pub(crate) enum Incoming {
     /// One that concerns one instance.
     Notice {
-        /// What it means for it.
+        /// What the notice means for the instance.
         notice: Notice,
         /// The notice itself, and how far earlier invocations came with it.
         history: History,
     },
-    /// Our own, about a notice for which a node was taken out: whether it may be given back.
+    /// An event of ours, about a notice for which a node was cordoned: whether it may be uncordoned.
     UndoCheck {
         /// What that notice means.
         notice: Notice,
@@ -139,7 +137,7 @@ pub(crate) enum Instances {
     OfReservation(String),
 }
 
-/// Whom a notice concerns.
+/// Which instances a notice concerns.
 enum Concerns {
     One(InstanceId),
     Several(Instances),
@@ -156,14 +154,14 @@ struct ParsedNotice {
 
 /// What the file of its kind makes of a notice.
 enum Parsed {
-    /// This, of these.
+    /// A notice of ours: whom it concerns, and what it says.
     Of(Concerns, ParsedNotice),
     /// Nothing that we handle, for that reason.
     Nothing(String),
 }
 
 impl ParsedNotice {
-    /// A matter without a hook.
+    /// What a notice says that has no hook.
     fn of(kind: Kind, deadline: Deadline) -> Self {
         Self { kind, deadline, hook: None, maintenance: None }
     }
@@ -194,14 +192,14 @@ pub(crate) fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError>
 
 /// Reads one of AWS' notices.
 fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming, NoticeError> {
-    let (which, matter) = match said(&envelope)? {
-        Parsed::Of(which, matter) => (which, matter),
+    let (which, parsed) = match parse(&envelope)? {
+        Parsed::Of(which, parsed) => (which, parsed),
         Parsed::Nothing(why) => return Ok(Incoming::Unhandled { event_id: envelope.id, why }),
     };
     // Only now: a copy that AWS Health sends to another Region is no error.
     envelope.is_from(home)?;
     let (event_id, time) = (envelope.id, envelope.time);
-    let ParsedNotice { kind, deadline, hook, maintenance } = matter;
+    let ParsedNotice { kind, deadline, hook, maintenance } = parsed;
     let instance = match (&history.instance, which) {
         (Some(instance), _) => InstanceId::read("detail.instance", instance)?,
         (None, Concerns::One(instance)) => instance,
@@ -217,8 +215,8 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
     Ok(Incoming::Notice { notice, history })
 }
 
-/// Has it read by the file of its kind.
-fn said(envelope: &Envelope) -> Result<Parsed, NoticeError> {
+/// Has an event read by the file of its kind.
+fn parse(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     match (envelope.source.as_str(), envelope.detail_type.as_str()) {
         ("aws.ec2", spot::DETAIL_TYPE) => spot::read(envelope),
         ("aws.ec2", rebalance::DETAIL_TYPE) => rebalance::read(envelope),
@@ -239,90 +237,4 @@ fn said(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use super::*;
-
-    /// What a notice means for its one instance.
-    pub(super) fn notice(event: Value) -> Notice {
-        match read(event, &home()).unwrap() {
-            Incoming::Notice { notice, .. } => notice,
-            other => panic!("it is not about one instance: {other:?}"),
-        }
-    }
-
-    /// Why a notice is not handled.
-    pub(super) fn unhandled(event: Value) -> String {
-        match read(event, &home()).unwrap() {
-            Incoming::Unhandled { why, .. } => why,
-            other => panic!("it is handled: {other:?}"),
-        }
-    }
-
-    /// Why a notice cannot be read.
-    pub(super) fn refused(event: Value) -> String {
-        read(event, &home()).unwrap_err().to_string()
-    }
-
-    /// Where the samples come from.
-    pub(super) fn home() -> Home {
-        Home::of_function("arn:aws:lambda:us-east-1:123456789012:function:spillway")
-    }
-
-    /// Reads one of the samples that the documents, the demo and the tests share.
-    pub(super) fn sample(name: &str) -> Value {
-        let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn every_sample_in_events_is_read() {
-        let folder = format!("{}/../../events", env!("CARGO_MANIFEST_DIR"));
-        let mut seen = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            if crate::self_test::request(&event).is_none() {
-                assert!(!matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }), "{}", path.display());
-                seen += 1;
-            }
-        }
-        assert!(seen >= 20, "the samples are gone");
-    }
-
-    #[test]
-    fn a_notice_of_another_kind_is_not_handled_and_is_no_error() {
-        let mut event = sample("spot-interruption");
-        event["detail-type"] = "EC2 Fleet Instance Change".into();
-        let Incoming::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
-        assert_eq!(why, "Spillway does not handle the notice \"EC2 Fleet Instance Change\" of \"aws.ec2\"");
-    }
-
-    #[test]
-    fn only_aws_own_notices_are_read() {
-        let mut event = sample("spot-interruption");
-        event["source"] = "my.tool".into();
-        assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
-    }
-
-    #[test]
-    fn a_notice_from_another_account_or_region_is_refused() {
-        let refused = |key: &str, value: &str| {
-            let mut event = sample("spot-interruption");
-            event[key] = value.into();
-            read(event, &home()).unwrap_err().to_string()
-        };
-        assert_eq!(
-            refused("account", "999999999999"),
-            "the notice is of account 999999999999 in us-east-1, and this function acts in account 123456789012 in us-east-1"
-        );
-        assert_eq!(
-            refused("region", "eu-west-1"),
-            "the notice is of account 123456789012 in eu-west-1, and this function acts in account 123456789012 in us-east-1"
-        );
-        let mut event = sample("drain-continuation");
-        event["detail"]["notice"]["account"] = "999999999999".into();
-        assert!(matches!(read(event, &home()), Err(NoticeError::Foreign { .. })));
-    }
-}
+mod tests;

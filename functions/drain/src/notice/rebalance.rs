@@ -9,13 +9,13 @@ use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNot
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance Rebalance Recommendation";
 
 #[derive(Deserialize)]
-struct Detail {
+struct RebalanceDetail {
     #[serde(rename = "instance-id")]
     instance: InstanceId,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { instance } = envelope.detail()?;
+    let RebalanceDetail { instance } = envelope.detail()?;
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Rebalance, Deadline::Open)))
 }
 

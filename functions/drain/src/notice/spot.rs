@@ -13,20 +13,18 @@ pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
-struct Detail {
+struct SpotDetail {
     #[serde(rename = "instance-id")]
     instance: InstanceId,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { instance } = envelope.detail()?;
+    let SpotDetail { instance } = envelope.detail()?;
     Ok(Parsed::Of(Concerns::One(instance), ParsedNotice::of(Kind::Spot, Deadline::Hard(envelope.after(NOTICE)))))
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::super::Notice;
     use super::super::tests::{notice, sample};
     use super::*;

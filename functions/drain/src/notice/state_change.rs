@@ -8,14 +8,14 @@ use super::{Concerns, Deadline, InstanceId, Kind, NoticeError, Parsed, ParsedNot
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance State-change Notification";
 
 #[derive(Deserialize)]
-struct Detail {
+struct StateChangeDetail {
     #[serde(rename = "instance-id")]
     instance: InstanceId,
     state: String,
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let Detail { instance, state } = envelope.detail()?;
+    let StateChangeDetail { instance, state } = envelope.detail()?;
     // The operating system is shutting down already: as fast as possible.
     let now = Deadline::Hard(envelope.time);
     let (kind, deadline) = match state.to_ascii_lowercase().as_str() {
@@ -32,8 +32,6 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::Value;
 
     use super::super::tests::{notice, refused, sample, unhandled};

@@ -24,8 +24,6 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::super::tests::{notice, refused, sample};

@@ -79,7 +79,7 @@ pub(super) fn begun(so_far: &Receipt, leaving: &[PodName], now: Timestamp) -> St
 #[cfg(test)]
 mod tests {
     use super::Document;
-    use crate::schema;
+    use crate::test_support::schema;
 
     #[test]
     fn the_schema_in_the_documents_is_that_of_the_types() {

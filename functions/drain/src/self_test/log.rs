@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::report::{SelfTestReport, Status};
+use super::report::{CheckStatus, SelfTestReport};
 
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -18,9 +18,9 @@ struct Line<'a> {
 /// The line. It has the timestamp and the level that Lambda needs to filter by level.
 pub(super) fn line(report: &SelfTestReport, now: Timestamp) -> String {
     let level = match report.status {
-        Status::Ok | Status::Skipped => "INFO",
-        Status::Warn | Status::Unknown => "WARN",
-        Status::Fail => "ERROR",
+        CheckStatus::Ok | CheckStatus::Skipped => "INFO",
+        CheckStatus::Warn | CheckStatus::Unknown => "WARN",
+        CheckStatus::Fail => "ERROR",
     };
     let line = Line { timestamp: now, level, message: format!("self-test: {}", report.summary), report };
     serde_json::to_string(&line).expect("a report is plain data with string keys")
@@ -29,7 +29,7 @@ pub(super) fn line(report: &SelfTestReport, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::Line;
-    use crate::schema;
+    use crate::test_support::schema;
 
     #[test]
     fn the_schema_in_the_documents_is_that_of_the_types() {

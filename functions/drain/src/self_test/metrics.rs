@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::report::{SelfTestReport, Severity, Status};
+use super::report::{CheckStatus, SelfTestReport, Severity};
 use crate::publish::emf::{self, Metric, Unit};
 
-/// The line.
+/// The line of the log that CloudWatch reads as metrics.
 pub(super) fn line(report: &SelfTestReport, namespace: &str, now: Timestamp) -> String {
     let metrics: Vec<_> = metrics(report).map(|(name, unit, value)| (name, unit, json!(value))).collect();
     emf::line(namespace, &[], &metrics, now)
@@ -17,7 +17,7 @@ pub(super) fn line(report: &SelfTestReport, namespace: &str, now: Timestamp) -> 
 /// Of failures there is none while nobody knows: a zero would end the alarm, which without a value stays as it is. Nor is
 /// that a self-test, or nobody would ever hear that nobody knows.
 fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
-    let is_known = report.status != Status::Unknown;
+    let is_known = report.status != CheckStatus::Unknown;
     let findings = is_known.then(|| report.count(Severity::Fail));
     [
         Some(("SelfTests", Unit::Count, usize::from(is_known))),

@@ -1,4 +1,5 @@
-//! The doctor: would the next notice be handled? Looks at all that a drain needs, and touches nothing.
+//! The self-test, whose public name is the doctor: would the next notice be handled? Looks at all
+//! that a drain needs, and touches nothing.
 //!
 //! * `request`: the events that ask for it (pure)
 //! * `report`: what it says: checks and their findings (pure)
@@ -38,7 +39,7 @@ const CLUSTERS_AT_ONCE: usize = 4;
 /// For how long what does not answer is asked again. A drain does so for as long as its window; who reads the report waits.
 const ASKED_FOR: Duration = Duration::from_secs(10);
 
-/// Until when one thing is asked, within the whole.
+/// Until when one thing is asked, within the time of the whole self-test.
 fn asked_until(end: Instant) -> Instant {
     end.min(Instant::now() + ASKED_FOR)
 }

@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 
 /// How many findings of one check the report has room for: all of them must fit into one line of the log.
 const FINDINGS_OF_A_CHECK: usize = 30;
-/// Likewise, how many nodes one finding names.
+/// How many nodes one finding names, for the same reason.
 const NODES_OF_A_FINDING: usize = 20;
 
 /// Everything that one self-test found.
@@ -36,7 +36,7 @@ pub(crate) struct SelfTestReport {
     /// How long it took.
     took_ms: i64,
     /// The worst of its checks.
-    pub(super) status: Status,
+    pub(super) status: CheckStatus,
     /// The report in a sentence.
     pub(super) summary: String,
     /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
@@ -52,7 +52,7 @@ pub(crate) struct Check {
     /// The cluster that it is about; absent when it is about the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cluster: Option<String>,
-    pub(crate) status: Status,
+    pub(crate) status: CheckStatus,
     /// What was looked at and how it is, in a sentence; why it was not, if it was skipped.
     pub(crate) what: String,
     /// What is wrong there, the worst first.
@@ -102,8 +102,9 @@ pub(crate) struct HeldUpNode {
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Status"))]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
+pub(crate) enum CheckStatus {
     /// As it should be.
     Ok,
     /// It was not looked at: the settings do not want it, or what it stands on failed.
@@ -158,13 +159,13 @@ impl Finding {
         }
     }
 
-    /// About these nodes.
+    /// The finding as one about these nodes.
     pub(crate) fn on(self, nodes: impl ExactSizeIterator<Item: fmt::Display>) -> Self {
         let nodes_count = nodes.len();
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// With a command that does what is to be done.
+    /// The finding with a command that does what is to be done.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()), ..self }
     }
@@ -176,10 +177,10 @@ impl Check {
         debug_assert!(catalogue::has_check(id), "docs/doctor.md has no check {id}");
         findings.sort_by_key(|finding| Reverse(finding.severity));
         let status = match findings.first().map(|finding| finding.severity) {
-            None | Some(Severity::Info) => Status::Ok,
-            Some(Severity::Warn) => Status::Warn,
-            Some(Severity::Unknown) => Status::Unknown,
-            Some(Severity::Fail) => Status::Fail,
+            None | Some(Severity::Info) => CheckStatus::Ok,
+            Some(Severity::Warn) => CheckStatus::Warn,
+            Some(Severity::Unknown) => CheckStatus::Unknown,
+            Some(Severity::Fail) => CheckStatus::Fail,
         };
         let findings_cut = findings.len().saturating_sub(FINDINGS_OF_A_CHECK);
         findings.truncate(FINDINGS_OF_A_CHECK);
@@ -188,20 +189,20 @@ impl Check {
 
     /// A check that failed to be made, and why.
     pub(crate) fn unknown(id: &'static str, why: impl fmt::Display) -> Self {
-        Self { status: Status::Unknown, ..Self::made(id, why, Vec::new()) }
+        Self { status: CheckStatus::Unknown, ..Self::made(id, why, Vec::new()) }
     }
 
     /// A check that was not to be made, and why.
     pub(crate) fn skipped(id: &'static str, why: impl fmt::Display) -> Self {
-        Self { status: Status::Skipped, ..Self::made(id, why, Vec::new()) }
+        Self { status: CheckStatus::Skipped, ..Self::made(id, why, Vec::new()) }
     }
 
-    /// With the nodes that are held up.
+    /// The check with the nodes that are held up.
     pub(crate) fn with_nodes(self, nodes: Vec<HeldUpNode>) -> Self {
         Self { nodes, ..self }
     }
 
-    /// As one of a cluster's.
+    /// The check as one of a cluster's.
     pub(crate) fn of(self, cluster: &ClusterName) -> Self {
         Self { cluster: Some(cluster.to_string()), ..self }
     }
@@ -211,8 +212,9 @@ impl SelfTestReport {
     /// The report of these checks, which are all made by now.
     pub(super) fn new(request: &SelfTestRequest, request_id: &str, clock: Clock, checks: Vec<Check>) -> Self {
         let any = |status| checks.iter().any(|check| check.status == status);
-        let worst = [Status::Fail, Status::Unknown, Status::Warn].into_iter().find(|status| any(*status));
-        let status = worst.unwrap_or(Status::Ok);
+        let worst =
+            [CheckStatus::Fail, CheckStatus::Unknown, CheckStatus::Warn].into_iter().find(|status| any(*status));
+        let status = worst.unwrap_or(CheckStatus::Ok);
         let took = clock.now().duration_since(clock.started());
         let mut report = Self {
             version: VERSION,
@@ -235,17 +237,17 @@ impl SelfTestReport {
 
     fn in_a_sentence(&self) -> String {
         let verdict = match self.status {
-            Status::Fail => "the next notice may well go wrong",
-            Status::Unknown => "nobody knows whether the next notice would be handled",
-            Status::Warn => "the next notice would be handled, and not as well as it could",
-            Status::Ok | Status::Skipped => "the next notice would be handled",
+            CheckStatus::Fail => "the next notice may well go wrong",
+            CheckStatus::Unknown => "nobody knows whether the next notice would be handled",
+            CheckStatus::Warn => "the next notice would be handled, and not as well as it could",
+            CheckStatus::Ok | CheckStatus::Skipped => "the next notice would be handled",
         };
         let of_them = |status, what: &str| match self.checks.iter().filter(|check| check.status == status).count() {
             0 => String::new(),
             count => format!(", {count} of them {what}"),
         };
         let (unknown, skipped) =
-            (of_them(Status::Unknown, "could not be made in full"), of_them(Status::Skipped, "not made"));
+            (of_them(CheckStatus::Unknown, "could not be made in full"), of_them(CheckStatus::Skipped, "not made"));
         let checks = counted(self.checks.len(), "check");
         let failures = counted(self.count(Severity::Fail), "failure");
         let warnings = counted(self.count(Severity::Warn), "warning");

@@ -46,8 +46,6 @@ pub(crate) fn request(event: &Value) -> Option<SelfTestRequest> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;

@@ -1,7 +1,5 @@
 //! The settings: what is accepted, what is refused, and that the documents and the template agree.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use spillway_startup::settings::{PREFIX, Setting};
 
 use super::*;

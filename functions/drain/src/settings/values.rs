@@ -43,7 +43,7 @@ pub(crate) enum ManagedNodeGroups {
 /// What becomes of Karpenter's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KarpenterNodes {
-    /// Karpenter sees to them.
+    /// Karpenter drains them.
     Leave,
     /// Their `NodeClaim` is deleted, with the deadline on it.
     NodeClaim,
@@ -59,6 +59,16 @@ pub(crate) enum LifecycleResult {
     /// At a termination: skip the remaining hooks; in a group that retains abandoned instances, keep
     /// this one. At a launch: end the instance.
     Abandon,
+}
+
+impl LifecycleResult {
+    /// The result as Auto Scaling spells it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "CONTINUE",
+            Self::Abandon => "ABANDON",
+        }
+    }
 }
 
 /// What becomes of pods that something still holds when nothing more is waited for.
@@ -103,7 +113,7 @@ impl fmt::Display for ManagedTag {
     }
 }
 
-/// By whose names a node is tainted.
+/// The names that a taint of a node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaintNames {
     /// `spillway/…`.
@@ -128,7 +138,7 @@ pub(crate) enum Announce {
     Nothing,
 }
 
-/// By whose reasons Kubernetes events tell of a drain.
+/// The reasons that Kubernetes events about a drain have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeEvents {
     /// Ours: one for each way in which a pod may end.

@@ -22,7 +22,7 @@ pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
 /// The fields that decide. What is optional here is missing in an older form, which AWS' documents still show.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Detail {
+struct HealthDetail {
     event_arn: String,
     service: String,
     event_type_code: String,
@@ -37,7 +37,7 @@ struct Detail {
 }
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
-    let detail: Detail = envelope.detail()?;
+    let detail: HealthDetail = envelope.detail()?;
     if let Some(why) = detail.is_not_ours(envelope)? {
         return Ok(Parsed::Nothing(why));
     }
@@ -58,7 +58,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     Ok(Parsed::Of(which, ParsedNotice { maintenance: Some(maintenance), ..ParsedNotice::of(kind, deadline) }))
 }
 
-impl Detail {
+impl HealthDetail {
     /// Why it is no scheduled change of this account's instances in this Region.
     fn is_not_ours(&self, envelope: &Envelope) -> Result<Option<String>, NoticeError> {
         let (account, region) = (envelope.account()?, envelope.region()?);

@@ -1,9 +1,7 @@
 //! AWS Health events as they come, of every form that AWS documents.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 
-use super::super::tests::{home, notice, refused, sample, unhandled};
+use super::super::tests::{continuation, home, notice, refused, sample, unhandled};
 use super::super::{Deadline, Incoming, Instances, Kind, NoticeError, read};
 
 fn with(field: &str, value: impl Into<Value>) -> Value {
@@ -85,7 +83,7 @@ fn handed_on(event: Value) -> Vec<Value> {
     let Incoming::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
     let histories = named.iter().map(|(id, entry)| several.history.for_entry(id, entry));
-    histories.map(|history| super::super::bad_input::continuation(&history)).collect()
+    histories.map(|history| continuation(&history)).collect()
 }
 
 #[test]

@@ -34,7 +34,7 @@ struct Told<'a> {
     at: Option<Timestamp>,
 }
 
-/// RequestedBy event it is.
+/// Which event it is.
 #[derive(Debug, Clone, Copy)]
 enum About<'a> {
     Node,

@@ -1,7 +1,5 @@
 //! What events say, as people read them and as the API server takes them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ pub(super) struct Rule {
     pub(super) name: String,
     pub(super) state: State,
     pub(super) pattern: Pattern,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<RuleTarget>,
 }
 
 /// Whether a rule works.
@@ -35,7 +35,7 @@ pub(super) enum State {
 
 /// Where a rule leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct RuleTarget {
     /// Its name within the rule.
     pub(super) id: String,
     pub(super) arn: String,
@@ -88,9 +88,9 @@ fn hearing(rule: ListedRule) -> Option<Rule> {
 }
 
 /// A rule has five targets at most: they are on one page.
-async fn targets(client: &Client, rule: &str) -> Result<Vec<Target>, CallError> {
+async fn targets(client: &Client, rule: &str) -> Result<Vec<RuleTarget>, CallError> {
     let listed = client.list_targets_by_rule().rule(rule).send().await;
     let listed = listed.map_err(|error| CallError::new(TARGETS, error))?;
     let targets = listed.targets.unwrap_or_default().into_iter();
-    Ok(targets.map(|target| Target { id: target.id, arn: target.arn }).collect())
+    Ok(targets.map(|target| RuleTarget { id: target.id, arn: target.arn }).collect())
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bus::{Rule, State, Target};
+use super::bus::{Rule, RuleTarget, State};
 use super::groups::Group;
 use super::karpenter::Karpenter;
 use crate::decision;
@@ -21,6 +21,15 @@ const ACTING: [&str; 6] = ["sqs", "lambda", "states", "ecs", "batch", "ssm"];
 /// The name of the target in Karpenter's own template and in the Terraform modules for it.
 const KARPENTERS_TARGET: &str = "KarpenterInterruptionQueueTarget";
 
+/// The function that asks, as it is deployed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deployed<'a> {
+    /// Its ARN, without a version.
+    pub(super) function: &'a str,
+    pub(super) region: &'a str,
+    pub(super) settings: &'a Settings,
+}
+
 /// What one target hears.
 #[derive(Debug, Default)]
 struct Hears {
@@ -30,17 +39,11 @@ struct Hears {
 }
 
 /// The check of everybody's rules, and of the groups' hooks.
-pub(super) fn look(
-    rules: &[Rule],
-    groups: &[Group],
-    karpenter: Karpenter,
-    function: &str,
-    settings: &Settings,
-    region: &str,
-) -> Check {
+pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deployed: Deployed<'_>) -> Check {
+    let Deployed { function, region, settings } = deployed;
     let others = others(rules, function, settings);
     let by_rules = others.iter().map(|(target, hears)| finding(target, hears, settings, region));
-    let by_hooks = groups.iter().flat_map(|group| told_beside(group, settings, region));
+    let by_hooks = groups.iter().flat_map(|group| tells_another(group, settings, region));
     let findings: Vec<_> = by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).collect();
     let what = match findings.as_slice() {
         [] => "nobody else hears the notices on the event bus who could act on them",
@@ -69,19 +72,20 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
 
 /// Whether it matters who else hears it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_some_and(|kind| decision::chosen(kind, settings).0 != Policy::Ignore)
+    event.kind.is_some_and(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
 }
 
-fn can_act(target: &Target) -> bool {
+fn can_act(target: &RuleTarget) -> bool {
     ACTING.contains(&service(target))
 }
 
-/// As it stands in the ARN, `arn:aws:SERVICE:…`.
-fn service(target: &Target) -> &str {
+/// The service of a target, as its ARN names it: `arn:aws:SERVICE:…`.
+fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }
 
-/// Karpenter's nodes are left to it, and it hears of spot interruptions by a queue only.
+/// Says that no rule leads spot interruptions to Karpenter, which hears of them by a queue only, though its nodes are left
+/// to it.
 fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_spot = |event: &&EventPattern| event.kind == Some(Kind::Spot) && is_contested(event, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
@@ -138,7 +142,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
 }
 
 /// The hooks that tell a queue or topic of their own, as NTH's were set up before it could hear the bus.
-fn told_beside<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) -> impl Iterator<Item = Finding> + 'a {
+fn tells_another<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) -> impl Iterator<Item = Finding> + 'a {
     let ours = group.terminate_hooks().filter(move |hook| decision::left_to_others(&hook.name, settings).is_none());
     ours.filter(move |_| settings.terminate != Policy::Ignore).filter_map(move |hook| {
         let (target, group) = (hook.notifies.as_ref()?, &group.name);
@@ -156,12 +160,11 @@ fn told_beside<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) ->
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::super::pattern::Pattern;
     use super::*;
+    use crate::test_support::settings;
 
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
     const QUEUE: &str = "arn:aws:sqs:us-east-1:123456789012:nth";
@@ -171,7 +174,7 @@ mod tests {
             name: "MyK8sRule".to_owned(),
             state: State::Enabled,
             pattern: Pattern::parse(&pattern.to_string()).unwrap(),
-            targets: vec![Target { id: "1".to_owned(), arn: target.to_owned() }],
+            targets: vec![RuleTarget { id: "1".to_owned(), arn: target.to_owned() }],
         }
     }
 
@@ -184,9 +187,8 @@ mod tests {
     }
 
     fn found_beside(karpenter: Karpenter, rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(&'static str, Severity)> {
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let settings = Settings::from_variables(variables).unwrap();
-        let check = look(rules, &[], karpenter, FUNCTION, &settings, "us-east-1");
+        let deployed = Deployed { function: FUNCTION, region: "us-east-1", settings: &settings(variables) };
+        let check = look(rules, &[], karpenter, deployed);
         check.findings.into_iter().map(|finding| (finding.id, finding.severity)).collect()
     }
 
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn karpenters_queue_is_none_unless_its_nodes_are_ours() {
-        let targets = vec![Target { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         let karpenters = [Rule { targets, ..spot(QUEUE) }];
         assert_eq!(found(&karpenters, &[]), [("karpenter-queue", Severity::Info)]);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!(found(&[], &[]), deaf);
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);
-        let targets = vec![Target { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         assert_eq!(found(&[Rule { targets, ..spot(QUEUE) }], &[]), [("karpenter-queue", Severity::Info)]);
         assert_eq!(found(&[], &[("SPILLWAY_KARPENTER", "nodeclaim")]), []);
     }

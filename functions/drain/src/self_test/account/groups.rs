@@ -30,14 +30,14 @@ pub(super) struct Group {
     pub(super) tags: BTreeMap<String, String>,
     /// Whether it keeps an instance whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
-    pub(super) hooks: Vec<Hook>,
+    pub(super) hooks: Vec<GroupHook>,
 }
 
 /// A lifecycle hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hook {
+pub(super) struct GroupHook {
     pub(super) name: String,
-    pub(super) transition: Transition,
+    pub(super) transition: HookTransition,
     pub(super) waits: HookTimeouts,
     /// What holds if nobody answers.
     pub(super) default_result: LifecycleResult,
@@ -47,15 +47,15 @@ pub(super) struct Hook {
 
 /// At which end of an instance's life a hook waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transition {
+pub(super) enum HookTransition {
     Launching,
     Terminating,
 }
 
 impl Group {
-    /// Its hooks at an instance's end.
-    pub(super) fn terminate_hooks(&self) -> impl Iterator<Item = &Hook> {
-        self.hooks.iter().filter(|hook| hook.transition == Transition::Terminating)
+    /// The group's hooks at an instance's end.
+    pub(super) fn terminate_hooks(&self) -> impl Iterator<Item = &GroupHook> {
+        self.hooks.iter().filter(|hook| hook.transition == HookTransition::Terminating)
     }
 }
 
@@ -101,16 +101,16 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
 }
 
 /// A group has 50 hooks at most, on one page.
-async fn hooks(client: &Client, group: &str) -> Result<Vec<Hook>, CallError> {
+async fn hooks(client: &Client, group: &str) -> Result<Vec<GroupHook>, CallError> {
     let described = client.describe_lifecycle_hooks().auto_scaling_group_name(group).send().await;
     let described = described.map_err(|error| CallError::new(HOOKS, error))?;
     Ok(described.lifecycle_hooks.into_iter().flatten().filter_map(hook).collect())
 }
 
-fn hook(described: LifecycleHook) -> Option<Hook> {
+fn hook(described: LifecycleHook) -> Option<GroupHook> {
     let transition = match described.lifecycle_transition.as_deref()? {
-        "autoscaling:EC2_INSTANCE_TERMINATING" => Transition::Terminating,
-        "autoscaling:EC2_INSTANCE_LAUNCHING" => Transition::Launching,
+        "autoscaling:EC2_INSTANCE_TERMINATING" => HookTransition::Terminating,
+        "autoscaling:EC2_INSTANCE_LAUNCHING" => HookTransition::Launching,
         _ => return None,
     };
     let default_result = match described.default_result.as_deref() {
@@ -118,7 +118,7 @@ fn hook(described: LifecycleHook) -> Option<Hook> {
         // Auto Scaling's own default.
         _ => LifecycleResult::Abandon,
     };
-    Some(Hook {
+    Some(GroupHook {
         waits: HookTimeouts::of(&described),
         name: described.lifecycle_hook_name?,
         transition,

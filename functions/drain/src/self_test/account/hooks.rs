@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spillway_eks::ClusterName;
 
-use super::groups::{Group, Hook};
+use super::groups::{Group, GroupHook};
 use crate::aws::CallError;
 use crate::aws::instance::ManagedBy;
 use crate::decision;
@@ -71,14 +71,14 @@ fn is_tagged(group: &Group, settings: &Settings) -> bool {
 }
 
 fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
-    let hooks: Vec<&Hook> = group.terminate_hooks().collect();
-    let (ours, others): (Vec<&Hook>, Vec<&Hook>) =
+    let hooks: Vec<&GroupHook> = group.terminate_hooks().collect();
+    let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
         hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
     // EKS has hooks of its own on its node groups.
     if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
         return vec![missing(group, &others, settings, region)];
     }
-    let of_hook = |hook: &Hook| {
+    let of_hook = |hook: &GroupHook| {
         [
             short(group, hook, settings, region),
             shorter_than_set(group, hook, settings, region),
@@ -88,7 +88,7 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     ours.into_iter().flat_map(of_hook).flatten().collect()
 }
 
-fn missing(group: &Group, others: &[&Hook], settings: &Settings, region: &str) -> Finding {
+fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &str) -> Finding {
     let why = match others {
         [] => "has no terminate hook".to_owned(),
         [first, ..] => format!("has terminate hooks, such as {}, and SPILLWAY_HOOKS names none of them", first.name),
@@ -99,7 +99,7 @@ fn missing(group: &Group, others: &[&Hook], settings: &Settings, region: &str) -
         .with_command(put(group, "spillway", good_timeout(settings), LifecycleResult::Continue, region))
 }
 
-fn short(group: &Group, hook: &Hook, settings: &Settings, region: &str) -> Option<Finding> {
+fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
     let (timeout, good) = (hook.waits.timeout, good_timeout(settings));
     if timeout >= FIRST_RETRY {
         return None;
@@ -119,7 +119,7 @@ fn short(group: &Group, hook: &Hook, settings: &Settings, region: &str) -> Optio
 }
 
 /// Auto Scaling waits for 100 times the timeout, whatever our setting says.
-fn shorter_than_set(group: &Group, hook: &Hook, settings: &Settings, region: &str) -> Option<Finding> {
+fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
     let (waits, set) = (hook.waits.in_all.as_secs(), settings.hook_max_wait.as_secs());
     if hook.waits.timeout < FIRST_RETRY || waits >= set {
         return None;
@@ -132,7 +132,7 @@ fn shorter_than_set(group: &Group, hook: &Hook, settings: &Settings, region: &st
 }
 
 /// A terminate hook ends the instance whichever result holds; but ABANDON takes the others' time, or keeps the instance.
-fn abandoned(group: &Group, hook: &Hook, hooks: usize, region: &str) -> Option<Finding> {
+fn abandoned(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
     if hook.default_result == LifecycleResult::Continue {
         return None;
     }
@@ -148,7 +148,7 @@ fn abandoned(group: &Group, hook: &Hook, hooks: usize, region: &str) -> Option<F
     Some(finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Continue, region)))
 }
 
-fn name(group: &Group, hook: &Hook) -> String {
+fn name(group: &Group, hook: &GroupHook) -> String {
     format!("hook {} of Auto Scaling group {}", hook.name, group.name)
 }
 

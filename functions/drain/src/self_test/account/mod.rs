@@ -26,6 +26,7 @@ use super::asked_until;
 use super::report::Check;
 use crate::context::Context;
 use crate::invocation::Invocation;
+use drainers::Deployed;
 use karpenter::Karpenter;
 
 /// All checks of the account, until `end`.
@@ -51,7 +52,7 @@ pub(super) async fn checks(
             checks.push(rules::look(rules, function, settings, region));
             // Without the right nothing works, and the check of the rights says so.
             let karpenter = karpenter.unwrap_or(Karpenter::HasNone);
-            checks.push(drainers::look(rules, groups, karpenter, function, settings, region));
+            checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
         }
         Err(error) => checks.push(rules::unknown(error)),
     }

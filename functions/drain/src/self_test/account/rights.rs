@@ -37,7 +37,7 @@ const ID: &str = "aws-rights";
 const NOT_FOUND: &str = "ResourceNotFoundException";
 /// Query services have one code for whatever is wrong with a request.
 const INVALID: &str = "ValidationError";
-/// Nobody's: of a cluster, a group, a hook.
+/// The name of a cluster, group or hook that nobody has.
 const NOBODYS: &str = "spillway-doctor-asks-for-nothing";
 const NOBODYS_INSTANCE: &str = "i-00000000000000000";
 
@@ -190,8 +190,6 @@ fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::invocation::clock::Clock;
 

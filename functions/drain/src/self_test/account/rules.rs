@@ -42,7 +42,7 @@ pub(super) fn unknown(error: &CallError) -> Check {
 }
 
 fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_none_or(|kind| decision::chosen(kind, settings).0 != Policy::Ignore)
+    event.kind.is_none_or(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
@@ -61,27 +61,21 @@ fn missing(event: &EventPattern, settings: &Settings) -> Finding {
 
 /// The other way for the settings and the rules to be at one.
 fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
-    let setting = |kind| decision::chosen(kind, settings).1;
+    let setting = |kind| decision::policy_for(kind, settings).1;
     event.kind.map_or_else(String::new, |kind| format!("; or, if nobody wants these, set {} to ignore", setting(kind)))
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Map, json};
 
-    use super::super::bus::Target;
+    use super::super::bus::RuleTarget;
     use super::super::pattern::Pattern;
     use super::*;
-    use crate::self_test::report::Status;
+    use crate::self_test::report::CheckStatus;
+    use crate::test_support::settings;
 
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
-
-    fn settings(variables: &[(&str, &str)]) -> Settings {
-        Settings::from_variables(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-            .unwrap()
-    }
 
     /// A rule for each event, as the template has them.
     fn rules() -> Vec<Rule> {
@@ -94,7 +88,7 @@ mod tests {
                 name: format!("spillway-{}", event.what.replace(' ', "-")),
                 state: State::Enabled,
                 pattern: Pattern::parse(&pattern.to_string()).unwrap(),
-                targets: vec![Target { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
+                targets: vec![RuleTarget { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
             }
         };
         EVENT_PATTERNS.iter().map(rule).collect()
@@ -102,7 +96,7 @@ mod tests {
 
     fn found(rules: &[Rule], variables: &[(&str, &str)]) -> Vec<(&'static str, String)> {
         let check = look(rules, FUNCTION, &settings(variables), "us-east-1");
-        assert_eq!(check.status, if check.findings.is_empty() { Status::Ok } else { Status::Fail });
+        assert_eq!(check.status, if check.findings.is_empty() { CheckStatus::Ok } else { CheckStatus::Fail });
         check.findings.into_iter().map(|finding| (finding.id, finding.object)).collect()
     }
 

@@ -37,14 +37,15 @@ pub(super) async fn look(client: &Client, end: Instant) -> Check {
     }
 }
 
-/// Of a request for nodes, and of another.
+/// The flow of a request for nodes, and that of another.
 async fn flows(client: &Client, end: Instant) -> Result<Option<(Flow, Flow)>, ApiError> {
     let nodes = flow(client, &Node::url_path(&(), None), end).await?;
     let others = flow(client, &PodDisruptionBudget::url_path(&(), None), end).await?;
     Ok(nodes.zip(others))
 }
 
-/// Where it puts a request for one such object. Whatever the answer is otherwise: a refusal has a flow too.
+/// The flow into which the API server puts a request for such an object. Whatever the answer is otherwise: a
+/// refusal has a flow too.
 async fn flow(client: &Client, path: &str, end: Instant) -> Result<Option<Flow>, ApiError> {
     let ask = async || {
         let request = Request::new(path).list(&ListParams::default().limit(1)).map_err(kube::Error::BuildRequest);
@@ -71,14 +72,14 @@ fn said(nodes: &Flow, others: &Flow) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::self_test::report::Status;
+    use crate::self_test::report::CheckStatus;
 
     #[test]
     fn spillways_own_flow_control_puts_nodes_and_all_else_into_two_schemas_of_one_level() {
         let flow = |schema: &str, level: &str| Flow { schema: schema.to_owned(), level: level.to_owned() };
         let status = |nodes: Flow, others: Flow| said(&nodes, &others).status;
-        assert_eq!(status(flow("claims", "spillway"), flow("others", "spillway")), Status::Ok);
-        assert_eq!(status(flow("global-default", "l"), flow("global-default", "l")), Status::Warn);
-        assert_eq!(status(flow("of-somebody", "l-1"), flow("global-default", "l-2")), Status::Warn);
+        assert_eq!(status(flow("claims", "spillway"), flow("others", "spillway")), CheckStatus::Ok);
+        assert_eq!(status(flow("global-default", "l"), flow("global-default", "l")), CheckStatus::Warn);
+        assert_eq!(status(flow("of-somebody", "l-1"), flow("global-default", "l-2")), CheckStatus::Warn);
     }
 }

@@ -12,7 +12,7 @@ use crate::self_test::report::{Check, Finding, Severity};
 use spillway_startup::logs::chain;
 
 const ID: &str = "nth";
-/// As NTH's Helm chart labels its pods, in queue mode and in IMDS mode.
+/// The label of NTH's pods, as its Helm chart sets it, in queue mode and in IMDS mode.
 const LABEL: &str = "app.kubernetes.io/name=aws-node-termination-handler";
 
 pub(super) async fn look(client: &Client, end: Instant) -> Check {

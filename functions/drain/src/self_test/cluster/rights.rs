@@ -22,7 +22,7 @@ const GROUP: &str = "spillway";
 
 const EVICTION: &str = "pods/eviction";
 
-/// They are small, and all of them are wanted.
+/// How many reviews are asked for at once: they are small, and all of them are wanted.
 const ASKED_AT_ONCE: usize = 4;
 
 /// One right: a verb of a row of a manifest.
@@ -51,7 +51,7 @@ const fn right(group: &'static str, resource: &'static str, verb: &'static str, 
     Right { group, resource, verb, without_it, manifest: "deploy/rbac.yaml" }
 }
 
-/// Every drain's.
+/// The rights that every drain needs.
 const OF_EVERY_DRAIN: [Right; 9] = [
     right("", "nodes", "get", Fails("a node whose name is not the one guessed is not found")),
     right("", "nodes", "list", Fails("a node that is not called by its instance's DNS name or id is not found")),
@@ -74,14 +74,14 @@ const OF_EVERY_DRAIN: [Right; 9] = [
     ),
 ];
 
-/// Those of the setting `SPILLWAY_KARPENTER=nodeclaim`.
+/// The rights that the setting `SPILLWAY_KARPENTER=nodeclaim` needs.
 const OF_NODE_CLAIMS: [Right; 3] = [
     right("karpenter.sh", "nodeclaims", "get", Fails("no node of Karpenter's is drained")),
     right("karpenter.sh", "nodeclaims", "patch", Fails("Karpenter is not told by when its node has to be empty")),
     right("karpenter.sh", "nodeclaims", "delete", Fails("no node of Karpenter's is drained")),
 ];
 
-/// That of the setting `SPILLWAY_NODE_EVENTS`.
+/// The right that the setting `SPILLWAY_NODE_EVENTS` needs.
 const OF_NODE_EVENTS: [Right; 1] = [Right {
     manifest: "deploy/optional/node-events.yaml",
     ..right("events.k8s.io", "events", "create", Suffers("drains are not seen by kubectl describe"))
@@ -212,11 +212,9 @@ impl Right {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
     use crate::invocation::clock::Clock;
-    use crate::self_test::report::Status;
+    use crate::self_test::report::CheckStatus;
 
     /// The rights that a manifest grants: group, resource, verb.
     fn granted(manifest: &str) -> Vec<[String; 3]> {
@@ -273,13 +271,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_has_every_right_has_no_finding() {
         let check = check(|_| true, &[GROUP]);
-        assert_eq!((check.status, check.findings.len()), (Status::Ok, 0));
+        assert_eq!((check.status, check.findings.len()), (CheckStatus::Ok, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_the_api_server_does_not_say_nobody_knows() {
         let answers = [(OF_EVERY_DRAIN[0], Ok(true)), (OF_EVERY_DRAIN[1], Err(ApiError::TimeUp))];
-        assert_eq!(told(&answers, &[GROUP]).status, Status::Unknown);
+        assert_eq!(told(&answers, &[GROUP]).status, CheckStatus::Unknown);
     }
 
     #[test]
@@ -301,7 +299,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_the_right_to_watch_budgets_a_drain_works_and_suffers() {
         let check = check(|right| (right.resource, right.verb) != ("poddisruptionbudgets", "watch"), &[GROUP]);
-        assert_eq!(check.status, Status::Warn);
+        assert_eq!(check.status, CheckStatus::Warn);
         assert_eq!(check.findings[0].object, "watch poddisruptionbudgets");
     }
 

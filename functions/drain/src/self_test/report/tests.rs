@@ -20,19 +20,19 @@ async fn the_verdict_is_that_of_the_worst_check() {
     let told = |status, summary: &str| (status, summary.to_owned());
     assert_eq!(
         verdict(vec![found(Severity::Info), skipped()]),
-        told(Status::Ok, "the next notice would be handled: 2 checks, 1 of them not made, 0 failures, 0 warnings")
+        told(CheckStatus::Ok, "the next notice would be handled: 2 checks, 1 of them not made, 0 failures, 0 warnings")
     );
     assert_eq!(
         verdict(vec![found(Severity::Warn)]),
         told(
-            Status::Warn,
+            CheckStatus::Warn,
             "the next notice would be handled, and not as well as it could: 1 check, 0 failures, 1 warning"
         )
     );
     assert_eq!(
         verdict(vec![found(Severity::Warn), unknown(), found(Severity::Unknown), skipped()]),
         told(
-            Status::Unknown,
+            CheckStatus::Unknown,
             "nobody knows whether the next notice would be handled: 4 checks, 2 of them could not be made in full, \
              1 of them not made, 0 failures, 1 warning"
         )
@@ -40,7 +40,7 @@ async fn the_verdict_is_that_of_the_worst_check() {
     assert_eq!(
         verdict(vec![unknown(), found(Severity::Fail)]),
         told(
-            Status::Fail,
+            CheckStatus::Fail,
             "the next notice may well go wrong: 2 checks, 1 of them could not be made in full, 1 failure, 0 warnings"
         )
     );

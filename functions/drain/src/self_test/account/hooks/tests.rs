@@ -1,38 +1,33 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-use std::collections::BTreeMap;
-
-use super::super::groups::Transition;
+use super::super::groups::HookTransition;
 use super::*;
 use crate::aws::lifecycle::HookTimeouts;
-use crate::self_test::report::Status;
+use crate::self_test::report::CheckStatus;
+use crate::test_support::{settings, tags};
 
-fn hook(name: &str) -> Hook {
+fn hook(name: &str) -> GroupHook {
     let timeout = Duration::from_secs(300);
-    Hook {
+    GroupHook {
         name: name.to_owned(),
-        transition: Transition::Terminating,
+        transition: HookTransition::Terminating,
         waits: HookTimeouts { timeout, in_all: timeout * 100 },
         default_result: LifecycleResult::Continue,
         notifies: None,
     }
 }
 
-fn group(hooks: &[Hook]) -> Group {
+fn group(hooks: &[GroupHook]) -> Group {
     Group {
         name: "workers".to_owned(),
         cluster: ClusterName::new("prod"),
         managed_by: ManagedBy::SelfManaged,
-        tags: BTreeMap::from([("team".to_owned(), "shop".to_owned())]),
+        tags: tags(&[("team", "shop")]),
         keeps_abandoned: false,
         hooks: hooks.to_vec(),
     }
 }
 
 fn check(group: Group, variables: &[(&str, &str)]) -> Check {
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let settings = Settings::from_variables(variables).unwrap();
-    look(&[group], &ClusterName::new("prod"), &settings, "us-east-1")
+    look(&[group], &ClusterName::new("prod"), &settings(variables), "us-east-1")
 }
 
 fn found(group: Group, variables: &[(&str, &str)]) -> Vec<(&'static str, Severity)> {
@@ -46,7 +41,7 @@ fn a_hook_as_the_documents_have_it_is_sane() {
 
 #[test]
 fn a_group_without_a_hook_of_ours_is_found() {
-    let launch = Hook { transition: Transition::Launching, ..hook("spillway") };
+    let launch = GroupHook { transition: HookTransition::Launching, ..hook("spillway") };
     let missing = [("hook-missing", Severity::Fail)];
     assert_eq!(found(group(&[]), &[]), missing);
     assert_eq!(found(group(&[launch]), &[]), missing);
@@ -77,7 +72,7 @@ fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
 fn a_hook_that_does_not_wait_for_lambdas_retry_is_found() {
     let waiting = |seconds| {
         let timeout = Duration::from_secs(seconds);
-        Hook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, ..hook("spillway") }
+        GroupHook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, ..hook("spillway") }
     };
     assert_eq!(found(group(&[waiting(59)]), &[]), [("hook-timeout-short", Severity::Warn)]);
     assert_eq!(found(group(&[waiting(60)]), &[]), []);
@@ -92,7 +87,7 @@ fn a_hook_that_waits_less_than_the_settings_count_on_is_found() {
 
 #[test]
 fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
-    let abandoned = Hook { default_result: LifecycleResult::Abandon, ..hook("spillway") };
+    let abandoned = GroupHook { default_result: LifecycleResult::Abandon, ..hook("spillway") };
     let found = |group| found(group, &[("SPILLWAY_HOOKS", "spillway")]);
     let alone = group(std::slice::from_ref(&abandoned));
     assert_eq!(found(alone.clone()), [("hook-default-abandon", Severity::Info)]);
@@ -104,7 +99,11 @@ fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
 fn a_command_changes_of_a_hook_what_the_finding_is_about() {
     let waiting = |seconds, default_result| {
         let timeout = Duration::from_secs(seconds);
-        group(&[Hook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, default_result, ..hook("spillway") }])
+        group(&[GroupHook {
+            waits: HookTimeouts { timeout, in_all: timeout * 100 },
+            default_result,
+            ..hook("spillway")
+        }])
     };
     let commands = |group, hook_max_wait| {
         let check = check(group, &[("SPILLWAY_HOOK_MAX_WAIT_S", hook_max_wait)]);
@@ -135,6 +134,6 @@ fn a_command_changes_of_a_hook_what_the_finding_is_about() {
 
 #[test]
 fn a_cluster_without_groups_is_well() {
-    let check = look(&[], &ClusterName::new("prod"), &Settings::from_variables(std::iter::empty()).unwrap(), "");
-    assert_eq!((check.status, check.cluster.as_deref()), (Status::Ok, Some("prod")));
+    let check = look(&[], &ClusterName::new("prod"), &settings(&[]), "");
+    assert_eq!((check.status, check.cluster.as_deref()), (CheckStatus::Ok, Some("prod")));
 }

@@ -12,14 +12,14 @@ use crate::kube::pod::Pod;
 
 /// The budgets of each namespace.
 #[derive(Debug, Default)]
-pub(super) struct Budgets(BTreeMap<String, Vec<Budget>>);
+pub(super) struct ClusterBudgets(BTreeMap<String, Vec<Budget>>);
 
 /// One budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Budget {
     pub(super) name: BudgetName,
     selector: Selector,
-    pub(super) room: Room,
+    pub(super) allows: Allows,
     /// Its pods, as it counts them.
     pub(super) pods: Count,
 }
@@ -33,20 +33,20 @@ pub(super) struct Count {
     pub(super) desired: i32,
 }
 
-/// Whether a budget lets a pod go.
+/// How many pods a budget lets go: its disruptions allowed, and why there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Room {
-    /// It has room for so many pods now.
+pub(super) enum Allows {
+    /// It lets so many pods go now.
     Now(usize),
     /// Not now, because pods of it are not healthy.
-    Later,
+    NoneNow,
     /// Never, however healthy they are.
     Never,
-    /// Never, because its controller cannot reckon with its pods, for that reason.
-    Unreckoned(String),
+    /// None, because its controller cannot count its pods, for that reason.
+    Unknown(String),
 }
 
-impl Budgets {
+impl ClusterBudgets {
     /// Takes a budget. One whose selector chooses nothing, or that cannot be read, holds nothing.
     pub(super) fn see(&mut self, budget: PodDisruptionBudget) {
         if let Some(budget) = Budget::of(budget) {
@@ -54,7 +54,7 @@ impl Budgets {
         }
     }
 
-    /// Those that cover the pod.
+    /// The budgets that cover a pod.
     pub(super) fn covering(&self, pod: &Pod) -> Vec<&Budget> {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let none = BTreeMap::new();
@@ -76,18 +76,18 @@ impl Budget {
         let status = budget.status.unwrap_or_default();
         let pods =
             Count { expected: status.expected_pods, healthy: status.current_healthy, desired: status.desired_healthy };
-        Some(Self { name, selector, room: room(&status), pods })
+        Some(Self { name, selector, allows: allows(&status), pods })
     }
 
     /// Why its controller cannot reckon, if it cannot.
     pub(super) fn unreckoned(&self) -> Option<&str> {
-        match &self.room {
-            Room::Unreckoned(why) => Some(why),
-            Room::Now(_) | Room::Later | Room::Never => None,
+        match &self.allows {
+            Allows::Unknown(why) => Some(why),
+            Allows::Now(_) | Allows::NoneNow | Allows::Never => None,
         }
     }
 
-    /// As kubectl takes it.
+    /// The selector as kubectl takes it.
     pub(super) fn selector(&self) -> String {
         self.selector.to_string()
     }
@@ -95,12 +95,12 @@ impl Budget {
 
 /// The budget's controller turns `minAvailable` and `maxUnavailable`, numbers and percentages, into how many are to stay
 /// healthy. For `maxUnavailable` and percentages it has to know how many there are to be, and asks whoever makes the pods.
-fn room(status: &PodDisruptionBudgetStatus) -> Room {
+fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     match (usize::try_from(status.disruptions_allowed), unreckoned(status)) {
-        (Ok(pods @ 1..), _) => Room::Now(pods),
-        (_, Some(why)) => Room::Unreckoned(why),
-        _ if status.expected_pods > 0 && status.desired_healthy >= status.expected_pods => Room::Never,
-        _ => Room::Later,
+        (Ok(pods @ 1..), _) => Allows::Now(pods),
+        (_, Some(why)) => Allows::Unknown(why),
+        _ if status.expected_pods > 0 && status.desired_healthy >= status.expected_pods => Allows::Never,
+        _ => Allows::NoneNow,
     }
 }
 
@@ -123,8 +123,6 @@ impl fmt::Display for Count {
 
 #[cfg(test)]
 pub(super) mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;
@@ -136,20 +134,20 @@ pub(super) mod tests {
         serde_json::from_value(budget).unwrap()
     }
 
-    fn room_of(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Room {
+    fn allows_of(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Allows {
         let status = json!({"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired,
             "expectedPods": expected});
-        Budget::of(budget("web", "web", &status)).unwrap().room
+        Budget::of(budget("web", "web", &status)).unwrap().allows
     }
 
     #[test]
     fn a_budget_that_wants_all_of_its_pods_never_lets_one_go() {
-        assert_eq!(room_of(0, 3, 3, 3), Room::Never, "maxUnavailable 0, or minAvailable 100 %");
-        assert_eq!(room_of(0, 1, 1, 1), Room::Never, "minAvailable 1 of one replica");
-        assert_eq!(room_of(0, 2, 5, 2), Room::Never, "minAvailable more than there are");
-        assert_eq!(room_of(0, 1, 2, 3), Room::Later, "two of its pods are not healthy");
-        assert_eq!(room_of(1, 3, 2, 3), Room::Now(1));
-        assert_eq!(room_of(0, 0, 0, 0), Room::Later, "it covers no pod, or has not been looked at yet");
+        assert_eq!(allows_of(0, 3, 3, 3), Allows::Never, "maxUnavailable 0, or minAvailable 100 %");
+        assert_eq!(allows_of(0, 1, 1, 1), Allows::Never, "minAvailable 1 of one replica");
+        assert_eq!(allows_of(0, 2, 5, 2), Allows::Never, "minAvailable more than there are");
+        assert_eq!(allows_of(0, 1, 2, 3), Allows::NoneNow, "two of its pods are not healthy");
+        assert_eq!(allows_of(1, 3, 2, 3), Allows::Now(1));
+        assert_eq!(allows_of(0, 0, 0, 0), Allows::NoneNow, "it covers no pod, or has not been looked at yet");
     }
 
     #[test]
@@ -161,16 +159,16 @@ pub(super) mod tests {
             json!({"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": 0, "expectedPods": 0,
                 "conditions": conditions})
         };
-        let room = |status: &Value| Budget::of(budget("web", "web", status)).unwrap().room;
-        assert_eq!(room(&status(0, 0, &[&failed])), Room::Unreckoned(why.to_owned()));
-        assert_eq!(room(&status(0, 2, &[])), Room::Unreckoned("no controller makes its pods".to_owned()));
-        assert_eq!(room(&status(0, 0, &[])), Room::Later, "it has not been looked at yet");
-        assert_eq!(room(&status(1, 2, &[])), Room::Now(1));
+        let allows = |status: &Value| Budget::of(budget("web", "web", status)).unwrap().allows;
+        assert_eq!(allows(&status(0, 0, &[&failed])), Allows::Unknown(why.to_owned()));
+        assert_eq!(allows(&status(0, 2, &[])), Allows::Unknown("no controller makes its pods".to_owned()));
+        assert_eq!(allows(&status(0, 0, &[])), Allows::NoneNow, "it has not been looked at yet");
+        assert_eq!(allows(&status(1, 2, &[])), Allows::Now(1));
     }
 
     #[test]
     fn a_budget_covers_the_pods_of_its_namespace_that_its_selector_chooses() {
-        let mut budgets = Budgets::default();
+        let mut budgets = ClusterBudgets::default();
         budgets.see(budget("web", "web", &json!(null)));
         let pod = |namespace: &str, app: &str| {
             let pod = json!({"metadata": {"name": "p", "namespace": namespace, "labels": {"app": app}}});
@@ -184,7 +182,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_budget_with_an_empty_selector_covers_its_whole_namespace_and_one_without_covers_nothing() {
-        let mut budgets = Budgets::default();
+        let mut budgets = ClusterBudgets::default();
         for (name, spec) in [("all", json!({"selector": {}})), ("none", json!({}))] {
             let budget = json!({"metadata": {"name": name, "namespace": "shop"}, "spec": spec});
             budgets.see(serde_json::from_value(budget).unwrap());

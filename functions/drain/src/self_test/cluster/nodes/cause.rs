@@ -9,18 +9,18 @@ use crate::drain::pod::blocker::BudgetName;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// The budget never lets a pod go.
-    NoRoomEver(BudgetName),
-    /// It has no room at the moment.
-    NoRoomNow(BudgetName),
+    NeverAllows(BudgetName),
+    /// It lets no pod go at the moment.
+    AllowsNoneNow(BudgetName),
     /// It lets fewer pods go at a time than one node has of it, by so much.
-    LittleRoom(BudgetName, TooMany),
+    AllowsFew(BudgetName, TooMany),
     /// Each of these covers the same pods.
     SeveralBudgets(BTreeSet<BudgetName>),
     /// The API server would not evict a pod of the budget, for that reason.
     Refused(BudgetName, String),
     /// The workload's pods ask for more time than there is.
     Grace(Workload),
-    /// The workload's pods wish not to be disturbed.
+    /// The workload's pods have a do-not-disrupt annotation.
     DoNotDisrupt(Workload),
     /// Nobody makes these pods of the namespace anew.
     Bare(String),
@@ -35,7 +35,7 @@ pub(super) struct TooMany {
 }
 
 impl Cause {
-    /// Whether a drain of two minutes breaks something, be it only a wish.
+    /// Whether a drain of two minutes breaks something, be it only a do-not-disrupt.
     pub(super) fn holds_its_nodes(&self) -> bool {
         !matches!(self, Self::Bare(_))
     }
@@ -43,9 +43,9 @@ impl Cause {
     /// The object that people can do something about.
     pub(super) fn object(&self) -> String {
         match self {
-            Self::NoRoomEver(budget)
-            | Self::NoRoomNow(budget)
-            | Self::LittleRoom(budget, _)
+            Self::NeverAllows(budget)
+            | Self::AllowsNoneNow(budget)
+            | Self::AllowsFew(budget, _)
             | Self::Refused(budget, _) => {
                 format!("PodDisruptionBudget {}", full(budget))
             }
@@ -58,7 +58,7 @@ impl Cause {
     }
 }
 
-/// With its namespace: the report is of many.
+/// A budget's name with its namespace: the report is of many.
 fn full(budget: &BudgetName) -> String {
     format!("{}/{}", budget.namespace, budget.name)
 }

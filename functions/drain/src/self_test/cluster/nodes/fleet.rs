@@ -75,16 +75,13 @@ impl fmt::Display for Fleet {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
+    use crate::test_support::{settings, tags};
 
     fn fleet(variables: &[(&str, &str)], nodes: &[&[(&str, &str)]]) -> String {
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let mut fleet = Fleet::new(&Settings::from_variables(variables).unwrap());
+        let mut fleet = Fleet::new(&settings(variables));
         for (at, labels) in nodes.iter().enumerate() {
-            let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-            fleet.see(&format!("n-{at}"), &labels);
+            fleet.see(&format!("n-{at}"), &tags(labels));
         }
         fleet.to_string()
     }

@@ -5,7 +5,7 @@
 //! * `workload`: who makes a pod anew (pure)
 //! * `survey`: what each pod would mean for a drain (pure)
 //! * `cause`: what holds a drain up (pure)
-//! * `told`: what it is told to people as (pure)
+//! * `findings`: each cause as a finding (pure)
 //! * `verdict`: all of it as a check (pure)
 //! * `pages`: lists of any length
 //! * `rehearsal`: evictions without effect, for some of the pods that budgets cover
@@ -14,11 +14,11 @@
 
 mod budgets;
 mod cause;
+mod findings;
 mod fleet;
 mod pages;
 mod rehearsal;
 mod survey;
-mod told;
 mod verdict;
 mod workload;
 
@@ -36,11 +36,11 @@ use crate::kube::ApiError;
 use crate::notice::spot;
 use crate::self_test::report::Check;
 use crate::settings::Settings;
-use budgets::Budgets;
+use budgets::ClusterBudgets;
+use findings::Circumstances;
 use fleet::Fleet;
 use rehearsal::Rehearsal;
 use survey::Survey;
-use told::Circumstances;
 use verdict::Looked;
 
 const ID: &str = "nodes";
@@ -67,7 +67,7 @@ pub(super) async fn look(
                 Evictions::Allowed => rehearsal::hold(client, &mut survey, clock, end).await,
                 Evictions::Denied => Rehearsal::LeftOut,
             };
-            survey.hold_by_little_room();
+            survey.hold_by_few_allowed();
             let Settings { held_pods, hook_max_wait: hook_wait, .. } = *settings;
             let circumstances = Circumstances { window, budgets: &budgets, held_pods, hook_wait };
             verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })
@@ -76,8 +76,12 @@ pub(super) async fn look(
     }
 }
 
-async fn fleet_and_budgets(client: &Client, settings: &Settings, end: Instant) -> Result<(Fleet, Budgets), ApiError> {
-    let (mut fleet, mut budgets) = (Fleet::new(settings), Budgets::default());
+async fn fleet_and_budgets(
+    client: &Client,
+    settings: &Settings,
+    end: Instant,
+) -> Result<(Fleet, ClusterBudgets), ApiError> {
+    let (mut fleet, mut budgets) = (Fleet::new(settings), ClusterBudgets::default());
     let nodes = Api::<Node>::all(client.clone());
     // Their labels are all that is wanted of them: a node is 17 KB and more.
     let list = async |page: &ListParams| nodes.list_metadata(page).await;

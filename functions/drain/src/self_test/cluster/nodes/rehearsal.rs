@@ -1,4 +1,4 @@
-//! Evictions without effect: one pod of each budget that has room is asked for, so that what no list shows is found: a
+//! Evictions without effect: one pod of each budget that lets one go is asked for, so that what no list shows is found: a
 //! webhook that refuses, a budget that says no by now.
 //!
 //! No more than these few, so that the doctor is no load, and none for what is known to be held.
@@ -26,14 +26,14 @@ pub(super) enum Rehearsal {
     Held {
         /// The budgets, in order, of which nobody said whether a pod would go, and why.
         unanswered: Vec<(BudgetName, String)>,
-        /// How many budgets with room were too many to be asked about.
+        /// How many budgets that let a pod go were too many to be asked about.
         left_out: usize,
     },
     /// It did not, because each answer would only have been that the right is missing.
     LeftOut,
 }
 
-/// Asks, and takes the answers into the survey.
+/// Asks for an eviction of a pod of each budget, and takes the answers into the survey.
 pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock, end: Instant) -> Rehearsal {
     let first =
         |(budget, covered): (&BudgetName, &Covered)| (budget.clone(), covered.pod.clone(), covered.node.clone());
@@ -51,7 +51,7 @@ pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock,
     let mut unanswered = Vec::new();
     for (budget, pod, node, would) in answers.await {
         match meaning(budget, would) {
-            Meaning::Termination => {}
+            Meaning::Leaves => {}
             Meaning::Held(cause) => _ = survey.holds(cause, &pod, &node),
             Meaning::Unanswered(budget, why) => unanswered.push((budget, why)),
         }
@@ -62,8 +62,8 @@ pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock,
 /// What an answer means for the nodes of the budget's pods.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
-    /// Nothing: its pod would go.
-    Termination,
+    /// Nothing: its pod would leave.
+    Leaves,
     Held(Cause),
     /// Nobody knows, for that reason.
     Unanswered(BudgetName, String),
@@ -73,8 +73,8 @@ fn meaning(budget: BudgetName, would: Predicted) -> Meaning {
     match would {
         Predicted::Leaves
         | Predicted::Stays(_)
-        | Predicted::BlockedBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => Meaning::Termination,
-        Predicted::BlockedBy(Blocker::Budget(holds)) => Meaning::Held(Cause::NoRoomNow(holds)),
+        | Predicted::BlockedBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => Meaning::Leaves,
+        Predicted::BlockedBy(Blocker::Budget(holds)) => Meaning::Held(Cause::AllowsNoneNow(holds)),
         Predicted::BlockedBy(hold @ (Blocker::SeveralBudgets | Blocker::FailingEviction(_))) => {
             Meaning::Held(Cause::Refused(budget, hold.to_string()))
         }
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn only_an_answer_that_is_no_is_a_cause() {
-        assert_eq!(meaning(budget("web"), Predicted::Leaves), Meaning::Termination);
+        assert_eq!(meaning(budget("web"), Predicted::Leaves), Meaning::Leaves);
         let held = Predicted::BlockedBy(Blocker::Budget(budget("web")));
-        assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::NoRoomNow(budget("web"))));
+        assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::AllowsNoneNow(budget("web"))));
         let why = "admission webhook \"keep.example.com\" denied the request".to_owned();
         let refused = Predicted::Refused(why.clone());
         assert_eq!(meaning(budget("web"), refused), Meaning::Held(Cause::Refused(budget("web"), why)));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::budgets::{Budgets, Room};
+use super::budgets::{Allows, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::fleet::{Fleet, NodeName};
 use super::workload::Workload;
@@ -23,17 +23,17 @@ pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     fleet: &'a Fleet,
-    budgets: &'a Budgets,
+    budgets: &'a ClusterBudgets,
     /// How long a pod has to shut down that is told to at once.
     window: Duration,
     now: Timestamp,
     pub(super) held_up: BTreeMap<Cause, HeldUp>,
     replicas: HashMap<Workload, Replicas>,
-    /// The budgets that have room, with a pod of each to ask for.
+    /// The budgets that let a pod go, with a pod of each to ask for.
     pub(super) covered: BTreeMap<BudgetName, Covered>,
 }
 
-/// Whom one cause holds up.
+/// The nodes and pods that one cause holds up.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct HeldUp {
     pub(super) nodes: BTreeSet<NodeName>,
@@ -42,15 +42,15 @@ pub(super) struct HeldUp {
     pub(super) first: String,
     /// The longest grace period of the pods.
     pub(super) grace: Duration,
-    /// What the last of them wishes.
-    pub(super) wish: Option<String>,
+    /// The do-not-disrupt of the last of them.
+    pub(super) do_not_disrupt: Option<String>,
 }
 
-/// What a budget covers that has room.
+/// What a budget covers that lets a pod go.
 #[derive(Debug)]
 pub(super) struct Covered {
-    /// For how many pods.
-    room: usize,
+    /// How many of them it lets go.
+    allowed: usize,
     /// The first of its pods, and where that runs.
     pub(super) pod: Planned,
     pub(super) node: NodeName,
@@ -68,7 +68,7 @@ struct Replicas {
 
 impl<'a> Survey<'a> {
     /// No pod has been seen yet.
-    pub(super) fn new(fleet: &'a Fleet, budgets: &'a Budgets, window: Duration, now: Timestamp) -> Self {
+    pub(super) fn new(fleet: &'a Fleet, budgets: &'a ClusterBudgets, window: Duration, now: Timestamp) -> Self {
         let (held_up, replicas, covered) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
         Self { fleet, budgets, window, now, held_up, replicas, covered }
     }
@@ -87,10 +87,11 @@ impl<'a> Survey<'a> {
             replicas.node.clone_from(&node);
         }
         let Some(node) = node else { return };
-        if let Disposition::DoNotDisrupt(by) = &planned.disposition
-            && by.until.is_none_or(|until| until > self.now)
+        if let Disposition::DoNotDisrupt(annotation) = &planned.disposition
+            && annotation.until.is_none_or(|until| until > self.now)
         {
-            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).wish = Some(by.to_string());
+            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).do_not_disrupt =
+                Some(annotation.to_string());
         }
         if planned.grace > self.window {
             self.holds(Cause::Grace(workload.clone()), &planned, &node);
@@ -103,14 +104,14 @@ impl<'a> Survey<'a> {
             [] => {}
             [budget] => {
                 let name = budget.name.clone();
-                match budget.room {
-                    Room::Never | Room::Unreckoned(_) => _ = self.holds(Cause::NoRoomEver(name), &planned, &node),
-                    Room::Later => _ = self.holds(Cause::NoRoomNow(name), &planned, &node),
-                    Room::Now(room) if planned.disposition == Disposition::Leaves => {
-                        let first = || Covered { room, pod: planned, node: node.clone(), on_nodes: BTreeMap::new() };
+                match budget.allows {
+                    Allows::Never | Allows::Unknown(_) => _ = self.holds(Cause::NeverAllows(name), &planned, &node),
+                    Allows::NoneNow => _ = self.holds(Cause::AllowsNoneNow(name), &planned, &node),
+                    Allows::Now(allowed) if planned.disposition == Disposition::Leaves => {
+                        let first = || Covered { allowed, pod: planned, node: node.clone(), on_nodes: BTreeMap::new() };
                         *self.covered.entry(name).or_insert_with(first).on_nodes.entry(node).or_default() += 1;
                     }
-                    Room::Now(_) => {}
+                    Allows::Now(_) => {}
                 }
             }
             several => {
@@ -132,16 +133,16 @@ impl<'a> Survey<'a> {
         held_up
     }
 
-    /// Takes it that all pods have been seen: which of the budgets that have room let too few go at a time for a node to be
+    /// Takes it that all pods have been seen: which of the budgets that let a pod go let too few go at a time for a node to be
     /// empty in time?
-    pub(super) fn hold_by_little_room(&mut self) {
+    pub(super) fn hold_by_few_allowed(&mut self) {
         let rounds = usize::try_from(self.window.as_secs() / REPLACED_WITHIN.as_secs()).unwrap_or(usize::MAX);
-        for (budget, Covered { room, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {
-            on_nodes.retain(|_, pods| *pods > room.saturating_mul(rounds.max(1)));
+        for (budget, Covered { allowed, mut on_nodes, .. }) in std::mem::take(&mut self.covered) {
+            on_nodes.retain(|_, pods| *pods > allowed.saturating_mul(rounds.max(1)));
             let Some(most) = on_nodes.values().max().copied() else { continue };
-            // By now it may have no room at all, which is told already.
-            if !self.held_up.contains_key(&Cause::NoRoomNow(budget.clone())) {
-                let cause = Cause::LittleRoom(budget, TooMany { at_a_time: room, on_a_node: most });
+            // By now it may let none go, which is told already.
+            if !self.held_up.contains_key(&Cause::AllowsNoneNow(budget.clone())) {
+                let cause = Cause::AllowsFew(budget, TooMany { at_a_time: allowed, on_a_node: most });
                 let (pods, nodes) = (on_nodes.values().sum(), on_nodes.into_keys().collect());
                 self.held_up.insert(cause, HeldUp { nodes, pods, ..HeldUp::default() });
             }

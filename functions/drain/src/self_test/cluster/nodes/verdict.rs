@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::findings::{Circumstances, finding, listed};
 use super::fleet::{Fleet, NodeName};
 use super::rehearsal::Rehearsal;
 use super::survey::Survey;
-use super::told::{Circumstances, finding, listed};
 use crate::drain::pod::blocker::BudgetName;
 use crate::kube::ApiError;
 use crate::self_test::report::{Check, Finding, HeldUpNode, Severity};
@@ -22,7 +22,7 @@ pub(super) struct Looked {
     pub(super) rehearsal: Rehearsal,
 }
 
-/// The check.
+/// The check of the nodes.
 pub(super) fn check(
     id: &'static str,
     fleet: &Fleet,
@@ -74,7 +74,7 @@ fn nodes<'a>(survey: &'a Survey<'_>) -> BTreeMap<&'a NodeName, Vec<String>> {
     nodes
 }
 
-/// Told in one finding: the API server answers for none of them, and the next time it may for all.
+/// One finding for all budgets about which nobody answered: the next time the API server may answer for all.
 fn budgets_not_asked(unanswered: &[(BudgetName, String)]) -> Option<Finding> {
     let [(_, first), ..] = unanswered else { return None };
     let count = unanswered.len();
@@ -89,7 +89,7 @@ fn budgets_not_asked(unanswered: &[(BudgetName, String)]) -> Option<Finding> {
     Some(Finding::new("budgets-not-asked", Severity::Unknown, object, what, to_do))
 }
 
-/// Told in one finding: there are many of them, and nothing is wrong with them.
+/// One finding for all workloads of one pod: there are many of them, and nothing is wrong with them.
 fn singletons(survey: &Survey<'_>) -> Option<Finding> {
     let singletons = survey.singletons();
     let count = singletons.len();

@@ -11,7 +11,7 @@ pub(super) struct Workload {
     pub(super) name: String,
 }
 
-/// What makes its pods.
+/// What makes the pods of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Maker {
     /// A controller of that kind.
@@ -73,8 +73,6 @@ impl fmt::Display for Workload {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;

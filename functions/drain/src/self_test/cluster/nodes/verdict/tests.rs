@@ -1,15 +1,14 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::budgets::{Budgets, tests::budget};
+use super::super::budgets::{ClusterBudgets, tests::budget};
 use super::*;
 use crate::kube::pod::Pod;
-use crate::self_test::report::Status;
-use crate::settings::{HeldPods, Settings};
+use crate::self_test::report::CheckStatus;
+use crate::settings::HeldPods;
+use crate::test_support::settings;
 
 /// A pod of an app of namespace shop.
 fn pod(name: &str, app: &str, node: &str, spec: &Value) -> Pod {
@@ -29,8 +28,8 @@ fn of(statuses: &[(&str, &str, Value)], pods: &[Pod]) -> Check {
 
 /// The same after such a rehearsal.
 fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsal) -> Check {
-    let settings = Settings::from_variables(std::iter::empty()).unwrap();
-    let (mut fleet, mut budgets) = (Fleet::new(&settings), Budgets::default());
+    let settings = settings(&[]);
+    let (mut fleet, mut budgets) = (Fleet::new(&settings), ClusterBudgets::default());
     (1..=7).for_each(|node| fleet.see(&format!("n-{node}"), &BTreeMap::new()));
     for (name, app, status) in statuses {
         budgets.see(budget(name, app, status));
@@ -40,7 +39,7 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsa
     for pod in pods {
         survey.see(pod);
     }
-    survey.hold_by_little_room();
+    survey.hold_by_few_allowed();
     let hook_wait = Duration::from_secs(3600);
     let circumstances = Circumstances { window, budgets: &budgets, held_pods: HeldPods::Keep, hook_wait };
     check("nodes", &fleet, &survey, circumstances, &Looked { seen: Ok(()), rehearsal })
@@ -66,7 +65,7 @@ fn told(check: &Check) -> String {
 fn a_cluster_whose_pods_can_all_leave_has_no_finding() {
     let pods = [pod("web-0", "web", "n-1", &json!({})), pod("web-1", "web", "n-2", &json!({}))];
     let check = of(&[("web", "web", status(1, 2, 1, 2))], &pods);
-    assert_eq!((check.status, check.findings.len()), (Status::Ok, 0));
+    assert_eq!((check.status, check.findings.len()), (CheckStatus::Ok, 0));
     assert_eq!(
         check.what,
         "7 of 7 nodes are Spillway's to drain; each of them could be drained in two minutes right now"
@@ -76,8 +75,8 @@ fn a_cluster_whose_pods_can_all_leave_has_no_finding() {
 #[test]
 fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
     let long = json!({"terminationGracePeriodSeconds": 600});
-    let mut wishes = pod("game-0", "game", "n-4", &json!({}));
-    wishes.metadata.annotations = Some([("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into());
+    let mut do_not_disrupt = pod("game-0", "game", "n-4", &json!({}));
+    do_not_disrupt.metadata.annotations = Some([("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into());
     let mut bare = pod("debug", "debug", "n-5", &json!({}));
     bare.metadata.owner_references = None;
     let pods = vec![
@@ -89,7 +88,7 @@ fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
         pod("db-1", "db", "n-1", &long),
         pod("two-0", "two", "n-6", &json!({})),
         pod("two-1", "two", "n-6", &json!({})),
-        wishes,
+        do_not_disrupt,
         bare,
     ];
     let budgets = [
@@ -163,7 +162,7 @@ fn budgets_that_nobody_answered_for_are_one_finding_and_their_nodes_are_not_said
     assert_eq!((finding.id, finding.object.as_str()), ("budgets-not-asked", "2 budgets"));
     let what = "nobody said whether they would let a pod go, shop/web, shop/db: the API server is busy";
     assert_eq!(finding.what, what);
-    assert_eq!(check.status, Status::Unknown);
+    assert_eq!(check.status, CheckStatus::Unknown);
     assert!(check.what.ends_with("; not all of their pods could be asked for"), "{}", check.what);
 }
 
@@ -182,13 +181,13 @@ fn without_the_right_to_evict_no_node_is_said_to_be_well() {
 
 #[test]
 fn a_list_that_broke_off_is_told() {
-    let settings = Settings::from_variables(std::iter::empty()).unwrap();
-    let (fleet, budgets) = (Fleet::new(&settings), Budgets::default());
+    let settings = settings(&[]);
+    let (fleet, budgets) = (Fleet::new(&settings), ClusterBudgets::default());
     let window = Duration::from_secs(118);
     let survey = Survey::new(&fleet, &budgets, window, Timestamp::UNIX_EPOCH);
     let hook_wait = Duration::from_secs(3600);
     let circumstances = Circumstances { window, budgets: &budgets, held_pods: HeldPods::Keep, hook_wait };
     let looked = Looked { seen: Err(ApiError::TimeUp), rehearsal: Rehearsal::LeftOut };
     let check = check("nodes", &fleet, &survey, circumstances, &looked);
-    assert_eq!((check.status, check.findings[0].id), (Status::Unknown, "not-all-pods-seen"));
+    assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, "not-all-pods-seen"));
 }

@@ -1,7 +1,5 @@
 //! The JSON Schemas in `docs/`: made from the types of the log's wide lines, and compared with them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};

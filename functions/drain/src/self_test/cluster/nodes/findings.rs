@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::budgets::{Budget, Budgets};
+use super::budgets::{Budget, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::survey::{HeldUp, REPLACED_WITHIN};
 use super::workload::Workload;
@@ -16,23 +16,23 @@ use crate::settings::HeldPods;
 pub(super) struct Circumstances<'a> {
     /// How long a pod has to shut down that is told to at once.
     pub(super) window: Duration,
-    pub(super) budgets: &'a Budgets,
+    pub(super) budgets: &'a ClusterBudgets,
     pub(super) held_pods: HeldPods,
     /// How long a lifecycle hook is held.
     pub(super) hook_wait: Duration,
 }
 
-/// What is so, what follows, and what to do.
+/// The finding of a cause: what is so, what follows, and what to do.
 pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstances<'_>) -> Finding {
     let telling = Telling { object: cause.object(), held_up, circumstances };
     let finding = match cause {
-        Cause::NoRoomEver(budget) => telling.no_room_ever(budget),
-        Cause::NoRoomNow(budget) => telling.no_room_now(budget),
-        Cause::LittleRoom(budget, too_many) => telling.little_room(budget, *too_many),
+        Cause::NeverAllows(budget) => telling.never_allows(budget),
+        Cause::AllowsNoneNow(budget) => telling.allows_none_now(budget),
+        Cause::AllowsFew(budget, too_many) => telling.allows_few(budget, *too_many),
         Cause::SeveralBudgets(budgets) => telling.several_budgets(budgets),
         Cause::Refused(budget, why) => telling.refused(budget, why),
         Cause::Grace(workload) => telling.grace(workload),
-        Cause::DoNotDisrupt(workload) => telling.wish(workload),
+        Cause::DoNotDisrupt(workload) => telling.do_not_disrupt(workload),
         Cause::Bare(_) => telling.bare(),
     };
     finding.on(held_up.nodes.iter())
@@ -46,7 +46,7 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    fn no_room_ever(&self, name: &BudgetName) -> Finding {
+    fn never_allows(&self, name: &BudgetName) -> Finding {
         let budget = self.budget(name);
         let unreckoned = budget.and_then(Budget::unreckoned);
         let why = match (unreckoned, budget) {
@@ -79,7 +79,7 @@ impl Telling<'_> {
         self.finding("budget-without-room", Severity::Fail, what, to_do).with_command(command)
     }
 
-    fn no_room_now(&self, budget: &BudgetName) -> Finding {
+    fn allows_none_now(&self, budget: &BudgetName) -> Finding {
         let known = self.budget(budget);
         let wants =
             known.map_or_else(String::new, |budget| format!(": {}, and has {}", budget.pods, budget.pods.healthy));
@@ -88,7 +88,7 @@ impl Telling<'_> {
         self.finding("budget-without-room-now", Severity::Warn, what, to_do).with_command(self.show_pods(budget))
     }
 
-    fn little_room(&self, budget: &BudgetName, TooMany { at_a_time, on_a_node }: TooMany) -> Finding {
+    fn allows_few(&self, budget: &BudgetName, TooMany { at_a_time, on_a_node }: TooMany) -> Finding {
         let what = format!(
             "it lets {at_a_time} of its pods go at a time, more only once a replacement is healthy, and {on_a_node} of them are \
              on one node. How soon that is nobody knows; at {} s each {}. Before a spot instance goes \
@@ -143,11 +143,11 @@ impl Telling<'_> {
             .with_command(show(workload, ".spec.template.spec.terminationGracePeriodSeconds"))
     }
 
-    fn wish(&self, workload: &Workload) -> Finding {
+    fn do_not_disrupt(&self, workload: &Workload) -> Finding {
         let what = format!(
             "{} is not to be disturbed, by {}: a drain waits for as long as it safely can, and then deletes it. {}",
             self.pods(),
-            self.held_up.wish.as_deref().unwrap_or("its annotation"),
+            self.held_up.do_not_disrupt.as_deref().unwrap_or("its annotation"),
             self.nodes()
         );
         let to_do = "take the annotation away from what may be disturbed, or say for how long it may not \

@@ -1,9 +1,10 @@
-//! The table of decisions as `docs/notices.md` shows it, and the test that compares them.
+//! Compares the table of decisions with the one in `docs/notices.md`.
 
-use super::{Decision, by_table};
+use super::super::{Decision, by_table};
 use crate::aws::instance::ManagedBy;
 use crate::notice::Kind;
 use crate::settings::Settings;
+use crate::test_support;
 
 /// A column: its head, an owner, and what the settings say of it.
 type Column = (&'static str, ManagedBy, &'static [(&'static str, &'static str)]);
@@ -22,9 +23,7 @@ const SHOWN_WITH: [(&str, &str); 3] =
     [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete"), ("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")];
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
-    let variables = variables.iter().chain(&SHOWN_WITH);
-    Settings::from_variables(variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-        .expect("they are accepted")
+    test_support::settings(&[variables, &SHOWN_WITH].concat())
 }
 
 fn word(decision: &Decision) -> &'static str {

@@ -1,7 +1,5 @@
 //! Notices that are not as AWS sends them. Whatever an event is: it is read, or not handled for a reason, or refused
 //! with the place that is wrong; and no instance comes out of it that is not named in it, in the right place.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod drawn;
 mod each_field;
 
@@ -10,9 +8,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::continued::{self, History};
-use super::tests::{home, notice, sample, unhandled};
-use super::{Incoming, InstanceId, Instances, Kind, NoticeError, Several, read};
+use super::super::continued;
+use super::super::{Incoming, InstanceId, Instances, Kind, NoticeError, Several, read};
+use super::{continuation, home, notice, sample, unhandled};
 
 /// The samples in `events/` by their names.
 static SAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
@@ -88,13 +86,6 @@ fn fields(value: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     below(value, "", &mut found);
     found
-}
-
-/// The event that brings a history back.
-pub(super) fn continuation(history: &History) -> Value {
-    let mut event = sample("drain-continuation");
-    event["detail"] = serde_json::to_value(history).unwrap();
-    event
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! Which hooks and clusters are ours, and what the settings rule out.
+
+mod table;
+
+use super::*;
+use crate::notice::Deadline;
+use crate::test_support::{self, instance, settings, tags};
+
+/// A notice that a hook of that name waits for.
+fn notice(kind: Kind, hook: &str) -> Notice {
+    Notice { hook: Some(test_support::hook(hook)), ..test_support::notice(kind, Deadline::HeldByHook) }
+}
+
+fn tagged(pairs: &[(&str, &str)]) -> Instance {
+    Instance { tags: tags(pairs), ..instance() }
+}
+
+fn why_not_ours(whose: WhoseCluster) -> String {
+    match whose {
+        WhoseCluster::NotOurs(reason) => reason.to_string(),
+        other => panic!("it is not somebody else's: {other:?}"),
+    }
+}
+
+fn hook(name: &str, variables: &[(&str, &str)]) -> Option<Reason> {
+    by_setting(&notice(Kind::Terminate, name), &settings(variables))
+}
+
+#[test]
+fn an_instance_of_no_cluster_is_ignored() {
+    let whose = cluster_of(&tagged(&[("Name", "bastion")]), &settings(&[]));
+    assert_eq!(why_not_ours(whose), "instance i-0123456789abcdef0 has no tag that names an EKS cluster");
+}
+
+#[test]
+fn only_the_clusters_that_are_named_are_acted_on() {
+    let tagged = tagged(&[("kubernetes.io/cluster/prod", "owned")]);
+    let prod = WhoseCluster::Ours(ClusterName::new("prod"));
+    assert_eq!(cluster_of(&tagged, &settings(&[])), prod);
+    assert_eq!(cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage, prod")])), prod);
+    let whose = cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", "stage")]));
+    assert_eq!(why_not_ours(whose), "cluster prod is not one of those that SPILLWAY_CLUSTERS names");
+}
+
+#[test]
+fn tags_that_name_two_clusters_are_refused() {
+    let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
+    let WhoseCluster::Ambiguous(refusal) = cluster_of(&tagged, &settings(&[])) else { panic!("it is in one") };
+    assert_eq!(refusal.to_string(), "the tags of instance i-0123456789abcdef0 name several clusters: a, b; leave one");
+}
+
+#[test]
+fn a_hook_is_ours_unless_it_is_eks_own_or_the_setting_names_others() {
+    assert_eq!(hook("drain", &[]), None);
+    assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
+    assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
+    assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
+}
+
+#[test]
+fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
+    for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
+        let decision = |variables: &[(&str, &str)]| {
+            let (notice, settings) = (notice(kind, "launch"), settings(variables));
+            let decide = || decide(&notice, ManagedBy::SelfManaged, &settings);
+            by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
+        };
+        let (no_terminate, launch) = (("SPILLWAY_TERMINATE", "ignore"), ("SPILLWAY_LAUNCH", "complete"));
+        assert_eq!(decision(&[]), Decision::Undo);
+        assert_eq!(decision(&[launch]), Decision::AwaitReady);
+        assert_eq!(decision(&[launch, ("SPILLWAY_HOOKS", "drain")]), Decision::Undo, "that hook is another's");
+        assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
+        assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
+    }
+}

@@ -1,0 +1,94 @@
+//! What every kind of notice has in common, and the samples that the tests of each kind read.
+
+mod bad_input;
+
+use super::*;
+
+/// What a notice means for its one instance.
+pub(in crate::notice) fn notice(event: Value) -> Notice {
+    match read(event, &home()).unwrap() {
+        Incoming::Notice { notice, .. } => notice,
+        other => panic!("it is not about one instance: {other:?}"),
+    }
+}
+
+/// Why a notice is not handled.
+pub(in crate::notice) fn unhandled(event: Value) -> String {
+    match read(event, &home()).unwrap() {
+        Incoming::Unhandled { why, .. } => why,
+        other => panic!("it is handled: {other:?}"),
+    }
+}
+
+/// Why a notice cannot be read.
+pub(in crate::notice) fn refused(event: Value) -> String {
+    read(event, &home()).unwrap_err().to_string()
+}
+
+/// Where the samples come from.
+pub(in crate::notice) fn home() -> Home {
+    Home::of_function("arn:aws:lambda:us-east-1:123456789012:function:spillway")
+}
+
+/// The event that brings a history back.
+pub(in crate::notice) fn continuation(history: &History) -> Value {
+    let mut event = sample("drain-continuation");
+    event["detail"] = serde_json::to_value(history).unwrap();
+    event
+}
+
+/// Reads one of the samples that the documents, the demo and the tests share.
+pub(in crate::notice) fn sample(name: &str) -> Value {
+    let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn every_sample_in_events_is_read() {
+    let folder = format!("{}/../../events", env!("CARGO_MANIFEST_DIR"));
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        if crate::self_test::request(&event).is_none() {
+            assert!(!matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }), "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 20, "the samples are gone");
+}
+
+#[test]
+fn a_notice_of_another_kind_is_not_handled_and_is_no_error() {
+    let mut event = sample("spot-interruption");
+    event["detail-type"] = "EC2 Fleet Instance Change".into();
+    let Incoming::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
+    assert_eq!(why, "Spillway does not handle the notice \"EC2 Fleet Instance Change\" of \"aws.ec2\"");
+}
+
+#[test]
+fn only_aws_own_notices_are_read() {
+    let mut event = sample("spot-interruption");
+    event["source"] = "my.tool".into();
+    assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
+}
+
+#[test]
+fn a_notice_from_another_account_or_region_is_refused() {
+    let refused = |key: &str, value: &str| {
+        let mut event = sample("spot-interruption");
+        event[key] = value.into();
+        read(event, &home()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("account", "999999999999"),
+        "the notice is of account 999999999999 in us-east-1, and this function acts in account 123456789012 in us-east-1"
+    );
+    assert_eq!(
+        refused("region", "eu-west-1"),
+        "the notice is of account 123456789012 in eu-west-1, and this function acts in account 123456789012 in us-east-1"
+    );
+    let mut event = sample("drain-continuation");
+    event["detail"]["notice"]["account"] = "999999999999".into();
+    assert!(matches!(read(event, &home()), Err(NoticeError::Foreign { .. })));
+}
