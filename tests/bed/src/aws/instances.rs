@@ -84,7 +84,7 @@ impl Aws {
     }
 
     /// Waits up to `wait` for what has become of instances since `since`, for their nodes.
-    pub(crate) async fn changes(&self, since: u64, wait: Duration) -> Result<ChangePage, BedError> {
+    pub async fn changes(&self, since: u64, wait: Duration) -> Result<ChangePage, BedError> {
         let path = format!("changes?since={since}&wait_s={}", wait.as_secs());
         self.call(Method::GET, &path, None).await
     }
