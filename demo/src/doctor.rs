@@ -16,7 +16,7 @@ use tokio::process::Command;
 /// into a file too, if one is named.
 pub(crate) async fn run(report: Option<PathBuf>) -> ExitCode {
     tokio::select! {
-        examined = examine_anew(report) => examined.unwrap_or_else(|error| {
+        examined = examine_once(report) => examined.unwrap_or_else(|error| {
             eprintln!("{}", error.story());
             ExitCode::FAILURE
         }),
@@ -25,7 +25,7 @@ pub(crate) async fn run(report: Option<PathBuf>) -> ExitCode {
     }
 }
 
-async fn examine_anew(report: Option<PathBuf>) -> Result<ExitCode, BedError> {
+async fn examine_once(report: Option<PathBuf>) -> Result<ExitCode, BedError> {
     println!("Starting the test bed and a small cluster …");
     let world = World::start().await?;
     life_like_cluster(&world).await?;

@@ -20,7 +20,7 @@ pub(super) struct Baseline {
     /// From its first request to its last answer, by the API server's clock, as a drain is measured.
     #[serde(rename = "evictions_us", with = "micros")]
     pub(super) evictions: Duration,
-    /// The same with its connection's TCP and TLS handshakes, by its own clock.
+    /// From before its connection's TCP and TLS handshakes to its last answer, by its own clock.
     #[serde(rename = "with_connection_us", with = "micros")]
     pub(super) with_connection: Duration,
 }

@@ -150,7 +150,71 @@ fn in_mib(bytes: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
     use super::*;
+    use crate::bench::baseline::Baseline;
+    use crate::bench::drain::Evictions;
+    use crate::bench::results::{Claims, Turn};
+    use crate::bench::size::Size;
+    use crate::bench::starts::Starts;
+    use crate::measure::machine::Rests;
+    use crate::measure::report::{self, Report as _};
+    use crate::test_support::circumstances;
+
+    fn turn(last_answer_ms: u64) -> Turn {
+        let ms = Duration::from_millis;
+        let evictions = Evictions { to_first: ms(40), to_last_answer: ms(last_answer_ms) };
+        let drain = Drain {
+            to_claim: ms(15),
+            evictions: Some(evictions),
+            to_end: ms(600),
+            opening: OPENING.map(str::to_owned).into(),
+            requests: 113,
+            watches: 1,
+            calls: BTreeMap::from([("ec2".to_owned(), 1)]),
+            connections: 1,
+            client_hellos: 1,
+            peak_memory: 14 << 20,
+        };
+        Turn { drain, baseline: Baseline { evictions: ms(270), with_connection: ms(300) } }
+    }
+
+    /// Six runs that meet every requirement.
+    fn results() -> BenchResults {
+        let ms = Duration::from_millis;
+        let start =
+            Starts { empty: ms(2), drain: ms(10), one_certificate: ms(5), empty_ends: ms(1), drain_ends: ms(2) };
+        BenchResults {
+            circumstances: circumstances("make bench RUNS=6"),
+            rests: Rests::default(),
+            size: Size { binary: 10_200_000, zipped: 3_980_000 },
+            starts: vec![start; 30],
+            rounds: vec![Round { near: turn(330), far: turn(360) }; 6],
+            claims: vec![Claims { cold: ms(80), warm: ms(66) }; 6],
+            failed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_failed_drain_misses_every_requirement_of_drains() {
+        let mut results = results();
+        assert!(requirements(&results).iter().all(|one| one.verdict == Verdict::Met), "{:#?}", requirements(&results));
+        results.failed.push("run 7: the node was not drained".to_owned());
+        let met: Vec<String> =
+            requirements(&results).into_iter().filter(|one| one.verdict == Verdict::Met).map(|one| one.what).collect();
+        assert_eq!(met, ["the package, zipped"]);
+    }
+
+    #[test]
+    fn what_is_kept_renders_the_same_page_with_its_command_and_runs() {
+        let results = results();
+        let page = report::keep(&results, None).expect("a page");
+        assert_eq!(page, results.page());
+        assert!(page.contains("Written by `make bench RUNS=6` at commit 0123456789ab"), "{page}");
+        assert!(page.contains("\n* 6 runs;"), "{page}");
+    }
 
     #[test]
     fn counts_that_are_equal_are_one_number() {

@@ -74,12 +74,12 @@ impl Turn {
         self.drain.evicted().to_last_answer.as_secs_f64() / self.baseline.with_connection.as_secs_f64()
     }
 
-    /// The same, had the baseline been connected before.
+    /// From the notice to the last answer, as a multiple of a baseline that had been connected before.
     pub(super) fn against_connected_baseline(&self) -> f64 {
         self.drain.evicted().to_last_answer.as_secs_f64() / self.baseline.evictions.as_secs_f64()
     }
 
-    /// From the claim to the last answer, as a multiple of such a baseline: both are connected then.
+    /// From the claim to the last answer, as a multiple of a baseline that had been connected before: both are then.
     pub(super) fn claim_against_connected_baseline(&self) -> f64 {
         self.drain.since_claim().as_secs_f64() / self.baseline.evictions.as_secs_f64()
     }

@@ -98,7 +98,7 @@ pub(super) enum Network {
 }
 
 impl Fault {
-    /// Those that a step can meet.
+    /// The faults that a step can meet.
     pub(super) fn of(step: Step) -> Vec<Self> {
         let both = [
             Self::CutShort,

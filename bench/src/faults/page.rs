@@ -25,11 +25,10 @@ fn head(results: &FaultsResults) -> String {
     let allowed = results.cases.iter().filter(|tried| tried.is_allowed()).count();
     let drained = results.cases.iter().filter(|tried| matches!(tried.result, CaseResult::Drained { .. })).count();
     let head = results.circumstances.head("What goes wrong, and what becomes of the drain", FaultsResults::FILE);
-    let steps = Step::ALL.map(|step| format!("*{}* (`{}`)", step.in_words(), step.call()));
+    let steps = Step::ALL.map(|step| format!("* {}: `{}`\n", step.in_words(), step.call()));
     format!(
         "{head}\
-        * {all} cases, {at_once} drains at a time; {allowed} of them as required, {drained} ended in drained. In bold: not as\n  \
-        required\n\
+        * {all} cases, {at_once} at a time; {allowed} as required, {drained} ended in drained. In bold: not as required\n\
         \n\
         Each case is a drain of its own, of a node with two pods, on the real control plane: the fault is made at that\n\
         step by a gateway or a network before the API server or the AWS side ([how](development.md#faults)). **Once** is\n\
@@ -38,10 +37,14 @@ fn head(results: &FaultsResults) -> String {
         seconds and one try; where it cannot be drained the receipt must name the fault and the pods that are left. A dash:\n\
         the step cannot meet that fault.\n\
         \n\
-        The steps: {steps}. No fault is made here at the others: other calls to EC2, Auto Scaling, EventBridge and\n\
-        Scheduler, looks at a node, a budget's watch, the deletion of a pod, NodeClaims, and what undoes a drain.\n",
+        The steps, and the request that each is known by:\n\
+        \n\
+        {steps}\
+        \n\
+        At others no fault is made here: further calls to EC2 and Auto Scaling, EventBridge, Scheduler, looks at a node, a\n\
+        budget's watch, the deletion of a pod, NodeClaims, and what undoes a drain.\n",
         at_once = results.at_once,
-        steps = steps.join(", "),
+        steps = steps.concat(),
     )
 }
 

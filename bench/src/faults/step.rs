@@ -72,11 +72,11 @@ impl Step {
         }
     }
 
-    /// Whether the function knows the node's pods by then.
+    /// Whether the function knows the node's pods by then. The first heartbeat comes before the claim.
     pub(super) fn is_after_list(self) -> bool {
         match self {
-            Self::FindInstance | Self::FindCluster | Self::Claim | Self::List => false,
-            Self::Evict | Self::Watch | Self::Heartbeat | Self::Complete => true,
+            Self::FindInstance | Self::FindCluster | Self::Claim | Self::List | Self::Heartbeat => false,
+            Self::Evict | Self::Watch | Self::Complete => true,
         }
     }
 

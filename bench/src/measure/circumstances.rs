@@ -27,7 +27,7 @@ pub(crate) struct Circumstances {
 }
 
 impl Circumstances {
-    /// Those of a measurement that begins: before anything of ours runs.
+    /// The circumstances of a measurement that begins: before anything of ours runs.
     pub(crate) async fn look(command: String, binary: &Path) -> Measuring {
         let circumstances = Self {
             command,
@@ -47,8 +47,8 @@ impl Circumstances {
         format!(
             "# {title}\n\
             \n\
-            Written by `{command}` at {commit}, from the raw results in [{file}.json]({file}.json); nothing here is typed\n\
-            by hand.\n\
+            Written by `{command}` at {commit}; nothing here is typed by hand.\n\
+            The raw results are beside it: [{file}.json]({file}.json).\n\
             \n\
             * {date}, in {minutes} min {seconds} s, on {machine}; {quiet}\n\
             * measured: {build}\n",
@@ -68,7 +68,7 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
-    /// Its circumstances, when nothing of ours runs any more.
+    /// The circumstances, when nothing of ours runs any more.
     pub(crate) async fn over(mut self) -> Circumstances {
         self.circumstances.took = self.begin.elapsed();
         self.circumstances.busy.extend(machine::busy().await);

@@ -70,7 +70,7 @@ pub(crate) async fn busy() -> Option<f64> {
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Rests {
     waits: usize,
-    in_vain: usize,
+    restless: usize,
 }
 
 impl Rests {
@@ -82,7 +82,7 @@ impl Rests {
         let limit = Instant::now() + SETTLED_WITHIN;
         while busy_for(GLANCE).await.is_some_and(|busy| busy > SETTLED) {
             if Instant::now() > limit {
-                self.in_vain += 1;
+                self.restless += 1;
                 return;
             }
         }
@@ -90,15 +90,18 @@ impl Rests {
 
     pub(crate) fn add(&mut self, others: Self) {
         self.waits += others.waits;
-        self.in_vain += others.in_vain;
+        self.restless += others.restless;
     }
 
     pub(crate) fn in_words(self) -> String {
-        let Self { waits, in_vain } = self;
-        match in_vain {
+        let Self { waits, restless } = self;
+        match restless {
             0 => "at rest before each drain".to_owned(),
             _ => {
-                format!("at rest before each drain but {in_vain} of {waits}, waited for {} s", SETTLED_WITHIN.as_secs())
+                format!(
+                    "at rest before each drain but {restless} of {waits}, waited for {} s",
+                    SETTLED_WITHIN.as_secs()
+                )
             }
         }
     }

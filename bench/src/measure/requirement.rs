@@ -11,7 +11,7 @@ pub(crate) struct Requirement {
     pub(crate) required: String,
     pub(crate) measured: Measured,
     pub(crate) verdict: Verdict,
-    /// The same with the baseline in the product's place.
+    /// What would be measured with the baseline in the product's place.
     pub(crate) of_baseline: Option<Measured>,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Run {
     /// The round trip that was added.
     #[serde(rename = "distance_us", with = "micros")]
     pub(super) distance: Duration,
-    /// Those of one round follow one another.
+    /// The drains of one round follow one another.
     pub(super) round: usize,
     pub(super) tool: Tool,
     #[serde(flatten)]

@@ -54,11 +54,11 @@ struct Seen {
     /// Whether a controller replaces it elsewhere.
     replaced: bool,
     held_by: Option<String>,
-    stage: Stage,
+    stage: PodStage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum PodStage {
     Waiting,
     Starting,
     Running,
@@ -78,7 +78,7 @@ impl Scene {
 
     /// How many pods run that would be replaced elsewhere.
     pub(super) fn replicas(&self) -> usize {
-        self.pods.values().filter(|pod| pod.replaced && pod.stage == Stage::Running).count()
+        self.pods.values().filter(|pod| pod.replaced && pod.stage == PodStage::Running).count()
     }
 
     pub(super) fn has_pod(&self, uid: &str) -> bool {
@@ -122,9 +122,9 @@ impl Scene {
         let uid = pod.uid().unwrap_or_default();
         let before = self.pods.get(&uid);
         now.held_by = before.and_then(|before| before.held_by.clone());
-        if now.stage == Stage::Leaving && before.is_none_or(|before| before.stage == Stage::Waiting) {
+        if now.stage == PodStage::Leaving && before.is_none_or(|before| before.stage == PodStage::Waiting) {
             // It never got anywhere: there is nothing to tell of its end.
-            now.stage = Stage::Waiting;
+            now.stage = PodStage::Waiting;
         }
         let line = now.line_after(before.map(|before| before.stage), pod, &self.drained);
         self.pods.insert(uid, now);
@@ -134,10 +134,10 @@ impl Scene {
     fn pod_gone(&mut self, pod: &Pod) -> Option<Line> {
         let before = self.pods.remove(&pod.uid().unwrap_or_default())?;
         let what = match before.stage {
-            Stage::Leaving => "gone",
-            Stage::Finished => "evicted and gone at once: it had finished",
-            Stage::Starting | Stage::Running => "evicted and gone at once",
-            Stage::Waiting => return None,
+            PodStage::Leaving => "gone",
+            PodStage::Finished => "evicted and gone at once: it had finished",
+            PodStage::Starting | PodStage::Running => "evicted and gone at once",
+            PodStage::Waiting => return None,
         };
         Some(Line::new(Tone::Gone, before.name, what))
     }
@@ -177,23 +177,25 @@ impl Seen {
             labels: pod.metadata.labels.clone().unwrap_or_default(),
             replaced: owner.is_some_and(|owner| ["ReplicaSet", "StatefulSet"].contains(&owner.kind.as_str())),
             held_by: None,
-            stage: Stage::of(pod),
+            stage: PodStage::of(pod),
         }
     }
 
-    fn line_after(&self, before: Option<Stage>, pod: &Pod, drained: &str) -> Option<Line> {
+    fn line_after(&self, before: Option<PodStage>, pod: &Pod, drained: &str) -> Option<Line> {
         if before == Some(self.stage) {
             return None;
         }
         let here = self.node.as_deref() == Some(drained);
         let node = short(self.node.as_deref().unwrap_or_default());
         let (tone, what) = match self.stage {
-            Stage::Waiting => return None,
-            Stage::Starting => (Tone::Plain, format!("new, starting on {node}")),
-            Stage::Running => (Tone::Good, format!("running on {node}")),
-            Stage::Finished => (Tone::Plain, "finished".to_owned()),
-            Stage::Leaving if before == Some(Stage::Finished) => (Tone::Leaves, "evicted: it had finished".to_owned()),
-            Stage::Leaving => {
+            PodStage::Waiting => return None,
+            PodStage::Starting => (Tone::Plain, format!("new, starting on {node}")),
+            PodStage::Running => (Tone::Good, format!("running on {node}")),
+            PodStage::Finished => (Tone::Plain, "finished".to_owned()),
+            PodStage::Leaving if before == Some(PodStage::Finished) => {
+                (Tone::Leaves, "evicted: it had finished".to_owned())
+            }
+            PodStage::Leaving => {
                 let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default();
                 let done = match &self.held_by {
                     Some(_) if here => "evicted at last",
@@ -207,7 +209,7 @@ impl Seen {
     }
 }
 
-impl Stage {
+impl PodStage {
     fn of(pod: &Pod) -> Self {
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());

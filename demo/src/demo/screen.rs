@@ -44,7 +44,7 @@ impl Screen {
         }
     }
 
-    /// The same, for what is only there to be looked up.
+    /// Lines that are only there to be looked up.
     pub(super) fn show_quietly(&self, lines: &[String]) {
         for line in lines {
             self.write(&self.paint("2", &format!("  {line}")));

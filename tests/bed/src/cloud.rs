@@ -29,7 +29,7 @@ pub(crate) struct Cloud {
 
 /// What the AWS side writes when it is up.
 #[derive(Debug, Deserialize)]
-struct Ports {
+struct CloudPorts {
     http: u16,
     proxy: u16,
     proxy_ca: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) async fn start(layout: &Layout) -> Result<Cloud, BedError> {
         .env("PYTHONPATH", own_file("aws"))
         .env("PYTHONUNBUFFERED", "1");
     let process = layout.processes.start(program)?;
-    let ports = async || -> std::io::Result<Ports> {
+    let ports = async || -> std::io::Result<CloudPorts> {
         // Half a file is not JSON yet.
         Ok(serde_json::from_slice(&tokio::fs::read(&port_file).await?)?)
     };

@@ -1,7 +1,8 @@
-//! What a process has used, as the kernel counts it. Linux only.
+//! What a process has used, as the kernel counts it, and which processes belong to a folder. Linux only.
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -43,6 +44,30 @@ pub async fn until_ended(child: &mut Child) -> io::Result<(ExitStatus, Usage)> {
             _ = look.tick() => usage = Usage::of(id).unwrap_or(usage),
         }
     }
+}
+
+/// A process that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningProcess {
+    pub id: u32,
+    /// Its command line, each argument ended by a NUL.
+    pub command: String,
+}
+
+/// The processes that name a folder on their command line, as all of a world but its supervisor do.
+pub fn processes_naming(folder: &Path) -> io::Result<Vec<RunningProcess>> {
+    let folder = folder.to_string_lossy();
+    let mut naming = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let Some(id) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // One that has ended meanwhile has none.
+        let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).into_owned();
+        if command.contains(&*folder) {
+            naming.push(RunningProcess { id, command });
+        }
+    }
+    Ok(naming)
 }
 
 /// From the kernel's `VmHWM:     18944 kB`.

@@ -1,4 +1,4 @@
-//! The floor of a drain: posts evictions over one HTTP/2 connection, all at once, and nothing else.
+//! The baseline of a drain: posts evictions over one HTTP/2 connection, all at once, and nothing else.
 //!
 //! No product code is in it and no Kubernetes library: what it needs is handed in ready made.
 
