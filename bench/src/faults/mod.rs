@@ -109,7 +109,8 @@ async fn results(options: &FaultsOptions) -> Result<FaultsResults, BedError> {
     let is_wanted = |case: &FaultCase| options.only.as_ref().is_none_or(|text| case.in_words().contains(text));
     let wanted: Vec<FaultCase> = all().into_iter().filter(is_wanted).collect();
     // Before anything of ours runs.
-    let measuring = Circumstances::look("make faults".to_owned(), &LambdaOptions::default().binary).await;
+    let only = options.only.as_ref().map_or_else(String::new, |only| format!(" ONLY=\"{only}\""));
+    let measuring = Circumstances::look(format!("make faults{only}"), &LambdaOptions::default().binary).await;
     say(&format!("starting the world for {} drains", wanted.len()));
     let world = World::start().await?;
     let cases = stream::iter(wanted).map(async |case| {

@@ -95,10 +95,19 @@ async fn measured(options: &PeersOptions) -> Result<String, BedError> {
     report::keep(&results, kept_in(options).as_deref())
 }
 
-/// Who measures the tuned NTH names a folder of their own there.
+/// The command of the whole; whoever measures the tuned NTH names a folder of their own there. A part is no page for the
+/// documents, and its arguments say which.
 fn command(options: &PeersOptions) -> String {
+    if is_part(options) {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        return format!("spillway-bench {}", arguments.join(" "));
+    }
     let tuned = if options.nth_tuned.is_some() { " NTH_TUNED=…" } else { "" };
     format!("make peers RUNS={}{tuned}", options.runs)
+}
+
+fn is_part(options: &PeersOptions) -> bool {
+    options.quick || !options.cases.is_empty() || !options.tools.is_empty()
 }
 
 /// What has been measured so far.
@@ -180,10 +189,9 @@ fn in_turn(tools: &[Tool], case: Case, distance: Duration, round: usize, options
     tools
 }
 
-/// A part of the measurements is no page for the documents.
+/// A part of the measurements is kept only where somebody says so.
 fn kept_in(options: &PeersOptions) -> Option<PathBuf> {
-    let everything = options.cases.is_empty() && options.tools.is_empty() && !options.quick;
-    options.keep_in.clone().or_else(|| everything.then(report::documents))
+    options.keep_in.clone().or_else(|| (!is_part(options)).then(report::documents))
 }
 
 async fn drain(

@@ -38,21 +38,24 @@ async fn a_world_is_real_while_it_lasts_and_gone_after() {
 }
 
 fn who_hears_of_a_change_stands_back_behind_who_answers(world: &World) {
-    let niceness = |program: &str| {
+    let niceness = |process: &str| -> i32 {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        // The 19th field (proc(5)), the 17th after the name.
+        let (_, after_name) = stat.rsplit_once(") ").unwrap();
+        after_name.split(' ').nth(16).unwrap().parse().unwrap()
+    };
+    let behind_this_test = |program: &str| {
         let path = format!("/{program}\0");
         let mut of_it = processes_naming(&world.dir).unwrap();
         of_it.retain(|process| process.command.contains(&path));
         let [process] = of_it.as_slice() else { panic!("{program}: {of_it:?}") };
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id)).unwrap();
-        // The 19th field (proc(5)), the 17th after the name.
-        let (_, after_name) = stat.rsplit_once(") ").unwrap();
-        after_name.split(' ').nth(16).unwrap().to_owned()
+        niceness(&process.id.to_string()) - niceness("self")
     };
     for program in ["kwok", "kube-controller-manager", "kube-scheduler"] {
-        assert_eq!(niceness(program), "7", "{program}");
+        assert_eq!(behind_this_test(program), 7, "{program}");
     }
     for program in ["kube-apiserver", "etcd"] {
-        assert_eq!(niceness(program), "0", "{program}");
+        assert_eq!(behind_this_test(program), 0, "{program}");
     }
 }
 
