@@ -55,7 +55,7 @@ pub(crate) fn quiet_in_words(busy: &[f64]) -> String {
         (false, true) => format!("quiet: others used {shares} of its time before and after"),
         (false, false) => {
             format!(
-                "**not quiet**: others used {shares} of its time before and after; the ratios can be relied on, the times cannot"
+                "**not quiet**: others used {shares} of its time before and after; the ratios say more than the times"
             )
         }
     }
