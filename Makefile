@@ -8,7 +8,8 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spillway
 # Never in the clone: a fresh clone builds nothing anew that another has built.
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 PYTHON := $(or $(SPILLWAY_BED_PYTHON),$(CACHE)/venv/bin/python)
-BED := $(CARGO_TARGET_DIR)/debug/spillway-bed
+BENCH := $(CARGO_TARGET_DIR)/debug/spillway-bench
+DEMO := $(CARGO_TARGET_DIR)/debug/spillway-demo
 
 # This machine's processor, as SAM calls it: what is tested must run here.
 HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
@@ -23,46 +24,46 @@ ARCHITECTURE ?= arm64
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) demo $(if $(EVENT),--event $(EVENT))
+	@$(DEMO) demo $(if $(EVENT),--event $(EVENT))
 
 bed: ## the cluster of the demo, kept up for you to play with
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) play
+	@$(DEMO) play
 
 doctor: ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) doctor
+	@$(DEMO) doctor
 
-bench: ## how fast and how small: a table, from the release build
+bench: ## how fast and how small: docs/bench.md, from the release build (RUNS=15 for a shorter look)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "what it is measured against" \
-		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
+		cargo lambda build --release --package spillway-baseline $(if $(filter arm64,$(HERE)),--arm64)
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) bench $(if $(RUNS),--runs $(RUNS))
 
-peers: ## beside kubectl drain and NTH, in turn: a table, from the release build (RUNS=3 NTH_TUNED=…)
+peers: ## beside kubectl drain and NTH, in turn: docs/peers.md, from the release build (RUNS=3 NTH_TUNED=…)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/peers
 	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "the evictions alone" \
-		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
+		cargo lambda build --release --package spillway-baseline $(if $(filter arm64,$(HERE)),--arm64)
 	@scripts/sam-build $(HERE) $(SAM_TEST)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers \
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) peers \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(NTH_TUNED),--nth-tuned $(NTH_TUNED))
 
-load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: a table, from the release build (NODES=, PODS=)
+load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/load.md, from the release build (NODES=, PODS=)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
 
-faults: ## every fault at every step of a drain: a table, in about four minutes (ONLY="watch, 410" is a part of it)
+faults: ## each fault at each of eight steps of a drain: docs/faults.md, in about four minutes (ONLY="watch, 410" is a part of it)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) faults $(if $(ONLY),--only "$(ONLY)")
+	@$(BENCH) faults $(if $(ONLY),--only "$(ONLY)")
 
 ##@ Work on it
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes
@@ -143,8 +144,9 @@ test-scenarios test-others: export RUST_TEST_THREADS := 6
 test-scenarios:
 	@scripts/timed "Rust tests, scenarios" cargo test --workspace --test scenarios
 
-TEST_FILES := $(wildcard crates/*/tests/*.rs functions/*/tests/*.rs tests/*/tests/*.rs)
-TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs functions/*/tests/*/main.rs tests/*/tests/*/main.rs))
+CRATES := bench bench/baseline demo crates/* functions/* tests/*
+TEST_FILES := $(wildcard $(CRATES:%=%/tests/*.rs))
+TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard $(CRATES:%=%/tests/*/main.rs)))
 OTHER_TESTS := $(filter-out scenarios,$(basename $(notdir $(TEST_FILES))) $(notdir $(TEST_FOLDERS)))
 
 test-others:
