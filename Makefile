@@ -16,8 +16,8 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench faults load peers test build lint ci clean bed-setup
-.PHONY: venv control-plane programs tests packaged-to-test test-pure test-scenarios test-others
+.PHONY: help demo bed doctor bench faults load peers test build release test-arm64 lint ci clean bed-setup
+.PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -69,7 +69,7 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@$(MAKE) --jobs=2 packaged-to-test test-pure
-	@$(MAKE) --jobs=2 test-scenarios test-others
+	@$(MAKE) --jobs=2 test-scenarios test-others test-release
 
 lint: ## format, clippy, dependencies, scripts
 	@scripts/need
@@ -87,6 +87,25 @@ build: ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or x86_64)
 	@scripts/need
 	@$(MAKE) venv
 	@scripts/sam-build $(ARCHITECTURE) .aws-sam/build
+
+release: ## dist/: the bundle of both architectures, its bill of materials and its checksums, from the committed sources
+	@scripts/need
+	@$(MAKE) venv
+	@$(PYTHON) scripts/release changes
+	@rm -rf dist .aws-sam/release
+	@SPILLWAY_RELEASE=1 scripts/sam-build arm64 .aws-sam/release/arm64
+	@SPILLWAY_RELEASE=1 scripts/sam-build x86_64 .aws-sam/release/x86_64
+	@for binary in .aws-sam/release/*/*/bootstrap; do scripts/check-glibc $$binary; done
+	@$(PYTHON) scripts/release pack arm64=.aws-sam/release/arm64 x86_64=.aws-sam/release/x86_64
+	@scripts/sbom dist
+	@$(PYTHON) scripts/release sums dist
+	@$(MAKE) test-arm64
+
+test-arm64: ## a handful of scenarios on the arm64 package in dist/, under qemu-user where the machine is another
+	@scripts/need
+	@$(MAKE) --jobs=2 venv control-plane
+	@scripts/own-clone
+	@scripts/timed "Rust tests, scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) scripts/release version).tar.gz
 
 bed-setup: ## only the set-up: Python packages and the control plane's programs
 	@scripts/need
@@ -133,10 +152,14 @@ test-pure:
 	@# Without make's own job slots, which rustdoc is told of and cannot find.
 	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS -u MFLAGS cargo test --workspace --doc
 
+# What needs the packages, and no control plane. The bundle is made of the very binaries that the scenarios run.
+test-release:
+	@scripts/timed "the release: tests" $(PYTHON) -m unittest discover --start-directory tests/release
+
 # End to end, most of a test's time is waiting: more of them at once than there are cores, and beside the scenarios, which
 # are one program, all others, one after another.
-test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
-test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
+test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
+test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
 test-scenarios test-others: export RUST_TEST_THREADS := 6
 
 test-scenarios:
