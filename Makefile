@@ -65,7 +65,7 @@ faults: ## every fault at every step of a drain: a table, in about four minutes 
 	@$(BED) faults $(if $(ONLY),--only "$(ONLY)")
 
 ##@ Work on it
-test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes
+test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes (BUNDLE=dist/… takes a release's)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@$(MAKE) --jobs=2 packaged-to-test test-pure
@@ -136,8 +136,9 @@ tests:
 	@scripts/own-clone
 	@scripts/progress "Rust tests" cargo test --workspace --no-run
 
+# With BUNDLE=dist/spillway-VERSION.tar.gz, what is in a release is tested, and nothing is built for it.
 packaged-to-test:
-	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@$(if $(BUNDLE),$(PYTHON) scripts/release unpack $(BUNDLE) $(HERE) $(SAM_TEST),scripts/sam-build $(HERE) $(SAM_TEST))
 	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
 	@scripts/check-glibc $(SAM_TEST)/Announcer/bootstrap
 
