@@ -149,6 +149,8 @@ test-pure:
 	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
 		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
 	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
+	@scripts/timed "smoke: tests" $(PYTHON) -m unittest discover --top-level-directory tests/smoke --start-directory tests/smoke/tests
+	@scripts/timed "scripts: tests" $(PYTHON) -m unittest discover --start-directory tests/scripts
 	@scripts/timed "Rust tests, in process" cargo test --workspace --lib --bins
 	@# Without make's own job slots, which rustdoc is told of and cannot find.
 	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS -u MFLAGS cargo test --workspace --doc
