@@ -1,7 +1,9 @@
 """The parts of the program that need no account."""
 
 import json
+import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -18,9 +20,10 @@ SAMPLES = {path.stem: json.loads(path.read_text()) for path in (ROOT / "events")
 
 class ThePlan(unittest.TestCase):
     def test_it_names_each_step_and_its_cost_and_calls_nobody(self) -> None:
-        done = subprocess.run(
-            [ROOT / "scripts/smoke", REGION, "--plan"], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
-        )
+        # No credentials, and nobody to ask.
+        environment = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "SPILLWAY_BED_PYTHON": sys.executable}
+        command = [ROOT / "scripts/smoke", REGION, "--plan"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         for step in stage_a.steps() + stage_b.steps():
             self.assertIn(f"{step.does} ({step.minutes} min, {step.usd:.2f} USD)", done.stdout)
