@@ -91,6 +91,7 @@ build: ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or x86_64)
 release: ## dist/: the bundle of both architectures, its bill of materials and its checksums, from the committed sources
 	@scripts/need
 	@$(MAKE) venv
+	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
 	@$(PYTHON) scripts/release changes
 	@rm -rf dist .aws-sam/release
 	@SPILLWAY_RELEASE=1 scripts/sam-build arm64 .aws-sam/release/arm64

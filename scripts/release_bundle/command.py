@@ -66,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     pack = commands.add_parser("pack", help="write the bundle from built binaries")
-    pack.add_argument("built", nargs="+", type=_built, metavar="ARCHITECTURE=FOLDER", help="what `sam build` made for it")
+    pack.add_argument(
+        "built", nargs="+", type=_built, metavar="ARCHITECTURE=FOLDER", help="what `sam build` made for it"
+    )
     pack.add_argument("--into", type=Path, default=Path("dist"))
     pack.set_defaults(run=_pack)
 
@@ -74,13 +76,17 @@ def _parser() -> argparse.ArgumentParser:
     write.add_argument("folder", type=Path)
     write.set_defaults(run=_sums)
 
-    take = commands.add_parser("unpack", help="take the binaries of an architecture out of a bundle, if its sum is right")
+    take = commands.add_parser(
+        "unpack", help="take the binaries of an architecture out of a bundle, if its sum is right"
+    )
     take.add_argument("bundle", type=Path)
     take.add_argument("architecture", choices=ARCHITECTURES)
     take.add_argument("into", type=Path)
     take.set_defaults(run=_unpack)
 
-    bill = commands.add_parser("sbom", help="what cargo-cyclonedx wrote, less what `cargo tree`, which is read, does not have")
+    bill = commands.add_parser(
+        "sbom", help="what cargo-cyclonedx wrote, less what `cargo tree`, which is read, does not have"
+    )
     bill.add_argument("written", type=Path)
     bill.set_defaults(run=_sbom)
 

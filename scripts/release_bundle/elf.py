@@ -12,7 +12,9 @@ ARCHITECTURES = tuple(MACHINES)
 def expect(binary: Path, architecture: str) -> None:
     """Refuses a binary that Lambda could not start on this architecture."""
     if not binary.is_file():
-        raise ReleaseError(f"{binary}: there is no binary for {architecture}; a release needs {', '.join(ARCHITECTURES)}")
+        raise ReleaseError(
+            f"{binary}: there is no binary for {architecture}; a release needs {', '.join(ARCHITECTURES)}"
+        )
     with binary.open("rb") as file:
         header = file.read(20)
     if len(header) < 20 or header[:4] != b"\x7fELF":

@@ -29,7 +29,9 @@ def of(samconfig: str) -> str:
     return HEADER + tomlkit.dumps(written)
 
 
-def _for_template(tables: dict[str, dict[str, dict[str, object]]], name: str) -> dict[str, dict[str, dict[str, object]]]:
+def _for_template(
+    tables: dict[str, dict[str, dict[str, object]]], name: str
+) -> dict[str, dict[str, dict[str, object]]]:
     """The same tables, with a template of their own."""
     found = copy.deepcopy(tables)
     for command in READ_A_TEMPLATE:

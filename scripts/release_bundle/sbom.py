@@ -24,7 +24,9 @@ def of(written: dict[str, Any], tree: set[tuple[str, str]]) -> dict[str, Any]:
     root = written["metadata"]["component"]
     here = {(one["name"], one["version"]) for one in (*components, root)}
     if lost := tree - here:
-        raise ReleaseError(f"{root['name']}: its bill of materials lacks {', '.join(' '.join(one) for one in sorted(lost))}")
+        raise ReleaseError(
+            f"{root['name']}: its bill of materials lacks {', '.join(' '.join(one) for one in sorted(lost))}"
+        )
     kept = {one["bom-ref"] for one in (*components, root)}
     dependencies = [
         {**one, **({"dependsOn": [ref for ref in one["dependsOn"] if ref in kept]} if "dependsOn" in one else {})}

@@ -55,11 +55,20 @@ class WhatItHolds(unittest.TestCase):
                 self.assertEqual(package.read("bootstrap"), Path(TESTED[function]).read_bytes())  # type: ignore[arg-type]
 
     def test_it_has_what_the_documents_tell_a_user_to_run_or_apply(self) -> None:
-        for name in ("deploy/rbac.yaml", "events/doctor.json", "tools/doctor", "scripts/doctor", "docs/install.md", "LICENSE"):
+        for name in (
+            "deploy/rbac.yaml",
+            "events/doctor.json",
+            "tools/doctor",
+            "scripts/doctor",
+            "docs/install.md",
+            "LICENSE",
+        ):
             self.assertEqual(self.files[name], (ROOT / name).read_bytes(), name)
 
     def test_it_has_no_sources_and_no_tests(self) -> None:
-        self.assertEqual([name for name in self.files if name.endswith((".rs", ".pyc", "Cargo.toml")) or "tests/" in name], [])
+        self.assertEqual(
+            [name for name in self.files if name.endswith((".rs", ".pyc", "Cargo.toml")) or "tests/" in name], []
+        )
 
     def test_its_changelog_is_of_its_version_alone(self) -> None:
         self.assertEqual(self.files["CHANGELOG.md"].decode(), CHANGES)
@@ -137,7 +146,9 @@ class TakenApart(unittest.TestCase):
             bundle.unpack(self.archive, architecture, self.folder / architecture)
             for function in TESTED:
                 taken = self.folder / architecture / function / "bootstrap"
-                self.assertEqual(taken.read_bytes(), (self.folder / "built" / architecture / function / "bootstrap").read_bytes())
+                self.assertEqual(
+                    taken.read_bytes(), (self.folder / "built" / architecture / function / "bootstrap").read_bytes()
+                )
                 self.assertTrue(os.access(taken, os.X_OK))
 
     def test_a_bundle_whose_sum_differs_is_not_unpacked(self) -> None:

@@ -8,7 +8,6 @@ from release_bundle import sbom
 from release_bundle.errors import ReleaseError
 
 
-
 def component(name: str, version: str) -> dict[str, str]:
     return {"name": name, "version": version, "bom-ref": f"{name}@{version}"}
 
@@ -35,4 +34,7 @@ class TheBill(unittest.TestCase):
             sbom.of(written("clap"), self.tree)
 
     def test_it_does_not_tell_where_it_was_made(self) -> None:
-        self.assertEqual(sbom.without_place("path+file:///home/me/x/crates/eks#1", "/home/me/x"), "path+file:///spillway/crates/eks#1")
+        self.assertEqual(
+            sbom.without_place("path+file:///home/me/x/crates/eks#1", "/home/me/x"),
+            "path+file:///spillway/crates/eks#1",
+        )

@@ -7,7 +7,9 @@ from built import ROOT
 from release_bundle import version
 from release_bundle.errors import ReleaseError
 
-CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n- A\n\n## [1.10.0] - 2030-02-01\n\n- B\n\n## [1.1.0] - 2030-01-01\n\n- C\n"
+CHANGELOG = (
+    "# Changelog\n\n## [Unreleased]\n\n- A\n\n## [1.10.0] - 2030-02-01\n\n- B\n\n## [1.1.0] - 2030-01-01\n\n- C\n"
+)
 
 
 class Versions(unittest.TestCase):
@@ -15,7 +17,9 @@ class Versions(unittest.TestCase):
         self.assertEqual(version.changes(CHANGELOG, "1.1.0"), "## [1.1.0] - 2030-01-01\n\n- C\n")
 
     def test_a_version_without_a_section_is_refused_with_what_to_write(self) -> None:
-        with self.assertRaisesRegex(ReleaseError, r"no section of 1\.1: before a release, \[Unreleased\] becomes `## \[1\.1\] - "):
+        with self.assertRaisesRegex(
+            ReleaseError, r"no section of 1\.1: before a release, \[Unreleased\] becomes `## \[1\.1\] - "
+        ):
             version.changes(CHANGELOG, "1.1")
 
     def test_all_crates_are_of_the_one_version(self) -> None:

@@ -68,7 +68,9 @@ class Fetched(unittest.TestCase):
         return code, out.getvalue(), err.getvalue()
 
     def test_a_program_and_one_in_an_archive_are_put_there_to_be_run(self) -> None:
-        code, out, _ = self.fetch(self.line("kube-apiserver", "/kube-apiserver"), self.line("etcd", "/etcd.tar.gz", "etcd-v3/etcd"))
+        code, out, _ = self.fetch(
+            self.line("kube-apiserver", "/kube-apiserver"), self.line("etcd", "/etcd.tar.gz", "etcd-v3/etcd")
+        )
         self.assertEqual((code, out.split()), (0, ["kube-apiserver", "etcd"]))
         for program in ("kube-apiserver", "etcd"):
             self.assertEqual((self.programs / program).read_bytes(), PROGRAM)

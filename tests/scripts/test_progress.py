@@ -36,14 +36,16 @@ class WhatItSays(unittest.TestCase):
     def test_a_crate_that_comes_again_is_timed_anew(self) -> None:
         self.doing(BAR.format(at="12/240: hyper(build)"), now=0)
         self.doing(BAR.format(at="13/240: serde"), now=50)
-        self.assertEqual(self.doing(BAR.format(at="14/240: hyper(build)"), now=60), "14 of 240 crates, at: hyper(build) for 0:00")
+        self.assertEqual(
+            self.doing(BAR.format(at="14/240: hyper(build)"), now=60), "14 of 240 crates, at: hyper(build) for 0:00"
+        )
 
     def test_of_another_command_each_line_is_a_step_of_at_most_so_many(self) -> None:
         self.output = progress.Output(self.log, most_steps=2900)
         self.assertEqual(self.doing("k8s.io/api\nk8s.io/client-go\n"), "2 steps of at most 2900, at: k8s.io/client-go")
 
-    def test_before_anything_is_written_it_starts(self) -> None:
-        self.assertEqual(self.doing(""), "starting")
+    def test_before_anything_is_written_it_is_at_the_first_step(self) -> None:
+        self.assertEqual(self.doing(""), "at the first step")
 
     def test_what_people_get_to_read_of_a_failure_has_no_bars(self) -> None:
         self.doing(BAR.format(at="12/240: serde") + "error: no such crate\n")

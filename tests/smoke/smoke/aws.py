@@ -42,7 +42,7 @@ def is_gone(error: ClientError) -> bool:
     return any(word in code for word in ("NotFound", "NoSuch", "NonExistent")) or "does not exist" in message
 
 
-def wait(what: str, seconds: int, look: Callable[[], Any], pause: float = 5, sleep: Callable[[float], None] = time.sleep) -> Any:
+def wait(what: str, seconds: int, look: Callable[[], Any], pause: float) -> Any:
     """Looks until there is something to see, and says what was waited for in vain."""
     deadline = time.monotonic() + seconds
     while True:
@@ -50,4 +50,4 @@ def wait(what: str, seconds: int, look: Callable[[], Any], pause: float = 5, sle
             return seen
         if time.monotonic() + pause > deadline:
             raise SmokeError(f"{what}: not within {seconds} s")
-        sleep(pause)
+        time.sleep(pause)

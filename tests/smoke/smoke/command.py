@@ -85,8 +85,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="scripts/smoke", description="Tries a release on a real account, and takes everything away again."
     )
     parser.add_argument("region", metavar="REGION", help="such as us-east-1")
-    parser.add_argument("--plan", action="store_true", help="only say what would be done, and what it costs; calls nobody")
+    parser.add_argument(
+        "--plan", action="store_true", help="only say what would be done, and what it costs; calls nobody"
+    )
     parser.add_argument("--stage", choices=("A", "B"), default="A", help="B is A, and then a cluster: about an hour")
     parser.add_argument("--bundle", type=Path, help="the release: dist/spillway-VERSION.tar.gz")
-    parser.add_argument("--record", type=Path, metavar="FOLDER", help="keep the real events there, without the account's id")
+    parser.add_argument(
+        "--record", type=Path, metavar="FOLDER", help="keep the real events there, without the account's id"
+    )
     return parser

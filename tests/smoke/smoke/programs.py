@@ -31,9 +31,13 @@ class Real:
 
     def run(self, folder: Path, *command: str, stdin: str | None = None) -> str:
         try:
-            done = subprocess.run(command, cwd=folder, env=self._environment, input=stdin, capture_output=True, text=True)
+            done = subprocess.run(
+                command, cwd=folder, env=self._environment, input=stdin, capture_output=True, text=True
+            )
         except FileNotFoundError:
-            raise SmokeError(f"{command[0]}: it is not on the PATH; stage B needs sam, kubectl and the AWS CLI 2") from None
+            raise SmokeError(
+                f"{command[0]}: it is not on the PATH; stage B needs sam, kubectl and the AWS CLI 2"
+            ) from None
         if done.returncode != 0:
             raise SmokeError(f"{' '.join(command)}: it ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout

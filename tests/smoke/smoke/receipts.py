@@ -10,11 +10,17 @@ from smoke.step import SmokeError
 
 def of_instance(run: Run, instance: str, notice: str, since_ms: int, minutes: int) -> dict[str, Any]:
     """The receipt that is no part of a drain that goes on, for a notice of this kind."""
-    pattern = f'{{ $.receipt = * && $.instance = "{instance}" && $.notice.kind = "{notice}" && $.ending != "continued" }}'
+    pattern = (
+        f'{{ $.receipt = * && $.instance = "{instance}" && $.notice.kind = "{notice}" && $.ending != "continued" }}'
+    )
 
     def look() -> dict[str, Any] | None:
         found = run.aws.call(
-            "logs", "FilterLogEvents", logGroupName=run.outputs["LogGroupName"], startTime=since_ms, filterPattern=pattern
+            "logs",
+            "FilterLogEvents",
+            logGroupName=run.outputs["LogGroupName"],
+            startTime=since_ms,
+            filterPattern=pattern,
         )["events"]
         return json.loads(found[0]["message"]) if found else None
 

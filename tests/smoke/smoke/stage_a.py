@@ -30,7 +30,9 @@ def steps() -> list[Step[Run]]:
 
 
 def package(run: Run) -> None:
-    where = {} if run.aws.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": run.aws.region}}
+    where = (
+        {} if run.aws.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": run.aws.region}}
+    )
     run.aws.call("s3", "CreateBucket", Bucket=run.bucket, **where)
     run.aws.call("s3", "PutBucketTagging", Bucket=run.bucket, Tagging={"TagSet": run.tags})
     packaged = run.folder / "packaged.yaml"
@@ -40,7 +42,9 @@ def package(run: Run) -> None:
 
 def parameter_sets(run: Run, known: list[str]) -> dict[str, dict[str, str]]:
     """Five deployments that differ in what they make."""
-    network = run.aws.call("ec2", "DescribeSubnets", Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
+    network = run.aws.call("ec2", "DescribeSubnets", Filters=[{"Name": "default-for-az", "Values": ["true"]}])[
+        "Subnets"
+    ]
     if not network:
         raise SmokeError(f"{run.aws.region} has no default VPC, whose subnets a change set is to name")
     filters = [{"Name": "vpc-id", "Values": [network[0]["VpcId"]]}, {"Name": "group-name", "Values": ["default"]}]
@@ -59,7 +63,10 @@ def parameter_sets(run: Run, known: list[str]) -> dict[str, dict[str, str]]:
 
 def change_sets(run: Run) -> None:
     url = f"https://s3.{run.aws.region}.amazonaws.com{'.cn' if run.partition == 'aws-cn' else ''}/{run.bucket}/packaged.yaml"
-    known = [one["ParameterKey"] for one in run.aws.call("cloudformation", "GetTemplateSummary", TemplateURL=url)["Parameters"]]
+    known = [
+        one["ParameterKey"]
+        for one in run.aws.call("cloudformation", "GetTemplateSummary", TemplateURL=url)["Parameters"]
+    ]
     for name, parameters in parameter_sets(run, known).items():
         stack = f"{TAG}-{name}"
         run.aws.call(
@@ -158,7 +165,12 @@ def queries(run: Run) -> None:
         for name, properties in _of_type(run, "AWS::Logs::QueryDefinition"):
             now = int(time.time())
             query = run.aws.call(
-                "logs", "StartQuery", logGroupName=group, startTime=now - 3600, endTime=now, queryString=properties["QueryString"]
+                "logs",
+                "StartQuery",
+                logGroupName=group,
+                startTime=now - 3600,
+                endTime=now,
+                queryString=properties["QueryString"],
             )["queryId"]
 
             def look(query: str = query) -> str | None:

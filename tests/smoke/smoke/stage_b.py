@@ -21,12 +21,32 @@ LEAD_S, AHEAD_S = 60, 240
 
 def steps() -> list[Step[Run]]:
     return [
-        Step("cluster", "makes a cluster with two spot nodes, a topic, a queue and a recorder", cluster, minutes=22, usd=0.15),
+        Step(
+            "cluster",
+            "makes a cluster with two spot nodes, a topic, a queue and a recorder",
+            cluster,
+            minutes=22,
+            usd=0.15,
+        ),
         Step("deploy", "has sam deploy the release", deploy, minutes=4),
-        Step("enrol", "lets the function into the cluster, puts a hook on the group, deploys ten pods", enrol, minutes=2),
+        Step(
+            "enrol", "lets the function into the cluster, puts a hook on the group, deploys ten pods", enrol, minutes=2
+        ),
         Step("doctor", "asks the doctor, who must find no failure", doctor),
-        Step("terminate hook", "ends an instance: its node is drained and its hook completed", terminate, minutes=6, usd=0.01),
-        Step("interruption", "has FIS interrupt a spot instance: its node is drained in time", interrupt, minutes=8, usd=0.25),
+        Step(
+            "terminate hook",
+            "ends an instance: its node is drained and its hook completed",
+            terminate,
+            minutes=6,
+            usd=0.01,
+        ),
+        Step(
+            "interruption",
+            "has FIS interrupt a spot instance: its node is drained in time",
+            interrupt,
+            minutes=8,
+            usd=0.25,
+        ),
         Step("maintenance", "sends a maintenance for in four minutes: a schedule has it drained", maintain, minutes=7),
         Step("message", "fetches the messages about all that from the queue", message),
         Step("teardown", "takes all of it away", lambda _: None, minutes=15, usd=0.03),
@@ -111,13 +131,17 @@ def interrupt(run: Run) -> None:
     _until_made(run, DRILL, minutes=5)
     resource = run.aws.call("cloudformation", "DescribeStackResource", StackName=DRILL, LogicalResourceId="Experiment")
     template = resource["StackResourceDetail"]["PhysicalResourceId"]
-    run.aws.call("fis", "StartExperiment", clientToken=f"{TAG}-{since}", experimentTemplateId=template, tags={TAG: run.name})
+    run.aws.call(
+        "fis", "StartExperiment", clientToken=f"{TAG}-{since}", experimentTemplateId=template, tags={TAG: run.name}
+    )
     receipts.expect_drained(receipts.of_instance(run, instance, "spot interruption", since, minutes=10))
 
 
 def maintain(run: Run) -> None:
     instance, since = _node(run), _now_ms()
-    event = maintenance(json.loads((run.bundle / "events/health-scheduled-maintenance.json").read_text()), run, instance)
+    event = maintenance(
+        json.loads((run.bundle / "events/health-scheduled-maintenance.json").read_text()), run, instance
+    )
     # As EventBridge invokes it; nobody may put an event of aws.health on the bus.
     run.aws.call(
         "lambda",
@@ -153,7 +177,9 @@ def maintenance(event: dict[str, Any], run: Run, instance: str) -> dict[str, Any
 def message(run: Run) -> None:
     def look() -> list[dict[str, Any]]:
         url = run.outputs["Queue"]
-        found: list[dict[str, Any]] = run.aws.call("sqs", "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20).get("Messages", [])
+        found: list[dict[str, Any]] = run.aws.call("sqs", "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20).get(
+            "Messages", []
+        )
         return found
 
     for one in wait("a message about a drain", 300, look, run.pause):

@@ -110,7 +110,9 @@ class Pretended:
     def _describe_instances(self, asked: dict[str, Any]) -> dict[str, Any]:
         if "InstanceIds" not in asked:
             return {"Reservations": []}
-        return {"Reservations": [{"Instances": [{"InstanceId": asked["InstanceIds"][0], "State": {"Name": "terminated"}}]}]}
+        return {
+            "Reservations": [{"Instances": [{"InstanceId": asked["InstanceIds"][0], "State": {"Name": "terminated"}}]}]
+        }
 
     def _list_objects(self, _: dict[str, Any]) -> dict[str, Any]:
         objects, self._objects = self._objects, []

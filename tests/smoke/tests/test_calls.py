@@ -46,7 +46,9 @@ class ARun(InTheAccount):
     def test_what_is_made_has_the_tag(self) -> None:
         self.carry_out()
         for operation, parameters in ((name, asked) for name in TAGGED for asked in self.aws.called(name)):
-            self.assertIn(TAG, str({key: value for key, value in parameters.items() if key.lower().startswith("tag")}), operation)
+            self.assertIn(
+                TAG, str({key: value for key, value in parameters.items() if key.lower().startswith("tag")}), operation
+            )
 
     def test_at_the_end_no_stack_is_left(self) -> None:
         self.carry_out()
@@ -91,7 +93,9 @@ class AStepThatFails(InTheAccount):
         self.assertEqual(said, "the change set default: no such resource type")
 
     def test_a_pattern_that_eventbridge_reads_otherwise(self) -> None:
-        self.assertIn("DrainSpotInterruption: spot-interruption does not pass", self.fails("TestEventPattern", Result=False))
+        self.assertIn(
+            "DrainSpotInterruption: spot-interruption does not pass", self.fails("TestEventPattern", Result=False)
+        )
 
     def test_a_policy_that_access_analyzer_objects_to(self) -> None:
         finding = {"findingType": "ERROR", "issueCode": "INVALID_ACTION", "findingDetails": "no such action"}
@@ -116,7 +120,13 @@ class AStepThatFails(InTheAccount):
             return {"Stacks": [{**stack, "StackStatus": "CREATE_FAILED"}]}
 
         self.aws.answers["DescribeStacks"] = failed
-        event = {"StackId": "s", "EventId": "e", "StackName": "s", "Timestamp": 1, "ResourceStatusReason": "no spot capacity"}
+        event = {
+            "StackId": "s",
+            "EventId": "e",
+            "StackName": "s",
+            "Timestamp": 1,
+            "ResourceStatusReason": "no spot capacity",
+        }
         self.aws.answers["DescribeStackEvents"] = lambda _: {"StackEvents": [event]}
         with self.assertRaisesRegex(SmokeError, "CREATE_FAILED: no spot capacity"):
             self.carry_out()
@@ -164,5 +174,3 @@ class TheTeardown(InTheAccount):
         arns = ["arn:aws:ec2:r:1:instance/i-0cccccccccccccccc", "arn:aws:sqs:r:1:queue"]
         self.aws.answers["GetResources"] = lambda _: {"ResourceTagMappingList": [{"ResourceARN": one} for one in arns]}
         self.assertEqual(teardown.tagged(self.run_), ["arn:aws:sqs:r:1:queue"])
-
-

@@ -24,7 +24,11 @@ class AgainstMoto(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         logging.getLogger("werkzeug").setLevel(logging.WARNING)
-        credentials = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_SESSION_TOKEN": "testing"}
+        credentials = {
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_SESSION_TOKEN": "testing",
+        }
         cls.enterClassContext(patch.dict(os.environ, credentials))
         server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
         server.start()
@@ -34,7 +38,15 @@ class AgainstMoto(unittest.TestCase):
         aws = Account(REGION, endpoint=f"http://{host}:{port}")
         account = aws.call("sts", "GetCallerIdentity")["Account"]
         cls.run_ = Run(
-            aws, PretendedPrograms(set()), account, "aws", folder, folder, say=lambda _: None, pause=0.1, template=TEMPLATE
+            aws,
+            PretendedPrograms(set()),
+            account,
+            "aws",
+            folder,
+            folder,
+            say=lambda _: None,
+            pause=0.1,
+            template=TEMPLATE,
         )
 
     def test_the_bucket_is_made_with_its_tag_and_emptied_and_taken_away(self) -> None:

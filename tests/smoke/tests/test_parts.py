@@ -31,13 +31,19 @@ class ThePlan(unittest.TestCase):
     def test_its_sums_are_those_of_its_steps(self) -> None:
         steps = stage_b.steps()
         head = plan("Stage B", steps).splitlines()[0]
-        self.assertEqual(head, f"Stage B: about {sum(one.minutes for one in steps)} minutes, about {sum(one.usd for one in steps):.2f} USD")
+        self.assertEqual(
+            head,
+            f"Stage B: about {sum(one.minutes for one in steps)} minutes, about {sum(one.usd for one in steps):.2f} USD",
+        )
 
     def test_a_run_without_a_release_says_how_to_name_one(self) -> None:
         self.assertEqual(main([REGION]), 2)
 
     def test_a_program_that_is_missing_is_named(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(SmokeError, "no-such-program: it is not on the PATH"):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            self.assertRaisesRegex(SmokeError, "no-such-program: it is not on the PATH"),
+        ):
             Real(REGION, Path(folder)).run(Path(folder), "no-such-program")
 
 
@@ -55,7 +61,9 @@ class Resolved(unittest.TestCase):
         self.assertIn("widgets", json.loads(self.resolver.of(dashboard["Properties"])["DashboardBody"]))
 
     def test_a_role_is_of_no_region(self) -> None:
-        self.assertEqual(self.resolver.of({"Fn::GetAtt": ["DrainRole", "Arn"]}), f"arn:aws:iam::{ACCOUNT}:role/DrainRole")
+        self.assertEqual(
+            self.resolver.of({"Fn::GetAtt": ["DrainRole", "Arn"]}), f"arn:aws:iam::{ACCOUNT}:role/DrainRole"
+        )
 
 
 class RealEvents(unittest.TestCase):
@@ -69,7 +77,11 @@ class RealEvents(unittest.TestCase):
         real["detail"]["why"] = "capacity"
         found = events.nearest(real, SAMPLES)
         self.assertEqual(
-            found, ("spot-interruption", [".detail.instance-action: only in the sample", ".detail.why: only in the real event"])
+            found,
+            (
+                "spot-interruption",
+                [".detail.instance-action: only in the sample", ".detail.why: only in the real event"],
+            ),
         )
 
     def test_other_contents_are_no_difference(self) -> None:
