@@ -80,6 +80,12 @@ class Unpacked(unittest.TestCase):
                 theirs = self.s3().get_object(Bucket=bucket, Key=key)["Body"].read()
                 self.assertEqual(theirs, ours.read_bytes(), name)
 
+    def test_the_migration_from_nth_reads_the_bundles_template(self) -> None:
+        command = [sys.executable, "tools/from-nth", "-"]
+        done = subprocess.run(command, cwd=self.folder, input="{}", capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("sam deploy", done.stdout)
+
 
 def code(resource: Any) -> bool:
     return "CodeUri" in resource.get("Properties", {})
