@@ -1,6 +1,7 @@
 """Waiting for what the function writes of an instance."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from smoke.aws import wait
@@ -15,17 +16,20 @@ def of_instance(run: Run, instance: str, notice: str, since_ms: int, minutes: in
     )
 
     def look() -> dict[str, Any] | None:
-        found = run.aws.call(
-            "logs",
-            "FilterLogEvents",
-            logGroupName=run.outputs["LogGroupName"],
-            startTime=since_ms,
-            filterPattern=pattern,
-        )["events"]
-        return json.loads(found[0]["message"]) if found else None
+        return next(lines(run, run.outputs["LogGroupName"], startTime=since_ms, filterPattern=pattern), None)
 
     receipt: dict[str, Any] = wait(f"the receipt of {instance}, {notice}", minutes * 60, look, run.pause)
     return receipt
+
+
+def lines(run: Run, group: str, **query: Any) -> Iterator[dict[str, Any]]:
+    """The JSON lines of a log group, the first one first. A page may be empty and not the last."""
+    while True:
+        page = run.aws.call("logs", "FilterLogEvents", logGroupName=group, **query)
+        yield from (json.loads(one["message"]) for one in page["events"])
+        if not (token := page.get("nextToken")):
+            return
+        query["nextToken"] = token
 
 
 def expect_drained(receipt: dict[str, Any]) -> None:

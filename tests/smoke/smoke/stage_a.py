@@ -125,7 +125,7 @@ def patterns(run: Run) -> None:
 def policies(run: Run) -> None:
     found = []
     for name, kind, document in _policies(run):
-        answer = run.aws.call("accessanalyzer", "ValidatePolicy", policyDocument=json.dumps(document), policyType=kind)
+        answer = run.aws.call("accessanalyzer", "ValidatePolicy", policyDocument=json.dumps(document), **kind)
         for finding in answer["findings"]:
             line = f"{name}: {finding['findingType']} {finding['issueCode']}: {finding['findingDetails']}"
             run.say(f"    {line}")
@@ -135,15 +135,22 @@ def policies(run: Run) -> None:
         raise SmokeError("; ".join(found))
 
 
-def _policies(run: Run) -> Iterator[tuple[str, str, Any]]:
+IDENTITY = {"policyType": "IDENTITY_POLICY"}
+RESOURCE = {"policyType": "RESOURCE_POLICY"}
+# A trust policy names no resource.
+TRUST = {**RESOURCE, "validatePolicyResourceType": "AWS::IAM::AssumeRolePolicyDocument"}
+
+
+def _policies(run: Run) -> Iterator[tuple[str, dict[str, str], Any]]:
+    """Each policy of the template, with what Access Analyzer is to take it for."""
     for name, role in _of_type(run, "AWS::IAM::Role"):
-        yield f"{name}'s trust", "RESOURCE_POLICY", role["AssumeRolePolicyDocument"]
+        yield f"{name}'s trust", TRUST, role["AssumeRolePolicyDocument"]
         for policy in role.get("Policies", []):
-            yield f"{name}/{policy['PolicyName']}", "IDENTITY_POLICY", policy["PolicyDocument"]
+            yield f"{name}/{policy['PolicyName']}", IDENTITY, policy["PolicyDocument"]
     for name, policy in _of_type(run, "AWS::IAM::ManagedPolicy"):
-        yield name, "IDENTITY_POLICY", policy["PolicyDocument"]
+        yield name, IDENTITY, policy["PolicyDocument"]
     for name, policy in _of_type(run, "AWS::SQS::QueuePolicy"):
-        yield name, "RESOURCE_POLICY", policy["PolicyDocument"]
+        yield name, RESOURCE, policy["PolicyDocument"]
 
 
 def dashboard(run: Run) -> None:

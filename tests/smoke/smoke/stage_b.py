@@ -73,6 +73,8 @@ def deploy(run: Run) -> None:
     run.programs.run(
         run.bundle,
         *("sam", "deploy", "--stack-name", SPILLWAY, "--no-confirm-changeset", "--no-progressbar"),
+        # A section that samconfig.toml does not have: that of `sam deploy` makes a bucket that would stay.
+        *("--config-env", TAG, "--capabilities", "CAPABILITY_IAM"),
         *("--s3-bucket", run.bucket, "--tags", f"{TAG}={run.name}"),
         "--parameter-overrides",
         f"TopicArn={run.outputs['Topic']}",
@@ -188,14 +190,7 @@ def message(run: Run) -> None:
 
 def recorded(run: Run) -> list[dict[str, Any]]:
     """All events that the recorder has seen, the first one first."""
-    found: list[dict[str, Any]] = []
-    more: dict[str, Any] = {}
-    while True:
-        page = run.aws.call("logs", "FilterLogEvents", logGroupName=run.outputs["Recorder"], **more)
-        found += [json.loads(one["message"]) for one in page["events"]]
-        if not (token := page.get("nextToken")):
-            return found
-        more = {"nextToken": token}
+    return list(receipts.lines(run, run.outputs["Recorder"]))
 
 
 def _node(run: Run) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.account import ROOT, Pretended, PretendedPrograms, refused, run_in
-from smoke import stage_a, stage_b, teardown
+from smoke import receipts, stage_a, stage_b, teardown
 from smoke.command import carry_out
 from smoke.run import TAG, Run
 from smoke.step import SmokeError, Step
@@ -111,6 +111,12 @@ class AStepThatFails(InTheAccount):
 
     def test_a_drain_that_did_not_end_in_drained(self) -> None:
         self.assertIn("failed, not drained", self.fails("FilterLogEvents", events=[{"message": FAILED}]))
+
+    def test_a_receipt_behind_an_empty_page_is_found(self) -> None:
+        pages = iter([{"events": [], "nextToken": "more"}, {"events": [{"message": "{}"}]}])
+        self.aws.answers["FilterLogEvents"] = lambda _: next(pages)
+        self.assertEqual(list(receipts.lines(self.run_, "group")), [{}])
+        self.assertEqual(self.aws.called("FilterLogEvents")[1]["nextToken"], "more")
 
     def test_a_stack_that_was_not_made_tells_why(self) -> None:
         described = self.aws.answers["DescribeStacks"]
