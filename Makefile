@@ -116,7 +116,7 @@ clean: ## takes away all that was built, the cache folder too
 	rm -rf .aws-sam $(CACHE)
 
 help:
-	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "The first build takes about 15 minutes on 2 cores (test: 40) and 9 GiB of memory; kept in $(CACHE)"
 
