@@ -2,7 +2,7 @@
 //! (NTH) work here as they are. What each does is compared, in `tests/recorded`, with what the real ones made of it.
 //!
 //! ```
-//! let template = spillway_gotemplate::Template::parse(r#"{"text":"{{ .Kind | lower }}: {{ .Pods | join ", " }}"}"#)?;
+//! let template = gotemplate_json::Template::parse(r#"{"text":"{{ .Kind | lower }}: {{ .Pods | join ", " }}"}"#)?;
 //! let data = serde_json::json!({"Kind": "SPOT_ITN", "Pods": ["cart-0", "cart-1"]});
 //! assert_eq!(template.render(&data)?, r#"{"text":"spot_itn: cart-0, cart-1"}"#);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -51,9 +51,11 @@
 //! `syntax` makes a tree of the text, `run` a message of the tree, with `funcs` and, for what Go does with values, `go`.
 
 mod bounds;
+mod budget;
 mod fault;
 mod funcs;
 mod go;
+mod output;
 mod run;
 mod syntax;
 

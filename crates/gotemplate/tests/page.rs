@@ -11,5 +11,5 @@ fn the_page_lists_the_functions_that_there_are() {
         page.split("## Functions").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("it has the table");
     let rows = table.lines().filter(|line| line.starts_with("| ")).filter_map(|row| row.split('|').nth(2));
     let listed: BTreeSet<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-    assert_eq!(listed, spillway_gotemplate::functions().collect());
+    assert_eq!(listed, gotemplate_json::functions().collect());
 }

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use gotemplate_json::Template;
 use serde::Deserialize;
 use serde_json::Value;
-use spillway_gotemplate::Template;
 
 #[derive(Deserialize)]
 struct Recording {
