@@ -20,7 +20,7 @@ pub(crate) const EXPRESSION: usize = 4 << 10;
 /// A regular expression as it is run, and the text that it is asked of: the work is their product.
 pub(crate) const SEARCH: usize = 32 << 10;
 /// So many bytes of an expression, with so many bytes of text, are one byte's work.
-pub(crate) const SEARCHED: usize = 256;
+pub(crate) const SEARCHED: usize = 128;
 /// What a byte of a time's layout takes, which may be a name of a month.
 pub(crate) const LAYOUT: usize = 16;
 /// What it takes to find a time zone, in a file.

@@ -23,7 +23,7 @@ fn write_integer(out: &mut Output, number: &Number, verb: char, flags: &Flags) -
         'd' | 'v' => (size.to_string(), ""),
         'b' => (format!("{size:b}"), sharp("0b")),
         'o' => (format!("{size:o}"), sharp("0")),
-        'O' => (format!("{size:o}"), "0o"),
+        'O' => (format!("{size:o}"), if flags.sharp { "0o0" } else { "0o" }),
         'x' => (format!("{size:x}"), sharp("0x")),
         'X' => (format!("{size:X}"), sharp("0X")),
         'c' => return flags.pad(out, character().encode_utf8(&mut [0; 4])),
@@ -41,7 +41,8 @@ fn write_integer(out: &mut Output, number: &Number, verb: char, flags: &Flags) -
     };
     let zeros = least.saturating_sub(digits.len());
     // An octal number that begins with a zero says already what it is.
-    let prefix = if prefix == "0" && (zeros > 0 || size == 0) { "" } else { prefix };
+    let says_it = matches!(verb, 'o' | 'O') && (zeros > 0 || size == 0);
+    let prefix = if says_it { prefix.trim_end_matches('0') } else { prefix };
     let mut text = Output::default();
     text.push(sign)?;
     text.push(prefix)?;

@@ -122,17 +122,12 @@ fn offset(time: &Zoned, separator: &str, fields: usize) -> String {
     format!("{sign}{}", parts.join(separator))
 }
 
-/// A zone without a name is written as its offset: `+0530`, or `+02` for whole hours.
+/// A zone's short name, such as `CET` or `-03`. Where only an offset is known, it stands for the name: `+0100`.
 fn zone(time: &Zoned) -> String {
-    let zone = time.time_zone().to_offset_info(time.timestamp());
-    let name = zone.abbreviation();
-    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return name.to_owned();
-    }
-    match time.offset().seconds() {
-        0 => "UTC".to_owned(),
-        seconds if seconds % 3600 == 0 => offset(time, "", 1),
-        _ => offset(time, "", 2),
+    match time.time_zone().to_fixed_offset() {
+        Ok(fixed) if fixed.is_zero() => "UTC".to_owned(),
+        Ok(_) => offset(time, "", 2),
+        Err(_) => time.time_zone().to_offset_info(time.timestamp()).abbreviation().to_owned(),
     }
 }
 
