@@ -88,7 +88,7 @@ impl<'a> Arguments<'a> {
         matches!(self.values.get(index), Some(Cow::Borrowed(_)))
     }
 
-    /// Those from `index` on.
+    /// The arguments from `index` on.
     pub(super) fn from(&self, index: usize) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.values.iter().skip(index).map(AsRef::as_ref)
     }

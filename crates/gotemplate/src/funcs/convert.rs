@@ -1,5 +1,7 @@
 //! One kind of value to another. What cannot be read as a number is 0, as in sprig.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::arguments::Arguments;
@@ -67,7 +69,7 @@ pub(super) fn float(value: &Value) -> f64 {
     match value {
         Value::Bool(truth) => f64::from(u8::from(*truth)),
         Value::Number(number) => number.as_f64().unwrap_or(0.0),
-        Value::String(text) => text.parse().unwrap_or(0.0),
+        Value::String(text) => without_underscores(text).and_then(|text| text.parse().ok()).unwrap_or(0.0),
         _ => 0.0,
     }
 }
@@ -97,9 +99,20 @@ fn integer_in(text: &str) -> Option<i64> {
         Some(two) if two.starts_with('0') => (8, &digits[1..]),
         _ => (10, digits),
     };
-    // An underscore stands between two digits, or behind the 0x.
-    let separated = digits.ends_with('_') || digits.contains("__") || radix == 10 && digits.starts_with('_');
-    let digits = digits.replace('_', "");
-    let number = i128::from_str_radix(&digits, radix).ok().filter(|_| !separated && !digits.starts_with(['+', '-']))?;
+    // One may stand behind the 0x, too.
+    let digits = without_underscores(if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) })?;
+    let number = i128::from_str_radix(&digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
     i64::try_from(sign * number).ok()
+}
+
+/// The text without underscores, if each stands between two digits.
+fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('_') {
+        return Some(text.into());
+    }
+    let parts = text.split('_').collect::<Vec<_>>();
+    let between = parts.windows(2).all(|pair| {
+        pair[0].ends_with(|c: char| c.is_ascii_hexdigit()) && pair[1].starts_with(|c: char| c.is_ascii_hexdigit())
+    });
+    between.then(|| parts.concat().into())
 }

@@ -73,7 +73,7 @@ fn url_query(text: &str) -> String {
     escaped.collect()
 }
 
-/// Those that are something, with a space in between.
+/// The arguments that are something, quoted, with a space in between.
 fn joined(arguments: &Arguments<'_>, quote: fn(&Value) -> String) -> Result<Value, String> {
     let mut out = Output::default();
     for value in arguments.from(0).filter(|value| !value.is_null()) {

@@ -5,7 +5,7 @@ pub(crate) fn string(text: &str) -> String {
     between(text, '"', is_print)
 }
 
-/// The same, with everything beyond ASCII escaped: `%+q`.
+/// A string in double quotes, with everything beyond ASCII escaped: `%+q`.
 pub(crate) fn ascii(text: &str) -> String {
     between(text, '"', |character| character.is_ascii() && is_print(character))
 }
@@ -15,7 +15,7 @@ pub(crate) fn character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', is_print)
 }
 
-/// The same, with everything beyond ASCII escaped.
+/// A character in single quotes, with everything beyond ASCII escaped: `%+q`.
 pub(crate) fn ascii_character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', |character| character.is_ascii() && is_print(character))
 }

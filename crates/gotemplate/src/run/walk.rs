@@ -25,7 +25,7 @@ pub(super) struct Run<'a> {
     tree: &'a Tree,
     /// The fields that the message is about. What `.` and `$` are at the start.
     pub(super) data: &'a Value,
-    /// Those in scope, innermost last.
+    /// The variables in scope, innermost last.
     pub(super) variables: Vec<(&'a str, Held<'a>)>,
     out: Output,
     pub(super) budget: Budget,
