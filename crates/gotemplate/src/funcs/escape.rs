@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::arguments::Arguments;
 use super::{Function, at_least, exactly};
-use crate::bounds;
 use crate::go::{display, quote};
 use crate::output::Output;
 
@@ -20,57 +19,58 @@ pub(super) static FUNCTIONS: [Function; 7] = [
     exactly("b64dec", 1, base64_decode),
 ];
 
-/// As `print` writes the arguments, but for nothing, which is written as where it stands alone.
-fn escaped(arguments: &Arguments<'_>, escape: fn(&str) -> String) -> Result<Value, String> {
-    let mut out = String::new();
+/// As `print` writes the arguments, but for nothing, which is written as where it stands alone; then each character escaped.
+fn escaped(arguments: &Arguments<'_>, escape: fn(&mut Output, char) -> Result<(), String>) -> Result<Value, String> {
+    let mut out = Output::default();
     let mut after_text = true;
     for argument in arguments.from(0) {
         let is_text = argument.is_string() || argument.is_null();
         if !is_text && !after_text {
-            out.push(' ');
+            escape(&mut out, ' ')?;
         }
-        out.push_str(&display::action(argument));
+        for character in display::action(argument).chars() {
+            escape(&mut out, character)?;
+        }
         after_text = is_text;
     }
-    // What it becomes is no shorter.
-    bounds::room(out.len())?;
-    Ok(Value::from(escape(&out)))
+    Ok(Value::from(out.into_text()))
 }
 
-fn html(text: &str) -> String {
-    let escaped = text.chars().map(|character| match character {
-        '\0' => "\u{fffd}".to_owned(),
-        '"' => "&#34;".to_owned(),
-        '\'' => "&#39;".to_owned(),
-        '&' => "&amp;".to_owned(),
-        '<' => "&lt;".to_owned(),
-        '>' => "&gt;".to_owned(),
-        other => other.to_string(),
-    });
-    escaped.collect()
+fn html(out: &mut Output, character: char) -> Result<(), String> {
+    match character {
+        '\0' => out.push("\u{fffd}"),
+        '"' => out.push("&#34;"),
+        '\'' => out.push("&#39;"),
+        '&' => out.push("&amp;"),
+        '<' => out.push("&lt;"),
+        '>' => out.push("&gt;"),
+        other => out.push_times(other, 1),
+    }
 }
 
-fn js(text: &str) -> String {
-    let escaped = text.chars().map(|character| match character {
-        '\\' | '\'' | '"' => format!("\\{character}"),
-        '<' | '>' | '&' | '=' => numbered(character),
-        _ if character >= ' ' && (character.is_ascii() || quote::is_print(character)) => character.to_string(),
-        _ => numbered(character),
-    });
-    escaped.collect()
+fn js(out: &mut Output, character: char) -> Result<(), String> {
+    let is_plain = character >= ' ' && (character.is_ascii() || quote::is_print(character));
+    match character {
+        '\\' | '\'' | '"' => {
+            out.push("\\")?;
+            out.push_times(character, 1)
+        }
+        '<' | '>' | '&' | '=' => out.push(&numbered(character)),
+        _ if is_plain => out.push_times(character, 1),
+        _ => out.push(&numbered(character)),
+    }
 }
 
 fn numbered(character: char) -> String {
     format!("\\u{:04X}", u32::from(character))
 }
 
-fn url_query(text: &str) -> String {
-    let escaped = text.bytes().map(|byte| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        b' ' => "+".to_owned(),
-        _ => format!("%{byte:02X}"),
-    });
-    escaped.collect()
+fn url_query(out: &mut Output, character: char) -> Result<(), String> {
+    match character {
+        'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' | '.' | '~' => out.push_times(character, 1),
+        ' ' => out.push("+"),
+        _ => character.encode_utf8(&mut [0; 4]).bytes().try_for_each(|byte| out.push(&format!("%{byte:02X}"))),
+    }
 }
 
 /// The arguments that are something, quoted, with a space in between.

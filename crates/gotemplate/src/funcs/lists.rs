@@ -90,9 +90,10 @@ fn compact(arguments: &Arguments<'_>) -> Result<Value, String> {
 }
 
 fn without(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let left_out: BTreeSet<String> = arguments.from(1).map(identity).collect();
-    let items = arguments.list(0)?.iter();
-    Ok(items.filter(|item| !left_out.contains(&identity(item))).cloned().collect())
+    let items = arguments.list(0)?;
+    // Each is compared with each.
+    arguments.charge(items.len().saturating_mul(arguments.len()))?;
+    Ok(items.iter().filter(|item| arguments.from(1).all(|left_out| left_out != *item)).cloned().collect())
 }
 
 fn has(arguments: &Arguments<'_>) -> Result<Value, String> {
