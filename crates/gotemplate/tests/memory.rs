@@ -127,7 +127,9 @@ fn what_grows_as_it_is_written_is_refused_before_it_is_large() {
 fn a_long_template_is_not_read() {
     stopped(&"{{.}}".repeat(1 << 20), "a template has no more than");
     // The longest that is read, of what takes most: actions, variables, blocks.
-    for piece in ["{{.}}", "{{$a:=1}}", "{{(((.)))}}", "{{if .}}{{end}}", "{{.a.a.a.a.a.a.a}}"] {
+    let nested = format!("{{{{{}.{}}}}}", "(".repeat(99), ")".repeat(99));
+    let nested_arguments = format!("{{{{print {}}}}}", "(.) ".repeat(90));
+    for piece in ["{{.}}", "{{$a:=1}}", "{{if .}}{{end}}", "{{.a.a.a.a.a.a.a}}", &nested, &nested_arguments] {
         let _ = bounded(&piece.repeat((64 << 10) / piece.len()));
     }
 }
