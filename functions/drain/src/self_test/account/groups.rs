@@ -37,7 +37,7 @@ pub(super) struct Group {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hook {
     pub(super) name: String,
-    pub(super) transition: Transition,
+    pub(super) transition: HookTransition,
     pub(super) waits: HookTimeouts,
     /// What holds if nobody answers.
     pub(super) default_result: LifecycleResult,
@@ -47,7 +47,7 @@ pub(super) struct Hook {
 
 /// At which end of an instance's life a hook waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transition {
+pub(super) enum HookTransition {
     Launching,
     Terminating,
 }
@@ -55,7 +55,7 @@ pub(super) enum Transition {
 impl Group {
     /// Its hooks at an instance's end.
     pub(super) fn terminate_hooks(&self) -> impl Iterator<Item = &Hook> {
-        self.hooks.iter().filter(|hook| hook.transition == Transition::Terminating)
+        self.hooks.iter().filter(|hook| hook.transition == HookTransition::Terminating)
     }
 }
 
@@ -109,8 +109,8 @@ async fn hooks(client: &Client, group: &str) -> Result<Vec<Hook>, CallError> {
 
 fn hook(described: LifecycleHook) -> Option<Hook> {
     let transition = match described.lifecycle_transition.as_deref()? {
-        "autoscaling:EC2_INSTANCE_TERMINATING" => Transition::Terminating,
-        "autoscaling:EC2_INSTANCE_LAUNCHING" => Transition::Launching,
+        "autoscaling:EC2_INSTANCE_TERMINATING" => HookTransition::Terminating,
+        "autoscaling:EC2_INSTANCE_LAUNCHING" => HookTransition::Launching,
         _ => return None,
     };
     let default_result = match described.default_result.as_deref() {

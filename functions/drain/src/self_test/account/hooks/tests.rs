@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::groups::Transition;
+use super::super::groups::HookTransition;
 use super::*;
 use crate::aws::lifecycle::HookTimeouts;
 use crate::self_test::report::Status;
@@ -11,7 +11,7 @@ fn hook(name: &str) -> Hook {
     let timeout = Duration::from_secs(300);
     Hook {
         name: name.to_owned(),
-        transition: Transition::Terminating,
+        transition: HookTransition::Terminating,
         waits: HookTimeouts { timeout, in_all: timeout * 100 },
         default_result: LifecycleResult::Continue,
         notifies: None,
@@ -46,7 +46,7 @@ fn a_hook_as_the_documents_have_it_is_sane() {
 
 #[test]
 fn a_group_without_a_hook_of_ours_is_found() {
-    let launch = Hook { transition: Transition::Launching, ..hook("spillway") };
+    let launch = Hook { transition: HookTransition::Launching, ..hook("spillway") };
     let missing = [("hook-missing", Severity::Fail)];
     assert_eq!(found(group(&[]), &[]), missing);
     assert_eq!(found(group(&[launch]), &[]), missing);
