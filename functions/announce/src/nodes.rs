@@ -121,7 +121,7 @@ mod tests {
     /// The drain function's own receipt.
     fn written() -> Event {
         const LINE: &str = include_str!(
-            "../../drain/src/announce/snapshots/spillway_drain__announce__tests__the_receipt_of_a_drain_as_the_log_has_it-2.snap"
+            "../../drain/src/publish/snapshots/spillway_drain__publish__tests__the_receipt_of_a_drain_as_the_log_has_it-2.snap"
         );
         let line = LINE.lines().last().expect("the snapshot's last line is the receipt");
         let event =

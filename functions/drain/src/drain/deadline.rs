@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// Never zero: a grace period of zero deletes the object while its containers still run.
 const LEAST_GRACE: Duration = Duration::from_secs(1);
 
-/// What the API server asks for at least when it is busy: so long it may always have.
+/// The least `Retry-After` of a busy API server: so long it may always have.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A pod that is leaving already is not requested again unless its new end is at least so far ahead. One that is past when
@@ -83,9 +83,9 @@ pub(crate) struct Deletion {
 impl Window {
     /// The grace period for a pod that is requested to leave now: its own if there is time for it,
     /// else what is left.
-    pub(crate) fn grace(&self, asked: Duration, now: Instant) -> Grace {
+    pub(crate) fn grace(&self, grace: Duration, now: Instant) -> Grace {
         match self.left(now) {
-            Some(left) if left < asked => Grace::Clamped(left),
+            Some(left) if left < grace => Grace::Clamped(left),
             _ => Grace::Own,
         }
     }
@@ -111,24 +111,24 @@ impl Window {
 
     /// The last safe moment of a pod that asks for this grace: requested to leave then, it still gets
     /// all of it.
-    pub(crate) fn last_safe_moment(&self, asked: Duration) -> Option<Instant> {
+    pub(crate) fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
         let goes = self.instance_goes.latest()?;
-        Some(goes.checked_sub(asked.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
+        Some(goes.checked_sub(grace.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
 
     /// When a request is repeated for which the API server had no time: as late as it asked for, but
     /// neither past the moment from which the pod may be forced nor past the window.
-    pub(crate) fn again(&self, after: Duration, asked: Duration, now: Instant) -> Instant {
-        let latest = self.forced_from(asked).unwrap_or(self.end).min(self.end);
+    pub(crate) fn again(&self, after: Duration, grace: Duration, now: Instant) -> Instant {
+        let latest = self.forced_from(grace).unwrap_or(self.end).min(self.end);
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
     /// From when on a pod that something blocks is deleted all the same: its last safe moment, but
     /// not before half of the window, so that a long grace does not make a budget void.
-    pub(crate) fn forced_from(&self, asked: Duration) -> Option<Instant> {
+    pub(crate) fn forced_from(&self, grace: Duration) -> Option<Instant> {
         let goes = self.instance_goes.hard()?;
         let half = self.start + goes.saturating_duration_since(self.start) / 2;
-        self.last_safe_moment(asked).map(|moment| moment.max(half))
+        self.last_safe_moment(grace).map(|moment| moment.max(half))
     }
 }
 
@@ -197,8 +197,8 @@ mod tests {
     fn a_busy_api_server_waits_no_longer_than_the_pod_can() {
         let now = Instant::now();
         let again = |window: Window, seconds, at| {
-            let asked = Duration::from_secs(30);
-            window.again(Duration::from_secs(seconds), asked, now + Duration::from_secs(at)) - now
+            let grace = Duration::from_secs(30);
+            window.again(Duration::from_secs(seconds), grace, now + Duration::from_secs(at)) - now
         };
         let seconds = Duration::from_secs;
         assert_eq!(again(hard(now, 120), 10, 20), seconds(30));
@@ -219,9 +219,9 @@ mod tests {
         Window { start, end: goes, instance_goes: Termination::At(goes), margin: Duration::from_millis(margin_ms) }
     }
 
-    fn given(window: Window, asked: Duration, now: Instant) -> Duration {
-        match window.grace(asked, now) {
-            Grace::Own => asked,
+    fn given(window: Window, grace: Duration, now: Instant) -> Duration {
+        match window.grace(grace, now) {
+            Grace::Own => grace,
             Grace::Clamped(given) => given,
         }
     }
@@ -263,12 +263,12 @@ mod tests {
             asked_s in 0..200_000_u64, left_ms in 0..7_200_000_u64, margin_ms in 0..60_000_u64,
         ) {
             let now = Instant::now();
-            let asked = Duration::from_secs(asked_s);
-            let given = given(window(now, left_ms, margin_ms), asked, now);
+            let grace = Duration::from_secs(asked_s);
+            let given = given(window(now, left_ms, margin_ms), grace, now);
             let left = Duration::from_millis(left_ms.saturating_sub(margin_ms));
             prop_assert!(given <= left.max(LEAST_GRACE));
-            prop_assert!(given <= asked, "{given:?}");
-            prop_assert!(given == asked || given >= LEAST_GRACE);
+            prop_assert!(given <= grace, "{given:?}");
+            prop_assert!(given == grace || given >= LEAST_GRACE);
         }
 
         #[test]
@@ -277,9 +277,9 @@ mod tests {
         ) {
             let start = Instant::now();
             let window = window(start, 1000 * asked_s + margin_ms + more_ms, margin_ms);
-            let asked = Duration::from_secs(asked_s);
-            let moment = window.last_safe_moment(asked).expect("the deadline is hard");
-            prop_assert_eq!(window.grace(asked, moment), Grace::Own);
+            let grace = Duration::from_secs(asked_s);
+            let moment = window.last_safe_moment(grace).expect("the deadline is hard");
+            prop_assert_eq!(window.grace(grace, moment), Grace::Own);
             prop_assert_eq!(moment, start + Duration::from_millis(more_ms), "and it is the last one");
         }
 
@@ -288,11 +288,11 @@ mod tests {
             asked_s in 0..1000_u64, window_ms in 0..1_000_000_u64, less_ms in 0..1_000_000_u64, at_ms in 0..1_000_000_u64,
         ) {
             let start = Instant::now();
-            let (asked, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let (grace, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
             let (loose, tight) = (window(start, window_ms, 2000), window(start, window_ms.saturating_sub(less_ms), 2000));
-            prop_assert!(tight.forced_from(asked) <= loose.forced_from(asked));
-            prop_assert!(tight.last_safe_moment(asked) <= loose.last_safe_moment(asked));
-            prop_assert!(given(tight, asked, at) <= given(loose, asked, at).max(LEAST_GRACE));
+            prop_assert!(tight.forced_from(grace) <= loose.forced_from(grace));
+            prop_assert!(tight.last_safe_moment(grace) <= loose.last_safe_moment(grace));
+            prop_assert!(given(tight, grace, at) <= given(loose, grace, at).max(LEAST_GRACE));
         }
 
         #[test]
@@ -300,11 +300,11 @@ mod tests {
             asked_s in 0..1000_u64, window_ms in 0..172_800_000_u64, end_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
         ) {
             let start = Instant::now();
-            let (asked, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let (grace, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
             let whole = window(start, window_ms, 2000);
             let cut = Window { end: start + Duration::from_millis(end_ms), ..whole };
-            prop_assert_eq!(cut.forced_from(asked), whole.forced_from(asked));
-            prop_assert_eq!(cut.grace(asked, at), whole.grace(asked, at));
+            prop_assert_eq!(cut.forced_from(grace), whole.forced_from(grace));
+            prop_assert_eq!(cut.grace(grace, at), whole.grace(grace, at));
         }
 
         #[test]
@@ -314,9 +314,9 @@ mod tests {
             let start = Instant::now();
             let whole = window(start, window_ms, 2000);
             let soft = Window { instance_goes: Termination::AtTheLatest(whole.end), ..whole };
-            let asked = Duration::from_secs(asked_s);
-            prop_assert_eq!(soft.forced_from(asked), None);
-            prop_assert_eq!(soft.grace(asked, start + Duration::from_millis(at_ms)), Grace::Own);
+            let grace = Duration::from_secs(asked_s);
+            prop_assert_eq!(soft.forced_from(grace), None);
+            prop_assert_eq!(soft.grace(grace, start + Duration::from_millis(at_ms)), Grace::Own);
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) enum Predicted {
     Leaves,
     /// Something blocks it.
     BlockedBy(Blocker),
-    /// The API server, or what it asks, would not let it go.
+    /// The API server refuses its eviction, or a webhook does.
     Refused(String),
     /// Nobody knows: the API server was busy, or silent.
     Unanswered(String),

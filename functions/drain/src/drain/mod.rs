@@ -1,19 +1,17 @@
 //! The drain of one node: plan, evict, watch, until it is empty or the time is up.
 //!
-//! What can be decided without I/O, from the ground up; none imports a later one:
-//! * `deadline`: how long there is, and what that means for a pod's grace
-//! * `do_not_disrupt`: which pods say that they are not to be disrupted
-//! * `plan`: which pods leave, which stay, and why
-//! * `pod`: one pod: its state, what blocks it, what comes next
-//! * `budgets`: which pods that a budget blocks are evicted again, and when
-//! * `progress`: all pods: what is to be requested next, and what became of each
-//! * `report`: how it ended
-//!
-//! And what carries it out:
+//! From the ground up; none imports a later one:
+//! * `deadline`: how long there is, and what that means for a pod's grace (pure)
+//! * `do_not_disrupt`: which pods say that they are not to be disrupted (pure)
+//! * `plan`: which pods leave, which stay, and why (pure)
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave, and the meaning of the answer
-//! * `budget_watch`: the watches of budgets that block pods
 //! * `kubelet`: whether anybody is there to report a pod's end
+//! * `pod`: one pod: its state, what blocks it, what comes next (pure)
+//! * `budgets`: which pods that a budget blocks are evicted again, and when (pure)
+//! * `budget_watch`: the watches of budgets that block pods
+//! * `report`: how it ended
+//! * `progress`: all pods: what is to be requested next, and what became of each (pure)
 //! * `side_task`: what is done beside a drain once it is under way
 //! * `dry_run`: what a drain would come to
 //!

@@ -1,8 +1,7 @@
 //! Objects of one kind: listed once, then watched without a gap, whatever happens to the
 //! connection.
 //!
-//! A pod that was bound to the node between the list and the cordon, or that tolerates the
-//! cordon and comes later, is seen; so is one that goes while the watch is being renewed.
+//! A pod that tolerates the cordon and comes later is seen; so is one that goes while the watch is being renewed.
 
 use std::fmt::Debug;
 use std::time::Duration;

@@ -101,34 +101,6 @@ async fn the_receipt_is_told_last_of_all_and_is_the_one_in_the_log_with_the_node
 }
 
 #[tokio::test]
-async fn the_receipt_counts_the_requests_that_went_over_the_wire() {
-    let mut stage = Stage::set_in_group("told-requests", Hook::terminate("drain")).await;
-    stage.deploy("web", 3, PodShape::default()).await;
-    // The first attempt of the call is answered with an error, and the SDK makes another.
-    let broken = AwsFault {
-        times: 1,
-        status: Some(500),
-        ..AwsFault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances")
-    };
-    stage.world.aws_side().add_fault(&broken).await.expect("a fault");
-
-    // Twice in one process, which counts each invocation's own.
-    let stopped = stage.lambda.invoke(spot_notice("i-0aaaaaaaaaaaaaaaa", Timestamp::now())).await;
-    let (before, calls_before) = (stage.requests().len(), stage.aws_calls().await.len());
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    assert_eq!(receipt(&stopped)["requests"], json!({"kubernetes": before, "aws": calls_before}));
-    let (requests, calls) = (stage.requests(), stage.aws_calls().await);
-    // All but the last, which tells the receipt.
-    let (kubernetes, aws) = (requests.len() - before, calls.len() - calls_before - 1);
-    assert_eq!(
-        receipt(&outcome)["requests"],
-        json!({"kubernetes": kubernetes, "aws": aws}),
-        "{requests:#?} {calls:#?}"
-    );
-}
-
-#[tokio::test]
 async fn of_several_notices_for_a_node_one_tells_that_its_drain_has_begun() {
     let stage = Stage::set_in_group("told-once", Hook::terminate("drain")).await;
     // Slow enough to be still there when the other comes to look.

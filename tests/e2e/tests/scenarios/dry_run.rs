@@ -63,7 +63,7 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["dry_run"]), (&json!("ignored"), &json!(true)), "{answer:#}");
     let reason = format!(
-        "dry run: would have drained node {}: 2 pods would leave, 4 would be held by PodDisruptionBudget \
+        "dry run: would have drained node {}: 2 pods would leave, 4 would be blocked by PodDisruptionBudget \
          dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); what is still held is deleted in time \
          to shut down",
         stage.node.name
@@ -94,7 +94,7 @@ async fn a_dry_run_leaves_the_hook_waiting_and_sends_it_no_heartbeat() {
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     let reason = format!(
-        "dry run: would have drained node {}: 2 pods would leave, 0 would be held; its lifecycle hook drain of group \
+        "dry run: would have drained node {}: 2 pods would leave, 0 would be blocked; its lifecycle hook drain of group \
          dry-hook is left to its own timeout",
         stage.node.name
     );
@@ -190,7 +190,7 @@ async fn a_dry_run_of_maintenance_that_is_to_come_says_when_it_would_begin_and_m
 
     let begins = maintenance.starts - SignedDuration::from_hours(1);
     let reason = format!(
-        "dry run: would have waited until {begins}, and then drained node {}: 1 pods would leave, 0 would be held",
+        "dry run: would have waited until {begins}, and then drained node {}: 1 pods would leave, 0 would be blocked",
         stage.node.name
     );
     assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);

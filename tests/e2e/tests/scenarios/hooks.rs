@@ -74,8 +74,6 @@ async fn a_hook_that_ends_while_the_pods_are_being_listed_ends_the_waiting() {
     stage.deploy("web", 1, PodShape::default()).await;
     let gateway = stage.through_gateway().await;
     let held = Held::default();
-    // The first is the one beside the claim.
-    gateway.rules().add(Rule::new("list pods", Which::Nth(1), GatewayFault::Answer(Answer::kubernetes(503))));
     gateway.rules().add(Rule::new("list pods", Which::All, GatewayFault::Hold(Side::Before, held.clone())));
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });

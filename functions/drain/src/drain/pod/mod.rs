@@ -2,7 +2,7 @@
 //!
 //! * `blocker`: what can keep it from leaving
 //! * `answers`: what each answer of the API server makes of it
-//! * `transition`: which changes of its state the log tells
+//! * `transition`: which changes of its state are logged
 //!
 //! What happens when something blocks a pod: its state is [`PodState::Blocked`], and stays so until what blocks it goes
 //! away (for a budget, `budgets` knows) or `until` has come. [`Tracked::next_request`] says from when on it is deleted

@@ -159,6 +159,20 @@ fn a_budget_that_went_while_nobody_watched_blocks_nothing() {
 }
 
 #[test]
+fn a_pod_whose_budget_is_no_more_is_not_deleted_when_its_next_eviction_fails() {
+    let now = Instant::now();
+    let late = now + seconds(87);
+    let mut progress = drain(&pods(1), hard(now, 120), now);
+    all_blocked(&mut progress, now);
+    progress.budgets_changed("shop", Change::Gone(Box::new(budget("web", 0))), late);
+    progress.requests(late);
+    progress.answered(&uid("web-00"), Answer::Throttled { retry_after: Some(seconds(60)) }, late);
+    let again = progress.next_due(late).unwrap();
+    assert_eq!(again, now + seconds(88), "its last safe moment");
+    assert_eq!(progress.requests(again)[0].method, Method::Evict);
+}
+
+#[test]
 fn disruptions_allowed_before_the_budget_was_changed_do_not_count() {
     let now = Instant::now();
     let mut progress = drain(&pods(1), held_by_hook(now), now);
