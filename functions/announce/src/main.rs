@@ -9,7 +9,7 @@
 //! * `form`: which of them the webhook gets; `template`: the fields that a Go template finds
 //! * `sink`: where messages go, each sink by itself; `delivered`: what it has had
 //! * `webhook`, `topic`, `bucket`: the sinks
-//! * `secret`: where the webhook's URL is kept
+//! * `document`: what the webhook's document says (pure); `stored`: where it is kept; `target`: where it leads
 //! * `http`, `retry`, `aws`: a bounded client, a second attempt, a signed call
 //! * `echo`: what an answer says, without the secrets of the request (pure)
 //!
@@ -20,6 +20,7 @@ mod aws;
 mod bar;
 mod bucket;
 mod delivered;
+mod document;
 mod echo;
 mod event;
 mod form;
@@ -32,10 +33,11 @@ mod receipt;
 mod retry;
 #[cfg(test)]
 mod samples;
-mod secret;
 mod settings;
 mod sink;
 mod slack;
+mod stored;
+mod target;
 mod template;
 mod text;
 mod topic;
@@ -53,6 +55,7 @@ use crate::bucket::Bucket;
 use crate::handler::Announcer;
 use crate::settings::Settings;
 use crate::sink::{Sink, Way};
+use crate::stored::Stored;
 use crate::topic::Topic;
 use crate::webhook::Webhook;
 
@@ -60,13 +63,12 @@ use crate::webhook::Webhook;
 async fn main() -> Result<(), Error> {
     logs::start(&["spillway_announce"]);
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
-        tracing::error!(error = %error, "the function does not start: mend its settings");
+        tracing::error!(error = %error, "the function does not start: fix its settings");
     })?;
     let aws = Aws::from_environment(http::client(None)?)?;
     let Settings { webhook, topic, receipt_bucket } = settings;
-    let webhook = webhook.map(|settings| Webhook::new(settings, &aws)).transpose()?;
     let ways = [
-        webhook.map(|webhook| Way::Webhook(Box::new(webhook))),
+        webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),
         topic.map(|settings| Way::Topic(Topic::new(settings, aws.clone()))),
         receipt_bucket.map(|name| Way::Bucket(Bucket::new(name, aws.clone()))),
     ];

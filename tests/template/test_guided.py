@@ -1,0 +1,61 @@
+"""`sam deploy --guided`, the real one at a terminal: who only presses Enter comes to the end."""
+
+import os
+import pty
+import re
+import selectors
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from sam_cli import SAM, environment, installed, recorder
+from test_template import PARAMETERS, ROOT
+
+# Longer than any start of the SAM CLI; a prompt is answered as soon as it is there.
+PATIENCE_S = 60
+# What is asked beside the parameters: the stack's name, its Region, and six more about the deployment.
+OTHER_QUESTIONS = 12
+PROMPT = re.compile(r"[:?] ?$")
+
+
+def press_enter_until(asked: list[str], command: list[str], folder: Path, variables: dict[str, str]) -> list[str]:
+    """Answers every prompt with Enter, until AWS is asked for something. The lines that stood on the screen."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(command, cwd=folder, env=variables, stdin=its, stdout=its, stderr=its, close_fds=True)
+    os.close(its)
+    screen, prompts, deadline = "", 0, time.monotonic() + PATIENCE_S
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(ours, selectors.EVENT_READ)
+            while not asked and time.monotonic() < deadline and prompts <= len(PARAMETERS) + OTHER_QUESTIONS:
+                if not selector.select(timeout=0.2):
+                    continue
+                try:
+                    screen += os.read(ours, 4096).decode(errors="replace")
+                except OSError:
+                    break
+                if PROMPT.search(re.sub(r"\x1b\[[0-9;]*m", "", screen)):
+                    prompts += 1
+                    os.write(ours, b"\n")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return screen.replace("\r", "").splitlines()
+
+
+class Guided(unittest.TestCase):
+    def test_ends_with_nothing_but_enter(self) -> None:
+        with tempfile.TemporaryDirectory() as name, recorder() as aws:
+            folder = installed(ROOT, Path(name))
+            command = [str(SAM), "deploy", "--guided", "--region", "eu-central-1"]
+            screen = press_enter_until(aws.asked, command, folder, environment(folder, aws.url))
+        self.assertTrue(aws.asked, "SAM asked AWS for nothing; the last lines were:\n" + "\n".join(screen[-8:]))
+        asked_for = [line for line in screen if line.strip().startswith("Parameter ")]
+        self.assertEqual(len(asked_for), len(PARAMETERS), "each parameter is asked for once")
+
+
+if __name__ == "__main__":
+    unittest.main()
