@@ -20,6 +20,11 @@ OTHER_QUESTIONS = 12
 PROMPT = re.compile(r"[:?] ?$")
 
 
+def plain(screen: str) -> str:
+    """Without colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", screen)
+
+
 def press_enter_until(asked: list[str], command: list[str], folder: Path, variables: dict[str, str]) -> list[str]:
     """Answers every prompt with Enter, until AWS is asked for something. The lines that stood on the screen."""
     ours, its = pty.openpty()
@@ -36,14 +41,14 @@ def press_enter_until(asked: list[str], command: list[str], folder: Path, variab
                     screen += os.read(ours, 4096).decode(errors="replace")
                 except OSError:
                     break
-                if PROMPT.search(re.sub(r"\x1b\[[0-9;]*m", "", screen)):
+                if PROMPT.search(plain(screen)):
                     prompts += 1
                     os.write(ours, b"\n")
     finally:
         process.kill()
         process.wait()
         os.close(ours)
-    return screen.replace("\r", "").splitlines()
+    return plain(screen).replace("\r", "").splitlines()
 
 
 class Guided(unittest.TestCase):

@@ -51,6 +51,7 @@ pub mod proxy;
 mod setup;
 mod site;
 pub mod supervisor;
+mod tls_listener;
 pub mod watch;
 pub mod webhook;
 pub mod world;
