@@ -18,8 +18,8 @@ def mode(nth: Installation) -> Answer:
         return differs(
             "The notices come from EventBridge to the function, with no queue between. What NTH got was decided by "
             "the rules of its queue, not by its values. It acted on each rebalance recommendation that came, and "
-            "could not be told otherwise: where its queue has no rule for them, or you do not want it, leave "
-            f"Rebalance out. If it has a rule for launch actions, add Launch=complete. {OTHERS}",
+            "could not be told otherwise: where its queue has no rule for them, or you do not want it, give "
+            f"Rebalance=ignore. If it has a rule for launch actions, add Launch=complete. {OTHERS}",
             "Rebalance",
         )
     return differs(
