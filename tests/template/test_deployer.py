@@ -1,4 +1,4 @@
-"""deploy/deployer-policy.json allows what CloudFormation needs for this template, by its own schemas, and no more."""
+"""deploy/iam/deployer-policy.json allows what CloudFormation needs for this template, by its own schemas, and no more."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from test_template import RESOURCES, ROOT
 
 IAM = json.loads((Path(cfnlint.__file__).parent / "data/AdditionalSpecs/Policies.json").read_text())
-POLICY = json.loads((ROOT / "deploy/deployer-policy.json").read_text())
+POLICY = json.loads((ROOT / "deploy/iam/deployer-policy.json").read_text())
 # What handlers do for properties that this template does not have.
 NOT_USED = {
     "keys of one's own": r"kms:.*|logs:(Dis)?[Aa]ssociateKmsKey",

@@ -161,6 +161,18 @@ mod tests {
     }
 
     #[test]
+    fn the_document_on_the_page_is_accepted_and_its_table_has_every_member() {
+        let page = include_str!("../../../docs/announcements.md");
+        let section = page.split("## The document of the webhook\n").nth(1).expect("a section");
+        let written = section.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a document");
+        let document = Document::parse(written).expect("it is accepted");
+        assert!(matches!(document.form, Form::Template(_)), "{document:?}");
+        for member in ["url", "format", "template", "headers", "proxy"] {
+            assert!(section.contains(&format!("\n| `{member}` | ")), "{member}");
+        }
+    }
+
+    #[test]
     fn what_is_no_json_object_is_refused_and_not_repeated() {
         for text in ["", "https://hooks.example/hush", "[]", "\"hush\"", "{\"url\": hush}"] {
             let error = Document::parse(text).expect_err("no document").to_string();
