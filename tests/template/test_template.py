@@ -530,6 +530,11 @@ class TheRights(unittest.TestCase):
         self.assertEqual(queue["MessageRetentionPeriod"], 14 * 24 * 3600)
         self.assertTrue(queue["SqsManagedSseEnabled"])
 
+    def test_what_kubectl_takes_from_the_folder_is_only_what_every_cluster_needs(self) -> None:
+        # kubectl apply -f deploy/ takes every such file of the folder itself, and no folder in it.
+        taken = [path.name for path in (ROOT / "deploy").iterdir() if path.suffix in (".json", ".yaml", ".yml")]
+        self.assertEqual(taken, ["rbac.yaml"])
+
     def test_the_access_entry_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
