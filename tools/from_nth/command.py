@@ -36,6 +36,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--cluster", metavar="NAME", help="NTH's cluster: Spillway is let into it, and keeps to it")
     parser.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
     parser.add_argument("--all", action="store_true", help="show what is not needed too, and why")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        type=parameter,
+        help="a parameter of Spillway's own, which wins over what NTH's values say; may be given several times",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--samconfig",
@@ -68,7 +76,7 @@ def run(nth: Installation, options: argparse.Namespace) -> int:
     if options.webhook:
         print(json.dumps(document(nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
         return 0
-    conversion = convert(nth, template.parameters(), options.cluster, options.live)
+    conversion = convert(nth, template.parameters(), options.cluster, options.live, dict(options.set))
     width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
     report = render(conversion, width, options.all)
     if options.overrides:
@@ -88,6 +96,13 @@ def run(nth: Installation, options: argparse.Namespace) -> int:
         )
         return 2
     return 0
+
+
+def parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
+    return name, value
 
 
 def write_section(file: Path, parameters: dict[str, str]) -> None:

@@ -25,6 +25,7 @@ FIRST_DRY = Answer(
     "this again with --live.",
     ("DryRun",),
 )
+BY_HAND = Answer(Verdict.SAME, "It wins over what NTH's values say.")
 LIVE = Answer(Verdict.SAME, "Spillway drains.", ("DryRun",))
 
 
@@ -49,7 +50,11 @@ class Conversion:
 
 
 def convert(
-    nth: Installation, template: dict[str, Parameter], cluster: str | None = None, live: bool = False
+    nth: Installation,
+    template: dict[str, Parameter],
+    cluster: str | None = None,
+    live: bool = False,
+    by_hand: dict[str, str] | None = None,
 ) -> Conversion:
     """All lines, and the parameters that this version can be given. Whether it is a dry run is always said, because SAM
     keeps the previous value of what is not."""
@@ -66,6 +71,9 @@ def convert(
     its = {"DryRun": str(not live).lower()}
     lines.append(line("--live" if live else "without --live", LIVE if live else FIRST_DRY, its, template))
     found |= its
+    for name, value in (by_hand or {}).items():
+        lines.append(line(f"--set {name}={value}", BY_HAND, its := {name: value}, template, (name,)))
+        found |= its
     can_be_given = {name: value for name, value in found.items() if not refusals({name: value}, template)}
     return Conversion(headline(nth), tuple(lines), can_be_given)
 
@@ -129,9 +137,11 @@ def of_unknown(one: Unknown) -> Line:
     return Line(shown(one.name, one.value, meant, one.of_extra_env), Answer(Verdict.UNKNOWN, why))
 
 
-def line(value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter]) -> Line:
+def line(
+    value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter], names: tuple[str, ...] = ()
+) -> Line:
     """What this version cannot be given turns the verdict, whatever it was."""
-    its = {name: found[name] for name in answer.parameters if name in found}
+    its = {name: found[name] for name in names or answer.parameters if name in found}
     parameters = tuple(setting(name, text, LONGEST_PARAMETER) for name, text in its.items())
     if why := refusals(its, template):
         answer = Answer(

@@ -336,6 +336,12 @@ class AVersion(unittest.TestCase):
             {"ClusterAccess": "prod", "Clusters": "prod", "DryRun": "true"},
         )
 
+    def test_is_given_what_a_person_sets_over_what_nth_says(self) -> None:
+        conversion = convert(installation(QUEUE), LATER, by_hand={"Rebalance": "ignore"})
+        self.assertEqual(conversion.parameters, {"Rebalance": "ignore", "DryRun": "true"})
+        unknown = convert(installation(QUEUE), LATER, by_hand={"Rebalnce": "ignore"})
+        self.assertEqual(verdicts(unknown)["--set Rebalnce=ignore"], Verdict.NOT_IN_THIS_VERSION)
+
     def test_always_says_whether_it_is_a_dry_run(self) -> None:
         for nths in (False, True):
             self.assertEqual(converted({"dryRun": nths}).parameters, {"DryRun": "true"})

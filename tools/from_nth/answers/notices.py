@@ -19,7 +19,7 @@ def mode(nth: Installation) -> Answer:
             "The notices come from EventBridge to the function, with no queue between. What NTH got was decided by "
             "the rules of its queue, not by its values. It acted on each rebalance recommendation that came, and "
             "could not be told otherwise: where its queue has no rule for them, or you do not want it, give "
-            f"Rebalance=ignore. If it has a rule for launch actions, add Launch=complete. {OTHERS}",
+            f"--set Rebalance=ignore. If it has a rule for launch actions, add --set Launch=complete. {OTHERS}",
             "Rebalance",
         )
     return differs(
