@@ -63,7 +63,7 @@ use crate::webhook::Webhook;
 pub async fn run() -> Result<(), Error> {
     logs::start(&["spillway_announce"]);
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
-        tracing::error!(error = %error, "the function does not start: fix its settings");
+        tracing::error!(error = %error, "the function does not start: mend its settings");
     })?;
     let aws = Aws::from_environment(http::client(None)?)?;
     let Settings { webhook, topic, receipt_bucket } = settings;
