@@ -70,7 +70,15 @@ impl Announcer {
             let Err(error) = poller.run(told).await;
             eprintln!("the poller of an announcer has failed: {error}");
         });
-        Ok(Self { lambda, aws, queue: stack.queue, undelivered: stack.undelivered, outcomes, polling, _trusted: trusted })
+        Ok(Self {
+            lambda,
+            aws,
+            queue: stack.queue,
+            undelivered: stack.undelivered,
+            outcomes,
+            polling,
+            _trusted: trusted,
+        })
     }
 
     /// The function itself.

@@ -34,7 +34,8 @@ async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_end
     let stage = Stage::set("two-messages").await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
-    let announcer = announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
+    let announcer =
+        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
 
     let notice = stage.interrupt(Duration::from_secs(120)).await;
     let until_told = async {
@@ -79,7 +80,8 @@ async fn a_webhook_that_never_answers_holds_up_no_hook() {
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Slow(NEVER));
-    let _announcer = announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
+    let _announcer =
+        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
 
     let notice = stage.terminate().await;
     let until_asked = async {
@@ -100,7 +102,8 @@ async fn a_message_that_fails_for_good_is_kept_after_five_attempts_and_costs_the
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Status(404));
-    let announcer = announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
+    let announcer =
+        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
 
     let notice = stage.interrupt(Duration::from_secs(120)).await;
     let until_given_up = async {

@@ -175,7 +175,9 @@ async fn a_document_that_is_wrong_is_named_with_what_is_accepted_and_the_message
     assert_eq!(announcer.until_undelivered(1).await.expect("it is given up"), [drained(1)]);
     let outcomes = announcer.outcomes();
     let written = outcomes.iter().flat_map(|outcome| outcome.logs.clone()).collect::<Vec<_>>().join("\n");
-    for told in ["the webhook's document /wrong-document/webhook has ", "webhookurl", "has no ", "it takes a JSON object"] {
+    for told in
+        ["the webhook's document /wrong-document/webhook has ", "webhookurl", "has no ", "it takes a JSON object"]
+    {
         assert!(written.contains(told), "{told} is not in the log:\n{written}");
     }
     assert_untold(&[SECRET_PATH], &outcomes);
