@@ -270,13 +270,32 @@ class TheFunctions(unittest.TestCase):
     def test_each_is_in_the_vpc_or_none(self) -> None:
         for name in FUNCTIONS:
             self.assertEqual(properties(name)["VpcConfig"]["Fn::If"][0], "InVpc")
-            policies = properties(f"{name}Role")["ManagedPolicyArns"]["Fn::If"]
-            self.assertEqual(policies, ["InVpc", [{"Ref": "Network"}], {"Ref": "AWS::NoValue"}])
             configuration = {"SubnetIds": {"Ref": "SubnetIds"}, "SecurityGroupIds": {"Ref": "SecurityGroupIds"}}
             self.assertEqual(properties(name)["VpcConfig"]["Fn::If"][1:], [configuration, {"Ref": "AWS::NoValue"}])
 
+    def test_each_can_leave_its_vpc_again(self) -> None:
+        # Lambda takes the network interfaces away by these rights after the function has left: they are there always.
+        self.assertNotIn("Condition", RESOURCES["Network"])
+        for name in FUNCTIONS:
+            self.assertEqual(properties(f"{name}Role")["ManagedPolicyArns"], [{"Ref": "Network"}])
+
+    def test_every_role_can_be_bounded_and_put_under_a_path(self) -> None:
+        roles = of_type("AWS::IAM::Role")
+        self.assertEqual(set(roles), {"DrainRole", "SchedulesRole", "AnnouncerRole"})
+        boundary = {"Fn::If": ["HasBoundary", {"Ref": "PermissionsBoundary"}, {"Ref": "AWS::NoValue"}]}
+        for name, role in roles.items():
+            with self.subTest(role=name):
+                self.assertEqual(role["PermissionsBoundary"], boundary)
+                self.assertEqual(role["Path"], {"Ref": "RolePath"})
+        self.assertEqual(properties("Network")["Path"], {"Ref": "RolePath"})
+
+    def test_the_receipts_outlive_the_stack_and_stand_in_the_way_of_no_other(self) -> None:
+        self.assertEqual(RESOURCES["DrainLogs"]["UpdateReplacePolicy"], "Retain")
+        # A stack that was never made leaves nothing behind.
+        self.assertEqual(RESOURCES["DrainLogs"]["DeletionPolicy"], "RetainExceptOnCreate")
+        self.assertNotIn("LogGroupName", properties("DrainLogs"))
+
     def test_what_lambda_does_in_a_vpc_no_code_of_a_function_may(self) -> None:
-        self.assertEqual(RESOURCES["Network"]["Condition"], "InVpc")
         network = properties("Network")["PolicyDocument"]["Statement"]
         change = {f"ec2:{verb}" for verb in ("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses")}
         change |= {"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface"}
@@ -351,16 +370,50 @@ class TheParameters(unittest.TestCase):
         for bad in ("", ":a", "AWS/Lambda", "a b", "n" * 256):
             self.assertNotRegex(bad, pattern)
 
-    def test_what_is_kept_from_the_stacks_readers_is_what_lets_somebody_write_to_the_channel(self) -> None:
-        hidden = {name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")}
-        self.assertEqual(hidden, {"WebhookUrl", "WebhookHeaders", "WebhookProxy"})
+    def test_none_is_a_secret(self) -> None:
+        # sam deploy --guided asks for one without a default, for ever; and a stack's parameters are for many to read.
+        self.assertEqual([name for name, parameter in PARAMETERS.items() if parameter.get("NoEcho")], [])
+
+    def test_the_console_and_the_page_ask_for_each_in_the_same_groups(self) -> None:
+        interface = TEMPLATE["Metadata"]["AWS::CloudFormation::Interface"]
+        groups = {group["Label"]["default"]: group["Parameters"] for group in interface["ParameterGroups"]}
+        self.assertCountEqual([name for names in groups.values() for name in names], PARAMETERS)
+        self.assertEqual(set(interface["ParameterLabels"]), set(PARAMETERS))
+        section = (ROOT / "docs/settings.md").read_text().split("## By question\n")[1].split("\n## ")[0]
+        documented: dict[str, list[str]] = {}
+        for question, name, label in re.findall(r"^\*\*(.+?)\*\*|^- `(\w+)`: (.+)$", section, re.MULTILINE):
+            if question:
+                names = documented.setdefault(question, [])
+            else:
+                names.append(name)
+                self.assertEqual(label, interface["ParameterLabels"][name]["default"])
+        self.assertEqual(documented, groups)
+
+    def test_the_applications_version_is_that_of_the_code(self) -> None:
+        application = TEMPLATE["Metadata"]["AWS::ServerlessRepo::Application"]
+        (version,) = re.findall(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+        self.assertEqual(application["SemanticVersion"], version)
+        for file in (application["LicenseUrl"], application["ReadmeUrl"]):
+            self.assertTrue((ROOT / file).is_file(), file)
+
+    def test_a_list_of_which_sam_has_cut_the_end_off_is_refused(self) -> None:
+        for name, good, cut in (
+            ("Clusters", ["", "a", "a,b", "a, b"], ["a,", "a, ", ",a", "a,,b"]),
+            ("Hooks", ["", "spillway", "a/b,c", "a, b"], ["a,", ",a", "a,,b"]),
+            ("NodeSelector", ["", "team=shop,tier in (web,api),!legacy", "a=b, c=d"], ["team=shop,", "a=b "]),
+        ):
+            pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
+            with self.subTest(parameter=name):
+                self.assertEqual([value for value in good if not pattern.search(value)], [])
+                self.assertEqual([value for value in cut if pattern.search(value)], [])
 
     def test_an_address_is_checked_before_the_deployment(self) -> None:
         secret = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:"
         for name, good, bad in (
-            ("WebhookUrl", ["", "https://hooks.slack.com/services/T0/B0/x"], ["hooks.slack.com", "https://a b"]),
-            ("WebhookUrlFrom", ["", "/spillway/url", f"{secret}a/b-AbCd12"], ["spillway", f"{secret}a", "https://a"]),
-            ("WebhookHeaders", ["", '{"A":"b"}', '{\n "A": "b"\n}\n'], ["A: b", '["A"]']),
+            ("Webhook", ["", "/spillway/webhook", f"{secret}a/b-AbCd12"], ["a", "/a/", f"{secret}a", "https://a"]),
+            ("SubnetIds", ["", "subnet-0a1"], ["vpc-1", "subnet-1 "]),
+            ("PermissionsBoundary", ["", "arn:aws:iam::123456789012:policy/a/b"], ["b", "arn:aws:iam::1:role/a"]),
+            ("RolePath", ["/", "/teams/a/"], ["", "teams", "/teams", "teams/"]),
             ("TopicArn", ["", "arn:aws:sns:eu-central-1:123456789012:drains"], ["drains"]),
             ("ReceiptBucket", ["", "receipts.example-1"], ["s3://receipts", "R", "receipts/"]),
         ):
@@ -368,14 +421,6 @@ class TheParameters(unittest.TestCase):
             with self.subTest(parameter=name):
                 self.assertEqual([value for value in good if not pattern.search(value)], [])
                 self.assertEqual([value for value in bad if pattern.search(value)], [])
-
-    def test_a_template_leaves_room_for_the_other_variables(self) -> None:
-        # All of a function's variables, names and values, may have 4 KB.
-        others = {name: value for name, value in variables("Announcer").items() if name != "SPILLWAY_WEBHOOK_TEMPLATE"}
-        longest = PARAMETERS["WebhookTemplate"]["MaxLength"]
-        names = sum(len(name) for name in variables("Announcer"))
-        fixed = sum(len(value) for value in others.values() if isinstance(value, str))
-        self.assertGreaterEqual(4096 - longest - names - fixed, 700)
 
     def test_every_parameter_is_described_to_who_deploys(self) -> None:
         pages = "".join((ROOT / f"docs/{page}.md").read_text() for page in ("install", "settings"))
@@ -485,6 +530,11 @@ class TheRights(unittest.TestCase):
         self.assertEqual(queue["MessageRetentionPeriod"], 14 * 24 * 3600)
         self.assertTrue(queue["SqsManagedSseEnabled"])
 
+    def test_what_kubectl_takes_from_the_folder_is_only_what_every_cluster_needs(self) -> None:
+        # kubectl apply -f deploy/ takes every such file of the folder itself, and no folder in it.
+        taken = [path.name for path in (ROOT / "deploy").iterdir() if path.suffix in (".json", ".yaml", ".yml")]
+        self.assertEqual(taken, ["rbac.yaml"])
+
     def test_the_access_entry_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
@@ -499,8 +549,8 @@ class TheRights(unittest.TestCase):
             },
         )
         (subject,) = binding["subjects"]
-        self.assertEqual([subject["name"]], properties("ClusterAccess")["KubernetesGroups"])
-        level, *flows = yaml.safe_load_all((ROOT / "deploy/flow-control.yaml").read_text())
+        self.assertEqual([subject["name"]], properties("AccessEntry")["KubernetesGroups"])
+        level, *flows = yaml.safe_load_all((ROOT / "deploy/optional/flow-control.yaml").read_text())
         for flow in flows:
             self.assertEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
             (rule,) = flow["spec"]["rules"]
@@ -514,7 +564,7 @@ class TheRights(unittest.TestCase):
         self.assertNotEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
         (rule,) = flow["spec"]["rules"]
         self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
-        self.assertEqual(RESOURCES["ClusterAccess"]["Condition"], "HasCluster")
+        self.assertEqual(RESOURCES["AccessEntry"]["Condition"], "HasCluster")
 
 
 class TheAlarms(unittest.TestCase):
@@ -524,6 +574,9 @@ class TheAlarms(unittest.TestCase):
         without_data = {
             "FailuresAlarm": "notBreaching",
             "ErrorsAlarm": "notBreaching",
+            "ThrottlesAlarm": "notBreaching",
+            "LateNoticesAlarm": "notBreaching",
+            "OutOfMemoryAlarm": "notBreaching",
             "PodsLeftAlarm": "notBreaching",
             "HooksAlarm": "notBreaching",
             "SelfTestAlarm": "breaching",
@@ -544,6 +597,8 @@ class TheAlarms(unittest.TestCase):
         # CloudWatch's limit.
         self.assertEqual(alarm["Period"] * alarm["EvaluationPeriods"], 604_800)
         self.assertEqual((alarm["ComparisonOperator"], alarm["Threshold"]), ("LessThanThreshold", 1))
+        # Without which it rings until the first test, at the end of the first deployment.
+        self.assertTrue(alarm["WarmUpConfiguration"]["OnlyStartEvaluatingAfterWarmUpPeriodEnds"])
         # So that each week has one whole day with a test in it, however the week is cut.
         days = re.findall(r"MON|TUE|WED|THU|FRI|SAT|SUN", properties(SCHEDULE)["ScheduleExpression"])
         self.assertGreaterEqual(len(days), 2)

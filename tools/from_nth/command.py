@@ -1,24 +1,29 @@
 """The command line: values in, the report and the parameters out."""
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
 
 from . import sam, template, values
 from .answers import Verdict
-from .installation import installation
+from .installation import Installation, installation
+from .parameters import document
 from .report import Conversion, convert, render, setting
 
 DESCRIPTION = """\
 Reads the Helm values of aws-node-termination-handler and says, for each of them, what Spillway has for it.
 
-  helm get values RELEASE --namespace NAMESPACE | tools/from-nth
-  tools/from-nth --samconfig values.yaml >>samconfig.toml && sam build && sam deploy --config-env from-nth
-  eval "sam deploy $(tools/from-nth --overrides values.yaml)"
+  helm get values RELEASE --namespace NAMESPACE >nth-values.yaml
+  tools/from-nth nth-values.yaml                                # the report
+  tools/from-nth --samconfig samconfig.toml nth-values.yaml     # and the section from-nth of samconfig.toml
+
+A HelmRelease of Flux and an Application of Argo CD are taken as they are.
 """
 # Wider, and the eye loses the line.
 WIDEST = 110
+FILE = "nth-values.yaml"
 
 
 def main(arguments: list[str]) -> int:
@@ -29,40 +34,87 @@ def main(arguments: list[str]) -> int:
         "file", nargs="?", default="-", help="the values, YAML or JSON; - or nothing reads standard input"
     )
     parser.add_argument("--cluster", metavar="NAME", help="NTH's cluster: Spillway is let into it, and keeps to it")
+    parser.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
+    parser.add_argument("--all", action="store_true", help="show what is not needed too, and why")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        type=parameter,
+        help="a parameter of Spillway's own, which wins over what NTH's values say; may be given several times",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
-        "--samconfig", action="store_true", help="write a section for samconfig.toml; the report goes to standard error"
+        "--samconfig",
+        metavar="FILE",
+        help=f"write the section {sam.ENVIRONMENT} of this samconfig.toml, in place of the one that is there",
     )
     form.add_argument(
         "--overrides", action="store_true", help="write --parameter-overrides …; the report goes to standard error"
+    )
+    form.add_argument(
+        "--webhook", action="store_true", help="write the webhook's document, which has its secrets, and nothing else"
+    )
+    parser.add_argument("--webhook-url", metavar="URL", default="", help="with --webhook: the address, if a Secret has it")
+    parser.add_argument(
+        "--webhook-template", metavar="TEXT", default="", help="with --webhook: the template, if a ConfigMap has it"
     )
     options = parser.parse_args(arguments)
     if options.file == "-" and sys.stdin.isatty():
         parser.error("no values: name a file, or pipe `helm get values` into it")
 
     try:
-        nth = installation(values.read(content(options.file)))
-        conversion = convert(nth, template.parameters(), options.cluster)
-        report = render(conversion, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
-        if options.samconfig or options.overrides:
-            write = sam.section if options.samconfig else lambda parameters: sam.overrides(parameters) + "\n"
-            product = write(conversion.parameters)
-            sys.stderr.write(report)
-            sys.stdout.write(product)
-            if left_out(conversion):
-                # Not 0, so that no `&& sam deploy` follows: without DryRun, say, it would drain.
-                print(
-                    "\nfrom-nth: this version lacks some of the parameters; without them Spillway does its default",
-                    file=sys.stderr,
-                )
-                return 2
-        else:
-            sys.stdout.write(report + closing(conversion, options))
+        return run(installation(values.read(content(options.file))), options)
     except (values.Unusable, sam.Unsayable) as error:
         source = "standard input" if options.file == "-" else options.file
         print(f"from-nth: {source}: {error}", file=sys.stderr)
         return 1
+
+
+def run(nth: Installation, options: argparse.Namespace) -> int:
+    if options.webhook:
+        print(json.dumps(document(nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
+        return 0
+    conversion = convert(nth, template.parameters(), options.cluster, options.live, dict(options.set))
+    width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
+    report = render(conversion, width, options.all)
+    if options.overrides:
+        sys.stderr.write(report)
+        print(sam.overrides(conversion.parameters))
+    elif options.samconfig:
+        write_section(Path(options.samconfig), conversion.parameters)
+        sys.stdout.write(report)
+        print(f"\nThe section {sam.ENVIRONMENT} of {options.samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
+    else:
+        sys.stdout.write(report + closing(conversion, options))
+    if (options.overrides or options.samconfig) and left_out(conversion):
+        # Not 0, so that no `&& sam deploy` follows: without DryRun, say, it would drain.
+        print(
+            "\nfrom-nth: this version lacks some of the parameters; without them Spillway does its default",
+            file=sys.stderr,
+        )
+        return 2
     return 0
+
+
+def parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
+    return name, value
+
+
+def write_section(file: Path, parameters: dict[str, str]) -> None:
+    try:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        try:
+            after = sam.with_section(before, parameters)
+        except sam.Unsayable as error:
+            raise sam.Unsayable(f"{file}: {error}") from None
+        file.write_text(after, encoding="utf-8")
+    except OSError as error:
+        raise sam.Unsayable(f"{file} cannot be written: {error.strerror}") from None
 
 
 def content(file: str) -> str:
@@ -80,17 +132,18 @@ def left_out(conversion: Conversion) -> bool:
 
 
 def closing(conversion: Conversion, options: argparse.Namespace) -> str:
-    """What to deploy, and how."""
-    none = (
-        "None that this version has." if left_out(conversion) else "None: Spillway does by default what NTH was told."
-    )
+    """What to deploy, and in which order: as docs/from-nth.md has it."""
     pairs = [f"  {setting(name, value, WIDEST)}" for name, value in conversion.parameters.items()]
-    cluster = "" if options.cluster else " --cluster NAME"
-    out = ["", f"PARAMETERS ({len(pairs)})", *(pairs or [f"  {none}"])]
-    out += ["", "To deploy with them:"]
-    out += [
-        f"  tools/from-nth --samconfig{cluster} FILE >>samconfig.toml && sam build && sam deploy --config-env "
-        f"{sam.ENVIRONMENT}"
-    ]
-    out += ["What each of them does: docs/settings.md. How to change over on a live cluster: docs/from-nth.md"]
+    cluster = f" --cluster {options.cluster}" if options.cluster else " --cluster NAME"
+    file = FILE if options.file == "-" else options.file
+    tool = f"tools/from-nth --samconfig samconfig.toml{cluster}"
+    deploy = f"sam deploy --config-env {sam.ENVIRONMENT}"
+    out = ["", f"PARAMETERS ({len(pairs)})", *(pairs or ["  None that this version has."])]
+    out += ["", "To change over, in this order (docs/from-nth.md has the whole way):"]
+    out += [f"  1. {tool} {file} && {deploy}      # a dry run"]
+    out += ["  2. scripts/doctor, and the receipts of real notices"]
+    out += [f"  3. {tool} --live {file} && {deploy}"]
+    out += ["  4. scripts/doctor"]
+    out += ["  5. group by group: Spillway's tag on, then NTH's tag off"]
+    out += ["What each parameter does: docs/settings.md"]
     return "\n".join(out) + "\n"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import manifests
 from .chart import CHART, COMMON, FORMER, GROUPS, VALUE_OF_VARIABLE, VARIABLES, Kind, Value
 from .values import Unusable, named
 
@@ -43,6 +44,8 @@ class Installation:
 
     given: list[Given] = field(default_factory=list)
     unknown: list[Unknown] = field(default_factory=list)
+    # The manifest that the values were in.
+    manifest: str | None = None
     # The umbrella chart's key under which the values were.
     under: str | None = None
     # What holds in the end, for every value of the chart and every variable of VARIABLES.
@@ -65,8 +68,9 @@ class Installation:
 
 def installation(values: dict[str, Any]) -> Installation:
     """Reads the values, and reports every problem at once."""
+    manifest, values = manifests.unwrapped(values)
     under, values = unwrapped(values)
-    nth = Installation(under=under)
+    nth = Installation(manifest=manifest, under=under)
     problems: list[str] = []
     for name, value in flattened(values, problems):
         if name not in CHART:

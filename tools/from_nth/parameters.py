@@ -1,6 +1,9 @@
 """What Spillway is told, so that it does what NTH was told to do."""
 
+import json
+
 from .installation import Installation
+from .values import Unusable
 
 # Our defaults for the kinds of notice: what equals them need not be said. A test compares them with template.yaml.
 DEFAULTS = {
@@ -11,8 +14,10 @@ DEFAULTS = {
     "Terminate": "drain",
     "Rebalance": "ignore",
 }
-# Where the webhook's address is put when it was in a Secret of the cluster.
-WEBHOOK_PARAMETER = "/spillway/webhook-url"
+# Where the webhook's document is put.
+WEBHOOK_PARAMETER = "/spillway/webhook"
+# Spillway's own tag: groups move from NTH's to it, one at a time.
+OWN_TAG = "spillway/managed"
 # NTH ends each attempt to drain after this, if it was told nothing else.
 NTHS_ATTEMPT_S = 120
 LONGEST_HOOK_S = 172_800
@@ -63,8 +68,8 @@ def actions(nth: Installation) -> dict[str, str]:
 
 
 def managed_tag(nth: Installation) -> str:
-    """The tag without which NTH leaves a node alone."""
-    return nth["managedTag"] if nth.queue_mode and nth["checkTagBeforeDraining"] else ""
+    """Ours, where NTH leaves a node without a tag alone."""
+    return OWN_TAG if nth.queue_mode and nth["checkTagBeforeDraining"] else ""
 
 
 def selectors(nth: Installation) -> dict[str, dict[str, str]]:
@@ -109,20 +114,47 @@ def hooks(nth: Installation) -> dict[str, str]:
 
 
 def webhook(nth: Installation) -> dict[str, str]:
-    """The address and its company. A Secret wins over an address, a file over a template."""
-    found = {}
-    if nth["webhookURLSecretName"] or "webhookURL" in nth.referred:
-        found["WebhookUrlFrom"] = WEBHOOK_PARAMETER
-    elif nth["webhookURL"]:
-        found["WebhookUrl"] = nth["webhookURL"]
-    if not found:
-        return {}
-    for value, name in (("webhookHeaders", "WebhookHeaders"), ("webhookProxy", "WebhookProxy")):
-        if nth[value]:
-            found[name] = nth[value]
-    if nth["webhookTemplate"] and not template_file(nth):
-        found["WebhookTemplate"] = nth["webhookTemplate"]
+    """Where its document is, if there is an address."""
+    return {"Webhook": WEBHOOK_PARAMETER} if has_address(nth) else {}
+
+
+def has_address(nth: Installation) -> bool:
+    """Whether NTH sent anything that Spillway can send: not by plain HTTP."""
+    return address_is_elsewhere(nth) or nth["webhookURL"].startswith("https://")
+
+
+def address_is_elsewhere(nth: Installation) -> bool:
+    """In a Secret, which wins over an address."""
+    return bool(nth["webhookURLSecretName"] or "webhookURL" in nth.referred)
+
+
+def document(nth: Installation, url: str = "", template: str = "") -> dict[str, object]:
+    """The webhook's document. What stands elsewhere in the cluster is handed in."""
+    if not url and address_is_elsewhere(nth):
+        raise Unusable("the webhook's address is in a Secret of the cluster: give it by --webhook-url")
+    if not template and template_file(nth):
+        raise Unusable("the webhook's template is in a ConfigMap of the cluster: give it by --webhook-template")
+    found: dict[str, object] = {"url": url or nth["webhookURL"]}
+    if not str(found["url"]).startswith("https://"):
+        raise Unusable("there is no webhook's address that begins with https://")
+    if nth["webhookHeaders"]:
+        found["headers"] = headers(nth["webhookHeaders"])
+    if nth["webhookProxy"]:
+        found["proxy"] = nth["webhookProxy"]
+    if template or nth["webhookTemplate"]:
+        found["template"] = template or nth["webhookTemplate"]
     return found
+
+
+def headers(written: str) -> dict[str, str]:
+    """NTH's headers, as a map of texts."""
+    try:
+        parsed = json.loads(written)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict) or not all(isinstance(one, str) for one in parsed.values()):
+        raise Unusable("webhookHeaders is no JSON map of texts, with which NTH's webhook cannot have worked: fix it")
+    return parsed
 
 
 def template_file(nth: Installation) -> bool:

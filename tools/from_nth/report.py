@@ -17,7 +17,16 @@ LONGEST_VALUE = 60
 LONGEST_PARAMETER = 45
 MODE = "enableSqsTerminationDraining"
 HIDDEN = "(not shown)"
-SECRET_PARAMETERS = frozenset({"WebhookUrl", "WebhookHeaders", "WebhookProxy"})
+
+
+FIRST_DRY = Answer(
+    Verdict.SAME,
+    "Nothing is touched, and the receipts say what would have been done. When they and the doctor are as you want them, run "
+    "this again with --live.",
+    ("DryRun",),
+)
+BY_HAND = Answer(Verdict.SAME, "It wins over what NTH's values say.")
+LIVE = Answer(Verdict.SAME, "Spillway drains.", ("DryRun",))
 
 
 @dataclass(frozen=True)
@@ -40,17 +49,30 @@ class Conversion:
     parameters: dict[str, str]
 
 
-def convert(nth: Installation, template: dict[str, Parameter], cluster: str | None = None) -> Conversion:
-    """All lines, and the parameters that this version can be given."""
+def convert(
+    nth: Installation,
+    template: dict[str, Parameter],
+    cluster: str | None = None,
+    live: bool = False,
+    by_hand: dict[str, str] | None = None,
+) -> Conversion:
+    """All lines, and the parameters that this version can be given. Whether it is a dry run is always said, because SAM
+    keeps the previous value of what is not."""
     found = wanted(nth)
     lines = [of_given(given, nth, found, template) for given in nth.given]
     told = {name for given in nth.given for name in answer_to(given, nth).parameters}
     lines += by_default(nth, found, told, template)
     lines += [of_unknown(one) for one in nth.unknown]
     if cluster:
-        its = {"ClusterName": cluster, "Clusters": cluster}
+        its = {"ClusterAccess": cluster, "Clusters": cluster}
         answer = Answer(Verdict.SAME, "Spillway is let into this cluster, and leaves all others alone.", tuple(its))
         lines.append(line(f"--cluster {cluster}", answer, its, template))
+        found |= its
+    its = {"DryRun": str(not live).lower()}
+    lines.append(line("--live" if live else "without --live", LIVE if live else FIRST_DRY, its, template))
+    found |= its
+    for name, value in (by_hand or {}).items():
+        lines.append(line(f"--set {name}={value}", BY_HAND, its := {name: value}, template, (name,)))
         found |= its
     can_be_given = {name: value for name, value in found.items() if not refusals({name: value}, template)}
     return Conversion(headline(nth), tuple(lines), can_be_given)
@@ -58,9 +80,10 @@ def convert(nth: Installation, template: dict[str, Parameter], cluster: str | No
 
 def headline(nth: Installation) -> str:
     mode = "queue mode" if nth.queue_mode else "IMDS mode"
+    manifest = f", in {nth.manifest}" if nth.manifest else ""
     under = f", under the key {nth.under}; the file's other keys are other charts'" if nth.under else ""
     count = len(nth.given) + len(nth.unknown)
-    return f"aws-node-termination-handler in {mode}, with {count or 'no'} value{'s' * (count != 1)} of its own{under}"
+    return f"aws-node-termination-handler in {mode}, with {count or 'no'} value{'s' * (count != 1)} of its own{manifest}{under}"
 
 
 def of_given(given: Given, nth: Installation, found: dict[str, str], template: dict[str, Parameter]) -> Line:
@@ -114,9 +137,11 @@ def of_unknown(one: Unknown) -> Line:
     return Line(shown(one.name, one.value, meant, one.of_extra_env), Answer(Verdict.UNKNOWN, why))
 
 
-def line(value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter]) -> Line:
+def line(
+    value: str, answer: Answer, found: dict[str, str], template: dict[str, Parameter], names: tuple[str, ...] = ()
+) -> Line:
     """What this version cannot be given turns the verdict, whatever it was."""
-    its = {name: found[name] for name in answer.parameters if name in found}
+    its = {name: found[name] for name in names or answer.parameters if name in found}
     parameters = tuple(setting(name, text, LONGEST_PARAMETER) for name, text in its.items())
     if why := refusals(its, template):
         answer = Answer(
@@ -147,7 +172,7 @@ def shown(name: str, value: Any, key: str | None, of_extra_env: bool = False) ->
 
 
 def setting(name: str, value: str, longest: int) -> str:
-    return f"{name}={HIDDEN if name in SECRET_PARAMETERS else cut(value, longest)}"
+    return f"{name}={cut(value, longest)}"
 
 
 def written(value: Any) -> str:
@@ -161,13 +186,15 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def render(conversion: Conversion, width: int) -> str:
-    """The report. Values with the same reason stand together."""
+def render(conversion: Conversion, width: int, everything: bool = False) -> str:
+    """The report. Values with the same reason stand together; what is not needed is counted, unless all is wanted."""
     out = [conversion.headline]
     for verdict in Verdict:
         lines = [one for one in conversion.lines if one.answer.verdict is verdict]
         if lines:
-            out += ["", f"{verdict.value.upper()} ({len(lines)})"]
+            folded = verdict is Verdict.NOT_NEEDED and not everything
+            out += ["", f"{verdict.value.upper()} ({len(lines)}){': --all shows them' if folded else ''}"]
+            lines = [] if folded else lines
         for answer in dict.fromkeys(one.answer for one in lines):
             for one in (one for one in lines if one.answer == answer):
                 out += entry(one, width)

@@ -22,8 +22,33 @@ def overrides(parameters: dict[str, str]) -> str:
     return " ".join(["--parameter-overrides", *(shlex.quote(pair(name, value)) for name, value in parameters.items())])
 
 
+def with_section(text: str, parameters: dict[str, str]) -> str:
+    """A samconfig.toml in which our section stands once, with these parameters; all else in it stays as it is."""
+    try:
+        before = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unsayable(f"it is broken TOML, so that nothing is changed in it: {error}") from None
+    kept, ours = [], False
+    for line in text.splitlines(keepends=True):
+        if line.startswith("["):
+            ours = line.startswith(f"[{ENVIRONMENT}.")
+        if not ours:
+            kept.append(line)
+    rest = "".join(kept).rstrip("\n")
+    changed = (rest + "\n" if rest else "version = 0.1\n") + section(parameters)
+    # A line within a text may look like a table.
+    expected = {"version": 0.1} | before | {ENVIRONMENT: tomllib.loads(section(parameters))[ENVIRONMENT]}
+    try:
+        sound = tomllib.loads(changed) == expected
+    except tomllib.TOMLDecodeError:
+        sound = False
+    if not sound:
+        raise Unsayable(f"its section {ENVIRONMENT} cannot be told from the rest: take it out by hand")
+    return changed
+
+
 def section(parameters: dict[str, str]) -> str:
-    """A section to append to samconfig.toml: the repository's own, with the parameters."""
+    """Our section of samconfig.toml: the repository's own, with the parameters."""
     config = tomllib.loads(SAMCONFIG.read_text())["default"]
     settings = config["global"]["parameters"] | config["deploy"]["parameters"]
     lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items() if name != "parameter_overrides"]

@@ -3,22 +3,23 @@
 import re
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from from_nth.answers import ANSWERS, Verdict
 from from_nth.chart import CHART, COMMON, FORMER, VARIABLES
 from from_nth.installation import installation
-from from_nth.parameters import DEFAULTS, wanted
+from from_nth.parameters import DEFAULTS, document, wanted
+from from_nth.rendering import Rendered
 from from_nth.report import Conversion, convert
 from from_nth.template import Parameter, parameters
+from from_nth.values import Unusable
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = Path(__file__).parent / "nth"
 # Every parameter that NTH's values can lead to.
 OURS = frozenset(
     "Spot Capacity Maintenance StateChange Terminate Rebalance HookMaxWaitS HeartbeatS ManagedTag NodeSelector Taint "
-    "TaintEffect OutOfServiceTaint ExcludeFromLoadBalancers DryRun NodeEvents WebhookUrl WebhookUrlFrom "
-    "WebhookHeaders WebhookProxy "
-    "WebhookTemplate LogLevel".split()
+    "TaintEffect OutOfServiceTaint ExcludeFromLoadBalancers DryRun NodeEvents Webhook LogLevel".split()
 )
 # Those that its answers and docs/from-nth.md name besides.
 TO_COME = frozenset(
@@ -26,7 +27,7 @@ TO_COME = frozenset(
     "Hooks".split()
 )
 # A version that has them all, and takes everything.
-LATER = {name: Parameter() for name in OURS | {"ClusterName", "Clusters"}}
+LATER = {name: Parameter() for name in OURS | {"ClusterAccess", "Clusters"}}
 QUEUE = {"enableSqsTerminationDraining": True, "checkTagBeforeDraining": False}
 
 
@@ -112,15 +113,21 @@ class Notices(unittest.TestCase):
 
 class Nodes(unittest.TestCase):
     def test_in_queue_mode_the_tag_is_asked_for_by_default(self) -> None:
-        self.assertEqual(told(enableSqsTerminationDraining=True)["ManagedTag"], "aws-node-termination-handler/managed")
-        self.assertEqual(told(enableSqsTerminationDraining=True, managedTag="nth/prod")["ManagedTag"], "nth/prod")
+        # One of its own: with NTH's both would act on the same nodes.
+        self.assertEqual(told(enableSqsTerminationDraining=True)["ManagedTag"], "spillway/managed")
+        self.assertEqual(told(enableSqsTerminationDraining=True, managedTag="nth/prod")["ManagedTag"], "spillway/managed")
         self.assertNotIn("ManagedTag", told(**QUEUE, managedTag="nth/prod"))
         self.assertNotIn("ManagedTag", told(managedTag="nth/prod"))
 
     def test_what_nth_did_by_default_has_a_line_too(self) -> None:
         lines = [line.value for line in converted({"enableSqsTerminationDraining": True}).lines]
         self.assertEqual(
-            lines, ["enableSqsTerminationDraining: true", "checkTagBeforeDraining: true (the chart's default)"]
+            lines,
+            [
+                "enableSqsTerminationDraining: true",
+                "checkTagBeforeDraining: true (the chart's default)",
+                "without --live",
+            ],
         )
 
     def test_in_imds_mode_the_selector_is_the_one_that_its_template_picks(self) -> None:
@@ -207,46 +214,103 @@ class Marks(unittest.TestCase):
 
 
 class Webhook(unittest.TestCase):
-    def test_address_headers_proxy_and_template_are_taken_as_they_are(self) -> None:
-        template = '{"text":"say \\"{{ .Kind }}\\""}'
-        found = told(
-            webhookURL="https://x", webhookHeaders='{"a":"b"}', webhookProxy="http://p", webhookTemplate=template
-        )
+    VALUES = {
+        "webhookURL": "https://x/s3cr3t",
+        "webhookHeaders": '{"a":"b"}',
+        "webhookProxy": "http://p",
+        "webhookTemplate": '{"text":"say \\"{{ .Kind }}\\""}',
+    }
+
+    def test_becomes_one_document_that_is_no_parameter(self) -> None:
+        self.assertEqual(told(**self.VALUES), {"Webhook": "/spillway/webhook"})
         expected = {
-            "WebhookUrl": "https://x",
-            "WebhookHeaders": '{"a":"b"}',
-            "WebhookProxy": "http://p",
-            "WebhookTemplate": template,
+            "url": "https://x/s3cr3t",
+            "headers": {"a": "b"},
+            "proxy": "http://p",
+            "template": self.VALUES["webhookTemplate"],
         }
-        self.assertEqual(found, expected)
+        self.assertEqual(document(installation(self.VALUES)), expected)
+        (command,) = commands(self.VALUES)
+        self.assertRegex(command, r'^aws ssm put-parameter .* --name /spillway/webhook .*"\$\(tools/from-nth --webhook FILE\)"')
+        self.assertNotIn("s3cr3t", str(converted(self.VALUES).lines))
 
     def test_without_an_address_there_is_none(self) -> None:
         self.assertEqual(told(webhookTemplate="x", webhookHeaders="{}"), {})
+        self.assertEqual(told(webhookURL="http://x"), {}, "by plain HTTP Spillway posts nothing")
+        self.assertEqual(verdicts(converted({"webhookURL": "http://x"}))["webhookURL"], Verdict.NO_COUNTERPART)
 
-    def test_a_secret_of_the_cluster_is_moved_to_parameter_store(self) -> None:
+    def test_a_secret_of_the_cluster_is_handed_in(self) -> None:
         for values in (
             {"webhookURLSecretName": "nth-slack", "webhookURL": "https://x"},
             {"extraEnv": [{"name": "WEBHOOK_URL", "valueFrom": {"secretKeyRef": {"name": "nth-slack", "key": "url"}}}]},
         ):
             with self.subTest(values=values):
-                self.assertEqual(told(**values), {"WebhookUrlFrom": "/spillway/webhook-url"})
-                (command,) = [command for line in converted(values).lines for command in line.answer.commands]
-                self.assertRegex(
-                    command, r"^aws ssm put-parameter .* --name /spillway/webhook-url .*kubectl get secret nth-slack "
-                )
+                self.assertEqual(told(**values), {"Webhook": "/spillway/webhook"})
+                (command,) = commands(values)
+                self.assertIn(' --webhook --webhook-url "$(kubectl get secret nth-slack ', command)
+                with self.assertRaisesRegex(Unusable, "--webhook-url"):
+                    document(installation(values))
+                self.assertEqual(document(installation(values), "https://y"), {"url": "https://y"})
 
     def test_a_template_of_a_config_map_wins_if_both_its_names_are_given(self) -> None:
         both = {"webhookTemplateConfigMapName": "nth", "webhookTemplateConfigMapKey": "slack.tmpl"}
-        self.assertNotIn("WebhookTemplate", told(webhookURL="https://x", webhookTemplate="t", **both))
-        self.assertIn(
-            "WebhookTemplate", told(webhookURL="https://x", webhookTemplate="t", webhookTemplateConfigMapName="nth")
-        )
+        values = {"webhookURL": "https://x", "webhookTemplate": "t"}
+        with self.assertRaisesRegex(Unusable, "--webhook-template"):
+            document(installation(values | both))
+        self.assertEqual(document(installation(values | both), template="u")["template"], "u")
+        one = installation({**values, "webhookTemplateConfigMapName": "nth"})
+        self.assertEqual(document(one)["template"], "t")
 
     def test_headers_with_which_nth_would_have_stopped_are_told(self) -> None:
         for headers in ("{", '["a"]', '{"a": 1}'):
             with self.subTest(headers=headers):
-                found = verdicts(converted({"webhookURL": "https://x", "webhookHeaders": headers}))
-                self.assertEqual(found["webhookHeaders"], Verdict.DIFFERS)
+                values = {"webhookURL": "https://x", "webhookHeaders": headers}
+                self.assertEqual(verdicts(converted(values))["webhookHeaders"], Verdict.NO_COUNTERPART)
+                with self.assertRaisesRegex(Unusable, "webhookHeaders"):
+                    document(installation(values))
+
+    def test_a_template_works_unchanged_only_if_it_was_rendered(self) -> None:
+        def verdict(rendered: Rendered | None) -> tuple[Verdict, str]:
+            with mock.patch("from_nth.rendering.of", return_value=rendered):
+                lines = converted(self.VALUES).lines
+            (answer,) = (line.answer for line in lines if line.value.startswith("webhookTemplate:"))
+            return answer.verdict, answer.why
+
+        self.assertEqual(verdict(Rendered())[0], Verdict.SAME)
+        failed = verdict(Rendered("at line 1, column 3: there is no field Kid"))
+        self.assertEqual(failed[0], Verdict.NO_COUNTERPART)
+        self.assertIn("there is no field Kid", failed[1])
+        untried = verdict(None)
+        self.assertEqual(untried[0], Verdict.DIFFERS)
+        self.assertNotIn("unchanged", untried[1])
+
+
+def commands(values: dict) -> list[str]:
+    return [command for line in converted(values).lines for command in line.answer.commands]
+
+
+class Manifests(unittest.TestCase):
+    def test_of_flux_and_argo_are_unwrapped(self) -> None:
+        inner = {"taintNode": True, "logLevel": "debug"}
+        source = {"chart": "aws-node-termination-handler"}
+        for manifest in (
+            {"kind": "HelmRelease", "metadata": {"name": "nth"}, "spec": {"values": inner}},
+            {"kind": "Application", "metadata": {"name": "nth"}, "spec": {"source": source | {"helm": {"valuesObject": inner}}}},
+            {"kind": "Application", "metadata": {"name": "nth"}, "spec": {"source": {"helm": {"values": "taintNode: true\nlogLevel: debug\n"}}}},
+            {"kind": "Application", "metadata": {"name": "nth"}, "spec": {"sources": [{}, {"helm": {"valuesObject": inner}}]}},
+        ):
+            with self.subTest(manifest=manifest):
+                conversion = converted(manifest)
+                self.assertEqual(conversion.parameters, {"Taint": "nth", "LogLevel": "DEBUG", "DryRun": "true"})
+                self.assertIn(f"in the {manifest['kind']} nth", conversion.headline)
+
+    def test_whose_values_are_elsewhere_are_refused_with_what_to_give(self) -> None:
+        for spec in ({"valuesFrom": [{"kind": "ConfigMap"}]}, {"values": ["a"]}):
+            with self.subTest(spec=spec), self.assertRaises(Unusable):
+                installation({"kind": "HelmRelease", "spec": spec})
+        for helm in ({"valueFiles": ["a.yaml"]}, {"parameters": [{"name": "a", "value": "b"}]}, {"valuesObject": []}):
+            with self.subTest(helm=helm), self.assertRaises(Unusable):
+                installation({"kind": "Application", "spec": {"source": {"helm": helm}}})
 
 
 class AVersion(unittest.TestCase):
@@ -268,8 +332,21 @@ class AVersion(unittest.TestCase):
 
     def test_is_let_into_one_cluster_and_keeps_to_it(self) -> None:
         self.assertEqual(
-            converted({"dryRun": False}, cluster="prod").parameters, {"ClusterName": "prod", "Clusters": "prod"}
+            converted({"dryRun": False}, cluster="prod").parameters,
+            {"ClusterAccess": "prod", "Clusters": "prod", "DryRun": "true"},
         )
+
+    def test_is_given_what_a_person_sets_over_what_nth_says(self) -> None:
+        conversion = convert(installation(QUEUE), LATER, by_hand={"Rebalance": "ignore"})
+        self.assertEqual(conversion.parameters, {"Rebalance": "ignore", "DryRun": "true"})
+        unknown = convert(installation(QUEUE), LATER, by_hand={"Rebalnce": "ignore"})
+        self.assertEqual(verdicts(unknown)["--set Rebalnce=ignore"], Verdict.NOT_IN_THIS_VERSION)
+
+    def test_always_says_whether_it_is_a_dry_run(self) -> None:
+        for nths in (False, True):
+            self.assertEqual(converted({"dryRun": nths}).parameters, {"DryRun": "true"})
+            live = convert(installation({"dryRun": nths}), LATER, live=True)
+            self.assertEqual(live.parameters, {"DryRun": "false"})
 
 
 class ThisVersion(unittest.TestCase):

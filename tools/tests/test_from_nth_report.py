@@ -7,12 +7,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import tomllib
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from from_nth import values
 from from_nth.installation import installation
+from from_nth.rendering import Rendered
 from from_nth.report import convert, render
 
 from tests.test_from_nth_conversion import LATER, SAMPLES
@@ -33,7 +36,9 @@ class TheReport(unittest.TestCase):
         for sample in ("queue", "imds", "kitchen-sink"):
             with self.subTest(sample=sample):
                 nth = installation(values.read((SAMPLES / f"{sample}.yaml").read_text()))
-                self.assert_as_before(sample, render(convert(nth, LATER), 100))
+                with mock.patch("from_nth.rendering.of", return_value=Rendered()):
+                    report = render(convert(nth, LATER), 100, everything=True)
+                self.assert_as_before(sample, report)
 
     def test_reads_well_for_a_version_that_has_little_of_it(self) -> None:
         nth = installation(
@@ -60,36 +65,58 @@ class TheCommand(unittest.TestCase):
         sample = SAMPLES / "queue.yaml"
         of_file = self.run_it(str(sample))
         self.assertEqual((of_file.returncode, of_file.stderr), (0, ""))
-        self.assertEqual(of_file.stdout, self.run_it(given=sample.read_text()).stdout)
-        self.assertEqual(of_file.stdout, self.run_it("-", given="USER-SUPPLIED VALUES:\n" + sample.read_text()).stdout)
+        # The commands at its end name the file.
+        report = of_file.stdout.split("To change over")[0]
+        for run in (self.run_it(given=sample.read_text()), self.run_it("-", given=f"USER-SUPPLIED VALUES:\n{sample.read_text()}")):
+            self.assertEqual(run.stdout.split("To change over")[0], report)
 
     def test_writes_the_parameters_alone_where_they_are_piped_on(self) -> None:
         sample = str(SAMPLES / "queue.yaml")
-        section = self.run_it("--samconfig", sample)
-        self.assertIn(
-            "HookMaxWaitS=600", tomllib.loads(section.stdout)["from-nth"]["deploy"]["parameters"]["parameter_overrides"]
-        )
-        self.assertIn("NOT NEEDED", section.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "samconfig.toml"
+            for run, dry_run in ((["--samconfig", str(file)], "true"), (["--live", "--samconfig", str(file)], "false")):
+                section = self.run_it(*run, sample)
+                self.assertEqual(section.returncode, 0, section.stderr)
+                overrides = tomllib.loads(file.read_text())["from-nth"]["deploy"]["parameters"]["parameter_overrides"]
+                self.assertLessEqual({"HookMaxWaitS=600", f"DryRun={dry_run}"}, set(overrides))
+            self.assertIn("NOT NEEDED", section.stdout)
         self.assertIn("PARAMETERS (", self.run_it(sample).stdout)
         overrides = self.run_it("--overrides", sample)
         self.assertRegex(overrides.stdout, r"^--parameter-overrides .*\bHookMaxWaitS=600\b.*\n$")
         self.assertIn("NOT NEEDED", overrides.stderr)
 
     def test_lets_no_deployment_follow_if_the_version_lacks_a_parameter(self) -> None:
-        too_long = {"webhookURL": "https://example.com/" + "x" * 4096}
-        for option in ("--samconfig", "--overrides"):
-            with self.subTest(option=option):
-                run = self.run_it(option, given=json.dumps(too_long))
+        cut_off = {"nodeSelector": {"a": "b,"}}
+        with tempfile.TemporaryDirectory() as folder:
+            file = str(Path(folder) / "samconfig.toml")
+            for option in (["--samconfig", file], ["--overrides"]):
+                run = self.run_it(*option, given=json.dumps(cut_off))
                 self.assertEqual(run.returncode, 2)
                 self.assertTrue(
                     run.stderr.endswith(
                         "this version lacks some of the parameters; without them Spillway does its default\n"
                     )
                 )
-        self.assertEqual(self.run_it("--samconfig", given='{"logLevel": "debug", "jsonLogging": true}').returncode, 0)
+        self.assertEqual(self.run_it("--overrides", given='{"logLevel": "debug", "jsonLogging": true}').returncode, 0)
+
+    def test_counts_what_is_not_needed_and_shows_it_if_asked(self) -> None:
+        sample = str(SAMPLES / "queue.yaml")
+        self.assertIn("NOT NEEDED (12): --all shows them\n", self.run_it(sample).stdout)
+        self.assertNotIn("replicas: 2", self.run_it(sample).stdout)
+        self.assertIn("replicas: 2", self.run_it("--all", sample).stdout)
+
+    def test_says_to_change_over_in_the_order_of_the_guide(self) -> None:
+        steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
+        places = [steps.index(step) for step in ("a dry run", "scripts/doctor,", "--live", "4. scripts/doctor", "NTH's tag off")]
+        self.assertEqual(places, sorted(places))
+        self.assertIn("ManagedTag=spillway/managed", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
+
+    def test_writes_the_webhooks_document_alone(self) -> None:
+        run = self.run_it("--webhook", given='{"webhookURL": "https://x/y", "webhookHeaders": "{\\"a\\":\\"b\\"}"}')
+        self.assertEqual(json.loads(run.stdout), {"url": "https://x/y", "headers": {"a": "b"}})
 
     def test_says_what_is_wrong_with_the_file_and_writes_nothing(self) -> None:
-        run = self.run_it("--samconfig", given="- a\n")
+        run = self.run_it("--overrides", given="- a\n")
         self.assertEqual((run.returncode, run.stdout), (1, ""))
         self.assertEqual(run.stderr, "from-nth: standard input: it is a list at the top, where Helm values are a map\n")
         missing = self.run_it("/nowhere/values.yaml")

@@ -15,10 +15,10 @@ PARAMETERS = {
     "Spot": "cordon",
     "ManagedTag": "nth/prod=yes",
     "NodeSelector": "a=b,c in (d, e)",
-    "WebhookHeaders": '{"Content-type":"application/json","X-It\'s": "a"}',
-    "WebhookTemplate": '{"text":"say \\"{{ .Kind }}\\" Spot=ignore\n\\n {{ if .Pods }}\'{{ end }} ü"}\n',
-    "WebhookUrl": "https://example.com/a?b=c&d='e'#f",
-    "WebhookProxy": 'a "b" c',
+    "Json": '{"Content-type":"application/json","X-It\'s": "a"}',
+    "Text": '{"text":"say \\"{{ .Kind }}\\" Spot=ignore\n\\n {{ if .Pods }}\'{{ end }} ü"}\n',
+    "Address": "https://example.com/a?b=c&d='e'#f",
+    "Quotes": 'a "b" c',
     "Nothing": "",
 }
 
@@ -36,7 +36,7 @@ class Sam(unittest.TestCase):
     def test_reads_the_section_behind_the_repositorys_own(self) -> None:
         own = (ROOT / "samconfig.toml").read_text()
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "samconfig.toml").write_text(own + sam.section(PARAMETERS))
+            (Path(folder) / "samconfig.toml").write_text(sam.with_section(own, PARAMETERS))
             read = SamConfig(folder).get_all(["deploy"], "parameters", env="from-nth")
         self.assertEqual(as_sam_reads(read.pop("parameter_overrides")), PARAMETERS)
         default = tomllib.loads(own)["default"]
@@ -45,7 +45,27 @@ class Sam(unittest.TestCase):
     def test_a_section_without_parameters_is_one_all_the_same(self) -> None:
         self.assertNotIn("parameter_overrides", tomllib.loads(sam.section({}))["from-nth"]["deploy"]["parameters"])
 
+    def test_a_second_section_takes_the_place_of_the_first_and_of_nothing_else(self) -> None:
+        own = (ROOT / "samconfig.toml").read_text()
+        another = "\n[stage.deploy.parameters]\nstack_name = \"stage\"\n"
+        once = sam.with_section(own, {"DryRun": "true", "Clusters": "a"})
+        twice = sam.with_section(once + another, {"DryRun": "false"})
+        read = tomllib.loads(twice)
+        self.assertEqual(read["from-nth"]["deploy"]["parameters"]["parameter_overrides"], ["DryRun=false"])
+        self.assertEqual({"default": read["default"]}, {"default": tomllib.loads(own)["default"]})
+        self.assertEqual(read["stage"], tomllib.loads(another)["stage"])
+        self.assertIn("# What `sam` does here without being told", twice, "comments stay")
+        self.assertEqual(sam.with_section(twice, {"DryRun": "false"}), twice)
+
+    def test_a_file_that_is_not_there_yet_becomes_one(self) -> None:
+        self.assertEqual(tomllib.loads(sam.with_section("", {}))["version"], 0.1)
+
+    def test_a_file_that_cannot_be_read_is_not_changed(self) -> None:
+        for text, why in (("[a\n", "broken TOML"), ('[a]\nb = \'\'\'\n[from-nth.b]\n\'\'\'\n', "by hand")):
+            with self.subTest(text=text), self.assertRaisesRegex(sam.Unsayable, why):
+                sam.with_section(text, {})
+
     def test_a_value_that_sam_would_read_otherwise_is_refused(self) -> None:
         for value in ("both \\\" and \\'", "ends with \\"):
-            with self.subTest(value=value), self.assertRaisesRegex(sam.Unsayable, "WebhookTemplate"):
-                sam.overrides({"WebhookTemplate": value})
+            with self.subTest(value=value), self.assertRaisesRegex(sam.Unsayable, "ManagedTag"):
+                sam.overrides({"ManagedTag": value})

@@ -42,5 +42,5 @@ class TheReader(unittest.TestCase):
         self.assertIn("60 to 172800", read["HookMaxWaitS"].refuses("59") or "")
         self.assertIsNone(read["HeartbeatS"].refuses("3600"))
         self.assertIn("it takes what", read["HeartbeatS"].refuses("4") or "")
-        self.assertIn("3000 characters", read["WebhookTemplate"].refuses("x" * 3001) or "")
+        self.assertIn("512 characters", read["RolePath"].refuses("/" + "x" * 511 + "/") or "")
         self.assertIn("4096 bytes", read["MetricsNamespace"].refuses("n" * 4097) or "")

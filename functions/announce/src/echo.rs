@@ -50,15 +50,15 @@ impl<'a> Secrets<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings;
+    use crate::wire;
 
     const URL: &str = "https://hooks.example/services/T1/secret-of-the-channel?thread=7&token=secret-token";
 
     /// What is told of an answer, as much of it as is read.
     fn told(answer: &str) -> String {
         let headers = r#"{"Content-Type": "application/json", "Authorization": "Bearer secret-of-ours"}"#;
-        let headers = settings::headers(headers).expect("headers");
-        let secrets = Secrets::of(URL, &headers);
+        let document = wire::document(URL, headers, None);
+        let secrets = Secrets::of(URL, &document.headers);
         secrets.cut_out_of(&answer.as_bytes()[..answer.len().min(secrets.enough())])
     }
 

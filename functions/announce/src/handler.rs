@@ -86,7 +86,7 @@ mod tests {
     /// A sink that answers so, and what it was asked.
     async fn sink(status: StatusCode) -> (Sink, Asked) {
         let (address, asked) = wire::server(move || status.into_response()).await;
-        (Sink::new(Way::Webhook(Box::new(wire::webhook(&address, "{}", None)))), asked)
+        (Sink::new(Way::Webhook(wire::webhook(&address, "{}", None))), asked)
     }
 
     /// The records that are to come back.

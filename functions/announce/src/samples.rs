@@ -1,10 +1,9 @@
-//! Events for tests: drains as they come, and as they go wrong.
-
-use std::collections::BTreeSet;
+//! Sample events, for tests and previews: drains as they come, and as they go wrong.
 
 use serde_json::{Value, json};
 
 use crate::event::{self, Event};
+#[cfg(test)]
 use crate::group::{Message, messages};
 
 fn event(id: &str, detail_type: &str, detail: &Value) -> Event {
@@ -72,6 +71,7 @@ pub(crate) fn lossy(n: usize) -> Event {
 }
 
 /// The one message that these events make.
+#[cfg(test)]
 pub(crate) fn message<'a>(events: &[&'a Event]) -> Message<'a> {
     let mut all = messages(events);
     assert_eq!(all.len(), 1, "one message");
@@ -88,7 +88,7 @@ fn the_sample_of_a_beginning_has_the_form_of_the_drain_functions_own() {
     let written: Value = serde_json::from_str(written).expect("JSON");
     let sample = begun(1).document;
 
-    let fields = |event: &Value| -> BTreeSet<String> {
+    let fields = |event: &Value| -> std::collections::BTreeSet<String> {
         let pods = event["pods"].as_array().expect("the pods that have to leave");
         pods.iter().filter_map(Value::as_object).flat_map(|pod| pod.keys().cloned()).collect()
     };

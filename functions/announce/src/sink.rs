@@ -20,7 +20,7 @@ pub(crate) struct Sink {
 /// The kinds of sinks.
 #[derive(Debug)]
 pub(crate) enum Way {
-    Webhook(Box<Webhook>),
+    Webhook(Webhook),
     Topic(Topic),
     Bucket(Bucket),
 }
@@ -101,7 +101,7 @@ mod tests {
     /// What people read of batches that come one after another.
     async fn read(batches: &[&[&Event]]) -> Vec<String> {
         let (address, asked) = wire::server(|| StatusCode::OK.into_response()).await;
-        let sink = Sink::new(Way::Webhook(Box::new(wire::webhook(&address, "{}", None))));
+        let sink = Sink::new(Way::Webhook(wire::webhook(&address, "{}", None)));
         for batch in batches {
             let missed = sink.deliver(batch, Instant::now() + Duration::from_secs(60)).await;
             assert!(missed.is_empty(), "{missed:#?}");

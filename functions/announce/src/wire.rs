@@ -7,11 +7,12 @@ use axum::extract::Request;
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use reqwest::header::HeaderMap;
+use secrecy::SecretString;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::aws::Aws;
-use crate::form::Form;
-use crate::settings;
+use crate::document::Document;
+use crate::stored::Stored;
 use crate::webhook::Webhook;
 
 /// What a server was asked: the method, the URI, the headers and the body.
@@ -37,14 +38,15 @@ pub(crate) async fn server(answer: impl Fn() -> Response + Clone + Send + Sync +
     (format!("http://{address}"), asked)
 }
 
-/// A webhook at that address.
+/// The document of a webhook at that address, which may be one without TLS.
+pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Document {
+    let headers: Value = serde_json::from_str(headers).expect("JSON");
+    let written = json!({"url": "https://hooks.example", "headers": headers});
+    let read = Document::parse(&written.to_string()).expect("a document");
+    Document { url: url.into(), proxy: proxy.map(SecretString::from), ..read }
+}
+
+/// A webhook with that document.
 pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook {
-    let settings = settings::Webhook {
-        address: settings::Address::Given(url.to_owned().into()),
-        headers: settings::headers(headers).expect("headers"),
-        proxy: proxy.map(|proxy| proxy.to_owned().into()),
-        form: Form::Slack,
-    };
-    let aws = Aws::of_nobody();
-    Webhook::new(settings, &aws).expect("a webhook")
+    Webhook::new(Stored::holding(document(url, headers, proxy)))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use tempfile::NamedTempFile;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -11,6 +12,7 @@ use tokio::time::timeout;
 use crate::aws::Aws;
 use crate::error::BedError;
 use crate::lambda::{Lambda, LambdaOptions, Outcome, Poller, built};
+use crate::tls_listener;
 use crate::world::World;
 
 /// The role whose credentials it gets.
@@ -28,6 +30,7 @@ pub struct Announcer {
     undelivered: String,
     outcomes: watch::Receiver<Vec<Outcome>>,
     polling: JoinHandle<()>,
+    _trusted: NamedTempFile,
 }
 
 impl Announcer {
@@ -44,9 +47,12 @@ impl Announcer {
             parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let aws = world.aws_side();
         let stack = aws.deploy_announcer(function.access_key_id(), name, &parameters).await?;
+        let trusted = trusted()?;
+        let mut variables = stack.variables;
+        variables.insert("SSL_CERT_FILE".to_owned(), trusted.path().display().to_string());
         let options = LambdaOptions {
             binary: built("SPILLWAY_ANNOUNCE", "spillway-announce"),
-            env: stack.variables,
+            env: variables,
             function_name: format!("{name}-announcer"),
             timeout: Duration::from_secs(stack.timeout_s),
             ..LambdaOptions::default()
@@ -64,7 +70,15 @@ impl Announcer {
             let Err(error) = poller.run(told).await;
             eprintln!("the poller of an announcer has failed: {error}");
         });
-        Ok(Self { lambda, aws, queue: stack.queue, undelivered: stack.undelivered, outcomes, polling })
+        Ok(Self {
+            lambda,
+            aws,
+            queue: stack.queue,
+            undelivered: stack.undelivered,
+            outcomes,
+            polling,
+            _trusted: trusted,
+        })
     }
 
     /// The function itself.
@@ -103,6 +117,16 @@ impl Announcer {
         let bodies = self.aws.messages(&self.undelivered, events, WAIT).await?;
         Ok(bodies.iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect())
     }
+}
+
+/// The file of authorities that it believes: that of the bed's webhooks.
+fn trusted() -> Result<NamedTempFile, BedError> {
+    let write = || {
+        let file = NamedTempFile::new()?;
+        std::fs::write(file.path(), tls_listener::authority())?;
+        Ok(file)
+    };
+    write().map_err(BedError::io("write the file of trusted authorities"))
 }
 
 impl Drop for Announcer {

@@ -1,21 +1,16 @@
-//! A forward proxy, as a network has one on its way out: it passes requests on, and keeps what it was asked for.
+//! A forward proxy, as a network has one on its way out: it makes tunnels, and keeps where to.
 //!
-//! For plain HTTP only: it does not know CONNECT.
+//! For CONNECT only, which is how TLS goes through a proxy.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use http_body_util::BodyExt as _;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::error::BedError;
-use crate::http_client;
 
 /// A proxy that ends when dropped.
 #[derive(Debug)]
@@ -25,23 +20,21 @@ pub struct ForwardProxy {
     server: JoinHandle<()>,
 }
 
-#[derive(Debug, Clone)]
-struct Way {
-    client: reqwest::Client,
-    passed: Arc<Mutex<Vec<String>>>,
-}
-
 impl ForwardProxy {
     pub async fn start() -> Result<Self, BedError> {
         let opening = || BedError::io("open a forward proxy");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(opening())?;
         let address = listener.local_addr().map_err(opening())?;
         let passed = Arc::<Mutex<Vec<String>>>::default();
-        let app =
-            Router::new().fallback(pass).with_state(Way { client: http_client::client(), passed: Arc::clone(&passed) });
+        let noted = Arc::clone(&passed);
         let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, app).await {
-                eprintln!("a forward proxy has failed: {error}");
+            while let Ok((client, _)) = listener.accept().await {
+                let noted = Arc::clone(&noted);
+                tokio::spawn(async move {
+                    if let Err(error) = tunnel(client, &noted).await {
+                        eprintln!("a forward proxy's tunnel has failed: {error}");
+                    }
+                });
             }
         });
         Ok(Self { address, passed, server })
@@ -52,7 +45,7 @@ impl ForwardProxy {
         format!("http://{}", self.address)
     }
 
-    /// What has passed so far, as `POST http://…`.
+    /// What was asked for so far, as `CONNECT host:port`.
     #[must_use]
     pub fn passed(&self) -> Vec<String> {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -65,21 +58,21 @@ impl Drop for ForwardProxy {
     }
 }
 
-async fn pass(State(way): State<Way>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    let asked = format!("{} {}", head.method, head.uri);
-    way.passed.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
-    if head.uri.authority().is_none() {
-        return (StatusCode::BAD_REQUEST, format!("{asked}: a proxy is asked for whole addresses")).into_response();
+/// One connection of a client, to its end.
+async fn tunnel(client: TcpStream, noted: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut client = BufReader::new(client);
+    let mut asked = String::new();
+    client.read_line(&mut asked).await?;
+    let asked = asked.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
+    let mut header = String::new();
+    while client.read_line(&mut header).await? > 0 && header != "\r\n" {
+        header.clear();
     }
-    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    let onward = way.client.request(head.method, head.uri.to_string()).headers(head.headers).body(body);
-    match onward.send().await {
-        Ok(answer) => {
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            let body = Body::from(answer.bytes().await.unwrap_or_default());
-            (status, headers, body).into_response()
-        }
-        Err(error) => (StatusCode::BAD_GATEWAY, format!("{asked}: {error}")).into_response(),
-    }
+    noted.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
+    let Some(address) = asked.strip_prefix("CONNECT ") else {
+        return client.write_all(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n").await;
+    };
+    let mut server = TcpStream::connect(address).await?;
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+    copy_bidirectional(&mut client, &mut server).await.map(drop)
 }

@@ -43,6 +43,7 @@ mod processes;
 pub mod proxy;
 pub mod setup;
 pub mod supervisor;
+mod tls_listener;
 pub mod usage;
 pub mod watch;
 pub mod webhook;

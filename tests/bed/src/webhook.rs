@@ -1,4 +1,4 @@
-//! A webhook: a real HTTP server that keeps what is posted to it, and answers as badly as a test wants.
+//! A webhook: a real HTTPS server that keeps what is posted to it, and answers as badly as a test wants.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::error::BedError;
+use crate::tls_listener::TlsListener;
 
 /// Longer than any test lets a message take.
 const WAIT: Duration = Duration::from_mins(2);
@@ -85,6 +86,7 @@ impl Webhook {
             answers: Mutex::default(),
             afterwards: Mutex::new(Answer::Ok),
         });
+        let listener = TlsListener::new(listener, "webhook")?;
         let app = Router::new().fallback(take).with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, app).await {
@@ -94,10 +96,16 @@ impl Webhook {
         Ok(Self { address, shared, server })
     }
 
-    /// Its address, which is a secret: whoever has it can post.
+    /// Its address on the network, as `127.0.0.1:1234`.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL, which is a secret: whoever has it can post.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}{SECRET_PATH}", self.address)
+        format!("https://{}{SECRET_PATH}", self.address)
     }
 
     /// The address of one at which nobody listens.

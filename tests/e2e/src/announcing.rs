@@ -21,6 +21,19 @@ pub async fn announcer(name: &str, parameters: &[(&str, &str)]) -> Announcer {
     deploy((name, &function(world().await, name, &[]).await), parameters, Some(WINDOW)).await
 }
 
+/// An announcer without a drain, whose webhook has this document.
+pub async fn announcer_to(name: &str, document: &Value) -> Announcer {
+    announcer(name, &[("Webhook", &kept(name, document).await)]).await
+}
+
+/// Keeps a webhook's document in Parameter Store; answers its name.
+pub async fn kept(name: &str, document: &Value) -> String {
+    let parameter = format!("/{name}/webhook");
+    let put = world().await.aws_side().put_parameter(&parameter, &document.to_string()).await;
+    put.unwrap_or_else(|error| panic!("{error}"));
+    parameter
+}
+
 /// One that has the window that the template gives it.
 pub async fn announcer_as_deployed(name: &str, parameters: &[(&str, &str)]) -> Announcer {
     deploy((name, &function(world().await, name, &[]).await), parameters, None).await

@@ -163,7 +163,7 @@ async fn fifty_nodes_at_once_are_drained_within_the_window_and_nothing_is_put_of
     // One that a slow machine takes a quarter of a minute for is asked for again, and may be granted both times.
     evicted.dedup();
     assert_eq!(evicted, all_pods(&nodes, PODS));
-    // By deploy/flow-control.yaml; without it the API server answers many of them with 429. So it answers, whatever the
+    // By deploy/optional/flow-control.yaml; without it the API server answers many of them with 429. So it answers, whatever the
     // room, what has waited for that quarter of a minute.
     let put_off = requests.iter().filter(|request| request.code == Some(429)).count();
     let in_vain = waited_in_vain(&metrics(world).await);

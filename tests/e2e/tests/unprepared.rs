@@ -38,7 +38,7 @@ async fn a_cluster_without_rights_and_flow_control_is_told_to_apply_them() {
     assert_eq!(rights["command"], "kubectl apply -f deploy/");
     let flow_control = finding(&report, "flow-control").expect("as waited for");
     assert_eq!((&flow_control["id"], &flow_control["severity"]), (&json!("no-flow-control"), &json!("warn")));
-    assert_eq!(flow_control["command"], "kubectl apply -f deploy/flow-control.yaml");
+    assert_eq!(flow_control["command"], "kubectl apply -f deploy/optional/flow-control.yaml");
     assert_eq!(report["status"], "fail");
 }
 

@@ -150,8 +150,8 @@ ANSWERS: Answers = {
     **dict.fromkeys(
         ("KUBE_API_QPS", "KUBE_API_BURST"),
         not_needed(
-            "Nothing holds requests back but the API server itself, and deploy/flow-control.yaml gives drains room "
-            "there."
+            "Nothing holds requests back but the API server itself, and deploy/optional/flow-control.yaml gives "
+            "drains room there."
         ),
     ),
     "USE_APISERVER_CACHE": not_needed("A node's pods are listed once and then watched."),

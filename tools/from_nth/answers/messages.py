@@ -1,47 +1,54 @@
 """What people heard of NTH: webhook, events, logs, metrics."""
 
-import json
 import shlex
 
+from .. import parameters, rendering
 from ..installation import Installation
-from ..parameters import WEBHOOK_PARAMETER, template_file, wanted
+from ..parameters import WEBHOOK_PARAMETER, has_address, template_file
+from ..values import Unusable
 from .answer import Answer, Answers, Verdict, differs, no_counterpart, not_needed, same
 
 NO_WEBHOOK = not_needed("There is no webhook's address, so NTH sent nothing.")
+IN_THE_DOCUMENT = "It goes into the webhook's document."
 
 
 def address(nth: Installation) -> Answer:
-    if reference := nth.referred.get("webhookURL", {}).get("secretKeyRef"):
-        return moved(str(reference.get("name")), str(reference.get("key")))
-    if nth["webhookURLSecretName"]:
-        return not_needed("webhookURLSecretName wins over it.")
+    if "webhookURL" in nth.referred or nth["webhookURLSecretName"]:
+        return secret_of(nth) if "webhookURL" in nth.referred else not_needed("webhookURLSecretName wins over it.")
     if not nth["webhookURL"]:
         return same("No webhook.")
-    return differs(
-        "Whoever has the address can write to the channel, and a stack's parameters are for many to read: better put "
-        f"it into Parameter Store and give WebhookUrlFrom={WEBHOOK_PARAMETER} instead. A message goes out when a "
-        "drain begins and when it ends; NTH's came after the drain.",
-        "WebhookUrl",
-    )
+    if not has_address(nth):
+        return no_counterpart(
+            "Spillway posts to addresses that begin with https:// only: whoever reads the address on the way can write to "
+            "the channel. Give the webhook one, and run this again."
+        )
+    return kept("")
 
 
 def secret(nth: Installation) -> Answer:
-    return (
-        moved(nth["webhookURLSecretName"], "webhookurl")
-        if nth["webhookURLSecretName"]
-        else same("No webhook from a Secret.")
-    )
+    return secret_of(nth) if nth["webhookURLSecretName"] else same("No webhook from a Secret.")
 
 
-def moved(name: str, key: str) -> Answer:
+def secret_of(nth: Installation) -> Answer:
     """From a Secret of the cluster to Parameter Store."""
+    reference = nth.referred.get("webhookURL", {}).get("secretKeyRef") or {}
+    name = str(reference.get("name") or nth["webhookURLSecretName"])
+    key = str(reference.get("key") or "webhookurl")
+    url = kubectl_get("secret", name, key, " | base64decode")
+    return kept(f' --webhook-url "$({url})"', "The function reads no Secret of the cluster. ")
+
+
+def kept(options: str, first: str = "") -> Answer:
+    """The document is made of the values by this tool, so that no secret is shown or stands in a command."""
     return Answer(
         Verdict.DIFFERS,
-        "The function reads no Secret of the cluster. Put the address into Parameter Store, before you deploy:",
-        ("WebhookUrlFrom",),
+        f"{first}Address, headers, proxy and template are one document, kept in Parameter Store and not in the stack, whose "
+        "parameters are for many to read. Put it there before you deploy. A message goes out when a drain begins and when "
+        "it ends; NTH's came after the drain.",
+        ("Webhook",),
         (
-            f"aws ssm put-parameter --type SecureString --name {WEBHOOK_PARAMETER} "
-            f'--value "$({kubectl_get("secret", name, key, " | base64decode")})"',
+            f"aws ssm put-parameter --type SecureString --tier Intelligent-Tiering --name {WEBHOOK_PARAMETER} "
+            f'--value "$(tools/from-nth --webhook{options} FILE)"',
         ),
     )
 
@@ -55,27 +62,25 @@ def kubectl_get(kind: str, name: str, key: str, then: str = "") -> str:
 def headers(nth: Installation) -> Answer:
     if not nth["webhookHeaders"]:
         return same("The default headers.")
-    if not webhook_is_used(nth):
+    if not has_address(nth):
         return NO_WEBHOOK
     try:
-        parsed = json.loads(nth["webhookHeaders"])
-        good = isinstance(parsed, dict) and all(isinstance(one, str) for one in parsed.values())
-    except ValueError:
-        good = False
-    if not good:
-        return differs(
-            "It is not a JSON map of texts, with which NTH's webhook cannot have worked. Mend it.", "WebhookHeaders"
+        parameters.headers(nth["webhookHeaders"])
+    except Unusable:
+        return no_counterpart(
+            "It is no JSON map of texts, with which NTH's webhook cannot have worked. Fix it, and run this again."
         )
-    return same("They take the place of the default ones.", "WebhookHeaders")
+    return same(f"They take the place of the default ones. {IN_THE_DOCUMENT}", "Webhook")
 
 
 def proxy(nth: Installation) -> Answer:
     if not nth["webhookProxy"]:
         return same("No proxy.")
-    if not webhook_is_used(nth):
+    if not has_address(nth):
         return NO_WEBHOOK
     return differs(
-        "The function has to reach it: if it is in a VPC, so must the function be (SubnetIds).", "WebhookProxy"
+        "The function has to reach it: if it is in a VPC, so must the function be (SubnetIds). " + IN_THE_DOCUMENT,
+        "Webhook",
     )
 
 
@@ -84,9 +89,19 @@ def message(nth: Installation) -> Answer:
         return not_needed("The template of the ConfigMap wins over it.")
     if not nth["webhookTemplate"]:
         return differs("NTH's text is the default; ours is a Slack message with blocks.")
-    if not webhook_is_used(nth):
+    if not has_address(nth):
         return NO_WEBHOOK
-    return same("Works unchanged, with NTH's fields and ours.", "WebhookTemplate")
+    rendered = rendering.of(nth["webhookTemplate"])
+    if rendered is None:
+        return differs(f"It has not been rendered here. {PREVIEW} {IN_THE_DOCUMENT}", "Webhook")
+    if rendered.failed:
+        return no_counterpart(f"It does not work as it is: {rendered.failed}. Fix it, and run this again.")
+    return same(
+        f"Works unchanged: it was rendered over sample drains, with NTH's fields and ours. {IN_THE_DOCUMENT}", "Webhook"
+    )
+
+
+PREVIEW = "tools/announce-preview --template FILE shows what becomes of a template, without sending anything."
 
 
 def config_map(nth: Installation) -> Answer:
@@ -95,17 +110,15 @@ def config_map(nth: Installation) -> Answer:
         return same("No template from a ConfigMap.")
     if not template_file(nth):
         return not_needed("NTH takes the ConfigMap only if both webhookTemplateConfigMapName and …Key name it.")
-    if not webhook_is_used(nth):
+    if not has_address(nth):
         return NO_WEBHOOK
-    return no_counterpart(
-        "The function reads no ConfigMap. The template works unchanged; give its text as WebhookTemplate (up to "
-        "3,000 characters):",
-        kubectl_get("configmap", name, key),
+    return Answer(
+        Verdict.DIFFERS,
+        f"The function reads no ConfigMap: the template's text goes into the webhook's document. {PREVIEW} The option to "
+        "add to the command that makes the document:",
+        ("Webhook",),
+        (f'--webhook-template "$({kubectl_get("configmap", name, key)})"',),
     )
-
-
-def webhook_is_used(nth: Installation) -> bool:
-    return not wanted(nth).keys().isdisjoint({"WebhookUrl", "WebhookUrlFrom"})
 
 
 def events(nth: Installation) -> Answer:
@@ -161,7 +174,7 @@ ANSWERS: Answers = {
     "webhookTemplate": message,
     **dict.fromkeys(("webhookTemplateConfigMapName", "webhookTemplateConfigMapKey"), config_map),
     "WEBHOOK_TEMPLATE_FILE": no_counterpart(
-        "The function reads no file. Give the template's text as WebhookTemplate (up to 3,000 characters)."
+        "The function reads no file. Give the template's text by --webhook-template, with --webhook."
     ),
     "emitKubernetesEvents": events,
     "kubernetesEventsExtraAnnotations": annotations,

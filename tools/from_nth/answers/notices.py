@@ -18,8 +18,8 @@ def mode(nth: Installation) -> Answer:
         return differs(
             "The notices come from EventBridge to the function, with no queue between. What NTH got was decided by "
             "the rules of its queue, not by its values. It acted on each rebalance recommendation that came, and "
-            "could not be told otherwise: where its queue has no rule for them, or you do not want it, leave "
-            f"Rebalance out. If it has a rule for launch actions, add Launch=complete. {OTHERS}",
+            "could not be told otherwise: where its queue has no rule for them, or you do not want it, give "
+            f"--set Rebalance=ignore. If it has a rule for launch actions, add --set Launch=complete. {OTHERS}",
             "Rebalance",
         )
     return differs(
@@ -70,8 +70,8 @@ def checked(nth: Installation) -> Answer:
     if not nth["checkTagBeforeDraining"]:
         return same("No tag is asked for, unless ManagedTag names one.")
     return differs(
-        "It may be on the instance, as for NTH, or on its Auto Scaling group. With NTH's own tag both act on the "
-        "same nodes; to move one group at a time, give Spillway a tag of its own (docs/from-nth.md).",
+        "A tag of its own, on an instance or on its Auto Scaling group, so that one group at a time moves from NTH's tag to "
+        "it (docs/from-nth.md). With NTH's own tag both would act on the same nodes.",
         "ManagedTag",
     )
 

@@ -12,93 +12,41 @@ fn without_variables_the_defaults_hold_and_there_is_no_sink() {
 }
 
 #[test]
-fn every_setting_can_be_set_and_none_that_is_secret_is_shown() {
+fn every_setting_can_be_set() {
     let settings = read(&[
-        ("SPILLWAY_WEBHOOK_URL", "https://hooks.example/T1/secret"),
-        ("SPILLWAY_WEBHOOK_HEADERS", r#"{"Content-type":"application/json","Authorization":"Bearer secret"}"#),
-        ("SPILLWAY_WEBHOOK_PROXY", "http://user:secret@proxy.example:3128"),
-        ("SPILLWAY_WEBHOOK_FORMAT", "json"),
+        ("SPILLWAY_WEBHOOK", "/spillway/webhook"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains"),
         ("SPILLWAY_TOPIC_FORMAT", "amazon-q"),
         ("SPILLWAY_RECEIPT_BUCKET", "receipts-of-us"),
     ])
     .expect("settings");
-    let debug = format!("{settings:#?}");
-    assert!(!debug.contains("secret"), "{debug}");
-    insta::assert_snapshot!(debug);
+    insta::assert_debug_snapshot!(settings);
 }
 
 #[test]
-fn the_url_may_be_kept_in_parameter_store_or_in_secrets_manager() {
-    let from = |value| {
-        read(&[("SPILLWAY_WEBHOOK_URL_FROM", value)]).map(|settings| {
-            let Some(Webhook { address: Address::Stored(name), .. }) = settings.webhook else {
-                panic!("no stored URL")
-            };
-            name
-        })
-    };
-    assert_eq!(from("/spillway/webhook-url"), Ok(StoredName::Parameter("/spillway/webhook-url".to_owned())));
+fn the_webhooks_document_is_kept_in_parameter_store_or_in_secrets_manager() {
+    let kept = |value| read(&[("SPILLWAY_WEBHOOK", value)]).map(|settings| settings.webhook.expect("a webhook"));
+    assert_eq!(kept("/spillway/webhook"), Ok(StoredName::Parameter("/spillway/webhook".to_owned())));
     let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:spillway/webhook-AbCdEf".to_owned();
-    assert_eq!(from(&arn), Ok(StoredName::Secret { arn: arn.clone(), region: "eu-west-1".to_owned() }));
-    for wrong in ["webhook-url", "/", "arn:aws:s3:::bucket", "arn:aws:secretsmanager:eu-west-1:123456789012:"] {
-        assert!(from(wrong).is_err(), "{wrong}");
+    assert_eq!(kept(&arn), Ok(StoredName::Secret { arn: arn.clone(), region: "eu-west-1".to_owned() }));
+    for wrong in ["webhook", "/", "arn:aws:s3:::bucket", "arn:aws:secretsmanager:eu-west-1:123456789012:"] {
+        assert!(kept(wrong).is_err(), "{wrong}");
     }
 }
 
 #[test]
 fn all_problems_are_told_at_once_and_no_secret_with_them() {
     let error = read(&[
-        ("SPILLWAY_WEBHOOK_URL", "ftp://hooks.example/hush"),
-        ("SPILLWAY_WEBHOOK_URL_FROM", "hooks.example/hush"),
-        ("SPILLWAY_WEBHOOK_HEADERS", r#"{"Authorization": ["hush"]}"#),
-        ("SPILLWAY_WEBHOOK_PROXY", "hush@proxy"),
-        ("SPILLWAY_WEBHOOK_FORMAT", "https://hooks.example/hush"),
+        ("SPILLWAY_WEBHOOK", "https://hooks.example/hush"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains.fifo"),
         ("SPILLWAY_TOPIC_FORMAT", "html"),
         ("SPILLWAY_RECEIPT_BUCKET", "My Bucket"),
-        ("SPILLWAY_WEBHOOK", "x"),
+        ("SPILLWAY_WEBHOOK_URL", "https://hooks.example/hush"),
     ])
     .expect_err("problems")
     .to_string();
     assert!(!error.contains("hush"), "{error}");
     insta::assert_snapshot!(error.replace("; ", ";\n"));
-}
-
-#[test]
-fn headers_are_texts_with_names_that_headers_can_have() {
-    let problem = |value: &str| values::headers(value).expect_err("no headers");
-    assert_eq!(problem("Authorization: x"), "is no JSON object of names and texts");
-    assert_eq!(problem(r#"{"a b": "x"}"#), "has a name that no header can have: \"a b\"");
-    assert_eq!(problem("{\"a\": \"x\\ny\"}"), "has a value that no header can have, at \"a\"");
-    assert_eq!(problem(r#"{"a": 7}"#), "has a value that is no text, at \"a\"");
-}
-
-#[test]
-fn there_is_one_webhook() {
-    let error =
-        read(&[("SPILLWAY_WEBHOOK_URL", "https://hooks.example/secret"), ("SPILLWAY_WEBHOOK_URL_FROM", "/a/b")]);
-    assert_eq!(
-        error.expect_err("a contradiction").to_string(),
-        "SPILLWAY_WEBHOOK_URL is set and SPILLWAY_WEBHOOK_URL_FROM is /a/b: there is one webhook"
-    );
-}
-
-#[test]
-fn a_template_wins_over_the_format() {
-    let settings = read(&[
-        ("SPILLWAY_WEBHOOK_URL", "https://hooks.example/secret"),
-        ("SPILLWAY_WEBHOOK_FORMAT", "json"),
-        ("SPILLWAY_WEBHOOK_TEMPLATE", "{{ .NodeName }}"),
-    ]);
-    let webhook = settings.expect("settings").webhook.expect("a webhook");
-    assert!(matches!(webhook.form, Form::Template(_)), "{webhook:?}");
-}
-
-#[test]
-fn a_template_that_does_not_parse_is_told_with_its_line_and_column() {
-    let error = read(&[("SPILLWAY_WEBHOOK_TEMPLATE", "{\n  \"text\": \"{{ nodename }}\"\n}")]);
-    insta::assert_snapshot!(error.expect_err("no template"));
 }
 
 /// A file of the repository.

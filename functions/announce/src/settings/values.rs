@@ -2,14 +2,7 @@
 
 use std::fmt;
 
-use gotemplate_json::Template;
-use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use secrecy::SecretString;
-
-use crate::form::Form;
-
-/// Where a URL is kept.
+/// Where the webhook's document is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoredName {
     /// In Parameter Store.
@@ -39,21 +32,7 @@ pub(crate) enum TopicFormat {
 /// A value that was read; `None`: it is none that is accepted.
 type Accepted<T> = Option<T>;
 
-/// Whether that is a URL that a webhook or a proxy may have.
-pub(crate) fn is_url(value: &str) -> bool {
-    Url::parse(value).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-}
-
-/// A URL, which is not repeated if it is none.
-pub(super) fn url(value: &str) -> Result<Option<SecretString>, String> {
-    match value {
-        "" => Ok(None),
-        url if is_url(url) => Ok(Some(url.to_owned().into())),
-        _ => Err("is no http or https URL".to_owned()),
-    }
-}
-
-/// A name, which is not repeated if it is none: it may be the URL itself.
+/// A name, which is not repeated if it is none: it may be the webhook's URL itself.
 pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
     match value {
         "" => Ok(None),
@@ -61,46 +40,6 @@ pub(super) fn stored_name(value: &str) -> Result<Option<StoredName>, String> {
         arn => region_of(arn, "secretsmanager")
             .map(|region| Some(StoredName::Secret { arn: arn.to_owned(), region }))
             .ok_or_else(|| "is no parameter's name and no secret's ARN".to_owned()),
-    }
-}
-
-/// What a webhook is told of a message's form when nobody says otherwise.
-const JSON: &str = r#"{"Content-Type":"application/json"}"#;
-
-/// Headers, none of which is repeated if it is no header.
-pub(crate) fn headers(value: &str) -> Result<HeaderMap, String> {
-    let value = if value.is_empty() { JSON } else { value };
-    let object: serde_json::Map<_, _> =
-        serde_json::from_str(value).map_err(|_| "is no JSON object of names and texts".to_owned())?;
-    object
-        .iter()
-        .map(|(name, text)| {
-            let text = text.as_str().ok_or_else(|| format!("has a value that is no text, at {name:?}"))?;
-            let header =
-                HeaderName::try_from(name).map_err(|_| format!("has a name that no header can have: {name:?}"))?;
-            let mut text =
-                HeaderValue::try_from(text).map_err(|_| format!("has a value that no header can have, at {name:?}"))?;
-            text.set_sensitive(true);
-            Ok((header, text))
-        })
-        .collect()
-}
-
-pub(super) fn webhook_format(value: &str) -> Accepted<Form> {
-    match value {
-        "slack" => Some(Form::Slack),
-        "json" => Some(Form::Json),
-        _ => None,
-    }
-}
-
-/// A template, or where it does not parse.
-pub(super) fn template(value: &str) -> Result<Option<Form>, String> {
-    match value {
-        "" => Ok(None),
-        text => Template::parse(text)
-            .map(|template| Some(Form::Template(template)))
-            .map_err(|error| format!("does not parse, at {error}")),
     }
 }
 

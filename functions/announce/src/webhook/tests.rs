@@ -9,16 +9,17 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::samples::{self, begun};
-use crate::wire::{server, webhook};
+use crate::target::Target;
+use crate::wire::{document, server, webhook};
 
 /// One attempt at the secret path of a server, with a secret header.
 async fn attempt(server: &str, proxy: Option<&str>) -> Result<(), WebhookError> {
     let url = format!("{server}/T1/secret-of-the-channel");
-    let webhook =
-        webhook(&url, r#"{"Content-Type": "application/json", "Authorization": "Bearer secret-of-ours"}"#, proxy);
-    let answer = webhook.post(&url.into(), "{}").await;
+    let headers = r#"{"Content-Type": "application/json", "Authorization": "Bearer secret-of-ours"}"#;
+    let target = Target::new(document(&url, headers, proxy)).expect("a client");
+    let answer = target.post("{}").await;
     if let Err(error) = &answer {
-        let told = format!("{error} {error:?} {webhook:?}");
+        let told = format!("{error} {error:?} {target:?}");
         assert!(!told.contains("secret"), "{told}");
     }
     answer

@@ -32,7 +32,7 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
     ),
     ("version", "Which Kubernetes it is."),
     ("nth", "Does aws-node-termination-handler run there? By its Helm chart's label on its pods."),
-    ("flow-control", "Is `deploy/flow-control.yaml` in force?"),
+    ("flow-control", "Is `deploy/optional/flow-control.yaml` in force?"),
     (
         "nodes",
         "Which nodes could not be drained in two minutes right now, and because of which budget or pod: budgets, graces, \

@@ -17,15 +17,15 @@ class Announcing(OnTheSide):
         return bed("POST", "messages/receive", name=stack["queue"], most=most, wait_s=0)
 
     def test_the_function_is_told_what_the_template_tells_it(self) -> None:
-        stack = self.deploy(WebhookUrl="https://example.com")
+        stack = self.deploy(Webhook="/spillway/webhook")
         self.assertEqual(
-            stack["variables"], {"SPILLWAY_WEBHOOK_URL": "https://example.com", "SPILLWAY_WEBHOOK_FORMAT": "slack"}
+            stack["variables"], {"SPILLWAY_WEBHOOK": "/spillway/webhook", "SPILLWAY_TOPIC_FORMAT": "text"}
         )
         self.assertEqual((stack["batch_size"], stack["window_s"]), (100, 10))
 
     def test_a_parameter_that_the_template_has_not_is_refused(self) -> None:
-        with self.assertRaisesRegex(Refused, "no parameter WebhookUri"):
-            self.deploy(WebhookUri="https://example.com")
+        with self.assertRaisesRegex(Refused, "no parameter Webhok"):
+            self.deploy(Webhok="/spillway/webhook")
 
     def test_what_the_rule_lets_through_is_in_the_queue_of_its_sender_and_nowhere_else(self) -> None:
         stack = self.deploy()

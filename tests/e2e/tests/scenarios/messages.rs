@@ -5,12 +5,12 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use spillway_bed::Webhook;
 use spillway_bed::aws::Hook;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::webhook::{Answer, SECRET_PATH};
-use spillway_e2e::announcing::{announcer_as_deployed, announcer_of, assert_untold, drained};
+use spillway_e2e::announcing::{announcer_as_deployed, announcer_of, assert_untold, drained, kept};
 use spillway_e2e::{Stage, receipt};
 
 /// Longer than anybody waits.
@@ -34,7 +34,8 @@ async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_end
     let stage = Stage::set("two-messages").await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
-    let announcer = announcer_of(&stage, &[("WebhookUrl", &webhook.url())]).await;
+    let announcer =
+        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
 
     let notice = stage.interrupt(Duration::from_secs(120)).await;
     let until_told = async {
@@ -60,8 +61,8 @@ async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_end
 #[tokio::test]
 async fn fifty_receipts_in_one_window_make_one_message() {
     let webhook = Webhook::start().await.expect("a webhook");
-    let url = webhook.url();
-    let announcer = announcer_as_deployed("storm", &[("WebhookUrl", &url), ("WebhookFormat", "json")]).await;
+    let document = kept("storm", &json!({"url": webhook.url(), "format": "json"})).await;
+    let announcer = announcer_as_deployed("storm", &[("Webhook", &document)]).await;
 
     let receipts: Vec<Value> = (0..50).map(drained).collect();
     announcer.send(&receipts).await.expect("the queue takes them");
@@ -79,7 +80,8 @@ async fn a_webhook_that_never_answers_holds_up_no_hook() {
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Slow(NEVER));
-    let _announcer = announcer_of(&stage, &[("WebhookUrl", &webhook.url())]).await;
+    let _announcer =
+        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
 
     let notice = stage.terminate().await;
     let until_asked = async {
@@ -100,7 +102,8 @@ async fn a_message_that_fails_for_good_is_kept_after_five_attempts_and_costs_the
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Status(404));
-    let announcer = announcer_of(&stage, &[("WebhookUrl", &webhook.url())]).await;
+    let announcer =
+        announcer_of(&stage, &[("Webhook", &kept(&stage.name, &json!({"url": webhook.url()})).await)]).await;
 
     let notice = stage.interrupt(Duration::from_secs(120)).await;
     let until_given_up = async {

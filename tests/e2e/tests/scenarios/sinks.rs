@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use spillway_bed::Webhook;
-use spillway_e2e::announcing::{announcer, announcer_of, drained};
+use spillway_e2e::announcing::{announcer, announcer_of, drained, kept};
 use spillway_e2e::{Stage, receipt, world};
 
 #[tokio::test]
@@ -62,11 +62,12 @@ async fn the_announcers_role_allows_exactly_the_calls_that_it_was_seen_to_make()
     let webhook = Webhook::start().await.expect("a webhook");
     let topic = aws.create_topic("announcers-role").await.expect("a topic");
     aws.create_bucket("announcers-role").await.expect("a bucket");
-    aws.put_parameter("/announcers-role/url", &webhook.url()).await.expect("it is kept");
-    let secret = aws.put_secret("announcers-role/url", &webhook.url()).await.expect("it is kept");
+    let document = json!({"url": webhook.url()});
+    let parameter = kept("announcers-role", &document).await;
+    let secret = aws.put_secret("announcers-role/webhook", &document.to_string()).await.expect("it is kept");
     let mut seen = BTreeSet::new();
-    for (name, kept) in [("role-parameter", "/announcers-role/url"), ("role-secret", &*secret)] {
-        let parameters = [("WebhookUrlFrom", kept), ("TopicArn", &*topic), ("ReceiptBucket", "announcers-role")];
+    for (name, webhook) in [("role-parameter", &parameter), ("role-secret", &secret)] {
+        let parameters = [("Webhook", &**webhook), ("TopicArn", &*topic), ("ReceiptBucket", "announcers-role")];
         let announcer = announcer(name, &parameters).await;
         announcer.send(&[drained(1)]).await.expect("the queue takes it");
         let outcomes = announcer.until_invoked(1).await.expect("it ends");

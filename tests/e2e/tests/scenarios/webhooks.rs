@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use spillway_bed::Webhook;
 use spillway_bed::forward_proxy::ForwardProxy;
 use spillway_bed::webhook::{Answer, SECRET_PATH};
-use spillway_e2e::announcing::{announcer, assert_untold, drained};
+use spillway_e2e::announcing::{announcer, announcer_to, assert_untold, drained};
 use spillway_e2e::world;
 
 /// Longer than the function waits for any answer.
@@ -16,7 +16,7 @@ const TOO_LONG: Duration = Duration::from_secs(30);
 async fn what_passes_is_tried_again_until_the_message_is_delivered() {
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([Answer::Status(500), Answer::RetryAfter(1)], Answer::Ok);
-    let announcer = announcer("passing", &[("WebhookUrl", &webhook.url())]).await;
+    let announcer = announcer_to("passing", &json!({"url": webhook.url()})).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     let posts = webhook.until_posted(3).await.expect("it is tried again");
@@ -31,7 +31,7 @@ async fn what_passes_is_tried_again_until_the_message_is_delivered() {
 async fn a_webhook_that_is_slow_once_gets_the_message_all_the_same() {
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([Answer::Slow(TOO_LONG)], Answer::Ok);
-    let announcer = announcer("slow-once", &[("WebhookUrl", &webhook.url())]).await;
+    let announcer = announcer_to("slow-once", &json!({"url": webhook.url()})).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     webhook.until_posted(2).await.expect("it is tried again");
@@ -43,7 +43,7 @@ async fn a_webhook_that_is_slow_once_gets_the_message_all_the_same() {
 async fn a_redirect_is_not_followed_for_it_would_take_the_secrets_elsewhere() {
     let (webhook, elsewhere) = (Webhook::start().await.expect("a webhook"), Webhook::start().await.expect("another"));
     webhook.answers([], Answer::Redirect(elsewhere.url()));
-    let announcer = announcer("redirected", &[("WebhookUrl", &webhook.url())]).await;
+    let announcer = announcer_to("redirected", &json!({"url": webhook.url()})).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     let kept = announcer.until_undelivered(1).await.expect("it is given up");
@@ -56,7 +56,7 @@ async fn a_redirect_is_not_followed_for_it_would_take_the_secrets_elsewhere() {
 async fn an_answer_without_end_is_not_read_to_its_end() {
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Endless);
-    let announcer = announcer("endless", &[("WebhookUrl", &webhook.url())]).await;
+    let announcer = announcer_to("endless", &json!({"url": webhook.url()})).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     let outcomes = announcer.until_invoked(1).await.expect("it ends, though the answer does not");
@@ -68,7 +68,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
 #[tokio::test]
 async fn an_address_at_which_nobody_listens_is_told_as_that_and_not_named() {
     let address = Webhook::refused().await.expect("a free port");
-    let announcer = announcer("refused", &[("WebhookUrl", &address)]).await;
+    let announcer = announcer_to("refused", &json!({"url": address})).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     announcer.until_undelivered(1).await.expect("it is given up");
@@ -82,17 +82,16 @@ async fn an_address_at_which_nobody_listens_is_told_as_that_and_not_named() {
 async fn the_message_goes_through_the_proxy_with_the_headers_that_are_set() {
     let webhook = Webhook::start().await.expect("a webhook");
     let proxy = ForwardProxy::start().await.expect("a proxy");
-    let (address, way) = (webhook.url(), proxy.url());
-    let parameters = [
-        ("WebhookUrl", &*address),
-        ("WebhookProxy", &*way),
-        ("WebhookHeaders", r#"{"Content-Type":"text/plain","Authorization":"Bearer header-secret"}"#),
-    ];
-    let announcer = announcer("proxied", &parameters).await;
+    let document = json!({
+        "url": webhook.url(),
+        "proxy": proxy.url(),
+        "headers": {"Content-Type": "text/plain", "Authorization": "Bearer header-secret"},
+    });
+    let announcer = announcer_to("proxied", &document).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     let outcomes = announcer.until_invoked(1).await.expect("it is delivered");
-    assert_eq!(proxy.passed(), [format!("POST {}", webhook.url())]);
+    assert_eq!(proxy.passed(), [format!("CONNECT {}", webhook.address())]);
     let [post] = &*webhook.posts() else { panic!("one post: {:#?}", webhook.posts()) };
     assert_eq!(
         (&*post.headers["content-type"], &*post.headers["authorization"]),
@@ -113,7 +112,7 @@ fn from_the_page() -> Value {
 #[tokio::test]
 async fn the_message_with_which_people_try_it_is_delivered_as_slack_takes_it() {
     let webhook = Webhook::start().await.expect("a webhook");
-    let announcer = announcer("from-the-page", &[("WebhookUrl", &webhook.url())]).await;
+    let announcer = announcer_to("from-the-page", &json!({"url": webhook.url()})).await;
     announcer.send(&[from_the_page()]).await.expect("the queue takes it");
 
     let posts = webhook.until_posted(1).await.expect("it is delivered");
@@ -135,7 +134,7 @@ const OF_NTHS_USERS: &str = concat!(
 #[tokio::test]
 async fn a_template_of_nths_users_works_unchanged_and_finds_every_field() {
     let webhook = Webhook::start().await.expect("a webhook");
-    let announcer = announcer("of-nth", &[("WebhookUrl", &webhook.url()), ("WebhookTemplate", OF_NTHS_USERS)]).await;
+    let announcer = announcer_to("of-nth", &json!({"url": webhook.url(), "template": OF_NTHS_USERS})).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
 
     let posts = webhook.until_posted(1).await.expect("it is delivered");
@@ -149,29 +148,37 @@ async fn a_template_of_nths_users_works_unchanged_and_finds_every_field() {
 }
 
 #[tokio::test]
-async fn the_address_may_be_kept_in_parameter_store() {
-    let webhook = Webhook::start().await.expect("a webhook");
-    world().await.aws_side().put_parameter("/stored/webhook-url", &webhook.url()).await.expect("it is kept");
-    let announcer = announcer("parameter", &[("WebhookUrlFrom", "/stored/webhook-url")]).await;
-    announcer.send(&[drained(1)]).await.expect("the queue takes it");
-
-    webhook.until_posted(1).await.expect("it is delivered");
-    assert_untold(&[SECRET_PATH], &announcer.until_invoked(1).await.expect("it ends"));
-}
-
-#[tokio::test]
-async fn an_address_that_was_changed_in_secrets_manager_is_read_anew() {
+async fn a_document_that_was_changed_in_secrets_manager_is_read_again() {
     let (old, new) = (Webhook::start().await.expect("a webhook"), Webhook::start().await.expect("another"));
     let aws = world().await.aws_side();
-    let arn = aws.put_secret("stored/webhook", &old.url()).await.expect("it is kept");
-    let announcer = announcer("secret", &[("WebhookUrlFrom", &arn)]).await;
+    let document = |webhook: &Webhook, format: &str| json!({"url": webhook.url(), "format": format}).to_string();
+    let arn = aws.put_secret("stored/webhook", &document(&old, "slack")).await.expect("it is kept");
+    let announcer = announcer("secret", &[("Webhook", &arn)]).await;
     announcer.send(&[drained(1)]).await.expect("the queue takes it");
     old.until_posted(1).await.expect("it is delivered");
 
     old.answers([], Answer::Status(404));
-    aws.change_secret(&arn, &new.url()).await.expect("it is changed");
+    aws.change_secret(&arn, &document(&new, "json")).await.expect("it is changed");
     announcer.send(&[drained(2)]).await.expect("the queue takes it");
 
-    new.until_posted(1).await.expect("it is delivered to the new address");
+    let posts = new.until_posted(1).await.expect("it is delivered to the new address");
+    assert!(posts[0].json()["notices"].is_array(), "and in the new format: {posts:#?}");
     assert_untold(&[SECRET_PATH], &announcer.until_invoked(2).await.expect("it ends"));
+}
+
+#[tokio::test]
+async fn a_document_that_is_wrong_is_named_with_what_is_accepted_and_the_messages_are_kept() {
+    let document = json!({"webhookurl": format!("https://hooks.example{SECRET_PATH}"), "format": "html"});
+    let announcer = announcer_to("wrong-document", &document).await;
+    announcer.send(&[drained(1)]).await.expect("the queue takes it");
+
+    assert_eq!(announcer.until_undelivered(1).await.expect("it is given up"), [drained(1)]);
+    let outcomes = announcer.outcomes();
+    let written = outcomes.iter().flat_map(|outcome| outcome.logs.clone()).collect::<Vec<_>>().join("\n");
+    for told in
+        ["the webhook's document /wrong-document/webhook has ", "webhookurl", "has no ", "it takes a JSON object"]
+    {
+        assert!(written.contains(told), "{told} is not in the log:\n{written}");
+    }
+    assert_untold(&[SECRET_PATH], &outcomes);
 }

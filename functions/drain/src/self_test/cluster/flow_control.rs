@@ -1,4 +1,4 @@
-//! Whether deploy/flow-control.yaml is in force: room at the API server for the drains of many nodes at once.
+//! Whether deploy/optional/flow-control.yaml is in force: room at the API server for the drains of many nodes at once.
 //!
 //! Each answer names the flow schema that its request was put into. Spillway's own has one for nodes and one for all
 //! else, both of one level; the API server's defaults make no such difference. To read the schemas themselves would
@@ -65,7 +65,7 @@ fn said(nodes: &Flow, others: &Flow) -> Check {
                 answered with 429 and a second of waiting";
     let to_do = "apply Spillway's flow control, once in each cluster (for few nodes it makes no difference)";
     let finding = Finding::new("no-flow-control", Severity::Warn, "FlowSchema spillway", what, to_do)
-        .with_command("kubectl apply -f deploy/flow-control.yaml");
+        .with_command("kubectl apply -f deploy/optional/flow-control.yaml");
     Check::made(ID, "Spillway has no share of its own of the API server", vec![finding])
 }
 

@@ -4,7 +4,7 @@
 //! * `rights`: each right of deploy/rbac.yaml
 //! * `version`: the API server's
 //! * `nth`: whether aws-node-termination-handler runs there
-//! * `flow_control`: whether deploy/flow-control.yaml is in force
+//! * `flow_control`: whether deploy/optional/flow-control.yaml is in force
 //! * `nodes`: which nodes could not be drained in two minutes, and because of what
 
 mod flow_control;

@@ -1,0 +1,146 @@
+//! What messages look like, over sample drains and without sending any: for whoever writes a template.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use gotemplate_json::Template;
+
+use crate::document::Document;
+use crate::event::Event;
+use crate::form::Form;
+use crate::group::{Message, messages};
+use crate::samples::{begun, ended, lossy};
+use crate::{amazon_q, json, slack, template, text};
+
+/// In which form the samples are shown.
+#[derive(Debug)]
+pub enum Preview {
+    /// What a webhook gets.
+    Webhook(WebhookForm),
+    /// An e-mail, by a topic.
+    Text,
+    /// What Amazon Q gets, by a topic.
+    AmazonQ,
+}
+
+/// The form of a webhook.
+#[derive(Debug)]
+pub struct WebhookForm(Form);
+
+impl Preview {
+    /// One of the forms that need no text of their own.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "slack" => Ok(Self::Webhook(WebhookForm(Form::Slack))),
+            "json" => Ok(Self::Webhook(WebhookForm(Form::Json))),
+            "text" => Ok(Self::Text),
+            "amazon-q" => Ok(Self::AmazonQ),
+            _ => Err(format!("there is no format {name:?}: it is slack, json, text or amazon-q")),
+        }
+    }
+
+    /// A Go template.
+    pub fn of_template(text: &str) -> Result<Self, String> {
+        let template = Template::parse(text).map_err(|error| format!("the template does not parse, at {error}"))?;
+        Ok(Self::Webhook(WebhookForm(Form::Template(template))))
+    }
+
+    /// The form that a webhook's document asks for.
+    pub fn of_document(text: &str) -> Result<Self, String> {
+        let document = Document::parse(text).map_err(|error| format!("the document {error}"))?;
+        Ok(Self::Webhook(WebhookForm(document.form)))
+    }
+
+    /// The messages of the samples, each under its headline; or why one of them fails.
+    pub fn render(&self) -> Result<String, String> {
+        let (begun, drained, lossy, third) = (begun(1), ended(1, "drained"), lossy(2), ended(3, "drained"));
+        let samples: [(&str, &[&Event]); 4] = [
+            ("A drain begins", &[&begun]),
+            ("It has ended", &[&drained]),
+            ("A drain that lost pods", &[&lossy]),
+            ("Three nodes at once", &[&drained, &lossy, &third]),
+        ];
+        let mut shown = String::new();
+        for (title, events) in samples {
+            for message in messages(events) {
+                let body = self.body(&message).map_err(|why| format!("{title}: {why}"))?;
+                writeln!(shown, "--- {title}\n{}\n", body.trim_end()).expect("a text takes more text");
+            }
+        }
+        Ok(shown)
+    }
+
+    fn body(&self, message: &Message<'_>) -> Result<String, String> {
+        let pretty = |value: &Value| format!("{value:#}");
+        match self {
+            Self::Webhook(WebhookForm(Form::Slack)) => Ok(pretty(&slack::message(message))),
+            Self::Webhook(WebhookForm(Form::Json)) => Ok(json::body(message)),
+            Self::Webhook(WebhookForm(Form::Template(written))) => {
+                let failed = |error| format!("the template fails at {error}");
+                let body = written.render(&template::fields(message)).map_err(failed)?;
+                let is_json = serde_json::from_str::<Value>(&body).is_ok();
+                Ok(if is_json { body } else { format!("{body}\n(this is no JSON: Slack and its like refuse it)") })
+            }
+            Self::Text => Ok(format!("Subject: {}\n\n{}", text::subject(message), text::body(message))),
+            Self::AmazonQ => Ok(pretty(&amazon_q::notification(message))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_shows_every_sample() {
+        for name in ["slack", "json", "text", "amazon-q"] {
+            let shown = Preview::named(name).expect("a form").render().expect("messages");
+            assert_eq!(shown.matches("\n--- ").count() + 1, 4, "{shown}");
+            assert!(shown.contains("ip-10-0-0-2"), "{shown}");
+        }
+        assert!(Preview::named("html").is_err());
+    }
+
+    #[test]
+    fn a_template_is_rendered_or_the_error_says_where_it_fails() {
+        let render = |text: &str| Preview::of_template(text).and_then(|preview| preview.render());
+        let shown = render(r#"{"text": "{{ .Kind }} of {{ .NodeName }}"}"#).expect("messages");
+        assert!(shown.contains(r#"{"text": "SPOT_ITN of ip-10-0-0-1.eu-west-1.compute.internal"}"#), "{shown}");
+        assert!(render("{{ .Kind }}").expect("messages").contains("no JSON"));
+        assert!(render("{{ nosuch }}").expect_err("no template").starts_with("the template does not parse, at line 1"));
+        let fails = render("{{ .NoSuchField }}").expect_err("no message");
+        assert!(fails.starts_with("A drain begins: the template fails at line 1"), "{fails}");
+    }
+
+    #[test]
+    fn a_document_is_checked_and_shown_in_its_form() {
+        let shown = Preview::of_document(r#"{"url": "https://hooks.example", "template": "{{ .Kind }}"}"#);
+        assert!(shown.and_then(|preview| preview.render()).is_ok_and(|shown| shown.contains("SPOT_ITN")));
+        assert!(Preview::of_document("{}").expect_err("no document").contains("has no \"url\""));
+    }
+
+    /// What a block of Slack's shows, without its markup.
+    fn shown(block: &Value) -> String {
+        let texts = [&block["text"]["text"], &block["elements"][0]["text"]];
+        texts.iter().filter_map(|text| text.as_str()).collect::<String>().replace("&lt;", "<").replace("&gt;", ">")
+    }
+
+    #[test]
+    fn the_page_of_messages_shows_them_as_they_are() {
+        let page = include_str!("../../../docs/announcements.md");
+        let event = lossy(2);
+        let events = [&event];
+        let all = messages(&events);
+        let [message] = all.as_slice() else { panic!("one message") };
+        let message_of_slack = slack::message(message);
+        let blocks = message_of_slack["blocks"].as_array().expect("blocks");
+        let slack = blocks.iter().map(shown).collect::<Vec<_>>().join("\n\n").replace('*', "").replace("&amp;", "&");
+        let mail = format!("Subject: {}\n\n{}", text::subject(message), text::body(message));
+        for (name, shown) in [("Slack", slack), ("an e-mail", mail.trim_end().to_owned())] {
+            assert!(
+                page.contains(&format!("```text\n{shown}\n```")),
+                "the page shows another message of {name}:\n{shown}"
+            );
+        }
+    }
+}
