@@ -1,12 +1,16 @@
 //! What makes an invocation fail, so that its event is kept: one variant for each thing that
 //! somebody can do about it.
 
+use std::error::Error;
+
 use jiff::Timestamp;
 use lambda_runtime::Diagnostic;
 use spillway_eks::ClusterName;
+use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
 use crate::decision::Refusal;
+use crate::invocation::retry::Transient;
 use crate::kube::ApiError;
 use crate::node::readiness::Readiness;
 use crate::notice::NoticeError;
@@ -17,18 +21,27 @@ pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 /// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("{0}")]
+    #[error(transparent)]
     Notice(#[from] NoticeError),
-    #[error("{0}")]
+    #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("{0}")]
+    #[error(transparent)]
     Aws(#[from] CallError),
     /// EKS told us of a cluster that cannot be connected to.
-    #[error("cannot use cluster {cluster}: {why}")]
-    Cluster { cluster: ClusterName, why: String },
+    #[error("cannot use cluster {cluster}")]
+    Cluster {
+        cluster: ClusterName,
+        #[source]
+        why: Box<dyn Error + Send + Sync>,
+    },
     /// The API server refused or could not be reached.
-    #[error("cannot {doing} in cluster {cluster}: {error}{}", advice(error))]
-    Kubernetes { doing: String, cluster: ClusterName, error: ApiError },
+    #[error("cannot {doing} in cluster {cluster}")]
+    Kubernetes {
+        doing: String,
+        cluster: ClusterName,
+        #[source]
+        error: ApiError,
+    },
     /// The notice came when the instance had gone.
     #[error("the notice came too late: instance {instance} was to go at {deadline}, and its node has left the cluster")]
     TooLate { instance: String, deadline: Timestamp },
@@ -48,15 +61,23 @@ pub(crate) enum Failure {
     NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
 }
 
-fn advice(error: &ApiError) -> &'static str {
-    match error.code() {
-        Some(401) => "; the cluster does not know the function's role: give it an access entry (see docs/install.md)",
-        Some(403) => "; the function's group lacks a right: apply deploy/rbac.yaml",
-        _ => "",
-    }
-}
-
 impl Failure {
+    /// The failure with all its causes and what to do about it: for the receipt, the log and the failure queue.
+    pub(crate) fn text(&self) -> String {
+        format!("{}{}", chain(self), self.advice())
+    }
+
+    fn advice(&self) -> &'static str {
+        let Self::Kubernetes { error, .. } = self else { return "" };
+        match error.code() {
+            Some(401) => {
+                "; the cluster does not know the function's role: give it an access entry (see docs/install.md)"
+            }
+            Some(403) => "; the function's group lacks a right: apply deploy/rbac.yaml",
+            _ => "",
+        }
+    }
+
     /// A stable name, for alarms and for those who read the failure queue.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
@@ -114,9 +135,16 @@ impl Failure {
     }
 }
 
+/// Within one call to a cluster: what its API server answers may pass, what leads to it was tried again where it failed.
+impl Transient for Failure {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Kubernetes { error, .. } if error.is_transient())
+    }
+}
+
 impl From<Failure> for Diagnostic {
     fn from(failure: Failure) -> Self {
-        Self { error_type: failure.error_type().to_owned(), error_message: failure.to_string() }
+        Self { error_type: failure.error_type().to_owned(), error_message: failure.text() }
     }
 }
 
@@ -127,12 +155,30 @@ mod tests {
     use super::*;
 
     fn call(action: &'static str, kind: CallErrorKind) -> Failure {
-        CallError { action, kind, detail: "why".to_owned() }.into()
+        let code = match kind {
+            CallErrorKind::Denied => "AccessDenied",
+            CallErrorKind::Throttled => "Throttling",
+            CallErrorKind::Unreachable => return CallError::unanswered(action, "why").into(),
+            CallErrorKind::Broken => "InternalFailure",
+            CallErrorKind::Refused => "ValidationError",
+        };
+        CallError::answered(action, code, "why", None).into()
     }
 
     fn api_server(code: u16) -> Failure {
         let error = ApiError::Refused(Box::new(Status::failure("why", "Reason").with_code(code)));
         Failure::Kubernetes { doing: "cordon".to_owned(), cluster: ClusterName::new("prod"), error }
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_cause_and_what_to_do() {
+        let failure = api_server(403);
+        assert_eq!(
+            failure.text(),
+            "cannot cordon in cluster prod: the API server answered 403 Reason: why; \
+             the function's group lacks a right: apply deploy/rbac.yaml"
+        );
+        assert!(failure.source().is_some_and(|source| source.is::<ApiError>()));
     }
 
     #[test]

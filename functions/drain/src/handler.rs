@@ -1,180 +1,214 @@
-//! What happens to a notice, from the event to the receipt, in order.
+//! What happens to a notice, from the event to the receipt, in order. Nothing calls back here.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
-use crate::aws::instance::{self, Instance, ManagedBy, owner};
+use crate::actions;
+use crate::actions::lifecycle::last_answer;
+use crate::actions::undo_check::{self, DueCheck};
+use crate::aws::instance::{Instance, managed_by};
 use crate::aws::lifecycle::LifecycleAction;
-use crate::aws::managed_tag;
-use crate::context::cluster::Access;
-use crate::context::target::Attempt;
+use crate::aws::{ec2, managed_tag};
+use crate::context::{Attempt, Context, Target};
 use crate::continuation::Limits;
-use crate::continuation::schedule::Scheduler;
 use crate::decision::{self, Decision, Reason, WhoseCluster};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::notice::continued::History;
+use crate::notice::undo_check::UndoCheck;
 use crate::notice::{self, Incoming, Notice};
-use crate::publish::announce;
-use crate::receipt::ending::{Outcome, ignored};
-use crate::receipt::{Ending, Receipt, StepName};
-use crate::requests::Sent;
-use crate::settings::Settings;
+use crate::publish::publish;
+use crate::receipt::record::Record;
+use crate::receipt::{Outcome, Receipt, StepName, Subject};
 
-/// Everything a notice needs, made once when the function starts.
-#[derive(Debug)]
-pub(crate) struct Spillway {
-    pub(crate) settings: Settings,
-    pub(crate) ec2: aws_sdk_ec2::Client,
-    pub(crate) autoscaling: aws_sdk_autoscaling::Client,
-    pub(crate) eventbridge: aws_sdk_eventbridge::Client,
-    pub(crate) scheduler: Scheduler,
-    pub(crate) access: Access,
-    pub(crate) sent: Sent,
+/// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
+/// event.
+pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
+    let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
+    let incoming = notice::read(event, &invocation.home);
+    let mut record = Record::default();
+    let mut heartbeats = Vec::new();
+
+    let (subject, ended) = match &incoming {
+        Ok(Incoming::Notice { notice, history }) => {
+            record.step(StepName::Begun, invocation.clock.started());
+            let ended;
+            (ended, heartbeats) = follow(context, notice, history, invocation, &mut record).await;
+            (Subject::One { notice, earlier: &history.earlier }, ended)
+        }
+        Ok(Incoming::Several(several)) => {
+            record.step(StepName::Begun, invocation.clock.started());
+            let ended = actions::fan_out::fan_out(context, several, invocation, &mut record).await;
+            (Subject::Several(several), ended)
+        }
+        Ok(Incoming::UndoCheck { notice, check }) => {
+            record.step(StepName::Begun, invocation.clock.started());
+            let ended = look_again(context, notice, check, invocation, &mut record).await;
+            (Subject::One { notice, earlier: &[] }, ended)
+        }
+        Ok(Incoming::Unhandled { event_id, why }) => {
+            let reason = Reason::NotHandled(why.clone());
+            (Subject::Unread { event_id: Some(event_id) }, Ok(Outcome::Ignored(reason)))
+        }
+        Err(error) => (Subject::Unread { event_id: event_id.as_deref() }, Err(Failure::Notice(error.clone()))),
+    };
+
+    let mut receipt = Receipt::of(invocation, subject, &record, &heartbeats, ended.as_ref());
+    receipt.dry_run = context.settings.dry_run;
+    publish(&mut receipt, context, record.client.as_ref(), invocation).await;
+    ended.map(|_| receipt)
 }
 
-impl Spillway {
-    /// Handles one notice, or what may be one. An error keeps the event.
-    pub(crate) async fn handle(&self, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
-        let sent_before = self.sent.so_far();
-        let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
-
-        let (mut receipt, outcome) = match notice::read(event, &invocation.home) {
-            Ok(Incoming::Notice { notice, history }) => {
-                let mut receipt = Receipt::begin(invocation, &notice, &history.earlier);
-                let outcome = self.act_on(&notice, &history, invocation, &mut receipt).await;
-                (receipt, outcome)
-            }
-            Ok(Incoming::Several(several)) => {
-                let mut receipt = Receipt::of_several(invocation, &several);
-                let outcome = self.several(&several, invocation, &mut receipt).await;
-                (receipt, outcome)
-            }
-            Ok(Incoming::UndoCheck { notice, check }) => {
-                let mut receipt = Receipt::begin(invocation, &notice, &[]);
-                let outcome = self.check(&notice, &check, invocation, &mut receipt).await;
-                (receipt, outcome)
-            }
-            Ok(Incoming::Unhandled { event_id, why }) => {
-                (Receipt::without_notice(invocation, Some(event_id)), Ok(ignored(&Reason::NotHandled(why))))
-            }
-            Err(error) => (Receipt::without_notice(invocation, event_id), Err(error.into())),
-        };
-
-        receipt.dry_run = self.settings.dry_run;
-        receipt.requests = Some(self.sent.so_far().since(sent_before));
-        match &outcome {
-            Ok((ending, reason)) => receipt.end(*ending, reason.clone()),
-            Err(failure) => receipt.fail(failure),
-        }
-        announce(&mut receipt, &self.settings, &self.eventbridge, invocation).await;
-        outcome.map(|_| receipt)
+/// Follows one notice: until when it is worked on, what comes of it, and what becomes of what is left when the invocation is
+/// over. With the times of the heartbeats that held its lifecycle action meanwhile.
+async fn follow(
+    context: &Context,
+    notice: &Notice,
+    history: &History,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
+    let settings = &context.settings;
+    if let Some(reason) = decision::by_setting(notice, settings) {
+        return (Ok(Outcome::Ignored(reason)), Vec::new());
     }
-
-    /// Whether to act at all, until when, and what becomes of what is left when the invocation is over.
-    async fn act_on(
-        &self,
-        notice: &Notice,
-        history: &History,
-        invocation: &Invocation,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        receipt.step(StepName::Begun, invocation.clock.started());
-        if let Some(reason) = decision::by_setting(notice, &self.settings) {
-            return Ok(ignored(&reason));
+    let action = match decision::our_hook(notice, settings) {
+        // A dry run leaves the hook alone: it has no action to send anything to.
+        Some(hook) if !settings.dry_run => {
+            Some(LifecycleAction::look_up(&context.autoscaling, hook, &notice.instance).await)
         }
-        let action = match decision::our_hook(notice, &self.settings) {
-            // A dry run leaves the hook alone: it has no action to send anything to.
-            Some(hook) if !self.settings.dry_run => {
-                Some(LifecycleAction::look_up(&self.autoscaling, hook, &notice.instance).await)
-            }
-            _ => None,
-        };
-        let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), &self.settings);
+        _ => None,
+    };
+    let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), settings);
+    let attempt = Attempt { notice, history, invocation, action, limits };
 
-        let attempt = Attempt { notice, history, invocation, action, limits };
-        let outcome = match self.decision_for(&attempt, receipt).await {
-            Ok((Ending::Ignored, reason)) => Ok((Ending::Ignored, receipt.with_hook_left(reason))),
-            outcome if self.settings.dry_run => outcome,
-            Err(failure) if failure.shuts_us_out() => self.shut_out(&attempt, failure, receipt).await,
-            Err(failure) => self.unfinished(&attempt, failure, receipt).await,
-            outcome => outcome,
-        };
-        if let Some(action) = &attempt.action {
-            receipt.heartbeats(&action.held_at(), (invocation.clock.now(), Instant::now()));
-        }
-        outcome
-    }
+    let outcome = match attempt.hold_action_during(settings, act(context, &attempt, record)).await {
+        Err(failure) if !settings.dry_run => unfinished(context, &attempt, failure, record).await,
+        outcome => outcome,
+    };
+    (outcome, attempt.heartbeats())
+}
 
-    /// Whose node is it, in which cluster, and what does that mean?
-    async fn decision_for(&self, attempt: &Attempt<'_>, receipt: &mut Receipt) -> Outcome {
-        let Attempt { notice, invocation, .. } = attempt;
-        let whose = self.whose(notice, invocation, attempt.window(&self.settings).end, receipt);
-        match attempt.keep_hook_during(&self.settings, whose).await? {
-            Ok((instance, cluster)) => self.decide(attempt, &instance, owner(&instance.tags), cluster, receipt).await,
-            // Whoever acts on it completes its hooks.
-            Err(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => Ok(ignored(&reason)),
-            Err(reason) => self.stranded(attempt, &reason, receipt).await,
+/// Finds out whose node it is, and does what is decided for such a notice and such a node.
+async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    let end = attempt.window(&context.settings).end;
+    let (instance, cluster) = match whose(context, attempt.notice, (attempt.invocation, end), record).await? {
+        Ok(ours) => ours,
+        // Whoever acts on it completes its hooks.
+        Err(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => return Ok(Outcome::Ignored(reason)),
+        Err(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,
+    };
+    let mut target = Target { attempt, instance: &instance, managed_by: managed_by(&instance.tags), cluster: &cluster };
+    // Decided once more at most: a node's labels count only where the tags of its instance name no manager.
+    loop {
+        match carry_out(context, &target, record).await? {
+            Outcome::ManagedBy(other) if other != target.managed_by => target.managed_by = other,
+            outcome => return Ok(outcome),
         }
     }
+}
 
-    /// The notice's instance and its cluster, if it is in one whose nodes we act on. Tried until `end`.
-    pub(crate) async fn whose(
-        &self,
-        notice: &Notice,
-        invocation: &Invocation,
-        end: Instant,
-        receipt: &mut Receipt,
-    ) -> Result<Result<(Instance, ClusterName), Reason>, Failure> {
-        let id = &notice.instance;
-        let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, &self.settings);
-        let described = instance::describe(&self.ec2, id, end, is_behind).await?;
-        let Some(instance) = described else { return Ok(Err(Reason::NoInstance(id.to_string()))) };
-        receipt.step(StepName::Described, invocation.clock.now());
-        receipt.describe(&instance);
-        let cluster = match decision::cluster_of(&instance, &self.settings) {
-            WhoseCluster::Ours(cluster) => cluster,
-            WhoseCluster::NotOurs(reason) => return Ok(Err(reason)),
-            WhoseCluster::Ambiguous(refusal) => return Err(refusal.into()),
-        };
-        receipt.cluster = Some(cluster.to_string());
-        if let Some(tag) = &self.settings.managed_tag
-            && !managed_tag::is_managed(&self.autoscaling, &instance, tag, end).await?
-        {
-            return Ok(Err(Reason::NoManagedTag { instance: id.to_string(), tag: tag.to_string() }));
-        }
-        Ok(Ok((instance, cluster)))
+/// The notice's instance and its cluster, if it is in one whose nodes we act on; or the reason why we do not.
+async fn whose(
+    context: &Context,
+    notice: &Notice,
+    (invocation, end): (&Invocation, Instant),
+    record: &mut Record,
+) -> Result<Result<(Instance, ClusterName), Reason>, Failure> {
+    let Context { settings, ec2, autoscaling, .. } = context;
+    let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
+    let described = ec2::describe(ec2, &notice.instance, end, is_behind).await?;
+    let Some(instance) = described else { return Ok(Err(Reason::NoInstance(notice.instance.to_string()))) };
+    record.step(StepName::Described, invocation.clock.now());
+    record.instance = Some(instance.clone());
+    let cluster = match decision::cluster_of(&instance, settings) {
+        WhoseCluster::Ours(cluster) => cluster,
+        WhoseCluster::NotOurs(reason) => return Ok(Err(reason)),
+        WhoseCluster::Ambiguous(refusal) => return Err(refusal.into()),
+    };
+    record.cluster = Some(cluster.clone());
+    if let Some(tag) = &settings.managed_tag
+        && !managed_tag::is_managed(autoscaling, &instance, tag, end).await?
+    {
+        return Ok(Err(Reason::NoManagedTag { instance: notice.instance.to_string(), tag: tag.to_string() }));
     }
+    Ok(Ok((instance, cluster)))
+}
 
-    /// Does what the table says for such a notice and that owner's node.
-    pub(crate) async fn decide(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        owner: ManagedBy,
-        cluster: ClusterName,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        let Attempt { notice, invocation, .. } = attempt;
-        let act = decision::decide(notice, owner, &self.settings);
-        (receipt.owner, receipt.decision) = (Some(owner.as_str()), Some(act.as_str()));
-        if self.settings.dry_run {
-            return self.dry_run(act, attempt, instance, owner, cluster, receipt).await;
+/// Does what the table says for such a notice and such a node.
+async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    let settings = &context.settings;
+    let Attempt { notice, invocation, .. } = target.attempt;
+    let decision = decision::decide(notice, target.managed_by, settings);
+    (record.managed_by, record.decision) = (Some(target.managed_by), Some(decision.as_str()));
+    if settings.dry_run {
+        return actions::dry_run::dry_run(context, decision, target, record).await;
+    }
+    let begins = decision::begins(notice, settings);
+    match decision {
+        Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
+            record.decision = Some("later");
+            actions::postpone::postpone(context, target, begins, record).await
         }
-        let begins = decision::begins(notice, &self.settings);
-        match act {
-            Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
-                receipt.decision = Some("later");
-                self.schedule(attempt, begins, instance, &cluster, receipt).await
-            }
-            Decision::Drain => self.drain(attempt, instance, owner, cluster, receipt).await,
-            Decision::Cordon => self.cordon(attempt, instance, owner, cluster, receipt).await,
-            Decision::Ignore(reason) => Ok(ignored(&reason)),
-            Decision::AwaitReady => self.await_ready(attempt, instance, cluster, receipt).await,
-            Decision::NodeClaim => self.node_claim(attempt, instance, cluster, receipt).await,
-            Decision::Undo => self.undo(attempt, instance, cluster, receipt).await,
-            Decision::OutOfService => self.out_of_service(attempt, instance, owner, cluster, receipt).await,
+        Decision::Drain => actions::drain::drain(context, target, record).await,
+        Decision::Cordon => actions::cordon::cordon(context, target, record).await,
+        Decision::Ignore(reason) => Ok(Outcome::Ignored(reason)),
+        Decision::AwaitReady => actions::launch::await_ready(context, target, record).await,
+        Decision::NodeClaim => actions::node_claim::hand_over(context, target, record).await,
+        Decision::Undo => actions::uncordon::uncordon(context, target, record).await,
+        Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
+    }
+}
+
+/// Leaves what failed to a later invocation. When there is no time for one it stays a failure, but a lifecycle action gets an
+/// answer: nobody would come back to it.
+async fn unfinished(
+    context: &Context,
+    attempt: &Attempt<'_>,
+    failure: Failure,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let settings = &context.settings;
+    if attempt.leaves_time_after(&failure) {
+        return actions::hand_on::hand_on(context, attempt, &failure, record).await;
+    }
+    let Some(result) = last_answer(attempt, &failure, record, settings) else { return Err(failure) };
+    let completing = actions::lifecycle::complete(attempt, result, record);
+    match attempt.hold_action_during(settings, completing).await {
+        // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
+        Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
+            actions::hand_on::hand_on(context, attempt, &unanswered, record).await
         }
+        Err(unanswered) => {
+            tracing::warn!(error = unanswered.text(), "cannot complete the lifecycle hook of a notice that has failed");
+            Err(failure)
+        }
+        Ok(()) => Err(failure),
+    }
+}
+
+/// An undo check: whether the node that was taken out for a notice may be given back by now.
+async fn look_again(
+    context: &Context,
+    notice: &Notice,
+    check: &UndoCheck,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let Some(cause) = undo_check::cause(notice) else {
+        return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
+    };
+    record.decision = Some("undo");
+    if context.settings.dry_run {
+        return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
+    }
+    match whose(context, notice, (invocation, invocation.drains_until()), record).await? {
+        Ok((instance, cluster)) => {
+            let due = DueCheck { notice, check, instance: &instance, cluster: &cluster, cause };
+            undo_check::check(context, due, invocation, record).await
+        }
+        Err(reason) => Ok(Outcome::Ignored(reason)),
     }
 }

@@ -34,7 +34,6 @@ mod node;
 mod notice;
 mod publish;
 mod receipt;
-mod requests;
 mod self_test;
 mod settings;
 #[cfg(test)]
@@ -46,28 +45,24 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::context::cluster::Access;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
-use crate::handler::Spillway;
 use crate::invocation::Invocation;
 use crate::receipt::Receipt;
-use crate::requests::Sent;
 use crate::self_test::SelfTestReport;
 use crate::settings::Settings;
 
 /// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
 pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<(), Error> {
     let settings = Settings::from_variables(variables).inspect_err(|error| {
-        tracing::error!(error = %error, "the function does not start: mend its settings");
+        tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
     let aws = spillway_startup::aws::configuration()?;
-    let sent = Sent::default();
-    let http = sent.counting(aws.http_client().ok_or("the AWS configuration has no HTTP client")?);
-    let aws = aws.into_builder().http_client(http).build();
     let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
     let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), settings.schedules.as_ref(), &region);
-    let spillway = Spillway {
+    let context = Context {
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
@@ -77,11 +72,9 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
             clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
             credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
             region,
-            sent: sent.kubernetes.clone(),
         },
-        sent,
     };
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&spillway, event)))).await
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&context, event)))).await
 }
 
 /// What the function answers to an event: to a notice its receipt, to who asks for a self-test the report.
@@ -93,10 +86,13 @@ enum Response {
 }
 
 /// Answers one event. An error keeps it.
-async fn respond(spillway: &Spillway, event: LambdaEvent<Value>) -> Result<Response, Failure> {
+async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Response, Failure> {
     let invocation = Invocation::begin(&event.context);
     match self_test::request(&event.payload) {
-        Some(request) => Ok(Response::Report(spillway.examine(&request, &invocation).await)),
-        None => spillway.handle(event.payload, &invocation).await.map(|receipt| Response::Receipt(Box::new(receipt))),
+        Some(request) => Ok(Response::Report(self_test::examine(context, &request, &invocation).await)),
+        None => {
+            let receipt = handler::handle(context, event.payload, &invocation).await?;
+            Ok(Response::Receipt(Box::new(receipt)))
+        }
     }
 }

@@ -1,96 +1,60 @@
-//! Claiming a node: connect, find it, cordon it.
+//! Connecting to a node's cluster and claiming the node; and what becomes of a notice whose node is not claimed.
 
-use std::pin::Pin;
+use kube::{Api, Client};
 
-use spillway_eks::{ClusterName, Connection};
-use tokio::time::Instant;
-
-use super::cannot;
-use crate::aws::instance::{Instance, ManagedBy};
-use crate::context::target::Attempt;
+use super::lifecycle;
+use crate::context::{Context, Target};
 use crate::decision::Reason;
-use crate::drain::beside::{self, Claimed};
 use crate::failure::Failure;
-use crate::handler::Spillway;
-use crate::kube::{ApiError, until};
-use crate::node::{Claimant, Unclaimed};
-use crate::receipt::Receipt;
-use crate::receipt::ending::{Outcome, ignored};
+use crate::node::{self, Claim, Unclaimed};
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Outcome, StepName};
 
-/// A claimed node and the way to it, or why there is none.
-pub(super) type Claiming = Result<(Connection, Claimed), Unclaimed>;
+/// What trying to claim a node came to.
+pub(crate) enum Claiming {
+    /// It is claimed; and the way to its cluster.
+    Claimed(Claim, Client),
+    /// It is not, and that is what the notice came to.
+    Ended(Outcome),
+}
 
-impl Spillway {
-    /// Claims while the hook is held. `None`: it waited no longer.
-    pub(super) async fn claim_in_time(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        owner: ManagedBy,
-        cluster: &ClusterName,
-        held: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Option<Claiming>, Failure> {
-        tokio::select! {
-            claimed = self.claim(attempt, instance, owner, cluster) => claimed.map(Some),
-            () = held => Ok(None),
+/// Claims the target's node, until its window ends or its lifecycle action waits no longer. What follows from a node that
+/// cannot be claimed is done.
+pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Claiming, Failure> {
+    let attempt = target.attempt;
+    if let Some(action) = &attempt.action {
+        action.is_ours();
+    }
+    let (claimant, end) = (target.claimant(&context.settings), attempt.window(&context.settings).end);
+    let doing = format!("cordon the node of instance {}", target.instance.id);
+    let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
+        let nodes = Api::all(client.clone());
+        Ok(node::claim(&nodes, target.instance, &claimant).await?.map(|claim| (claim, client)))
+    });
+    let claimed = tokio::select! {
+        claimed = claiming => claimed?,
+        () = attempt.action_is_over() => {
+            record.hook = HookStatus::AlreadyOver(None);
+            return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver)));
         }
-    }
-
-    /// Connects and claims. Tried until the window ends.
-    async fn claim(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        owner: ManagedBy,
-        cluster: &ClusterName,
-    ) -> Result<Claiming, Failure> {
-        let (claimant, end) = (attempt.claimant(owner, &self.settings), attempt.window(&self.settings).end);
-        let tell = |error: &ApiError| {
-            tracing::warn!(cluster.name = %cluster, error = %error, "cannot cordon the node; trying again");
-        };
-        let claimed = until(end, async || self.try_claim(cluster, instance, &claimant, end).await, tell);
-        let claiming = claimed
-            .await
-            .map_err(|error| cannot(format!("cordon the node of instance {}", instance.id), cluster, error))??;
-        if let Ok((connection, _)) = &claiming {
-            attempt.invocation.connection.get_or_init(|| connection.clone());
+    };
+    match claimed {
+        Ok((claim, client)) => {
+            record.claimed(&claim, &client);
+            record.step(StepName::Claimed, attempt.invocation.clock.now());
+            Ok(Claiming::Claimed(claim, client))
         }
-        Ok(claiming)
+        Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),
     }
+}
 
-    /// The outer error is the API server's, the inner one is of what leads to it.
-    async fn try_claim(
-        &self,
-        cluster: &ClusterName,
-        instance: &Instance,
-        claimant: &Claimant<'_>,
-        end: Instant,
-    ) -> Result<Result<Claiming, Failure>, ApiError> {
-        let connection = match self.access.connect(cluster, end).await {
-            Ok(connection) => connection,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let claimed = beside::claim_and_list(&connection, instance, claimant).await?;
-        Ok(Ok(claimed.map(|claimed| (connection, claimed))))
-    }
-
-    /// What becomes of a notice whose node is not claimed.
-    pub(super) async fn unclaimed(
-        &self,
-        why: Unclaimed,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        cluster: ClusterName,
-        held: Pin<&mut impl Future<Output = ()>>,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        match why {
-            Unclaimed::NoNode => self.no_node(attempt, instance, cluster, held, receipt).await,
-            Unclaimed::OptedOut(node) => Ok(ignored(&Reason::OptedOut(node))),
-            Unclaimed::GivenBack(node) => Ok(ignored(&Reason::GivenBack(node))),
-            Unclaimed::NotSelected(node) => Ok(ignored(&Reason::NotSelected(node))),
-            // Once only: an owner that a label names is not looked for again.
-            Unclaimed::OfAnother(owner) => Box::pin(self.decide(attempt, instance, owner, cluster, receipt)).await,
-        }
-    }
+/// What becomes of a notice whose node is not claimed.
+pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    Ok(match why {
+        Unclaimed::NoNode => lifecycle::no_node(target, record).await?,
+        Unclaimed::OptedOut(node) => Outcome::Ignored(Reason::OptedOut(node)),
+        Unclaimed::GivenBack(node) => Outcome::Ignored(Reason::GivenBack(node)),
+        Unclaimed::NotSelected(node) => Outcome::Ignored(Reason::NotSelected(node)),
+        Unclaimed::ManagedBy(managed_by) => Outcome::ManagedBy(managed_by),
+    })
 }

@@ -1,113 +1,118 @@
 //! Draining a node: claim it, empty it, let the instance go.
 
 use std::future::pending;
-use std::pin::{Pin, pin};
 
 use kube::{Api, Client};
 use spillway_eks::ClusterName;
-use tokio::time::Instant;
 
-use super::cannot;
-use crate::aws::instance::{Instance, ManagedBy};
-use crate::context::target::Attempt;
+use super::claim::{Claiming, claim};
+use super::{lifecycle, undo_check};
+use crate::context::{Attempt, Context, Target};
 use crate::decision::Reason;
-use crate::drain::beside::Claimed;
 use crate::drain::{self, DrainEnd, DrainReport, OnNode, StopReason, UnderWay};
-use crate::handler::Spillway;
+use crate::failure::Failure;
+use crate::kube::ApiError;
 use crate::node::{Claim, How, until_given_back};
 use crate::notice::Notice;
-use crate::publish::{self, announce_begin, tells_begin};
-use crate::receipt::ending::{self, Outcome, ignored};
-use crate::receipt::{Receipt, StepName};
+use crate::publish::{self, publish_begin, tells_begin};
+use crate::receipt::outcome::not_yet;
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Counts, Outcome, PodRecord, Receipt, StepName, Subject};
 use crate::settings::LifecycleResult;
 
-impl Spillway {
-    /// Moves the pods of the instance's node, then lets the instance go.
-    pub(crate) async fn drain(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        owner: ManagedBy,
-        cluster: ClusterName,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        let clock = attempt.invocation.clock;
-        let window = attempt.window(&self.settings);
-        receipt.window(window, (clock.now(), Instant::now()));
-        let mut held = pin!(attempt.hold(&self.settings));
-        let claimed = self.claim_in_time(attempt, instance, owner, &cluster, held.as_mut()).await?;
-        let (connection, Claimed { claim, pods }) = match claimed {
-            Some(Ok(claimed)) => claimed,
-            None => {
-                receipt.hook_is_over();
-                return Ok(ignored(&Reason::HookIsOver));
-            }
-            Some(Err(why)) => return self.unclaimed(why, attempt, instance, cluster, held, receipt).await,
-        };
-        receipt.claim(&claim);
-        receipt.step(StepName::Claimed, clock.now());
-        tell_claim(&claim, attempt.notice);
+/// Moves the pods of the target's node, then lets the instance go.
+pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    let Target { attempt, cluster, .. } = target;
+    let window = attempt.window(&context.settings);
+    record.window = Some(window);
+    let (claim, client) = match claim(context, target, record).await? {
+        Claiming::Claimed(claim, client) => (claim, client),
+        Claiming::Ended(outcome) => return Ok(outcome),
+    };
+    log_claim(&claim, attempt.notice);
 
-        let arranged = self.arrange(attempt, &claim).await;
-        let cannot_list = |error| cannot(format!("list the pods of node {}", claim.node), &cluster, error);
-        let on_node = tokio::select! {
-            on_node = OnNode::of(&connection.client, &claim, pods, window) => on_node.map_err(cannot_list)?,
-            () = &mut held => {
-                receipt.hook_is_over();
-                return ending::drained(DrainEnd::Stopped(StopReason::HookIsOver), &claim, receipt);
-            }
-        };
-        let so_far = tells_begin(&claim, attempt.history)
-            .then(|| receipt.so_far(ending::not_yet(&claim.node, attempt.notice.kind)));
-        let tell = async {
-            if let Some(so_far) = so_far {
-                announce_begin(&so_far, &on_node.leaving(), &self.settings, &self.eventbridge, attempt.invocation)
-                    .await;
-            }
-        };
-        let mut under_way = UnderWay::new(tell, attempt.invocation.completes_until());
-        let client = &connection.client;
-        let stop = async {
-            tokio::select! {
-                () = &mut held => StopReason::HookIsOver,
-                () = called_off(client, &claim, attempt.notice) => StopReason::GivenBack,
-            }
-        };
-        let report = drain::drain(client, &claim, &on_node, window, clock, stop, &mut under_way).await;
-        receipt.begin = publish::begin(&claim, attempt.history, &under_way);
-        let let_go = async { self.let_go(attempt, &claim, &report.map_err(cannot_list)?, held, receipt).await };
-        let (ended, ()) = tokio::join!(let_go, under_way.finish());
-        let ended = ended?;
-        arranged.map(|()| ended)
-    }
-
-    /// The drain is over: the hook gets its answer, and the receipt what became of the pods.
-    async fn let_go(
-        &self,
-        attempt: &Attempt<'_>,
-        claim: &Claim,
-        report: &DrainReport,
-        held: Pin<&mut impl Future<Output = ()>>,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        let clock = attempt.invocation.clock;
-        receipt.pods(report, (clock.now(), Instant::now()));
-        let result = match report.end {
-            DrainEnd::Empty | DrainEnd::Silent => Some(LifecycleResult::Continue),
-            DrainEnd::TimeUp if attempt.is_cut_short() => return ending::drained(report.end, claim, receipt),
-            DrainEnd::TimeUp => Some(self.settings.undrained_result),
-            DrainEnd::Stopped(StopReason::HookIsOver) => {
-                receipt.hook_is_over();
-                None
-            }
-            DrainEnd::Stopped(StopReason::GivenBack) => None,
-        };
-        receipt.step(StepName::Drained, clock.now());
-        if let Some(result) = result {
-            self.complete(attempt, result, held, receipt).await?;
+    let arranged = undo_check::arrange(context, attempt, &claim).await;
+    let on_node = tokio::select! {
+        on_node = OnNode::of(&client, &claim, None, window) => {
+            on_node.map_err(|error| cannot_list(&claim, cluster, error))?
         }
-        ending::drained(report.end, claim, receipt)
+        () = attempt.action_is_over() => {
+            record.hook = HookStatus::AlreadyOver(None);
+            return Ok(Outcome::HookOver { node: claim.node, lost: None });
+        }
+    };
+    let begun = tells_begin(&claim, attempt.history).then(|| {
+        let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
+        Receipt::begun(attempt.invocation, subject, record, not_yet(&claim.node, attempt.notice.kind))
+    });
+    let begin = async {
+        if let Some(begun) = begun {
+            publish_begin(&begun, &on_node.leaving(), context, &client, attempt.invocation).await;
+        }
+    };
+    let mut side_task = UnderWay::new(begin, attempt.invocation.completes_until());
+    let stop = async {
+        tokio::select! {
+            () = attempt.action_is_over() => StopReason::HookIsOver,
+            () = called_off(&client, &claim, attempt.notice) => StopReason::GivenBack,
+        }
+    };
+    let report = drain::drain(&client, &claim, &on_node, window, attempt.invocation.clock, stop, &mut side_task).await;
+    record.begin = publish::begin(&claim, attempt.history, &side_task);
+    let let_go = async {
+        let report = report.map_err(|error| cannot_list(&claim, cluster, error))?;
+        let_go(context, attempt, &claim, &report, record).await
+    };
+    let (outcome, ()) = tokio::join!(let_go, side_task.finish());
+    let outcome = outcome?;
+    arranged.map(|()| outcome)
+}
+
+/// The drain is over: the record gets what became of the pods, the lifecycle action its answer.
+async fn let_go(
+    context: &Context,
+    attempt: &Attempt<'_>,
+    claim: &Claim,
+    report: &DrainReport,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    record.pods = PodRecord::all(report, |at| attempt.ms_until(at));
+    let counts = Counts::of(&record.pods, &attempt.history.earlier);
+    let node = claim.node.clone();
+    let lost = || Failure::PodsLeft { node: node.clone(), left: counts.lost, all: counts.lost + counts.moved };
+    if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
+        return Err(lost());
     }
+    record.step(StepName::Drained, attempt.invocation.clock.now());
+    let result = match report.end {
+        DrainEnd::Empty | DrainEnd::Silent => Some(LifecycleResult::Continue),
+        DrainEnd::TimeUp => Some(context.settings.undrained_result),
+        DrainEnd::Stopped(StopReason::HookIsOver) => {
+            record.hook = HookStatus::AlreadyOver(None);
+            None
+        }
+        DrainEnd::Stopped(StopReason::GivenBack) => None,
+    };
+    if let Some(result) = result {
+        lifecycle::complete(attempt, result, record).await?;
+    }
+    match (report.end, &claim.how) {
+        (DrainEnd::Empty | DrainEnd::Silent, How::Joined { notice, event }) => {
+            Ok(Outcome::Joined { node, notice: notice.clone(), event: event.clone() })
+        }
+        (DrainEnd::Empty, _) => Ok(Outcome::Drained { node, counts }),
+        (DrainEnd::Silent, _) => Ok(Outcome::Silent { node, counts }),
+        (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(Outcome::Ignored(Reason::GivenBack(node))),
+        (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
+            Ok(Outcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
+        }
+        (DrainEnd::TimeUp, _) => Err(lost()),
+    }
+}
+
+fn cannot_list(claim: &Claim, cluster: &ClusterName, error: ApiError) -> Failure {
+    let doing = format!("list the pods of node {}", claim.node);
+    Failure::Kubernetes { doing, cluster: cluster.clone(), error }
 }
 
 /// Ends when the node has been given back; never if its instance goes in any case, or the claim is another notice's.
@@ -118,7 +123,7 @@ async fn called_off(client: &Client, claim: &Claim, notice: &Notice) {
     until_given_back(&Api::all(client.clone()), &claim.node).await;
 }
 
-fn tell_claim(claim: &Claim, notice: &Notice) {
+fn log_claim(claim: &Claim, notice: &Notice) {
     let node = &claim.node;
     let how = match &claim.how {
         How::First => format!("cordoned node {node}"),

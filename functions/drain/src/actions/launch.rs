@@ -1,213 +1,178 @@
 //! Waiting until the node of a launched instance is Ready, then completing its launch hook.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::Api;
+use kube::{Api, ResourceExt as _};
 use spillway_eks::ClusterName;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::cannot;
+use super::{lifecycle, uncordon};
 use crate::aws::instance::Instance;
-use crate::context::target::Attempt;
+use crate::context::{Context, Target};
 use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::handler::Spillway;
-use crate::kube::{ApiError, until};
+use crate::invocation::retry::Transient as _;
+use crate::kube::ApiError;
 use crate::node::readiness::Readiness;
-use crate::node::{by_likely_names, by_name, find};
-use crate::receipt::ending::{self, Outcome, ignored};
-use crate::receipt::{Receipt, StepName};
+use crate::node::{NodeWatch, by_likely_names, find, is_of};
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Outcome, StepName};
 use crate::settings::LifecycleResult;
 
-/// How often the node is looked at. An instance needs a minute to become a node.
+/// How often a node that has not joined is looked for: until then there is nothing to watch. An instance needs a minute to
+/// become a node.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// When all nodes are searched for one of an unusual name, and then after twice the time: four times in an
 /// invocation, and no node is found later than after twice the time that it took to join.
 const FIRST_SEARCH: Duration = Duration::from_secs(60);
 
 /// Where the node is looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Where {
-    /// By the name that it had a moment ago.
-    Named(String),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Search {
     /// By the names that EKS gives nodes.
     LikelyNames,
     /// By those, and then among all nodes of the cluster.
-    Anywhere,
+    AllNodes,
 }
 
-impl Spillway {
-    /// Lets the instance into service when its node is Ready. One that never is gets the answer of the setting, and is
-    /// a failure: nobody else would say that a group's instances do not become nodes.
-    pub(crate) async fn await_ready(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        cluster: ClusterName,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        let mut held = pin!(attempt.hold(&self.settings));
-        let ended = tokio::select! {
-            came = self.comes(attempt, instance, &cluster, receipt) => came?,
-            () = &mut held => {
-                receipt.hook_is_over();
-                // Whoever completes the hook, the node is given back.
-                if attempt.notice.kind.comes_back() {
-                    return self.undo(attempt, instance, cluster, receipt).await;
-                }
-                return Ok(ignored(&Reason::LaunchIsOver));
+/// Lets the instance into service when its node is Ready. One that never is gets the answer of the setting, and is
+/// a failure: nobody else would say that a group's instances do not become nodes.
+pub(crate) async fn await_ready(
+    context: &Context,
+    target: &Target<'_>,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let attempt = target.attempt;
+    if let Some(action) = &attempt.action {
+        action.is_ours();
+    }
+    let outcome = tokio::select! {
+        comes = comes(context, target, record) => comes?,
+        () = attempt.action_is_over() => {
+            record.hook = HookStatus::AlreadyOver(None);
+            // Whoever completes the hook, the node is given back.
+            if attempt.notice.kind.comes_back() {
+                return uncordon::uncordon(context, target, record).await;
             }
-        };
-        receipt.step(StepName::Ready, attempt.invocation.clock.now());
-        self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
-        Ok(ended)
-    }
-
-    /// Waits until the node is Ready. One that was taken out is given back first, which waits for its new boot: until the
-    /// control plane misses the old kubelet, it takes the node for Ready.
-    async fn comes(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        cluster: &ClusterName,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        let mut undone = None;
-        if attempt.notice.kind.comes_back() {
-            undone = Some(self.undo(attempt, instance, cluster.clone(), receipt).await?);
+            return Ok(Outcome::Ignored(Reason::LaunchIsOver));
         }
-        let readiness = self.until_ready(cluster, instance, attempt.window(&self.settings).end).await?;
-        receipt.node = readiness.node().map(str::to_owned);
-        match (readiness, undone) {
-            (Readiness::Ready { node }, Some(undone)) => Ok(ending::ready_again(&node, undone)),
-            (Readiness::Ready { node }, None) => Ok(ending::ready(&node)),
-            (readiness, _) => {
-                Err(Failure::NotReady { instance: instance.id.to_string(), cluster: cluster.clone(), readiness })
-            }
-        }
-    }
+    };
+    record.step(StepName::Ready, attempt.invocation.clock.now());
+    lifecycle::complete(attempt, LifecycleResult::Continue, record).await?;
+    Ok(outcome)
+}
 
-    /// Connects and looks, again and again until `end`. What was seen last counts, if nothing can be seen then.
-    async fn until_ready(
-        &self,
-        cluster: &ClusterName,
-        instance: &Instance,
-        end: Instant,
-    ) -> Result<Readiness, Failure> {
-        let tell = |error: &ApiError| {
-            tracing::warn!(cluster.name = %cluster, error = %error, "cannot look for the node; trying again");
-        };
-        let mut seen = None;
-        let connected = async || {
-            let nodes = match self.access.connect(cluster, end).await {
-                Ok(connection) => Api::all(connection.client),
-                Err(failure) => return Ok(Err(failure)),
-            };
-            until_ready(end, async |place| {
-                let node = look(&nodes, instance, place).await?;
-                seen = Some(Readiness::of(node.as_ref()));
-                Ok(node)
-            })
-            .await
-            .map(Ok)
-        };
-        match (until(end, connected, tell).await, seen) {
-            (Ok(readiness), _) => readiness,
-            (Err(error), Some(seen)) if error.is_transient() => Ok(seen),
-            (Err(error), _) => Err(cannot(format!("look for the node of instance {}", instance.id), cluster, error)),
+/// Waits until the node is Ready. One that was taken out is given back first, which waits for its new boot: until the
+/// control plane misses the old kubelet, it takes the node for Ready.
+async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    let Target { attempt, instance, cluster, .. } = target;
+    let uncordoned = match attempt.notice.kind.comes_back() {
+        true => Some(Box::new(uncordon::uncordon(context, target, record).await?)),
+        false => None,
+    };
+    let end = attempt.window(&context.settings).end;
+    let readiness = until_ready(context, cluster, instance, end).await?;
+    record.node = readiness.node().map(str::to_owned);
+    match readiness {
+        Readiness::Ready { node } => Ok(Outcome::Ready { node, uncordoned }),
+        readiness => {
+            let (instance, cluster) = (instance.id.to_string(), (*cluster).clone());
+            Err(Failure::NotReady { instance, cluster, readiness })
         }
     }
 }
 
-async fn look(nodes: &Api<Node>, instance: &Instance, place: Where) -> Result<Option<Node>, ApiError> {
-    match place {
-        Where::Named(name) => by_name(nodes, &name, instance).await,
-        Where::LikelyNames => by_likely_names(nodes, instance).await,
-        Where::Anywhere => find(nodes, instance).await,
-    }
-}
-
-/// Looks until the node is Ready; answers how far it is when there is no time for another look.
+/// Waits for the node until `end`. What was seen last counts, if nothing can be seen then.
 async fn until_ready(
+    context: &Context,
+    cluster: &ClusterName,
+    instance: &Instance,
     end: Instant,
-    mut look: impl AsyncFnMut(Where) -> Result<Option<Node>, ApiError>,
-) -> Result<Readiness, ApiError> {
+) -> Result<Readiness, Failure> {
+    let mut seen = None;
+    let doing = format!("look for the node of instance {}", instance.id);
+    let waited = context.in_cluster(cluster, end, &doing, async |client| {
+        let nodes = Api::all(client);
+        loop {
+            let look = async |search| match search {
+                Search::LikelyNames => by_likely_names(&nodes, instance).await,
+                Search::AllNodes => find(&nodes, instance).await,
+            };
+            let Some(node) = until_joined(end, look).await? else { return Ok(Readiness::NotJoined) };
+            let mut watch = NodeWatch::of(nodes.clone(), &node.name_any());
+            let mut now = Some(node);
+            // A node that is lost again is looked for once more.
+            while let Some(node) = now.filter(|node| is_of(instance, node)) {
+                let readiness = seen.insert(Readiness::of(Some(&node)));
+                if let Readiness::Ready { .. } = readiness {
+                    return Ok(readiness.clone());
+                }
+                match timeout_at(end, watch.next()).await {
+                    Ok(changed) => now = changed,
+                    Err(_) => return Ok(readiness.clone()),
+                }
+            }
+        }
+    });
+    match (waited.await, seen) {
+        (Err(Failure::Kubernetes { error, .. }), Some(seen)) if error.is_transient() => Ok(seen),
+        (waited, _) => waited,
+    }
+}
+
+/// Looks until the node has joined; `None`: it had not when there was no time for another look.
+async fn until_joined(
+    end: Instant,
+    mut look: impl AsyncFnMut(Search) -> Result<Option<Node>, ApiError>,
+) -> Result<Option<Node>, ApiError> {
     let began = Instant::now();
     let mut search_after = FIRST_SEARCH;
-    let mut place = Where::LikelyNames;
+    let mut search = Search::LikelyNames;
     loop {
         let next = Instant::now() + LOOK_EVERY;
-        let readiness = Readiness::of(look(place).await?.as_ref());
-        if next >= end || matches!(readiness, Readiness::Ready { .. }) {
-            return Ok(readiness);
+        let node = look(search).await?;
+        if next >= end || node.is_some() {
+            return Ok(node);
         }
         sleep_until(next).await;
-        place = match readiness.node() {
-            Some(node) => Where::Named(node.to_owned()),
-            None if began.elapsed() >= search_after => {
-                search_after *= 2;
-                Where::Anywhere
-            }
-            None => Where::LikelyNames,
-        };
+        search = if began.elapsed() >= search_after { Search::AllNodes } else { Search::LikelyNames };
+        if search == Search::AllNodes {
+            search_after *= 2;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     const INVOCATION: Duration = Duration::from_secs(895);
 
-    fn node(ready: bool) -> Node {
-        let status = if ready { "True" } else { "False" };
-        let conditions = json!([{"type": "Ready", "status": status, "message": "not yet"}]);
-        serde_json::from_value(json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}})).unwrap()
-    }
-
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_joins_and_becomes_ready_is_seen_within_two_seconds() {
+    async fn a_node_that_joins_is_seen_within_two_seconds_by_its_likely_names() {
         let began = Instant::now();
-        let mut looks = Vec::new();
-        let readiness = until_ready(began + INVOCATION, async |place| {
-            looks.push(place);
-            let after = began.elapsed().as_secs();
-            Ok((after >= 31).then(|| node(after >= 41)))
+        let mut searches = Vec::new();
+        let joined = until_joined(began + INVOCATION, async |search| {
+            searches.push(search);
+            Ok((began.elapsed().as_secs() >= 31).then(Node::default))
         });
-        assert_eq!(readiness.await.unwrap(), Readiness::Ready { node: "n".to_owned() });
-        assert_eq!(began.elapsed(), Duration::from_secs(42));
-        assert!(looks[..=16].iter().all(|place| *place == Where::LikelyNames), "{looks:?}");
-        assert!(looks[17..].iter().all(|place| *place == Where::Named("n".to_owned())), "{looks:?}");
+        assert!(joined.await.is_ok_and(|node| node.is_some()));
+        assert_eq!(began.elapsed(), Duration::from_secs(32));
+        assert!(searches.iter().all(|search| *search == Search::LikelyNames), "{searches:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_node_that_never_joins_costs_four_searches_in_an_invocation() {
         let began = Instant::now();
         let mut searches = Vec::new();
-        let readiness = until_ready(began + INVOCATION, async |place| {
-            if place == Where::Anywhere {
+        let joined = until_joined(began + INVOCATION, async |search| {
+            if search == Search::AllNodes {
                 searches.push(began.elapsed().as_secs());
             }
             Ok(None)
         });
-        assert_eq!(readiness.await.unwrap(), Readiness::NotJoined);
+        assert!(joined.await.is_ok_and(|node| node.is_none()));
         assert_eq!(searches, [60, 120, 240, 480]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_node_that_is_lost_again_is_looked_for_anew() {
-        let began = Instant::now();
-        let mut looks = Vec::new();
-        let readiness = until_ready(began + Duration::from_secs(7), async |place| {
-            looks.push(place);
-            Ok((looks.len() == 1).then(|| node(false)))
-        });
-        assert_eq!(readiness.await.unwrap(), Readiness::NotJoined);
-        let named = Where::Named("n".to_owned());
-        assert_eq!(looks, [Where::LikelyNames, named, Where::LikelyNames, Where::LikelyNames]);
     }
 }

@@ -1,60 +1,93 @@
-//! Completing a lifecycle action, whether or not there was a node to see to.
+//! Who completes a lifecycle action, and with what.
+//!
+//! * An action whose node is drained, cordoned or Ready gets `CONTINUE` from the action that did it.
+//! * The instance's node never joined the cluster, or has left it: `CONTINUE`, so that no group waits for nothing.
+//! * The instance is in no cluster, or in one that does not let us in: what the setting `StrandedHooks` says, or nothing.
+//! * The notice failed for good: what the settings say of pods that are left, or of a node that never was Ready.
 
-use std::pin::{Pin, pin};
-
-use futures_util::future::{Either, select};
-use spillway_eks::ClusterName;
-
-use crate::aws::instance::Instance;
-use crate::context::target::Attempt;
-use crate::decision::Reason;
+use crate::context::{Attempt, Context, Target};
+use crate::decision::{Reason, our_hook};
 use crate::failure::Failure;
-use crate::handler::Spillway;
-use crate::notice::Deadline;
-use crate::receipt::ending::{Outcome, ignored};
-use crate::receipt::{Receipt, StepName};
-use crate::settings::LifecycleResult;
+use crate::invocation::Invocation;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Outcome, StepName};
+use crate::settings::{LifecycleResult, Settings};
 
-impl Spillway {
-    /// Lets the instance go. The hook is held until Auto Scaling has taken the answer.
-    pub(super) async fn complete(
-        &self,
-        attempt: &Attempt<'_>,
-        result: LifecycleResult,
-        held: Pin<&mut impl Future<Output = ()>>,
-        receipt: &mut Receipt,
-    ) -> Result<(), Failure> {
-        let Some(action) = &attempt.action else { return Ok(()) };
-        let completion = pin!(action.complete(result, attempt.invocation.completes_until()));
-        let completion = match select(completion, held).await {
-            Either::Left((completion, _)) => completion,
-            // Our own answer may be why it waits no longer.
-            Either::Right(((), completion)) => completion.await,
-        };
-        receipt.hook(completion.as_ref().map(|completion| *completion).map_err(|_| ()), result);
-        completion?;
-        receipt.step(StepName::Completed, attempt.invocation.clock.now());
-        Ok(())
-    }
-
-    /// The cluster has no such node: it never joined, or has left. Nobody needs the instance,
-    /// so its group must not wait for it.
-    pub(super) async fn no_node(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        cluster: ClusterName,
-        held: Pin<&mut impl Future<Output = ()>>,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        // A notice whose deadline is its own time came when it could.
-        if let Deadline::Hard(at) = attempt.notice.deadline
-            && attempt.notice.time < at
-            && at < attempt.invocation.clock.now()
-        {
-            return Err(Failure::TooLate { instance: instance.id.to_string(), deadline: at });
+/// Completes the lifecycle action, if one waits.
+pub(crate) async fn complete(
+    attempt: &Attempt<'_>,
+    result: LifecycleResult,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let Some(action) = &attempt.action else { return Ok(()) };
+    let Invocation { clock, .. } = attempt.invocation;
+    match action.complete(result, attempt.invocation.completes_until()).await {
+        Ok(completion) => {
+            record.hook = HookStatus::after(completion, result);
+            record.step(StepName::Completed, clock.now());
+            Ok(())
         }
-        self.complete(attempt, LifecycleResult::Continue, held, receipt).await?;
-        Ok(ignored(&Reason::NoNode { cluster, provider_id: instance.provider_id() }))
+        Err(error) => {
+            record.hook = HookStatus::Failed(result);
+            Err(error.into())
+        }
+    }
+}
+
+/// The cluster has no such node: it never joined, or has left. Nobody needs the instance, so its group must not wait for it.
+/// Fails if the notice came so late that its instance took its node along.
+pub(crate) async fn no_node(target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+    let Target { attempt, instance, cluster, .. } = target;
+    // A notice whose deadline is its own time came when it could.
+    if let Deadline::Hard(at) = attempt.notice.deadline
+        && attempt.notice.time < at
+        && at < attempt.invocation.clock.now()
+    {
+        return Err(Failure::TooLate { instance: instance.id.to_string(), deadline: at });
+    }
+    complete(attempt, LifecycleResult::Continue, record).await?;
+    Ok(Outcome::Ignored(Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() }))
+}
+
+/// The instance is not a node of ours. An action that waits gets the answer of the setting, if that names one.
+pub(crate) async fn not_a_node(
+    context: &Context,
+    attempt: &Attempt<'_>,
+    reason: Reason,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let settings = &context.settings;
+    let (Some(result), Some(_)) = (settings.stranded_hooks, our_hook(attempt.notice, settings)) else {
+        return Ok(Outcome::Ignored(reason));
+    };
+    if settings.dry_run {
+        let result = result.as_str();
+        return Ok(Outcome::WouldHave(format!("completed the lifecycle hook with {result}: {reason}")));
+    }
+    complete(attempt, result, record).await?;
+    Ok(Outcome::NotANode { reason })
+}
+
+/// What an action is told whose notice has failed for good; `None`: nothing, it is left to its timeout.
+pub(crate) fn last_answer(
+    attempt: &Attempt<'_>,
+    failure: &Failure,
+    record: &Record,
+    settings: &Settings,
+) -> Option<LifecycleResult> {
+    if record.hook != HookStatus::Left {
+        return None;
+    }
+    if failure.shuts_us_out() {
+        return settings.stranded_hooks;
+    }
+    match attempt.notice.kind {
+        // What somebody has to fix may be fixed by the time of Lambda's retry.
+        _ if !failure.may_pass() => None,
+        // Whose node it is was not seen: it may be nobody's.
+        _ if record.decision.is_none() => settings.stranded_hooks,
+        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Some(settings.unready_result),
+        _ => Some(settings.undrained_result),
     }
 }

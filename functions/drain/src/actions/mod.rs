@@ -1,27 +1,25 @@
-//! What is done about a notice: a file for each act that the decision may name.
+//! What is done about a notice: a file for each thing that the decision may name.
+//!
+//! An action is handed the clients, what the notice is about, and the record that it fills; it returns what it came to.
+//! It decides nothing of the notice: a node whose labels name another manager goes back to `handler` as
+//! [`Outcome::ManagedBy`](crate::receipt::Outcome::ManagedBy).
+//! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
+//! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
+//! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
+//! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
+//! * `postpone`, `fan_out`, `hand_on`: later, once for each instance, in the next invocation
+//! * `dry_run`: what a decision would come to
 
-mod claim;
-
-mod cordon;
-mod drain;
-mod dry_run;
-mod fan_out;
-mod find;
-mod launch;
-mod lifecycle;
-mod node_claim;
-mod out_of_service;
-mod postpone;
-mod stranded;
-mod uncordon;
-mod undo_check;
-mod unfinished;
-
-use spillway_eks::ClusterName;
-
-use crate::failure::Failure;
-use crate::kube::ApiError;
-
-fn cannot(doing: String, cluster: &ClusterName, error: ApiError) -> Failure {
-    Failure::Kubernetes { doing, cluster: cluster.clone(), error }
-}
+pub(crate) mod claim;
+pub(crate) mod cordon;
+pub(crate) mod drain;
+pub(crate) mod dry_run;
+pub(crate) mod fan_out;
+pub(crate) mod hand_on;
+pub(crate) mod launch;
+pub(crate) mod lifecycle;
+pub(crate) mod node_claim;
+pub(crate) mod out_of_service;
+pub(crate) mod postpone;
+pub(crate) mod uncordon;
+pub(crate) mod undo_check;

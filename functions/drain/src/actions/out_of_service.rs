@@ -1,82 +1,56 @@
 //! Declaring a node out of service whose instance is down, so that its pods and volumes are free at once.
 
-use std::pin::pin;
-use std::time::Duration;
-
 use kube::Api;
-use spillway_eks::ClusterName;
-use tokio::time::sleep;
 
-use super::cannot;
-use crate::aws::instance::{Instance, InstanceState, ManagedBy};
-use crate::context::target::Attempt;
+use super::claim::unclaimed;
+use crate::aws::instance::InstanceState;
+use crate::context::{Context, Target};
 use crate::decision::Reason;
-use crate::handler::Spillway;
-use crate::kube::{ApiError, until};
+use crate::failure::Failure;
+use crate::kube::ApiError;
+use crate::node::NodeWatch;
 use crate::node::out_of_service::{Declared, declare};
-use crate::receipt::Receipt;
-use crate::receipt::ending::{self, Outcome, ignored};
+use crate::receipt::Outcome;
+use crate::receipt::record::Record;
 
-/// How soon it is seen that the control plane misses the kubelet. To watch nodes would be a right more.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-
-impl Spillway {
-    /// Taints the node if its instance is down and it is not Ready. That it is still taken for Ready may mean that
-    /// the control plane has not missed its kubelet yet, so it is looked again until the window ends.
-    pub(crate) async fn out_of_service(
-        &self,
-        attempt: &Attempt<'_>,
-        instance: &Instance,
-        owner: ManagedBy,
-        cluster: ClusterName,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        if instance.state != InstanceState::Down {
-            return Ok(ignored(&Reason::NotDown(instance.id.to_string())));
-        }
-        let end = attempt.window(&self.settings).end;
-        let tell = |error: &ApiError| {
-            tracing::warn!(cluster.name = %cluster, error = %error, "cannot declare the node out of service; trying again");
-        };
-        let claimant = attempt.claimant(owner, &self.settings);
-        let mut ready = None;
-        let declared = until(
-            end,
-            async || {
-                let connection = match self.access.connect(&cluster, end).await {
-                    Ok(connection) => connection,
-                    Err(failure) => return Ok(Err(failure)),
-                };
-                let nodes = Api::all(connection.client);
-                loop {
-                    match declare(&nodes, instance, &claimant).await? {
-                        Ok(Declared::OutOfService(node)) => return Ok(Ok(Ok(node))),
-                        Ok(Declared::Ready(node)) => ready = Some(node),
-                        Err(why) => return Ok(Ok(Err(why))),
-                    }
-                    sleep(LOOK_EVERY).await;
+/// Taints the node if its instance is down and it is not Ready. That it is still taken for Ready may mean that the control
+/// plane has not missed its kubelet yet, so its changes are waited for until the window ends.
+pub(crate) async fn out_of_service(
+    context: &Context,
+    target: &Target<'_>,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let Target { attempt, instance, cluster, .. } = target;
+    if instance.state != InstanceState::Down {
+        return Ok(Outcome::Ignored(Reason::NotDown(instance.id.to_string())));
+    }
+    let claimant = target.claimant(&context.settings);
+    let mut ready = None;
+    let doing = format!("declare the node of instance {} out of service", instance.id);
+    let declared = context.in_cluster(cluster, attempt.window(&context.settings).end, &doing, async |client| {
+        let nodes = Api::all(client);
+        let mut watch = None;
+        loop {
+            match declare(&nodes, instance, &claimant).await? {
+                Ok(Declared::OutOfService(node)) => return Ok(Ok(node)),
+                Ok(Declared::Ready(node)) => {
+                    ready = Some(node.clone());
+                    watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &node)).next().await;
                 }
-            },
-            tell,
-        );
-        match (declared.await, ready) {
-            (Ok(declared), _) => match declared? {
-                Ok(node) => {
-                    receipt.node = Some(node.clone());
-                    Ok(ending::out_of_service(&node))
-                }
-                Err(why) => {
-                    let held = pin!(attempt.hold(&self.settings));
-                    self.unclaimed(why, attempt, instance, cluster, held, receipt).await
-                }
-            },
-            (Err(ApiError::TimeUp), Some(node)) => {
-                receipt.node = Some(node.clone());
-                Ok(ignored(&Reason::StillReady(node)))
-            }
-            (Err(error), _) => {
-                Err(cannot(format!("declare the node of instance {} out of service", instance.id), &cluster, error))
+                Err(why) => return Ok(Err(why)),
             }
         }
+    });
+    match (declared.await, ready) {
+        (Ok(Ok(node)), _) => {
+            record.node = Some(node.clone());
+            Ok(Outcome::OutOfService { node })
+        }
+        (Ok(Err(why)), _) => unclaimed(why, target, record).await,
+        (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some(node)) => {
+            record.node = Some(node.clone());
+            Ok(Outcome::Ignored(Reason::StillReady(node)))
+        }
+        (Err(failure), _) => Err(failure),
     }
 }

@@ -3,27 +3,28 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
-use super::uncordon::Patience;
-use crate::context::target::Attempt;
+use super::uncordon::{NotReady, give_back};
+use crate::aws::instance::Instance;
+use crate::context::{Attempt, Context};
 use crate::continuation::schedule::{Name, ScheduledEvent};
-use crate::decision::{self, Reason};
+use crate::decision;
 use crate::failure::Failure;
-use crate::handler::Spillway;
 use crate::invocation::Invocation;
 use crate::node::Claim;
 use crate::node::uncordon::{UncordonCause, UncordonResult};
 use crate::notice::undo_check::{DETAIL_TYPE, UndoCheck};
 use crate::notice::{Kind, Notice};
-use crate::receipt::ending::{self, Outcome, ignored};
-use crate::receipt::{Receipt, StepName};
+use crate::receipt::record::Record;
+use crate::receipt::{Outcome, StepName};
 
 /// For how long a drain is kept from beginning by what is to follow it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is over, if the check finds it so.
-fn over(notice: &Notice) -> Option<UncordonCause> {
+pub(crate) fn cause(notice: &Notice) -> Option<UncordonCause> {
     match (notice.kind, &notice.maintenance) {
         (Kind::Rebalance, _) => Some(UncordonCause::Rebalance),
         (Kind::Maintenance, Some(maintenance)) => Some(UncordonCause::Reboot(maintenance.id.clone())),
@@ -32,79 +33,75 @@ fn over(notice: &Notice) -> Option<UncordonCause> {
     }
 }
 
-impl Spillway {
-    /// Arranges what follows a claim: that it is looked later whether it may be undone; and that what was
-    /// scheduled for the same maintenance does not begin once more. Comes before the drain, which a dying
-    /// invocation may not survive; a failure here is for after the drain.
-    pub(super) async fn arrange(&self, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
-        let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
-        let end = (Instant::now() + PATIENCE).min(attempt.invocation.hands_on_until());
-        let arranged = async {
-            if notice.kind == Kind::Maintenance {
-                self.scheduler.delete(&Name::of(notice), end).await?;
-            }
-            match decision::first_check(notice, now, &self.settings) {
-                Some(at) => {
-                    let (event, instance) = (attempt.history.notice.clone(), notice.instance.to_string());
-                    let check = UndoCheck { notice: event, instance, number: 0 };
-                    self.schedule_check(notice, &check, at, (now, end)).await
-                }
-                None => Ok(()),
-            }
-        };
-        let tell = |error: &Failure| {
-            let node = &claim.node;
-            tracing::warn!(node.name = node, error = %error, "cannot arrange that node {node} is given back; going on");
-        };
-        arranged.await.inspect_err(tell)
-    }
-
-    /// Looks whether the node may be given back. If it has not come back yet, it is looked again.
-    pub(crate) async fn check(
-        &self,
-        notice: &Notice,
-        check: &UndoCheck,
-        invocation: &Invocation,
-        receipt: &mut Receipt,
-    ) -> Outcome {
-        receipt.step(StepName::Begun, invocation.clock.started());
-        let Some(over) = over(notice) else {
-            return Ok(ignored(&Reason::NothingToUndo(notice.kind.as_str())));
-        };
-        receipt.decision = Some("undo");
-        if self.settings.dry_run {
-            return Ok(ending::would_have("looked whether the node may be given back"));
+/// Arranges what follows a claim: that it is looked later whether it may be undone; and that what was scheduled for the same
+/// maintenance does not begin once more. Comes before the drain, which a dying invocation may not survive; a failure here is
+/// for after the drain.
+pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
+    let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
+    let end = (Instant::now() + PATIENCE).min(attempt.invocation.hands_on_until());
+    let arranged = async {
+        if notice.kind == Kind::Maintenance {
+            context.scheduler.delete(&Name::of(notice), end).await?;
         }
-        let end = invocation.drains_until();
-        let (instance, cluster) = match self.whose(notice, invocation, end, receipt).await? {
-            Ok(whose) => whose,
-            Err(reason) => return Ok(ignored(&reason)),
-        };
-        let (node, why) = match self.give_back(&cluster, &instance, &over, end, Patience::Look).await? {
-            UncordonResult::NotReadyYet { node, why } => (node, why),
-            undone => {
-                receipt.node = undone.node().map(str::to_owned);
-                return Ok(ending::undone(undone, &over, cluster, &instance));
+        match decision::first_check(notice, now, &context.settings) {
+            Some(at) => {
+                let check = UndoCheck {
+                    notice: attempt.history.notice.clone(),
+                    instance: notice.instance.to_string(),
+                    number: 0,
+                };
+                schedule(context, notice, &check, at, (now, end)).await
             }
-        };
-        receipt.node = Some(node.clone());
-        let now = invocation.clock.now();
-        let Some(at) = decision::next_check(check, now) else {
-            return Err(Failure::NotBack { node, why: why.to_string() });
-        };
-        self.schedule_check(notice, &check.next(), at, (now, invocation.hands_on_until())).await?;
-        receipt.step(StepName::HandedOn, invocation.clock.now());
-        Ok(ending::looked_for_again(&node, why, at))
-    }
+            None => Ok(()),
+        }
+    };
+    arranged.await.inspect_err(|error| {
+        let (node, error) = (&claim.node, error.text());
+        tracing::warn!(node.name = node, error, "cannot arrange that node {node} is given back; going on");
+    })
+}
 
-    async fn schedule_check(
-        &self,
-        notice: &Notice,
-        check: &UndoCheck,
-        at: Timestamp,
-        now: (Timestamp, Instant),
-    ) -> Result<(), Failure> {
-        let name = Name::of_check(notice, check.number);
-        self.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, check), now).await
-    }
+/// A check whose time has come, and the node that it is about.
+#[derive(Debug)]
+pub(crate) struct DueCheck<'a> {
+    pub(crate) notice: &'a Notice,
+    pub(crate) check: &'a UndoCheck,
+    pub(crate) instance: &'a Instance,
+    pub(crate) cluster: &'a ClusterName,
+    pub(crate) cause: UncordonCause,
+}
+
+/// Looks whether the node may be given back. If it has not come back yet, it is looked again.
+pub(crate) async fn check(
+    context: &Context,
+    due: DueCheck<'_>,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let DueCheck { notice, check, instance, cluster, cause } = due;
+    let end = invocation.drains_until();
+    let result = give_back(context, cluster, instance, &cause, end, NotReady::Answer).await?;
+    record.node = result.node().map(str::to_owned);
+    let UncordonResult::NotReadyYet { node, why } = result else {
+        let (cluster, provider_id) = (cluster.clone(), instance.provider_id());
+        return Ok(Outcome::Uncordoned { result, cause, cluster, provider_id });
+    };
+    let now = invocation.clock.now();
+    let Some(at) = decision::next_check(check, now) else {
+        return Err(Failure::NotBack { node, why: why.to_string() });
+    };
+    schedule(context, notice, &check.next(), at, (now, invocation.hands_on_until())).await?;
+    record.step(StepName::HandedOn, invocation.clock.now());
+    Ok(Outcome::LookedAgain { node, why, at })
+}
+
+async fn schedule(
+    context: &Context,
+    notice: &Notice,
+    check: &UndoCheck,
+    at: Timestamp,
+    now: (Timestamp, Instant),
+) -> Result<(), Failure> {
+    let name = Name::of_check(notice, check.number);
+    context.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, check), now).await
 }

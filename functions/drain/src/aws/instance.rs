@@ -1,21 +1,11 @@
-//! EC2: who is this instance, which cluster is it in, whose node is it.
+//! Who an instance is: its cluster, its state, who manages its node, read from what EC2 says of it. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
-use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use spillway_eks::ClusterName;
-use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::aws::{self, CallError};
-use crate::invocation::retry::Backoff;
 use crate::notice::InstanceId;
 
-/// The call that says who an instance is.
-pub(crate) const DESCRIBE: &str = "ec2:DescribeInstances";
-/// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
-const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 /// Auto Scaling's own tag on its instances.
 const GROUP: &str = "aws:autoscaling:groupName";
 
@@ -57,76 +47,6 @@ impl Instance {
     /// The Auto Scaling group that it is in.
     pub(crate) fn group(&self) -> Option<&str> {
         self.tags.get(GROUP).map(String::as_str)
-    }
-}
-
-/// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
-/// none by that id.
-pub(crate) async fn describe(
-    ec2: &aws_sdk_ec2::Client,
-    id: &InstanceId,
-    end: Instant,
-    is_behind: impl Fn(Option<&Instance>) -> bool,
-) -> Result<Option<Instance>, CallError> {
-    let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
-    let mut backoff = Backoff::new();
-    let mut described = aws::until(DESCRIBE, end, || ask(ec2, id)).await?;
-    while is_behind(described.as_ref()) && timeout_at(patience, sleep(backoff.next_pause())).await.is_ok() {
-        described = match aws::until(DESCRIBE, end, || ask(ec2, id)).await {
-            // What was answered before is better than no answer.
-            Err(_) if end <= Instant::now() => break,
-            answer => answer?,
-        };
-    }
-    Ok(described)
-}
-
-async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
-    let answer = match ec2.describe_instances().instance_ids(id.as_str()).send().await {
-        Ok(answer) => answer,
-        Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
-            return Ok(None);
-        }
-        Err(error) => return Err(CallError::new(DESCRIBE, &error)),
-    };
-    let found = answer.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default()).next();
-    Ok(found.map(|instance| from_ec2(id.clone(), instance)))
-}
-
-/// The instances of a capacity reservation that are not gone.
-pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
-    let filter = |name: &str, values: &[&str]| {
-        Filter::builder().name(name).set_values(Some(values.iter().map(|v| (*v).to_owned()).collect())).build()
-    };
-    let mut pages = ec2
-        .describe_instances()
-        .filters(filter("capacity-reservation-id", &[reservation]))
-        .filters(filter("instance-state-name", &["pending", "running", "stopping"]))
-        .into_paginator()
-        .send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| CallError::new(DESCRIBE, &error))?;
-        let instances = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
-        found.extend(instances.filter_map(|instance| InstanceId::parse(&instance.instance_id?)));
-    }
-    Ok(found)
-}
-
-fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
-    let tags = instance.tags.into_iter().flatten();
-    let state = match instance.state.and_then(|state| state.name) {
-        Some(InstanceStateName::Stopping | InstanceStateName::ShuttingDown) => InstanceState::GoingDown,
-        Some(InstanceStateName::Stopped | InstanceStateName::Terminated) => InstanceState::Down,
-        _ => InstanceState::Up,
-    };
-    Instance {
-        id,
-        zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
-        private_dns_name: instance.private_dns_name.filter(|name| !name.is_empty()),
-        state,
-        type_name: instance.instance_type.map(|name| name.as_str().to_owned()),
-        tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
     }
 }
 
@@ -195,8 +115,8 @@ impl ManagedBy {
     }
 }
 
-/// Reads the owner from an instance's tags.
-pub(crate) fn owner(tags: &BTreeMap<String, String>) -> ManagedBy {
+/// Reads who manages the node from an instance's tags.
+pub(crate) fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
     let tagged = |key: &str| tags.contains_key(key);
     if tagged("eks:nodegroup-name") {
         ManagedBy::ManagedNodeGroup
@@ -251,16 +171,16 @@ mod tests {
 
     #[test]
     fn the_owner_is_read_from_the_tags() {
-        assert_eq!(owner(&tags(&[("aws:autoscaling:groupName", "workers")])), ManagedBy::SelfManaged);
-        assert_eq!(owner(&tags(&[("eks:nodegroup-name", "blue")])), ManagedBy::ManagedNodeGroup);
+        assert_eq!(managed_by(&tags(&[("aws:autoscaling:groupName", "workers")])), ManagedBy::SelfManaged);
+        assert_eq!(managed_by(&tags(&[("eks:nodegroup-name", "blue")])), ManagedBy::ManagedNodeGroup);
         let karpenter = [
             ("karpenter.sh/nodepool", "default"),
             ("eks:eks-cluster-name", "prod"),
             ("karpenter.k8s.aws/ec2nodeclass", "default"),
         ];
-        assert_eq!(owner(&tags(&karpenter)), ManagedBy::Karpenter);
+        assert_eq!(managed_by(&tags(&karpenter)), ManagedBy::Karpenter);
         assert_eq!(
-            owner(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])),
+            managed_by(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])),
             ManagedBy::AutoMode
         );
     }

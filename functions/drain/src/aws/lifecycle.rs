@@ -8,9 +8,11 @@ use aws_sdk_autoscaling::operation::RequestId as _;
 use aws_sdk_autoscaling::operation::complete_lifecycle_action::CompleteLifecycleActionError;
 use aws_sdk_autoscaling::types::LifecycleHook;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use tokio::time::{Instant, sleep_until};
+use spillway_startup::logs::chain;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::aws::{self, CallError, CallErrorKind};
+use crate::aws::{self, CallError};
 use crate::notice::{Hook, InstanceId};
 use crate::settings::{Heartbeat, LifecycleResult};
 
@@ -27,6 +29,8 @@ const LONGEST: Duration = Duration::from_hours(48);
 const MOST_TIMEOUTS: u32 = 100;
 /// So long before Auto Scaling gives up waiting the answer is sent, so that it still finds it waiting.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
+/// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
+const UNHELD: Duration = Duration::from_secs(1);
 
 /// How long Auto Scaling waits at a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +79,10 @@ pub(crate) struct LifecycleAction<'a> {
     pub(crate) waits: HookTimeouts,
     /// When it was held by a heartbeat.
     held_at: RefCell<Vec<Instant>>,
+    /// Whether it is known to be ours to hold.
+    is_ours: watch::Sender<bool>,
+    /// Whether nobody waits any more.
+    is_over: watch::Sender<bool>,
 }
 
 /// How completing an action ended.
@@ -100,18 +108,40 @@ impl<'a> LifecycleAction<'a> {
     pub(crate) async fn look_up(client: &'a Client, hook: &'a Hook, instance: &'a InstanceId) -> Self {
         let waits = waits(client, hook).await.unwrap_or_else(|error| {
             tracing::warn!(
-                hook.name = hook.name, error = %error,
+                hook.name = hook.name,
+                error = chain(&error),
                 "cannot read the hook's timeouts; reckoning with Auto Scaling's shortest for heartbeats, 30 s"
             );
             HookTimeouts::unknown()
         });
-        Self { client, hook, instance, waits, held_at: RefCell::default() }
+        Self {
+            client,
+            hook,
+            instance,
+            waits,
+            held_at: RefCell::default(),
+            is_ours: watch::Sender::new(false),
+            is_over: watch::Sender::new(false),
+        }
     }
 
-    /// Sends heartbeats for as long as the action waits; returns when nobody waits any more.
+    /// Sends heartbeats until nobody waits any more: from when the action is known to be ours, or after a second.
     pub(crate) async fn hold(&self, heartbeat: Heartbeat) {
+        // Until then there is no harm in waiting, and after it the hook's timeout might be near.
+        let _ = timeout(UNHELD, self.is_ours.subscribe().wait_for(|is_ours| *is_ours)).await;
         until_over(self.waits.between_heartbeats(heartbeat), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
+        self.is_over.send_replace(true);
+    }
+
+    /// Says that the action is ours to hold.
+    pub(crate) fn is_ours(&self) {
+        self.is_ours.send_replace(true);
+    }
+
+    /// Ends when a heartbeat finds that nobody waits any more.
+    pub(crate) async fn over(&self) {
+        let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
     }
 
     /// A heartbeat for a later invocation: it has the whole timeout to begin. `None` if the heartbeat failed.
@@ -142,14 +172,11 @@ impl<'a> LifecycleAction<'a> {
         match call.send().await {
             Ok(answer) if answer.request_id().is_some() => Ok(Completion::Completed),
             // The answer has nothing else in it, so that the SDK would take any page for one.
-            Ok(_) => {
-                let detail = "what came is not of Auto Scaling: it names no request".to_owned();
-                Err(CallError { action: COMPLETE, kind: CallErrorKind::Unreachable, detail })
-            }
+            Ok(_) => Err(CallError::unanswered(COMPLETE, "what came is not of Auto Scaling: it names no request")),
             Err(error) if error.as_service_error().is_some_and(is_over::<CompleteLifecycleActionError>) => {
                 Ok(Completion::AlreadyOver)
             }
-            Err(error) => Err(CallError::new(COMPLETE, &error)),
+            Err(error) => Err(CallError::new(COMPLETE, error)),
         }
     }
 
@@ -167,14 +194,14 @@ impl<'a> LifecycleAction<'a> {
                 Ok(ActionStatus::Waiting)
             }
             Err(error) if error.as_service_error().is_some_and(is_over) => Ok(ActionStatus::Over),
-            Err(error) => Err(CallError::new(RECORD, &error)),
+            Err(error) => Err(CallError::new(RECORD, error)),
         }
     }
 }
 
 async fn waits(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> {
     let call = client.describe_lifecycle_hooks().auto_scaling_group_name(&hook.group).lifecycle_hook_names(&hook.name);
-    let answer = call.send().await.map_err(|error| CallError::new(DESCRIBE, &error))?;
+    let answer = call.send().await.map_err(|error| CallError::new(DESCRIBE, error))?;
     // A hook that is gone waits for nobody, as the first heartbeat will tell.
     Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, HookTimeouts::of))
 }
@@ -197,7 +224,7 @@ where
 }
 
 fn tell_lost(error: &CallError) {
-    tracing::warn!(error = %error, "a heartbeat failed; the next one follows");
+    tracing::warn!(error = chain(&error), "a heartbeat failed; the next one follows");
 }
 
 /// "No active Lifecycle LifecycleAction found with instance ID i-…" (or "with token …"), which comes as
@@ -211,7 +238,6 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::aws::CallErrorKind;
 
     fn waits(timeout_s: i32, in_all_s: Option<i32>) -> HookTimeouts {
         HookTimeouts::of(&LifecycleHook::builder().heartbeat_timeout(timeout_s).set_global_timeout(in_all_s).build())
@@ -243,8 +269,7 @@ mod tests {
             let now = Instant::now();
             let waits = now - latest.get() < timeout && now - began < LONGEST;
             if waits && lost(sent.get()) && !failed.replace(true) {
-                let detail = "made by the test".to_owned();
-                return std::future::ready(Err(CallError { action: RECORD, kind: CallErrorKind::Unreachable, detail }));
+                return std::future::ready(Err(CallError::unanswered(RECORD, "made by the test")));
             }
             failed.set(false);
             sent.set(sent.get() + 1);

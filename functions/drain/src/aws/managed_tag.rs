@@ -35,6 +35,6 @@ async fn group_has(autoscaling: &Client, group: &str, tag: &ManagedTag) -> Resul
         .filters(filter("key", &tag.key))
         .send()
         .await
-        .map_err(|error| CallError::new(DESCRIBE, &error))?;
+        .map_err(|error| CallError::new(DESCRIBE, error))?;
     Ok(described.tags().iter().any(|found| tag.allows(found.value().unwrap_or_default())))
 }

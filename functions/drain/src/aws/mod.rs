@@ -1,28 +1,32 @@
 //! What went wrong with a call to AWS, told by what the caller can do about it.
 
+pub(crate) mod ec2;
 pub(crate) mod events;
 pub(crate) mod instance;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
 
+use std::error::Error;
 use std::fmt;
 
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use tokio::time::{Instant, sleep, timeout_at};
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
 
-use crate::invocation::retry::Backoff;
+use crate::invocation::retry::{self, Transient};
 
 /// A call to AWS that failed for good, after the SDK's own attempts.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug)]
 pub(crate) struct CallError {
     /// The action, as IAM writes it: `ec2:DescribeInstances`.
     pub(crate) action: &'static str,
     /// What can be done about it.
     pub(crate) kind: CallErrorKind,
-    /// What AWS said, or what became of the connection.
-    pub(crate) detail: String,
+    /// What AWS answered: its code and its message. Empty if no answer came.
+    answer: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// The ways in which a call fails.
@@ -42,43 +46,26 @@ pub(crate) enum CallErrorKind {
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { action, kind, detail } = self;
-        match kind {
-            CallErrorKind::Denied => write!(f, "{action} is denied: the function's role lacks {action}: {detail}"),
-            CallErrorKind::Throttled => write!(f, "{action} is throttled: {detail}"),
-            CallErrorKind::Unreachable => write!(f, "{action} got no answer: {detail}"),
-            CallErrorKind::Broken => write!(f, "{action} fails at AWS' end: {detail}"),
-            CallErrorKind::Refused => write!(f, "{action} is refused: {detail}"),
-        }
+        let action = self.action;
+        match self.kind {
+            CallErrorKind::Denied => write!(f, "{action} is denied: the function's role lacks {action}"),
+            CallErrorKind::Throttled => write!(f, "{action} is throttled"),
+            CallErrorKind::Unreachable => write!(f, "{action} got no answer"),
+            CallErrorKind::Broken => write!(f, "{action} fails at AWS' end"),
+            CallErrorKind::Refused => write!(f, "{action} is refused"),
+        }?;
+        if self.answer.is_empty() { Ok(()) } else { write!(f, ": {}", self.answer) }
     }
 }
 
-impl CallError {
-    /// Sorts the SDK's error.
-    pub(crate) fn new<E>(action: &'static str, error: &SdkError<E, Response>) -> Self
-    where
-        E: std::error::Error + ProvideErrorMetadata + 'static,
-    {
-        let Some(answer) = error.as_service_error() else {
-            return Self { action, kind: CallErrorKind::Unreachable, detail: chain(error) };
-        };
-        let status = error.raw_response().map(|response| response.status().as_u16());
-        if status.is_some_and(|status| (200..300).contains(&status)) {
-            let detail = format!("what came cannot be read: {}", chain(error));
-            return Self { action, kind: CallErrorKind::Unreachable, detail };
-        }
-        let code = answer.code().unwrap_or("no error code");
-        let message = answer.message().unwrap_or("no message");
-        Self::answered(action, code, message, status)
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
+}
 
-    /// Sorts an answer by its code and, if it came with one of its own, its status.
-    pub(crate) fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
-        Self { action, kind: kind_of(code, status.unwrap_or_default()), detail: format!("{code}: {message}") }
-    }
-
-    /// Whether the same call may well succeed a moment later.
-    pub(crate) fn is_transient(&self) -> bool {
+impl Transient for CallError {
+    fn is_transient(&self) -> bool {
         match self.kind {
             CallErrorKind::Throttled | CallErrorKind::Unreachable | CallErrorKind::Broken => true,
             CallErrorKind::Denied | CallErrorKind::Refused => false,
@@ -86,29 +73,49 @@ impl CallError {
     }
 }
 
-/// Makes a call again and again until it is answered or `end` is here: Lambda's own retry comes
-/// after a minute, too late for a spot notice.
+impl CallError {
+    /// Sorts the SDK's error.
+    pub(crate) fn new<E>(action: &'static str, error: SdkError<E, Response>) -> Self
+    where
+        E: Error + ProvideErrorMetadata + Send + Sync + 'static,
+    {
+        let status = error.raw_response().map(|response| response.status().as_u16());
+        let is_read = !status.is_some_and(|status| (200..300).contains(&status));
+        match error.as_service_error().filter(|_| is_read) {
+            Some(answer) => {
+                let code = answer.code().unwrap_or("no error code");
+                Self::answered(action, code, answer.message().unwrap_or("no message"), status)
+            }
+            // Nothing came, or a success that cannot be read: it is of something else on the way.
+            None => Self::unanswered(action, error),
+        }
+    }
+
+    /// What AWS answered: its code and its message.
+    pub(crate) fn answer(&self) -> &str {
+        &self.answer
+    }
+
+    /// Sorts an answer by its code and, if it came with one of its own, its status.
+    pub(crate) fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
+        let kind = kind_of(code, status.unwrap_or_default());
+        Self { action, kind, answer: format!("{code}: {message}"), source: None }
+    }
+
+    /// No answer came, or none of AWS', and why.
+    pub(crate) fn unanswered(action: &'static str, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { action, kind: CallErrorKind::Unreachable, answer: String::new(), source: Some(why.into()) }
+    }
+}
+
+/// Makes a call again and again until it is answered or `end` is here.
 pub(crate) async fn until<T, F>(action: &'static str, end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<T, CallError>>,
 {
-    let mut backoff = Backoff::new();
-    let mut last_error = None;
-    loop {
-        let error = match timeout_at(end, call()).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => error,
-            Err(_) => {
-                let detail = "the time was up".to_owned();
-                return Err(last_error.unwrap_or(CallError { action, kind: CallErrorKind::Unreachable, detail }));
-            }
-        };
-        if !error.is_transient() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
-            return Err(error);
-        }
-        tracing::warn!(error = %error, "{action} failed; trying again");
-        last_error = Some(error);
-    }
+    let retrying = |error: &CallError| tracing::warn!(error = chain(error), "{action} failed; trying again");
+    let called = retry::until(end, async || call().await, retrying).await;
+    called.map_err(|error| error.unwrap_or_else(|| CallError::unanswered(action, "the time was up")))
 }
 
 fn kind_of(code: &str, status: u16) -> CallErrorKind {
@@ -124,73 +131,34 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
     }
 }
 
-/// An error and all its causes in one line, each said once.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    fn error(kind: CallErrorKind) -> CallError {
-        CallError { action: "ec2:DescribeInstances", kind, detail: "Code: why".to_owned() }
-    }
 
     #[test]
     fn a_denied_call_names_the_permission_that_is_missing() {
+        let denied = CallError::answered("ec2:DescribeInstances", "UnauthorizedOperation", "why", Some(403));
         assert_eq!(
-            error(kind_of("UnauthorizedOperation", 403)).to_string(),
-            "ec2:DescribeInstances is denied: the function's role lacks ec2:DescribeInstances: Code: why"
+            denied.to_string(),
+            "ec2:DescribeInstances is denied: the function's role lacks ec2:DescribeInstances: UnauthorizedOperation: why"
         );
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_throttled_is_made_again_until_it_is_answered() {
-        let mut calls = 0;
-        let answer = until("ec2:DescribeInstances", Instant::now() + Duration::from_secs(60), || {
-            calls += 1;
-            std::future::ready(if calls < 5 { Err(error(CallErrorKind::Throttled)) } else { Ok(calls) })
-        });
-        assert_eq!(answer.await, Ok(5));
+    #[test]
+    fn what_may_pass_is_told_from_what_somebody_has_to_fix() {
+        let transient =
+            |code, status| CallError::answered("ec2:DescribeInstances", code, "why", Some(status)).is_transient();
+        assert!(
+            transient("RequestLimitExceeded", 503) && transient("ConflictException", 409) && transient("What", 500)
+        );
+        assert!(!transient("AccessDenied", 403) && !transient("ValidationError", 400));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_denied_is_not_made_again() {
-        let mut calls = 0;
-        let answer: Result<(), _> = until("ec2:DescribeInstances", Instant::now() + Duration::from_secs(60), || {
-            calls += 1;
-            std::future::ready(Err(error(CallErrorKind::Denied)))
-        })
-        .await;
-        assert_eq!((answer, calls), (Err(error(CallErrorKind::Denied)), 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_keeps_failing_ends_with_the_window() {
-        let end = Instant::now() + Duration::from_secs(60);
-        let answer: Result<(), _> =
-            until("ec2:DescribeInstances", end, || std::future::ready(Err(error(CallErrorKind::Broken)))).await;
-        assert_eq!(answer, Err(error(CallErrorKind::Broken)));
-        assert_eq!(Instant::now(), end);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_hangs_is_given_up_when_the_window_ends() {
-        let end = Instant::now() + Duration::from_secs(5);
-        let answer: Result<(), _> = until("ec2:DescribeInstances", end, std::future::pending).await;
-        assert_eq!(answer.map_err(|error| error.kind), Err(CallErrorKind::Unreachable));
+    async fn a_call_that_hangs_is_given_up_when_its_time_is_over_and_says_so() {
+        let end = Instant::now() + std::time::Duration::from_secs(5);
+        let given_up = until::<(), _>("ec2:DescribeInstances", end, std::future::pending).await.expect_err("it hangs");
+        assert_eq!(chain(&given_up), "ec2:DescribeInstances got no answer: the time was up");
         assert_eq!(Instant::now(), end);
     }
 }

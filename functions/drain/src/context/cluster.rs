@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError, Sent};
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::{self, CallError, chain};
+use crate::aws::CallError;
 use crate::failure::{DESCRIBE_CLUSTER, Failure};
+use crate::invocation::retry::{self, Transient};
 
 /// The way into every cluster.
 #[derive(Debug)]
@@ -15,8 +17,20 @@ pub(crate) struct Access {
     pub(crate) clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
-    /// Counts what is sent to API servers.
-    pub(crate) sent: Sent,
+}
+
+/// Why EKS did not tell the way to a cluster.
+enum Undescribed {
+    /// The call failed.
+    Call(CallError),
+    /// What it told is of no use.
+    Incomplete(DescribeError),
+}
+
+impl Transient for Undescribed {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Call(error) if error.is_transient())
+    }
 }
 
 impl Access {
@@ -24,21 +38,31 @@ impl Access {
     /// cut meanwhile, so none is kept; endpoint and certificate authority are. EKS is asked
     /// until `end`.
     pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
-        let unusable = |why: String| Failure::Cluster { cluster: name.clone(), why };
-        let cluster = aws::until(DESCRIBE_CLUSTER, end, || self.describe(name)).await??;
-        let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(chain(&error)))?;
-        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials, self.sent.clone())
-            .map_err(|error| unusable(chain(&error)))
+        let cluster = self.describe(name, end).await?;
+        let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
+        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials, Sent::default())
+            .map_err(|error| unusable(name, error))
     }
 
-    /// The outer error is EKS' refusal, the inner one an answer that is no use.
-    async fn describe(&self, name: &ClusterName) -> Result<Result<Cluster, Failure>, CallError> {
-        match self.clusters.get(name).await {
-            Ok(cluster) => Ok(Ok(cluster)),
-            Err(DescribeError::Call(_, source)) => Err(CallError::new(DESCRIBE_CLUSTER, &source)),
-            Err(error @ DescribeError::Incomplete(..)) => {
-                Ok(Err(Failure::Cluster { cluster: name.clone(), why: chain(&error) }))
+    async fn describe(&self, name: &ClusterName, end: Instant) -> Result<Cluster, Failure> {
+        let ask = async || match self.clusters.get(name).await {
+            Ok(cluster) => Ok(cluster),
+            Err(DescribeError::Call(_, source)) => Err(Undescribed::Call(CallError::new(DESCRIBE_CLUSTER, *source))),
+            Err(error @ DescribeError::Incomplete(..)) => Err(Undescribed::Incomplete(error)),
+        };
+        let retrying = |error: &Undescribed| {
+            if let Undescribed::Call(error) = error {
+                tracing::warn!(error = chain(error), "{DESCRIBE_CLUSTER} failed; trying again");
             }
-        }
+        };
+        retry::until(end, ask, retrying).await.map_err(|error| match error {
+            Some(Undescribed::Call(error)) => error.into(),
+            Some(Undescribed::Incomplete(error)) => unusable(name, error),
+            None => CallError::unanswered(DESCRIBE_CLUSTER, "the time was up").into(),
+        })
     }
+}
+
+fn unusable(cluster: &ClusterName, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
+    Failure::Cluster { cluster: cluster.clone(), why: why.into() }
 }

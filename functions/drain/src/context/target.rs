@@ -1,13 +1,13 @@
-//! One notice in one invocation: how long there is, who claims, what hook is held meanwhile.
+//! One notice in one invocation, and the node that it is about: how long there is, who claims, which hook waits.
 
 use std::pin::pin;
-use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::{Instant, sleep};
+use spillway_eks::ClusterName;
+use tokio::time::Instant;
 
-use crate::aws::instance::ManagedBy;
+use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::LifecycleAction;
 use crate::continuation::Limits;
 use crate::drain::deadline::{Termination, Window};
@@ -24,17 +24,25 @@ pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
 /// The same when a hook waits: its answer must still find it waiting.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
 
-/// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
-const UNHELD: Duration = Duration::from_secs(1);
-
 /// One notice in one invocation.
+#[derive(Debug)]
 pub(crate) struct Attempt<'a> {
     pub(crate) notice: &'a Notice,
+    /// How far earlier invocations came with it.
     pub(crate) history: &'a History,
     pub(crate) invocation: &'a Invocation,
     /// The lifecycle action that waits for us, if there is one.
     pub(crate) action: Option<LifecycleAction<'a>>,
     pub(crate) limits: Limits,
+}
+
+/// The node that a notice is about, as far as AWS tells: whose instance it is, in which cluster.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) attempt: &'a Attempt<'a>,
+    pub(crate) instance: &'a Instance,
+    pub(crate) managed_by: ManagedBy,
+    pub(crate) cluster: &'a ClusterName,
 }
 
 impl Attempt<'_> {
@@ -67,13 +75,45 @@ impl Attempt<'_> {
         self.invocation.is_over_before(self.limits.drain)
     }
 
-    /// Whether a later invocation may still mend what this one could not.
+    /// Whether a later invocation may still do what this one could not.
     pub(crate) fn leaves_time_after(&self, failure: &Failure) -> bool {
         self.limits.leave_time_after(self.invocation, failure, self.history)
     }
 
-    pub(crate) fn claimant<'s>(&self, owner: ManagedBy, settings: &'s Settings) -> Claimant<'s> {
-        let notice = self.notice;
+    /// Milliseconds from the notice to an instant.
+    pub(crate) fn ms_until(&self, instant: Instant) -> i64 {
+        let since = self.invocation.clock.at(instant).duration_since(self.notice.time);
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Does something, and keeps the lifecycle action waiting meanwhile.
+    pub(crate) async fn hold_action_during<T>(&self, settings: &Settings, doing: impl Future<Output = T>) -> T {
+        let Some(action) = &self.action else { return doing.await };
+        match select(pin!(doing), pin!(action.hold(settings.heartbeat))).await {
+            Either::Left((done, _)) => done,
+            Either::Right(((), doing)) => doing.await,
+        }
+    }
+
+    /// Ends when the lifecycle action waits no longer; never, if there is none.
+    pub(crate) async fn action_is_over(&self) {
+        match &self.action {
+            Some(action) => action.over().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// When heartbeats held the lifecycle action.
+    pub(crate) fn heartbeats(&self) -> Vec<Timestamp> {
+        let sent = self.action.as_ref().map(LifecycleAction::held_at).unwrap_or_default();
+        sent.into_iter().map(|at| self.invocation.clock.at(at)).collect()
+    }
+}
+
+impl Target<'_> {
+    /// Who claims the node, and what they leave on it.
+    pub(crate) fn claimant<'s>(&self, settings: &'s Settings) -> Claimant<'s> {
+        let Attempt { notice, history, invocation, .. } = self.attempt;
         let (kind, event) = (notice.kind, &notice.event_id);
         let maintenance = notice.maintenance.as_ref();
         let until = match notice.deadline {
@@ -82,7 +122,7 @@ impl Attempt<'_> {
         };
         let mark = ClaimAnnotation {
             event: event.clone(),
-            request: self.invocation.request_id.clone(),
+            request: invocation.request_id.clone(),
             notice: kind.as_str().to_owned(),
             until,
             cordoned: true,
@@ -93,33 +133,12 @@ impl Attempt<'_> {
         let names = settings.taint;
         Claimant {
             mark,
-            handed_on_by: self.history.handed_on_by().map(str::to_owned),
+            handed_on_by: history.handed_on_by().map(str::to_owned),
             reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
             taint: names.and_then(|names| taint::for_notice(kind, event, names, settings.taint_effect)),
             excludes: settings.exclude_from_load_balancers,
-            owner,
+            managed_by: self.managed_by,
             selector: &settings.node_selector,
-        }
-    }
-
-    /// Does something, and keeps the hook waiting if that takes long. Whether anybody still waits is seen by whoever holds
-    /// it next.
-    pub(crate) async fn keep_hook_during<T>(&self, settings: &Settings, doing: impl Future<Output = T>) -> T {
-        let held = pin!(async {
-            sleep(UNHELD).await;
-            self.hold(settings).await;
-        });
-        match select(pin!(doing), held).await {
-            Either::Left((done, _)) => done,
-            Either::Right(((), doing)) => doing.await,
-        }
-    }
-
-    /// Keeps the hook waiting; ends when nobody waits for us any more. Without a hook, never.
-    pub(crate) async fn hold(&self, settings: &Settings) {
-        match &self.action {
-            Some(action) => action.hold(settings.heartbeat).await,
-            None => std::future::pending().await,
         }
     }
 }

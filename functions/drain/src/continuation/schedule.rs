@@ -142,7 +142,7 @@ impl Scheduler {
                 {
                     Ok(Deleted::No)
                 }
-                Err(error) => Err(CallError::new(DELETE, &error)),
+                Err(error) => Err(CallError::new(DELETE, error)),
             }
         });
         Ok(deleted.await?)
@@ -172,7 +172,7 @@ impl Scheduler {
             Err(error) if error.as_service_error().is_some_and(CreateScheduleError::is_conflict_exception) => {
                 Ok(Exists::Yes)
             }
-            Err(error) => Err(CallError::new(CREATE, &error)),
+            Err(error) => Err(CallError::new(CREATE, error)),
         }
     }
 
@@ -180,7 +180,7 @@ impl Scheduler {
         let request = self.client.update_schedule().name(&name.0).group_name(&place.group).target(target.clone());
         let request = request.schedule_expression(at).flexible_time_window(at_once());
         let sent = request.action_after_completion(ActionAfterCompletion::Delete).send().await;
-        sent.map(drop).map_err(|error| CallError::new(UPDATE, &error))
+        sent.map(drop).map_err(|error| CallError::new(UPDATE, error))
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing is asked before that, so that a drain without budgets costs nothing. What a change
 //! means is decided in `rooms`.
 
+use spillway_startup::logs::chain;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt as _;
@@ -56,14 +57,15 @@ impl Budgets {
             let Change::Interrupted(error) = &change else { return (namespace, change) };
             if error.code() == Some(403) {
                 tracing::warn!(
-                    error = %error,
+                    error = chain(&error),
                     "cannot watch PodDisruptionBudgets (apply deploy/rbac.yaml); asking for the pods they hold every few seconds"
                 );
                 self.right = WatchRight::Missing;
                 self.watches.clear();
             } else {
                 tracing::warn!(
-                    namespace, error = %error,
+                    namespace,
+                    error = chain(&error),
                     "the watch of the PodDisruptionBudgets of namespace {namespace} broke; watching again"
                 );
             }

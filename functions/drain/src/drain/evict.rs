@@ -8,6 +8,7 @@ use kube::api::{DeleteParams, PostParams};
 use kube::client::Body;
 use kube::core::{Request, Status, TypeMeta};
 use kube::{Client, Resource as _};
+use spillway_startup::logs::chain;
 use tokio::time::timeout;
 
 use super::deadline::Grace;
@@ -115,7 +116,7 @@ enum PodRequest {
 async fn answer(client: &Client, name: &PodName, asked: &PodRequest) -> Answer {
     match timeout(CALL_TIMEOUT, send(client, name, asked)).await {
         Ok(Ok(response)) => meaning(&response),
-        Ok(Err(error)) => Answer::Unanswered { message: ApiError::from(error).to_string() },
+        Ok(Err(error)) => Answer::Unanswered { message: chain(&ApiError::from(error)) },
         Err(_) => Answer::Unanswered { message: ApiError::Timeout(CALL_TIMEOUT).to_string() },
     }
 }
@@ -181,7 +182,7 @@ fn meaning(response: &ApiResponse) -> Answer {
         // A success that is no object came from something else on the way.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
-            Err(error) => Answer::Unanswered { message: ApiError::NoAnswer(error.to_string()).to_string() },
+            Err(error) => Answer::Unanswered { message: chain(&ApiError::NoAnswer(Box::new(error))) },
         };
     }
     // A busy API server and what stands before it answer in plain text.

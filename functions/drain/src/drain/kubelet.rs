@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
 
 use crate::kube::{ApiError, call, is_missing};
+use crate::node::readiness::{Ready, ready};
 
 /// What a look at a node says of its kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +26,9 @@ pub(crate) async fn look(client: Client, node: String) -> Result<Kubelet, ApiErr
     }
 }
 
-/// The node controller sets every condition to `Unknown` when a kubelet has not reported for its
-/// grace period (40 or 50 s). `False` is what a kubelet says itself, so it is there.
+/// A kubelet that says itself that it is not Ready is there.
 fn kubelet_of(node: &Node) -> Kubelet {
-    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let unknown = conditions.any(|is| is.type_ == "Ready" && is.status == "Unknown");
-    if unknown { Kubelet::Silent } else { Kubelet::Answers }
+    if matches!(ready(node), Ready::Unknown(_)) { Kubelet::Silent } else { Kubelet::Answers }
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ mod shares;
 mod transition;
 mod under_way;
 
+use spillway_startup::logs::chain;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -197,7 +198,11 @@ fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
 /// A node that cannot be looked at is given the benefit of the doubt.
 fn seen(kubelet: Result<Kubelet, ApiError>, node: &str) -> Kubelet {
     kubelet.unwrap_or_else(|error| {
-        tracing::warn!(node.name = node, error = %error, "cannot see whether node {node} still answers; looking again");
+        tracing::warn!(
+            node.name = node,
+            error = chain(&error),
+            "cannot see whether node {node} still answers; looking again"
+        );
         Kubelet::Answers
     })
 }
@@ -213,7 +218,7 @@ async fn next_change(watch: &mut Option<Watch<Pod>>) -> Change<Pod> {
 /// The list has to succeed: it is tried until the window ends.
 async fn list(pods: &Selection<Pod>, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
     let tell = |error: &ApiError| {
-        tracing::warn!(node.name = node, error = %error, "cannot list the node's pods; trying again");
+        tracing::warn!(node.name = node, error = chain(&error), "cannot list the node's pods; trying again");
     };
     until(window.end, async || pods.list().await, tell).await
 }

@@ -32,8 +32,17 @@ impl Clock {
 
     /// The wall-clock time.
     pub(crate) fn now(&self) -> Timestamp {
-        let elapsed = SignedDuration::try_from(self.instant.elapsed()).unwrap_or(SignedDuration::MAX);
-        self.wall.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
+        self.at(Instant::now())
+    }
+
+    /// What time it is, or was, at an instant.
+    pub(crate) fn at(&self, instant: Instant) -> Timestamp {
+        let ahead =
+            SignedDuration::try_from(instant.saturating_duration_since(self.instant)).unwrap_or(SignedDuration::MAX);
+        let behind =
+            SignedDuration::try_from(self.instant.saturating_duration_since(instant)).unwrap_or(SignedDuration::MAX);
+        let at = self.wall.saturating_add(ahead).unwrap_or(Timestamp::MAX);
+        at.saturating_sub(behind).unwrap_or(Timestamp::MIN)
     }
 
     /// The instant at which it is, or was, `at`.

@@ -3,15 +3,11 @@
 pub(crate) mod clock;
 pub(crate) mod retry;
 
-use std::sync::OnceLock;
-
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::Context;
-use spillway_eks::Connection;
 use tokio::time::Instant;
 
 use crate::invocation::clock::Clock;
-use crate::notice::Home;
 
 /// What is kept back at the end of an invocation, so that Lambda never cuts off what is under way:
 /// for completing a hook or handing on,
@@ -23,6 +19,23 @@ const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
 /// and for the answer.
 const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
 
+/// Where the function is at home: notices from elsewhere are not its business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The account.
+    pub(crate) account: String,
+    /// The Region.
+    pub(crate) region: String,
+}
+
+impl Home {
+    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
+    pub(crate) fn of_function(arn: &str) -> Self {
+        let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();
+        Self { account: part(4), region: part(3) }
+    }
+}
+
 /// One invocation of the function.
 #[derive(Debug)]
 pub(crate) struct Invocation {
@@ -33,8 +46,6 @@ pub(crate) struct Invocation {
     /// Where the function is at home.
     pub(crate) home: Home,
     pub(crate) clock: Clock,
-    /// The way by which the node was claimed. What is written on it at the end goes the same way.
-    pub(crate) connection: OnceLock<Connection>,
     /// When Lambda ends it.
     end: Timestamp,
 }
@@ -51,7 +62,7 @@ impl Invocation {
     /// An invocation that Lambda ends then.
     pub(crate) fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
         let (request_id, function) = (request_id.to_owned(), String::new());
-        Self { request_id, function, home: Home::of_function(""), clock, connection: OnceLock::new(), end }
+        Self { request_id, function, home: Home::of_function(""), clock, end }
     }
 
     /// When finding, claiming and draining a node have to stop.

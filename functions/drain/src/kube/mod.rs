@@ -3,14 +3,14 @@
 pub(crate) mod pod;
 pub(crate) mod watch;
 
+use std::error::Error;
 use std::time::Duration;
 
 use kube::core::Status;
 use spillway_eks::ConnectionFailure;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
-use crate::aws;
-use crate::invocation::retry::Backoff;
+use crate::invocation::retry::{self, Transient};
 
 /// The API server may spend ten seconds on one eviction, retrying its own conflicts
 /// (kubernetes/kubernetes#102361); a call that takes longer than this has been lost.
@@ -26,14 +26,14 @@ pub(crate) enum ApiError {
     #[error("it changed each time: the API server answered {}", said(.0))]
     Contended(Box<Status>),
     /// No connection came about: what we know of the cluster may be out of date.
-    #[error("cannot connect to the API server: {0}")]
-    NoConnection(String),
+    #[error("cannot connect to the API server")]
+    NoConnection(#[source] Box<kube::Error>),
     /// Who answered is not who EKS says, or EKS knows another certificate authority by now.
-    #[error("the API server's certificate is not of the authority that EKS names: {0}")]
-    Certificate(String),
+    #[error("the API server's certificate is not of the authority that EKS names")]
+    Certificate(#[source] Box<kube::Error>),
     /// The connection broke, or what came was no answer.
-    #[error("the API server's answer was lost: {0}")]
-    NoAnswer(String),
+    #[error("the API server's answer was lost")]
+    NoAnswer(#[source] Box<dyn Error + Send + Sync>),
     /// Nothing came in time.
     #[error("the API server did not answer within {} s", .0.as_secs())]
     Timeout(Duration),
@@ -64,9 +64,10 @@ impl ApiError {
             _ => None,
         }
     }
+}
 
-    /// Whether the same call may well succeed a moment later.
-    pub(crate) fn is_transient(&self) -> bool {
+impl Transient for ApiError {
+    fn is_transient(&self) -> bool {
         if matches!(self, Self::Contended(_)) {
             return true;
         }
@@ -84,9 +85,9 @@ impl From<kube::Error> for ApiError {
         match error {
             kube::Error::Api(status) => Self::Refused(status),
             error => match spillway_eks::connection_failure(&error) {
-                Some(ConnectionFailure::Certificate) => Self::Certificate(aws::chain(&error)),
-                Some(ConnectionFailure::Network) => Self::NoConnection(aws::chain(&error)),
-                None => Self::NoAnswer(aws::chain(&error)),
+                Some(ConnectionFailure::Certificate) => Self::Certificate(Box::new(error)),
+                Some(ConnectionFailure::Network) => Self::NoConnection(Box::new(error)),
+                None => Self::NoAnswer(Box::new(error)),
             },
         }
     }
@@ -100,27 +101,37 @@ pub(crate) async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> R
     }
 }
 
-/// Makes calls again and again until they are answered or `end` is here; each failure in between
-/// is told.
+/// Makes calls again and again until they are answered or `end` is here; `retrying` hears of each failure in between.
 pub(crate) async fn until<T>(
     end: Instant,
-    mut calls: impl AsyncFnMut() -> Result<T, ApiError>,
-    tell: impl Fn(&ApiError),
+    calls: impl AsyncFnMut() -> Result<T, ApiError>,
+    retrying: impl Fn(&ApiError),
 ) -> Result<T, ApiError> {
-    let mut backoff = Backoff::new();
-    let mut last_error = None;
-    loop {
-        let error = match timeout_at(end, calls()).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => error,
-            Err(_) => return Err(last_error.unwrap_or(ApiError::TimeUp)),
-        };
-        if !error.is_transient() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
-            return Err(error);
+    retry::until(end, calls, retrying).await.map_err(|error| error.unwrap_or(ApiError::TimeUp))
+}
+
+/// What came of one attempt to change an object as it was seen.
+#[derive(Debug)]
+pub(crate) enum Attempted<T> {
+    /// It is changed, or is not to be.
+    Settled(T),
+    /// It had changed in between, so the API server refused.
+    Contended(Box<Status>),
+}
+
+/// Looks and changes, and looks again if the object has changed in between: at most so many times.
+pub(crate) async fn until_settled<T>(
+    attempts: u32,
+    mut attempt: impl AsyncFnMut() -> Result<Attempted<T>, ApiError>,
+) -> Result<T, ApiError> {
+    let mut refusal = None;
+    for _ in 0..attempts {
+        match attempt().await? {
+            Attempted::Settled(done) => return Ok(done),
+            Attempted::Contended(status) => refusal = Some(status),
         }
-        tell(&error);
-        last_error = Some(error);
     }
+    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
 }
 
 /// Whether an object of this kind does not exist. Something on the way that does not know the path
@@ -143,55 +154,18 @@ mod tests {
         ApiError::Refused(Box::new(Status::failure("why", "Reason").with_code(code)))
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_fails_for_a_while_is_made_again_until_it_is_answered() {
-        let mut calls = 0;
-        let answer = until(
-            Instant::now() + Duration::from_secs(60),
-            async || {
-                calls += 1;
-                if calls < 5 { Err(refused(503)) } else { Ok(calls) }
-            },
-            |_| (),
-        );
-        assert!(matches!(answer.await, Ok(5)));
+    #[test]
+    fn what_may_pass_is_told_from_what_somebody_has_to_fix() {
+        assert!([401, 404, 409, 429, 500, 503].iter().all(|code| refused(*code).is_transient()));
+        assert!([400, 403, 410, 422].iter().all(|code| !refused(*code).is_transient()));
+        assert!(ApiError::TimeUp.is_transient());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_never_answered_ends_with_the_window() {
+    async fn a_call_that_is_never_answered_ends_with_its_time() {
         let end = Instant::now() + Duration::from_secs(10);
         let answer: Result<(), _> = until(end, async || std::future::pending().await, |_| ()).await;
         assert!(matches!(answer, Err(ApiError::TimeUp)), "{answer:?}");
         assert_eq!(Instant::now(), end);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_was_wrong_before_the_time_was_up_is_told() {
-        let mut calls = 0;
-        let answer: Result<(), _> = until(
-            Instant::now() + Duration::from_secs(10),
-            async || {
-                calls += 1;
-                if calls > 1 { std::future::pending().await } else { Err(refused(503)) }
-            },
-            |_| (),
-        )
-        .await;
-        assert_eq!(answer.err().and_then(|error| error.code()), Some(503));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_refused_for_good_is_not_made_again() {
-        let mut calls = 0;
-        let answer: Result<(), _> = until(
-            Instant::now() + Duration::from_secs(10),
-            async || {
-                calls += 1;
-                Err(refused(403))
-            },
-            |_| (),
-        )
-        .await;
-        assert_eq!((answer.err().and_then(|error| error.code()), calls), (Some(403), 1));
     }
 }

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::invocation::retry::Backoff;
+use crate::invocation::retry::Transient as _;
 use crate::kube::{ApiError, call};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.

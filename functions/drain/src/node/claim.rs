@@ -11,7 +11,7 @@ use super::find::{by_name, by_provider_id, guesses};
 use super::observed::{ClaimState, ObservedNode, bar, claim_state};
 use super::patch::{self, Patched};
 use crate::aws::instance::Instance;
-use crate::kube::ApiError;
+use crate::kube::{ApiError, Attempted, until_settled};
 
 /// How often a claim is tried anew when the node changes between looking and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
@@ -53,31 +53,45 @@ async fn claim_by_name(
     instance: &Instance,
     claimant: &Claimant<'_>,
 ) -> Result<Result<Claim, Unclaimed>, ApiError> {
-    let look = async || Ok::<_, ApiError>(by_name(nodes, name, instance).await?.as_ref().map(ObservedNode::of));
+    let looks_first = claimant.looks_first();
+    let mut is_first = true;
+    let attempt = async || {
+        let observed = if std::mem::take(&mut is_first) && !looks_first {
+            Some(ObservedNode::untouched())
+        } else {
+            by_name(nodes, name, instance).await?.as_ref().map(ObservedNode::of)
+        };
+        claim_as_observed(nodes, name, instance, claimant, observed).await
+    };
+    until_settled(CLAIM_ATTEMPTS, attempt).await
+}
+
+/// Claims the node if that is still as it was observed.
+async fn claim_as_observed(
+    nodes: &Api<Node>,
+    name: &str,
+    instance: &Instance,
+    claimant: &Claimant<'_>,
+    observed: Option<ObservedNode>,
+) -> Result<Attempted<Result<Claim, Unclaimed>>, ApiError> {
+    let own = &claimant.mark.event;
     let claimed = |how, holder: &str, labels: Option<_>| {
         let (node, holder) = (name.to_owned(), holder.to_owned());
-        Ok(Ok(Claim { node, how, holder, labels: labels.unwrap_or_default() }))
+        Ok(Attempted::Settled(Ok(Claim { node, how, holder, labels: labels.unwrap_or_default() })))
     };
-    let own = &claimant.mark.event;
-    let mut seen = if claimant.looks_first() { look().await? } else { Some(ObservedNode::untouched()) };
-    let mut refusal = None;
-    for _ in 0..CLAIM_ATTEMPTS {
-        let Some(as_seen) = seen else { return Ok(Err(Unclaimed::NoNode)) };
-        let labels = as_seen.labels.clone();
-        let free = match claim_state(as_seen, name, claimant) {
-            ClaimState::Free(free) => free,
-            ClaimState::Taken(how) => {
-                let holder = if let How::Joined { event, .. } = &how { event.clone() } else { own.clone() };
-                return claimed(how, &holder, labels);
-            }
-            ClaimState::Barred(why) => return Ok(Err(why)),
-        };
-        match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await? {
-            Patched::Done(node) => return claimed(free.how, own, node.labels),
-            Patched::NoNode => return Ok(Err(Unclaimed::NoNode)),
-            Patched::Refused(status) => refusal = Some(status),
+    let Some(observed) = observed else { return Ok(Attempted::Settled(Err(Unclaimed::NoNode))) };
+    let labels = observed.labels.clone();
+    let free = match claim_state(observed, name, claimant) {
+        ClaimState::Free(free) => free,
+        ClaimState::Taken(how) => {
+            let holder = if let How::Joined { event, .. } = &how { event.clone() } else { own.clone() };
+            return claimed(how, &holder, labels);
         }
-        seen = look().await?;
+        ClaimState::Barred(why) => return Ok(Attempted::Settled(Err(why))),
+    };
+    match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await? {
+        Patched::Done(node) => claimed(free.how, own, node.labels),
+        Patched::NoNode => Ok(Attempted::Settled(Err(Unclaimed::NoNode))),
+        Patched::Refused(status) => Ok(Attempted::Contended(status)),
     }
-    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
 }

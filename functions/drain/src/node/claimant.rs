@@ -22,7 +22,7 @@ pub(crate) struct Claimant<'a> {
     /// Whether the node is taken out of load balancers.
     pub(crate) excludes: bool,
     /// Whose node it is, as far as we know.
-    pub(crate) owner: ManagedBy,
+    pub(crate) managed_by: ManagedBy,
     /// The labels that the settings ask for.
     pub(crate) selector: &'a Selector,
 }
@@ -82,6 +82,6 @@ pub(crate) enum Unclaimed {
     GivenBack(String),
     /// That node lacks the labels that the settings ask for.
     NotSelected(String),
-    /// Its labels say that it is somebody else's than its instance's tags did.
-    OfAnother(ManagedBy),
+    /// Its labels say that somebody else manages it than its instance's tags did.
+    ManagedBy(ManagedBy),
 }

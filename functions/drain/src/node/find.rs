@@ -54,10 +54,12 @@ pub(super) fn guesses(instance: &Instance) -> Vec<String> {
 /// The node of that name, if it is the instance's.
 pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
     let node = call(nodes.get_opt(name)).await?;
-    let is_its = |node: &Node| {
-        node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(instance.provider_id().as_str())
-    };
-    Ok(node.filter(is_its))
+    Ok(node.filter(|node| is_of(instance, node)))
+}
+
+/// Whether the node is the instance's.
+pub(crate) fn is_of(instance: &Instance, node: &Node) -> bool {
+    node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(instance.provider_id().as_str())
 }
 
 /// A node as the search sees it: what else an answer holds is not kept.

@@ -30,7 +30,7 @@ pub(crate) fn left_alone(labels: &BTreeMap<String, String>, name: &str, selector
 }
 
 /// The owner that the labels name. Auto Mode's nodes have Karpenter's label too.
-pub(crate) fn owner(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
+pub(crate) fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
     match labels.get(COMPUTE_TYPE).map(String::as_str) {
         Some("fargate") => Some(ManagedBy::Fargate),
         Some("hybrid") => Some(ManagedBy::Hybrid),
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn each_owner_is_known_by_its_label() {
         let named = |pairs: &[(&str, &str)]| {
-            owner(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+            managed_by(&pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
         };
         assert_eq!(named(&[("eks.amazonaws.com/nodegroup", "blue")]), Some(ManagedBy::ManagedNodeGroup));
         assert_eq!(named(&[("karpenter.sh/nodepool", "default")]), Some(ManagedBy::Karpenter));

@@ -160,8 +160,9 @@ impl World {
             maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),
             boot: None,
         };
-        let (owner, selector) = (ManagedBy::SelfManaged, &*ANY);
-        let claimant = Claimant { mark, handed_on_by: None, reboots: false, taint, excludes: true, owner, selector };
+        let (managed_by, selector) = (ManagedBy::SelfManaged, &*ANY);
+        let claimant =
+            Claimant { mark, handed_on_by: None, reboots: false, taint, excludes: true, managed_by, selector };
         for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
             match claim_state(seen, "n-1", &claimant) {
                 ClaimState::Free(free) => {

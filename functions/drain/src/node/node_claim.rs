@@ -14,7 +14,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::aws::instance::Instance;
-use crate::kube::{ApiError, call, is_missing};
+use crate::kube::{ApiError, Attempted, call, is_missing, until_settled};
 use crate::node::{self, Unclaimed};
 
 const API_VERSION: &str = "karpenter.sh/v1";
@@ -34,6 +34,15 @@ pub(crate) enum HandedOver {
     AlreadyLeaving { node: String, claim: String },
     /// The node has no `NodeClaim`, whatever its instance's tags say.
     NotKarpenters { node: String },
+}
+
+impl HandedOver {
+    /// The node.
+    pub(crate) fn node(&self) -> &str {
+        match self {
+            Self::ToKarpenter { node, .. } | Self::AlreadyLeaving { node, .. } | Self::NotKarpenters { node } => node,
+        }
+    }
 }
 
 /// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one. The outer error is the API
@@ -74,30 +83,35 @@ async fn stamp(
     owner: &OwnerReference,
     deadline: Option<Timestamp>,
 ) -> Result<NodeClaimState, ApiError> {
-    let mut conflict = None;
-    for _ in 0..STAMP_ATTEMPTS {
+    until_settled(STAMP_ATTEMPTS, async || {
         let claim = match call(claims.get_metadata(&owner.name)).await {
             Ok(claim) => claim.metadata,
-            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => return Ok(NodeClaimState::Leaving),
+            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => {
+                return Ok(Attempted::Settled(NodeClaimState::Leaving));
+            }
             Err(error) => return Err(error),
         };
         if claim.uid.as_ref() != Some(&owner.uid) {
-            return Ok(NodeClaimState::Leaving);
+            return Ok(Attempted::Settled(NodeClaimState::Leaving));
         }
         let state = match claim.deletion_timestamp {
             Some(_) => NodeClaimState::Leaving,
             None => NodeClaimState::Here { until: written(&claim).into_iter().chain(deadline).min() },
         };
-        let Some(deadline) = deadline.filter(|deadline| is_earlier(*deadline, &claim)) else { return Ok(state) };
+        let Some(deadline) = deadline.filter(|deadline| is_earlier(*deadline, &claim)) else {
+            return Ok(Attempted::Settled(state));
+        };
         let patch = Patch::Merge(stamp_patch(deadline, &claim));
         match call(claims.patch_metadata(&owner.name, &PatchParams::default(), &patch)).await {
-            Ok(_) => return Ok(state),
-            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => return Ok(NodeClaimState::Leaving),
-            Err(ApiError::Refused(status)) if status.code == 409 => conflict = Some(status),
-            Err(error) => return Err(error),
+            Ok(_) => Ok(Attempted::Settled(state)),
+            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => {
+                Ok(Attempted::Settled(NodeClaimState::Leaving))
+            }
+            Err(ApiError::Refused(status)) if status.code == 409 => Ok(Attempted::Contended(status)),
+            Err(error) => Err(error),
         }
-    }
-    Err(ApiError::Contended(conflict.expect("there is at least one attempt, and each that goes on was a conflict")))
+    })
+    .await
 }
 
 /// Deletes this very claim: another may have its name by now. Whether it was there to be deleted.

@@ -59,12 +59,6 @@ impl ObservedNode {
     }
 }
 
-/// Whether its kubelet is at work, as far as the control plane knows.
-pub(super) fn is_ready(node: &Node) -> bool {
-    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
-}
-
 /// What a claim finds.
 #[derive(Debug, PartialEq)]
 pub(super) enum ClaimState {
@@ -132,8 +126,8 @@ pub(super) fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> O
     let none = BTreeMap::new();
     let labels = seen.labels.as_ref().unwrap_or(&none);
     labels::left_alone(labels, name, claimant.selector).or_else(|| {
-        let owner = labels::owner(labels).filter(|_| claimant.owner == ManagedBy::SelfManaged);
-        owner.map(Unclaimed::OfAnother)
+        let managed_by = labels::managed_by(labels).filter(|_| claimant.managed_by == ManagedBy::SelfManaged);
+        managed_by.map(Unclaimed::ManagedBy)
     })
 }
 
@@ -148,7 +142,7 @@ impl Free {
         patch.test(&["spec", "providerID"], provider_id);
         patch.test_entry("annotations", ANNOTATION, annotations);
         patch.test_entry("labels", labels::IGNORE, labels);
-        if claimant.owner == ManagedBy::SelfManaged {
+        if claimant.managed_by == ManagedBy::SelfManaged {
             for label in labels::OF_OWNERS {
                 patch.test_entry("labels", label, labels);
             }

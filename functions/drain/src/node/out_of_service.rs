@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::claimant::{Claimant, Unclaimed};
 use super::find::find;
-use super::observed::is_ready;
 use super::patch::{self, Operations, Patched};
+use super::readiness::{Ready, ready};
 use super::taint;
 use crate::aws::instance::Instance;
-use crate::kube::ApiError;
+use crate::kube::{ApiError, Attempted, until_settled};
 
 /// How often it is tried anew when the node changes between looking and patching.
 const ATTEMPTS: u32 = 5;
@@ -32,24 +32,23 @@ pub(crate) async fn declare(
     instance: &Instance,
     claimant: &Claimant<'_>,
 ) -> Result<Result<Declared, Unclaimed>, ApiError> {
-    let mut refusal = None;
-    for _ in 0..ATTEMPTS {
-        let Some(node) = find(nodes, instance).await? else { return Ok(Err(Unclaimed::NoNode)) };
+    let attempt = async || {
+        let Some(node) = find(nodes, instance).await? else { return Ok(Attempted::Settled(Err(Unclaimed::NoNode))) };
         if let Some(why) = claimant.barred_from(&node) {
-            return Ok(Err(why));
+            return Ok(Attempted::Settled(Err(why)));
         }
         let name = node.name_any();
-        if is_ready(&node) {
-            return Ok(Ok(Declared::Ready(name)));
+        if ready(&node) == Ready::Yes {
+            return Ok(Attempted::Settled(Ok(Declared::Ready(name))));
         }
-        let Some(patch) = tainting(&node) else { return Ok(Ok(Declared::OutOfService(name))) };
-        match patch::send(nodes, &name, patch).await? {
-            Patched::Done(_) => return Ok(Ok(Declared::OutOfService(name))),
-            Patched::NoNode => return Ok(Err(Unclaimed::NoNode)),
-            Patched::Refused(status) => refusal = Some(status),
-        }
-    }
-    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
+        let Some(patch) = tainting(&node) else { return Ok(Attempted::Settled(Ok(Declared::OutOfService(name)))) };
+        Ok(match patch::send(nodes, &name, patch).await? {
+            Patched::Done(_) => Attempted::Settled(Ok(Declared::OutOfService(name))),
+            Patched::NoNode => Attempted::Settled(Err(Unclaimed::NoNode)),
+            Patched::Refused(status) => Attempted::Contended(status),
+        })
+    };
+    until_settled(ATTEMPTS, attempt).await
 }
 
 /// Adds the taint to those that are there; `None`: it is there, ours or somebody else's.

@@ -8,6 +8,30 @@ use kube::ResourceExt as _;
 /// The taint of a node whose kubelet has not yet said that it is ready, or says so no more.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
+/// A node's condition `Ready`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ready {
+    /// Its kubelet says that pods can run.
+    Yes,
+    /// Its kubelet says that they cannot, and why.
+    No(Option<String>),
+    /// The node controller has set it: the kubelet has not reported for its grace period (40 or 50 s).
+    Unknown(Option<String>),
+    /// The kubelet has not reported yet.
+    NotReported,
+}
+
+/// Reads the condition `Ready` of a node.
+pub(crate) fn ready(node: &Node) -> Ready {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    match conditions.find(|condition| condition.type_ == "Ready") {
+        Some(condition) if condition.status == "True" => Ready::Yes,
+        Some(condition) if condition.status == "Unknown" => Ready::Unknown(condition.message.clone()),
+        Some(condition) => Ready::No(condition.message.clone()),
+        None => Ready::NotReported,
+    }
+}
+
 /// How far an instance has come on its way to be a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Readiness {
@@ -24,11 +48,10 @@ impl Readiness {
     pub(crate) fn of(node: Option<&Node>) -> Self {
         let Some(node) = node else { return Self::NotJoined };
         let name = node.name_any();
-        let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        let why = match conditions.find(|is| is.type_ == "Ready") {
-            Some(ready) if ready.status == "True" => is_tainted(node).then(|| format!("it has the taint {NOT_READY}")),
-            Some(ready) => ready.message.clone().or_else(|| Some("it does not say why".to_owned())),
-            None => Some("its kubelet has not reported yet".to_owned()),
+        let why = match ready(node) {
+            Ready::Yes => is_tainted(node).then(|| format!("it has the taint {NOT_READY}")),
+            Ready::No(message) | Ready::Unknown(message) => message.or_else(|| Some("it does not say why".to_owned())),
+            Ready::NotReported => Some("its kubelet has not reported yet".to_owned()),
         };
         match why {
             Some(why) => Self::NotReady { node: name, why },

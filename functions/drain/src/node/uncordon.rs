@@ -14,11 +14,12 @@ use kube::{Api, ResourceExt as _};
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::find::{by_likely_names, find};
 use super::labels;
-use super::observed::{ObservedNode, is_ready};
+use super::observed::ObservedNode;
 use super::patch::{self, FIELD_MANAGER, Operations, Patched};
+use super::readiness::{Ready, ready};
 use super::taint;
 use crate::aws::instance::Instance;
-use crate::kube::ApiError;
+use crate::kube::{ApiError, Attempted, until_settled};
 use crate::notice::Kind;
 
 /// How often an undo is tried anew when the node changes between looking and patching: a kubelet
@@ -147,29 +148,28 @@ impl UncordonCause {
 }
 
 /// Gives the instance's node back, if that was what it was claimed for.
-pub(crate) async fn undo(
+pub(crate) async fn uncordon(
     nodes: &Api<Node>,
     instance: &Instance,
     over: &UncordonCause,
 ) -> Result<UncordonResult, ApiError> {
-    let mut refusal = None;
-    for _ in 0..UNDO_ATTEMPTS {
+    let attempt = async || {
         let found = match over {
             // Every instance that is launched runs, and most are not in the cluster yet, or never will be: a search
             // through all nodes is not worth it.
             UncordonCause::Stop => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };
-        let Some(node) = found else { return Ok(UncordonResult::NoNode) };
+        let Some(node) = found else { return Ok(Attempted::Settled(UncordonResult::NoNode)) };
         let (patch, undone) = decide(&node, over);
-        let Some(patch) = patch else { return Ok(undone) };
-        match patch::send(nodes, &node.name_any(), patch).await? {
-            Patched::Done(_) => return Ok(undone),
-            Patched::NoNode => return Ok(UncordonResult::NoNode),
-            Patched::Refused(status) => refusal = Some(status),
-        }
-    }
-    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
+        let Some(patch) = patch else { return Ok(Attempted::Settled(undone)) };
+        Ok(match patch::send(nodes, &node.name_any(), patch).await? {
+            Patched::Done(_) => Attempted::Settled(undone),
+            Patched::NoNode => Attempted::Settled(UncordonResult::NoNode),
+            Patched::Refused(status) => Attempted::Contended(status),
+        })
+    };
+    until_settled(UNDO_ATTEMPTS, attempt).await
 }
 
 /// What is to be changed on the node, and what will have come of it. Pure.
@@ -225,7 +225,7 @@ pub(super) fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, Uncor
 fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Option<NotYet> {
     let claimed_with = ours.and_then(|mark| mark.boot.as_ref());
     match over {
-        _ if !is_ready(node) => Some(NotYet::NotReady),
+        _ if ready(node) != Ready::Yes => Some(NotYet::NotReady),
         UncordonCause::Reboot(_) | UncordonCause::RootVolume
             if claimed_with.is_some() && claimed_with == seen.boot.as_ref() =>
         {

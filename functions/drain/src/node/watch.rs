@@ -1,29 +1,52 @@
-//! Whether a claim still counts while its drain goes on: AWS may call off, or put off, what the node was claimed for, or
-//! somebody may uncordon it.
-
-use std::time::Duration;
+//! One node, watched: who waits for something of it looks when it has changed, and not before.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use tokio::time::sleep;
+use spillway_startup::logs::chain;
 
 use super::observed::ObservedNode;
-use crate::kube::call;
+use crate::kube::watch::{Change, Selection, Watch};
 
-/// How often the node is looked at: pods that have come to it by then are told to leave once more. To watch nodes would
-/// be a right more.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// A watch of one node.
+#[derive(Debug)]
+pub(crate) struct NodeWatch {
+    name: String,
+    watch: Watch<Node>,
+}
 
-/// Returns when nobody's claim is on the node any more. One that cannot be looked at, or is gone, is not in use again.
+impl NodeWatch {
+    /// Watches the node of that name, whether or not it is there.
+    pub(crate) fn of(nodes: Api<Node>, name: &str) -> Self {
+        let selection = Selection { api: nodes, field_selector: Some(format!("metadata.name={name}")) };
+        Self { name: name.to_owned(), watch: selection.watch(None) }
+    }
+
+    /// The node as it is, at first, and then after each change. `None`: it is not there, or cannot be watched for the
+    /// moment, which may be because the right is missing: who waits looks for themselves then.
+    pub(crate) async fn next(&mut self) -> Option<Node> {
+        loop {
+            match self.watch.next().await {
+                Change::Seen(node) => return Some(*node),
+                Change::OnlyThese(mut nodes) => return nodes.pop(),
+                Change::Gone(_) => return None,
+                Change::Begun => {}
+                Change::Interrupted(error) => {
+                    let node = &self.name;
+                    tracing::warn!(node.name = node, error = chain(&error), "cannot watch node {node}; watching again");
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Ends when nobody's claim is on the node any more: AWS may call off, or put off, what it was claimed for, or somebody may
+/// uncordon it. A node that cannot be seen, or is gone, is not in use again.
 pub(crate) async fn until_given_back(nodes: &Api<Node>, name: &str) {
+    let mut watch = NodeWatch::of(nodes.clone(), name);
     loop {
-        sleep(LOOK_EVERY).await;
-        match call(nodes.get_opt(name)).await {
-            Ok(Some(node)) if ObservedNode::of(&node).claim().is_none() => return,
-            Ok(_) => {}
-            Err(error) => tracing::warn!(
-                node.name = name, error = %error, "cannot see whether node {name} is still claimed; looking again"
-            ),
+        if watch.next().await.is_some_and(|node| ObservedNode::of(&node).claim().is_none()) {
+            return;
         }
     }
 }

@@ -7,10 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Home;
+use crate::invocation::Home;
 
 /// An event that ought to be ours and cannot be read.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoticeError {
     /// A field is missing, or what stands there cannot be read.
     #[error("cannot read the notice: at {path}: {why}")]

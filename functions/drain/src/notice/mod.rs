@@ -25,6 +25,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::invocation::Home;
+
 use continued::History;
 pub(crate) use envelope::NoticeError;
 use envelope::{Envelope, quoted};
@@ -162,23 +164,6 @@ impl ParsedNotice {
     /// What a notice says that has no hook.
     fn of(kind: Kind, deadline: Deadline) -> Self {
         Self { kind, deadline, hook: None, maintenance: None }
-    }
-}
-
-/// Where the function is at home: notices from elsewhere are not its business.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Home {
-    /// The account.
-    pub(crate) account: String,
-    /// The Region.
-    pub(crate) region: String,
-}
-
-impl Home {
-    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
-    pub(crate) fn of_function(arn: &str) -> Self {
-        let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();
-        Self { account: part(4), region: part(3) }
     }
 }
 

@@ -82,10 +82,8 @@ async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) 
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
-    use crate::invocation::clock::Clock;
+    use crate::publish::tests::unread;
     use crate::test_support;
 
     fn settings(announce: &str, dry_run: &str) -> Settings {
@@ -103,11 +101,10 @@ mod tests {
         let endings =
             [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
         let told = |announce, dry_run| {
-            let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-            let mut receipt = Receipt::without_notice(&invocation, None);
+            let mut receipt = unread();
             let mut told = endings.to_vec();
             told.retain(|ending| {
-                receipt.end(*ending, String::new());
+                receipt.ending = Some(*ending);
                 is_end_told(&settings(announce, dry_run), &receipt)
             });
             told

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::drain::pod::RequestedBy;
 use crate::publish::emf::{self, Metric, Unit};
-use crate::receipt::{Ending, Fate, HookState, PodRecord, Receipt, StepName};
+use crate::receipt::{Ending, Fate, HookRecord, PodRecord, Receipt, StepName};
 
 /// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers.
 pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option<String> {
@@ -28,7 +28,7 @@ pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option
 fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
     let count = |count: usize| Some(json!(count));
     let failed = receipt.ending == Some(Ending::Failed);
-    let hook_not_completed = receipt.hook.as_ref().is_some_and(|hook| hook.state == HookState::Failed);
+    let hook_not_completed = receipt.hook.as_ref().is_some_and(HookRecord::is_not_completed);
     let counted: Vec<_> = receipt.pods.iter().filter(|pod| is_counted(pod, receipt)).collect();
     let pods = |is_meant: fn(&PodRecord) -> bool| count(counted.iter().filter(|pod| is_meant(pod)).count());
     let refusals: u32 = receipt.pods.iter().map(PodRecord::refusals).sum();
@@ -69,8 +69,7 @@ fn is_counted(pod: &PodRecord, receipt: &Receipt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::invocation::Invocation;
-    use crate::invocation::clock::Clock;
+    use crate::publish::tests::unread;
 
     #[test]
     fn the_page_of_metrics_names_each_with_its_unit() {
@@ -79,8 +78,7 @@ mod tests {
         let is_metric = |line: &&str| line.starts_with("| `");
         let rows = page.lines().skip_while(|line| !is_metric(line)).take_while(is_metric).map(cells);
         let documented: Vec<_> = rows.map(|row| (row[1].trim_matches('`'), row[2])).collect();
-        let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-        let emitted = metrics(&Receipt::without_notice(&invocation, None)).map(|(name, unit, _)| (name, unit.as_str()));
+        let emitted = metrics(&unread()).map(|(name, unit, _)| (name, unit.as_str()));
         assert_eq!(documented, emitted);
     }
 }

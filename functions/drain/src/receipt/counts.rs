@@ -1,35 +1,37 @@
-//! What the pods of a receipt come to, by their fates. Pure.
+//! What pods come to, by their fates. Pure.
 
-use std::collections::BTreeMap;
-
-use jiff::{Timestamp, Unit};
-
-use super::{Ending, Fate, Receipt};
+use super::{Ending, Fate, PodRecord, Receipt};
 use crate::notice::continued::Earlier;
 
-impl Receipt {
-    /// This receipt in short, for those of the invocations that go on with it.
-    pub(crate) fn in_short(&self, from: Timestamp, to: Timestamp) -> Earlier {
-        let mut pods = BTreeMap::new();
-        for pod in &self.pods {
-            *pods.entry(pod.fate.as_str().to_owned()).or_default() += 1;
-        }
-        let second = |at: Timestamp| at.round(Unit::Second).unwrap_or(at);
-        let (request_id, node) = (self.request_id.clone(), self.claimed.clone());
-        Earlier { request_id, from: second(from), to: second(to), node, pods }
-    }
+/// The pods of a drain, counted by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Those that have gone, in this invocation and in those before it.
+    pub(crate) moved: usize,
+    /// Those that were there at the end.
+    pub(crate) lost: usize,
+    /// Those that were shutting down when their node stopped answering.
+    pub(crate) unconfirmed: usize,
+}
 
-    /// How many pods are left that no later invocation goes on with.
+impl Counts {
+    /// Counts the pods of this invocation, and those that went in earlier ones.
+    pub(crate) fn of(pods: &[PodRecord], earlier: &[Earlier]) -> Self {
+        let count = |fate| pods.iter().filter(|pod| pod.fate == fate).count();
+        let gone = [Fate::Clean, Fate::Clamped, Fate::Forced];
+        let before = earlier.iter().flat_map(|earlier| gone.iter().filter_map(|fate| earlier.pods.get(fate.as_str())));
+        Self {
+            moved: gone.into_iter().map(count).sum::<usize>() + before.sum::<usize>(),
+            lost: count(Fate::Left),
+            unconfirmed: count(Fate::Unconfirmed),
+        }
+    }
+}
+
+impl Receipt {
+    /// How many pods were there at the end, with no later invocation to go on with them.
     pub(crate) fn left_for_good(&self) -> usize {
         if self.ending == Some(Ending::Continued) { 0 } else { self.count(Fate::Left) }
-    }
-
-    /// How many pods have gone, in this invocation and in those before it.
-    pub(crate) fn moved(&self) -> usize {
-        let gone = [Fate::Clean, Fate::Clamped, Fate::Forced];
-        let before =
-            self.earlier.iter().flat_map(|earlier| gone.iter().filter_map(|fate| earlier.pods.get(fate.as_str())));
-        gone.iter().map(|fate| self.count(*fate)).sum::<usize>() + before.sum::<usize>()
     }
 
     /// How many pods came to such an end.

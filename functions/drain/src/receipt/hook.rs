@@ -1,15 +1,15 @@
-//! What became of the lifecycle hook.
+//! What became of the lifecycle hook, as the receipt shows it.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::aws::lifecycle::Completion;
+use super::record::HookStatus;
 use crate::notice::Hook;
 use crate::settings::LifecycleResult;
 
-/// A hook may be held for two days, and the receipt is to be read.
-pub(super) const MOST_HEARTBEATS: usize = 50;
+/// How many heartbeats a receipt shows: a hook may be held for two days, and the receipt is to be read.
+const MOST_HEARTBEATS: usize = 50;
 
 /// The lifecycle hook.
 #[derive(Debug, Clone, Serialize)]
@@ -19,13 +19,13 @@ pub(crate) struct HookRecord {
     pub(crate) name: String,
     pub(crate) state: HookState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<LifecycleResult>,
+    result: Option<LifecycleResult>,
     /// When heartbeats were sent, in milliseconds from the notice; the first fifty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) heartbeats_ms: Vec<i64>,
+    heartbeats_ms: Vec<i64>,
 }
 
-/// What became of the hook.
+/// What became of the hook, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -43,24 +43,32 @@ pub(crate) enum HookState {
 }
 
 impl HookRecord {
-    /// A hook that nobody has touched yet.
-    pub(super) fn of(hook: &Hook) -> Self {
+    /// The hook with what became of it, and when it was sent heartbeats, in milliseconds from the notice.
+    pub(super) fn of(hook: &Hook, status: HookStatus, heartbeats_ms: impl Iterator<Item = i64>) -> Self {
+        let state = match status {
+            HookStatus::Left => HookState::Left,
+            HookStatus::Held => HookState::Held,
+            HookStatus::Completed(_) => HookState::Completed,
+            HookStatus::AlreadyOver(_) => HookState::AlreadyOver,
+            HookStatus::Failed(_) => HookState::Failed,
+        };
         Self {
             group: hook.group.clone(),
             name: hook.name.clone(),
-            state: HookState::Left,
-            result: None,
-            heartbeats_ms: Vec::new(),
+            state,
+            result: status.result(),
+            heartbeats_ms: heartbeats_ms.take(MOST_HEARTBEATS).collect(),
         }
     }
 
-    pub(super) fn answered(&mut self, completion: Result<Completion, ()>, result: LifecycleResult) {
-        self.result = Some(result);
-        self.state = match completion {
-            Ok(Completion::Completed) => HookState::Completed,
-            Ok(Completion::AlreadyOver) => HookState::AlreadyOver,
-            Err(()) => HookState::Failed,
-        };
+    /// Whether nobody has touched it.
+    pub(super) fn is_left(&self) -> bool {
+        self.state == HookState::Left
+    }
+
+    /// Whether completing it failed.
+    pub(crate) fn is_not_completed(&self) -> bool {
+        self.state == HookState::Failed
     }
 }
 

@@ -68,6 +68,8 @@ mod tests {
     use super::*;
     use crate::invocation::Invocation;
     use crate::invocation::clock::Clock;
+    use crate::receipt::Subject;
+    use crate::receipt::record::Record;
 
     const FATES: [Fate; 8] = [
         Fate::Clean,
@@ -82,7 +84,8 @@ mod tests {
 
     fn receipt(pods: Vec<PodRecord>) -> Receipt {
         let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-        Receipt { pods, ..Receipt::without_notice(&invocation, None) }
+        let (subject, record) = (Subject::Unread { event_id: None }, Record { pods, ..Record::default() });
+        Receipt::begun(&invocation, subject, &record, String::new())
     }
 
     fn length(receipt: &Receipt) -> usize {

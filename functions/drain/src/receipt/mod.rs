@@ -2,33 +2,30 @@
 //! is made.
 
 mod counts;
-pub(crate) mod ending;
 mod hook;
 mod length;
+pub(crate) mod outcome;
 mod pod;
+pub(crate) mod record;
 mod times;
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use tokio::time::Instant;
 
-use crate::aws::instance::Instance;
-use crate::aws::lifecycle::Completion;
-use crate::drain::deadline::Window;
-use crate::drain::dry_run::Preview;
-use crate::drain::{DrainEnd, DrainReport, StopReason};
+use crate::aws::instance::ManagedBy;
 use crate::failure::Failure;
-use crate::invocation::Invocation;
-use crate::node::{Claim, How};
+use crate::invocation::{Home, Invocation};
+use crate::node::How;
 use crate::notice::continued::Earlier;
-use crate::notice::{Deadline, Home, Notice, Several};
-use crate::requests::Requests;
-use crate::settings::LifecycleResult;
+use crate::notice::{Deadline, Notice, Several};
+pub(crate) use counts::Counts;
 pub(crate) use hook::{HookRecord, HookState};
 pub(crate) use length::shorten;
+pub(crate) use outcome::Outcome;
 pub(crate) use pod::{Fate, Leaving, PodRecord};
+use record::Record;
 pub(crate) use times::StepName;
 use times::{Step, WindowRecord};
 
@@ -55,11 +52,12 @@ pub(crate) enum Ending {
 }
 
 /// Whether people were told that a drain had begun, by the time it was over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begin {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum BeginNotified {
     /// By this invocation or an earlier one.
     Told,
     /// It joined another notice's drain, or was no drain, or was over before it was under way: there was nothing to evict.
+    #[default]
     Untold,
 }
 
@@ -97,13 +95,10 @@ pub(crate) struct Receipt {
     pub(crate) node: Option<String>,
     /// Whether the node's events tell of the begin. Not for the log.
     #[serde(skip)]
-    pub(crate) begin: Begin,
+    pub(crate) begin: BeginNotified,
     /// How the node was claimed. Not for the log, where `reason` says it in words.
     #[serde(skip)]
     how: Option<How>,
-    /// The node, if the claim on it is this notice's.
-    #[serde(skip)]
-    claimed: Option<String>,
     /// The node's labels when it was claimed. Not for the log, whose lines people read.
     #[serde(skip)]
     pub(crate) node_labels: BTreeMap<String, String>,
@@ -121,9 +116,6 @@ pub(crate) struct Receipt {
     /// Whether nothing was touched, whatever was found.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) dry_run: bool,
-    /// The requests that it took, this receipt's own not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) requests: Option<Requests>,
     /// The invocations that worked on the notice before this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<Earlier>,
@@ -152,85 +144,90 @@ pub(crate) struct NoticeRecord {
     pub(crate) deadline: Option<Timestamp>,
 }
 
+/// What an event was about, as far as it could be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    /// One instance.
+    One { notice: &'a Notice, earlier: &'a [Earlier] },
+    /// Several instances, to which the notice is handed on.
+    Several(&'a Several),
+    /// Nothing that could be read, or nothing for us; with the event's id if it has one.
+    Unread { event_id: Option<&'a str> },
+}
+
+/// How a notice ended: what it came to, or what went wrong.
+pub(crate) type Ended<'a> = Result<&'a Outcome, &'a Failure>;
+
 impl Receipt {
-    /// A receipt for a notice that is about to be handled.
-    pub(crate) fn begin(invocation: &Invocation, notice: &Notice, earlier: &[Earlier]) -> Self {
-        let hook = notice.hook.as_ref().map(HookRecord::of);
-        let record = NoticeRecord {
-            event_id: Some(notice.event_id.clone()),
-            kind: Some(notice.kind.as_str()),
-            time: Some(notice.time),
-            deadline: match notice.deadline {
-                Deadline::Hard(at) => Some(at),
-                Deadline::HeldByHook | Deadline::Open => None,
-            },
+    /// The receipt of a notice that has ended.
+    pub(crate) fn of(
+        invocation: &Invocation,
+        subject: Subject<'_>,
+        record: &Record,
+        heartbeats: &[Timestamp],
+        ended: Ended<'_>,
+    ) -> Self {
+        let mut receipt = Self::so_far(invocation, subject, record, heartbeats);
+        (receipt.ending, receipt.reason) = match ended {
+            Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
+            Err(failure) => (Some(Ending::Failed), receipt.failed(failure)),
         };
-        let instance = Some(notice.instance.to_string());
-        Self { instance, hook, earlier: earlier.to_vec(), ..Self::blank(invocation, record) }
+        receipt
     }
 
-    /// A receipt for a notice of several instances, which hands them on.
-    pub(crate) fn of_several(invocation: &Invocation, several: &Several) -> Self {
-        let notice = NoticeRecord {
-            event_id: Some(several.event_id.clone()),
-            kind: Some(several.kind.as_str()),
-            time: Some(several.time),
-            deadline: None,
+    /// The receipt of a drain that is under way.
+    pub(crate) fn begun(invocation: &Invocation, subject: Subject<'_>, record: &Record, reason: String) -> Self {
+        Self { reason, ..Self::so_far(invocation, subject, record, &[]) }
+    }
+
+    fn so_far(invocation: &Invocation, subject: Subject<'_>, record: &Record, heartbeats: &[Timestamp]) -> Self {
+        let notice = NoticeRecord::of(subject);
+        let (instance, hook, earlier) = match subject {
+            Subject::One { notice, earlier } => (Some(notice.instance.to_string()), notice.hook.as_ref(), earlier),
+            Subject::Several(_) | Subject::Unread { .. } => (None, None, [].as_slice()),
         };
-        Self::blank(invocation, notice)
-    }
-
-    /// A receipt for an event that is no notice, or none that can be read.
-    pub(crate) fn without_notice(invocation: &Invocation, event_id: Option<String>) -> Self {
-        Self::blank(invocation, NoticeRecord { event_id, ..NoticeRecord::default() })
-    }
-
-    fn blank(invocation: &Invocation, notice: NoticeRecord) -> Self {
         let Home { account, region } = invocation.home.clone();
+        let ms = |at| notice.ms_until(at);
+        let described = record.instance.as_ref();
         Self {
             version: VERSION,
             request_id: invocation.request_id.clone(),
             account,
             region,
-            notice,
-            instance: None,
-            zone: None,
-            instance_type: None,
-            auto_scaling_group: None,
-            owner: None,
-            decision: None,
-            cluster: None,
-            node: None,
-            begin: Begin::Untold,
-            how: None,
-            claimed: None,
-            node_labels: BTreeMap::new(),
-            window: None,
-            steps: Vec::new(),
-            hook: None,
+            instance,
+            zone: described.map(|instance| instance.zone.clone()).filter(|zone| !zone.is_empty()),
+            instance_type: described.and_then(|instance| instance.type_name.clone()),
+            auto_scaling_group: described.and_then(|instance| instance.group().map(str::to_owned)),
+            owner: record.managed_by.map(ManagedBy::as_str),
+            decision: record.decision,
+            cluster: record.cluster.as_ref().map(ToString::to_string),
+            node: record.node.clone(),
+            begin: record.begin,
+            how: record.claim.as_ref().map(|claim| claim.how.clone()),
+            node_labels: record.claim.as_ref().map(|claim| claim.labels.clone()).unwrap_or_default(),
+            window: record.window.map(|window| WindowRecord::of(window, |at| ms(invocation.clock.at(at)))),
+            steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
+            hook: hook.map(|hook| HookRecord::of(hook, record.hook, heartbeats.iter().map(|at| ms(*at)))),
             ending: None,
             reason: String::new(),
             dry_run: false,
-            requests: None,
-            earlier: Vec::new(),
+            earlier: earlier.to_vec(),
             pods_cut: None,
-            pods: Vec::new(),
+            pods: record.pods.clone(),
+            notice,
         }
     }
 
-    /// Notes what EC2 says of the instance.
-    pub(crate) fn describe(&mut self, instance: &Instance) {
-        self.zone = Some(instance.zone.clone()).filter(|zone| !zone.is_empty());
-        self.instance_type.clone_from(&instance.type_name);
-        self.auto_scaling_group = instance.group().map(str::to_owned);
-    }
-
-    /// Notes the node that is claimed.
-    pub(crate) fn claim(&mut self, claim: &Claim) {
-        self.node = Some(claim.node.clone());
-        self.how = Some(claim.how.clone());
-        self.claimed = self.node.clone().filter(|_| self.notice.event_id.as_ref() == Some(&claim.holder));
-        self.node_labels.clone_from(&claim.labels);
+    /// What went wrong, and what that means for the hook.
+    fn failed(&self, failure: &Failure) -> String {
+        let text = failure.text();
+        match &self.hook {
+            Some(hook) if hook.is_left() || hook.is_not_completed() => {
+                format!("{text}; {hook} unless a retry completes it")
+            }
+            Some(hook) => format!("{text}; {hook}"),
+            None => text,
+        }
     }
 
     /// Whether another notice holds the node's claim.
@@ -238,110 +235,37 @@ impl Receipt {
         matches!(self.how, Some(How::Joined { .. }))
     }
 
-    /// Milliseconds from the notice to `at`.
-    pub(crate) fn since_notice(&self, at: Timestamp) -> i64 {
-        let since = self.notice.time.map_or(SignedDuration::ZERO, |time| at.duration_since(time));
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    }
-
-    /// Notes that a step is done.
-    pub(crate) fn step(&mut self, step: StepName, at: Timestamp) {
-        let at_ms = self.since_notice(at);
-        self.steps.push(Step { step, at_ms });
-    }
-
     /// When a step was done, in milliseconds from the notice.
     pub(crate) fn step_ms(&self, step: StepName) -> Option<i64> {
         self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
     }
+}
 
-    /// Notes how long there is for the drain. `now` is both clocks at once.
-    pub(crate) fn window(&mut self, window: Window, now: (Timestamp, Instant)) {
-        let (from_ms, to_ms) = (self.ms(window.start, now), self.ms(window.end, now));
-        let goes_ms = window.instance_goes.hard().map(|at| self.ms(at, now));
-        self.window = Some(WindowRecord { from_ms, to_ms, goes_ms, margin_s: window.margin.as_secs() });
-    }
-
-    /// Notes the heartbeats that the hook was sent.
-    pub(crate) fn heartbeats(&mut self, sent: &[Instant], now: (Timestamp, Instant)) {
-        let heartbeats_ms = sent.iter().take(hook::MOST_HEARTBEATS).map(|at| self.ms(*at, now)).collect();
-        if let Some(hook) = &mut self.hook {
-            hook.heartbeats_ms = heartbeats_ms;
+impl NoticeRecord {
+    fn of(subject: Subject<'_>) -> Self {
+        match subject {
+            Subject::One { notice, .. } => Self {
+                event_id: Some(notice.event_id.clone()),
+                kind: Some(notice.kind.as_str()),
+                time: Some(notice.time),
+                deadline: match notice.deadline {
+                    Deadline::Hard(at) => Some(at),
+                    Deadline::HeldByHook | Deadline::Open => None,
+                },
+            },
+            Subject::Several(several) => Self {
+                event_id: Some(several.event_id.clone()),
+                kind: Some(several.kind.as_str()),
+                time: Some(several.time),
+                deadline: None,
+            },
+            Subject::Unread { event_id } => Self { event_id: event_id.map(str::to_owned), ..Self::default() },
         }
     }
 
-    /// Milliseconds from the notice to an instant, before or after `now`.
-    fn ms(&self, at: Instant, now: (Timestamp, Instant)) -> i64 {
-        let (wall, instant) = now;
-        let ms = |from: Instant, to: Instant| i64::try_from(to.saturating_duration_since(from).as_millis());
-        let distance = ms(instant, at).unwrap_or(i64::MAX).saturating_sub(ms(at, instant).unwrap_or(i64::MAX));
-        self.since_notice(wall).saturating_add(distance)
-    }
-
-    /// Notes what became of the pods. `now` is both clocks at once.
-    pub(crate) fn pods(&mut self, report: &DrainReport, now: (Timestamp, Instant)) {
-        let ms = |at| self.ms(at, now);
-        let blind = report.blind.as_deref();
-        self.pods = report.pods.iter().map(|(uid, pod)| PodRecord::new(uid.0.clone(), pod, ms, blind)).collect();
-        if report.end == DrainEnd::Stopped(StopReason::GivenBack) {
-            self.pods.iter_mut().for_each(PodRecord::may_stay);
-        }
-    }
-
-    /// Notes what would become of the pods.
-    pub(crate) fn preview(&mut self, preview: &Preview) {
-        self.pods = preview.pods.iter().map(|(uid, pod)| PodRecord::preview(uid.0.clone(), pod)).collect();
-    }
-
-    /// Notes what became of the hook.
-    pub(crate) fn hook(&mut self, completion: Result<Completion, ()>, result: LifecycleResult) {
-        if let Some(hook) = &mut self.hook {
-            hook.answered(completion, result);
-        }
-    }
-
-    /// Notes that the hook is held for a later invocation.
-    pub(crate) fn hook_is_held(&mut self) {
-        if let Some(hook) = &mut self.hook {
-            hook.state = HookState::Held;
-        }
-    }
-
-    /// Notes that the hook waited no longer.
-    pub(crate) fn hook_is_over(&mut self) {
-        if let Some(hook) = &mut self.hook {
-            hook.state = HookState::AlreadyOver;
-        }
-    }
-
-    /// The receipt so far, with what is going on in a sentence.
-    pub(crate) fn so_far(&self, reason: String) -> Self {
-        Self { reason, ..self.clone() }
-    }
-
-    /// Closes the receipt.
-    pub(crate) fn end(&mut self, ending: Ending, reason: String) {
-        self.ending = Some(ending);
-        self.reason = reason;
-    }
-
-    /// Closes the receipt with what went wrong.
-    pub(crate) fn fail(&mut self, failure: &Failure) {
-        let hook = match &self.hook {
-            Some(hook) if matches!(hook.state, HookState::Left | HookState::Failed) => {
-                format!("; {hook} unless a retry completes it")
-            }
-            Some(hook) => format!("; {hook}"),
-            None => String::new(),
-        };
-        self.end(Ending::Failed, format!("{failure}{hook}"));
-    }
-
-    /// The reason why nothing was done, with what that means for a hook that waits.
-    pub(crate) fn with_hook_left(&self, reason: String) -> String {
-        match &self.hook {
-            Some(hook) if hook.state == HookState::Left => format!("{reason}; its {hook}"),
-            _ => reason,
-        }
+    /// Milliseconds from the notice to `at`.
+    fn ms_until(&self, at: Timestamp) -> i64 {
+        let since = self.time.map_or(SignedDuration::ZERO, |time| at.duration_since(time));
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 }

@@ -6,9 +6,10 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::drain::blocker::Blocker;
-use crate::drain::dry_run::{PodPreview, Predicted};
+use crate::drain::dry_run::{PodPreview, Predicted, Preview};
 use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Method};
 use crate::drain::pod::{PodState, RequestedBy, Tracked};
+use crate::drain::{DrainEnd, DrainReport, StopReason};
 
 /// Which of the two it was is not to be seen.
 const ANOTHER: &str = "another notice's drain or a person";
@@ -107,8 +108,23 @@ impl Fate {
 }
 
 impl PodRecord {
+    /// The records of a drain's pods; `ms` says how long after the notice an instant was.
+    pub(crate) fn all(report: &DrainReport, ms: impl Fn(Instant) -> i64) -> Vec<Self> {
+        let blind = report.blind.as_deref();
+        let mut pods: Vec<_> = report.pods.iter().map(|(uid, pod)| Self::new(uid.0.clone(), pod, &ms, blind)).collect();
+        if report.end == DrainEnd::Stopped(StopReason::GivenBack) {
+            pods.iter_mut().for_each(Self::may_stay);
+        }
+        pods
+    }
+
+    /// The records of a dry run's pods.
+    pub(crate) fn of_preview(preview: &Preview) -> Vec<Self> {
+        preview.pods.iter().map(|(uid, pod)| Self::preview(uid.0.clone(), pod)).collect()
+    }
+
     /// The record of a pod; `ms` says how long after the notice an instant was.
-    pub(super) fn new(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> Self {
+    fn new(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> Self {
         let given_s = pod.given_less().map(|given| given.as_secs());
         let forced = matches!(pod.told, Some((Method::Delete, _)));
         let (fate, why) = match pod.state {
@@ -140,7 +156,7 @@ impl PodRecord {
     }
 
     /// Notes that it need not leave any more, whatever it was told: its node is in use again.
-    pub(super) fn may_stay(&mut self) {
+    fn may_stay(&mut self) {
         if self.fate == Fate::Left {
             (self.fate, self.why) = (Fate::Stayed, Some("its node was given back".to_owned()));
         }
@@ -181,7 +197,7 @@ impl PodRecord {
     }
 
     /// The record of a pod in a dry run.
-    pub(super) fn preview(uid: String, pod: &PodPreview) -> Self {
+    fn preview(uid: String, pod: &PodPreview) -> Self {
         let (fate, why) = match &pod.would {
             Predicted::Stay(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
             Predicted::Leave => (Fate::WouldLeave, None),

@@ -1,6 +1,9 @@
 //! When what was done, in milliseconds from the notice.
 
 use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::drain::deadline::Window;
 
 /// The window of a drain, in milliseconds from the notice.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -15,6 +18,18 @@ pub(crate) struct WindowRecord {
     pub(crate) goes_ms: Option<i64>,
     /// Seconds kept before it goes.
     pub(super) margin_s: u64,
+}
+
+impl WindowRecord {
+    /// The window, whose instants `ms` turns into milliseconds from the notice.
+    pub(super) fn of(window: Window, ms: impl Fn(Instant) -> i64) -> Self {
+        Self {
+            from_ms: ms(window.start),
+            to_ms: ms(window.end),
+            goes_ms: window.instance_goes.hard().map(&ms),
+            margin_s: window.margin.as_secs(),
+        }
+    }
 }
 
 /// A step and when it was done.

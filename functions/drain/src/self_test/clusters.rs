@@ -7,13 +7,14 @@ use super::asked_until;
 use super::report::{Check, Finding, Severity};
 use super::request::SelfTestRequest;
 use crate::aws::{self, CallError};
-use crate::handler::Spillway;
+use crate::context::Context;
+use spillway_startup::logs::chain;
 
 const ID: &str = "clusters";
 const LIST: &str = "eks:ListClusters";
 
 /// The clusters, and the check that found them.
-pub(super) async fn look(spillway: &Spillway, request: &SelfTestRequest, end: Instant) -> (Vec<ClusterName>, Check) {
+pub(super) async fn look(context: &Context, request: &SelfTestRequest, end: Instant) -> (Vec<ClusterName>, Check) {
     let named = |clusters: Vec<ClusterName>, by: &str| {
         let names: Vec<_> = clusters.iter().map(ClusterName::as_str).collect();
         let check = Check::made(ID, format!("{}, {by}", names.join(", ")), Vec::new());
@@ -22,11 +23,11 @@ pub(super) async fn look(spillway: &Spillway, request: &SelfTestRequest, end: In
     if let Some(cluster) = &request.cluster {
         return named(vec![cluster.clone()], "the cluster that was asked about");
     }
-    let chosen = &spillway.settings.clusters;
+    let chosen = &context.settings.clusters;
     if !chosen.is_empty() {
         return named(chosen.iter().map(ClusterName::new).collect(), "as SPILLWAY_CLUSTERS says");
     }
-    match aws::until(LIST, asked_until(end), || list(spillway)).await {
+    match aws::until(LIST, asked_until(end), || list(context)).await {
         Ok(clusters) if clusters.is_empty() => {
             let what = "EKS has no cluster in this Region: there is nothing to drain";
             let to_do = "deploy Spillway in the Region of your clusters";
@@ -34,7 +35,7 @@ pub(super) async fn look(spillway: &Spillway, request: &SelfTestRequest, end: In
         }
         Ok(clusters) => named(clusters, "all that EKS has in this Region"),
         Err(error) => {
-            let what = format!("cannot find out which clusters there are: {error}");
+            let what = format!("cannot find out which clusters there are: {}", chain(&error));
             let to_do = "deploy the template again, which gives the function's role the right, or name the clusters in \
                          the parameter Clusters";
             let finding = Finding::new("clusters-unknown", Severity::Unknown, LIST, &what, to_do);
@@ -43,6 +44,6 @@ pub(super) async fn look(spillway: &Spillway, request: &SelfTestRequest, end: In
     }
 }
 
-async fn list(spillway: &Spillway) -> Result<Vec<ClusterName>, CallError> {
-    spillway.access.clusters.list().await.map_err(|error| CallError::new(LIST, &error))
+async fn list(context: &Context) -> Result<Vec<ClusterName>, CallError> {
+    context.access.clusters.list().await.map_err(|error| CallError::new(LIST, *error))
 }

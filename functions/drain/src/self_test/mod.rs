@@ -27,7 +27,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::time::Instant;
 
-use crate::handler::Spillway;
+use crate::context::Context;
 use crate::invocation::Invocation;
 pub(crate) use report::SelfTestReport;
 pub(crate) use request::{SelfTestRequest, request};
@@ -44,28 +44,26 @@ fn asked_until(end: Instant) -> Instant {
     end.min(Instant::now() + ASKED_FOR)
 }
 
-impl Spillway {
-    /// Looks at everything, tells the log, and answers the report. A check that cannot be made is no failure of
-    /// the self-test: the report says so.
-    pub(crate) async fn examine(&self, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
-        let end = invocation.drains_until();
-        let (clusters, checked) = clusters::look(self, request, end).await;
-        let of_account = account::checks(self, &clusters, invocation, end);
-        let of_clusters = stream::iter(&clusters)
-            .map(|cluster| cluster::checks(self, cluster, invocation, end))
-            .buffered(CLUSTERS_AT_ONCE)
-            .collect::<Vec<_>>();
-        let (of_account, of_clusters) = tokio::join!(of_account, of_clusters);
-        let checks = [checked].into_iter().chain(of_account).chain(of_clusters.into_iter().flatten()).collect();
-        let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
-        let now = invocation.clock.now();
-        tell(&log::line(&report, now));
-        // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
-        if request.cluster.is_none() {
-            tell(&metrics::line(&report, &self.settings.metrics_namespace, now));
-        }
-        report
+/// Looks at everything, tells the log, and answers the report. A check that cannot be made is no failure of
+/// the self-test: the report says so.
+pub(crate) async fn examine(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
+    let end = invocation.drains_until();
+    let (clusters, checked) = clusters::look(context, request, end).await;
+    let of_account = account::checks(context, &clusters, invocation, end);
+    let of_clusters = stream::iter(&clusters)
+        .map(|cluster| cluster::checks(context, cluster, invocation, end))
+        .buffered(CLUSTERS_AT_ONCE)
+        .collect::<Vec<_>>();
+    let (of_account, of_clusters) = tokio::join!(of_account, of_clusters);
+    let checks = [checked].into_iter().chain(of_account).chain(of_clusters.into_iter().flatten()).collect();
+    let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
+    let now = invocation.clock.now();
+    tell(&log::line(&report, now));
+    // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
+    if request.cluster.is_none() {
+        tell(&metrics::line(&report, &context.settings.metrics_namespace, now));
     }
+    report
 }
 
 /// Writes a line to the log.

@@ -27,7 +27,7 @@ fn claimant(mark: ClaimAnnotation) -> Claimant<'static> {
         reboots: false,
         taint: None,
         excludes: false,
-        owner: ManagedBy::SelfManaged,
+        managed_by: ManagedBy::SelfManaged,
         selector: &ANY,
     }
 }
@@ -148,9 +148,9 @@ fn a_node_that_is_opted_out_is_barred_whoever_claimed_it() {
 fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
     let seen = labelled(&[("eks.amazonaws.com/nodegroup", "blue")]);
     let by_tags = claimant(mark("e-1", "r-1"));
-    let another = ClaimState::Barred(Unclaimed::OfAnother(ManagedBy::ManagedNodeGroup));
+    let another = ClaimState::Barred(Unclaimed::ManagedBy(ManagedBy::ManagedNodeGroup));
     assert_eq!(claim_state(seen.clone(), "n-1", &by_tags), another);
-    let by_label = Claimant { owner: ManagedBy::ManagedNodeGroup, ..by_tags };
+    let by_label = Claimant { managed_by: ManagedBy::ManagedNodeGroup, ..by_tags };
     let claim = patch(seen, &by_label);
     assert!(!claim.contains("nodegroup"), "what is decided needs no test: {claim}");
 }

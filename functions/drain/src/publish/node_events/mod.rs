@@ -15,6 +15,7 @@ mod post;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1::Event;
+use kube::Client;
 
 use crate::invocation::Invocation;
 use crate::notice::Kind;
@@ -86,19 +87,19 @@ impl<'a> Drain<'a> {
 }
 
 /// Tells the node that it is being drained.
-pub(super) async fn tell_begin(so_far: &Receipt, settings: &Settings, invocation: &Invocation) {
-    if let (Some(reasons), Some(connection)) = (settings.node_events, invocation.connection.get()) {
+pub(super) async fn tell_begin(so_far: &Receipt, settings: &Settings, client: &Client, invocation: &Invocation) {
+    if let Some(reasons) = settings.node_events {
         let events = begun(so_far, reasons, invocation.clock.now());
         // What is wrong then will be wrong at the end, too, and is told once.
-        let _ = post(&connection.client, events, invocation.announces_until()).await;
+        let _ = post(client, events, invocation.announces_until()).await;
     }
 }
 
 /// Tells the node and its pods how it ended.
-pub(super) async fn tell_end(receipt: &Receipt, settings: &Settings, invocation: &Invocation) {
-    if let (Some(reasons), Some(connection)) = (settings.node_events, invocation.connection.get()) {
+pub(super) async fn tell_end(receipt: &Receipt, settings: &Settings, client: &Client, invocation: &Invocation) {
+    if let Some(reasons) = settings.node_events {
         let events = ended(receipt, reasons, invocation.clock.now());
-        if let Err(unwritten) = post(&connection.client, events, invocation.announces_until()).await {
+        if let Err(unwritten) = post(client, events, invocation.announces_until()).await {
             unwritten.warn();
         }
     }

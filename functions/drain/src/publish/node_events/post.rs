@@ -1,5 +1,6 @@
 //! Sending the events: beside each other, in bounded time, and never again. Nothing depends on them.
 
+use spillway_startup::logs::chain;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
@@ -33,7 +34,7 @@ impl Unwritten {
             Some(403) => "a right is missing (apply deploy/optional/node-events.yaml)",
             _ => "the log and the receipt have what they tell",
         };
-        tracing::warn!(error = %error, "{count} of {all} Kubernetes events were not written: {follows}");
+        tracing::warn!(error = chain(&error), "{count} of {all} Kubernetes events were not written: {follows}");
     }
 }
 

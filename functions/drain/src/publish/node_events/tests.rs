@@ -4,21 +4,23 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::aws::lifecycle::Completion;
 use crate::drain::deadline::Grace;
 use crate::drain::evict::Method;
 use crate::drain::pod::PodState;
 use crate::drain::{DrainEnd, DrainReport};
-use crate::failure::Failure;
-use crate::publish::tests::{after, pod, receipt as receipt_so_far};
-use crate::receipt::{Begin, Fate};
+use crate::publish::tests::{after, pod, pods_left, receipt as receipt_so_far, receipt_of, story};
+use crate::receipt::record::HookStatus;
+use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
 use crate::settings::LifecycleResult;
 
 /// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
 /// told to.
 fn receipt() -> Receipt {
-    let mut receipt = receipt_so_far();
-    receipt.begin = Begin::Told;
+    under_way(receipt_so_far())
+}
+
+fn under_way(mut receipt: Receipt) -> Receipt {
+    receipt.begin = BeginNotified::Told;
     for pod in &mut receipt.pods {
         pod.told_ms = (!matches!(pod.fate, Fate::Left | Fate::Stayed)).then_some(2_000);
     }
@@ -38,17 +40,17 @@ fn shown(receipt: &Receipt, reasons: NodeEvents) -> String {
 }
 
 fn failed() -> Receipt {
-    let mut receipt = receipt();
-    receipt.step(StepName::Completed, after(9_050));
-    receipt.hook(Ok(Completion::Completed), LifecycleResult::Continue);
-    receipt.fail(&Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 });
-    receipt
+    let mut story = story();
+    story.1.step(StepName::Completed, after(9_050));
+    story.1.hook = HookStatus::Completed(LifecycleResult::Continue);
+    under_way(receipt_of(&story, Err(&pods_left())))
 }
 
 fn handed_on() -> Receipt {
-    let mut receipt = receipt();
-    receipt.hook_is_held();
-    receipt.end(Ending::Continued, "handed on to a later invocation".to_owned());
+    let mut story = story();
+    story.1.hook = HookStatus::Held;
+    let mut receipt = under_way(receipt_of(&story, Ok(&Outcome::Continued { unfinished: String::new() })));
+    receipt.reason = "handed on to a later invocation".to_owned();
     receipt
 }
 
@@ -56,9 +58,9 @@ fn ending(ending: Ending) -> Receipt {
     let mut receipt = receipt();
     receipt.pods.clear();
     if matches!(ending, Ending::Done | Ending::Joined) {
-        receipt.begin = Begin::Untold;
+        receipt.begin = BeginNotified::Untold;
     }
-    receipt.end(ending, "as it is told".to_owned());
+    (receipt.ending, receipt.reason) = (Some(ending), "as it is told".to_owned());
     receipt
 }
 
@@ -103,7 +105,7 @@ async fn of_what_never_was_under_way_the_termination_handlers_reason_tells_at_th
     let reasons_of = |of| {
         let mut receipt = ending(of);
         receipt.pods = failed().pods;
-        receipt.begin = Begin::Untold;
+        receipt.begin = BeginNotified::Untold;
         let told = shown(&receipt, NodeEvents::Nth);
         let of_node = told.lines().filter(|line| line.contains(" node/"));
         let reason = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
@@ -121,7 +123,7 @@ async fn of_what_never_was_under_way_the_termination_handlers_reason_tells_at_th
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_was_not_completed_is_told_by_the_termination_handlers_reason() {
     let mut receipt = ending(Ending::Failed);
-    receipt.hook(Err(()), LifecycleResult::Continue);
+    receipt.hook.as_mut().unwrap().state = HookState::Failed;
     assert!(shown(&receipt, NodeEvents::Nth).contains("Warning PostDrainError"));
 }
 
@@ -131,7 +133,7 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     cut_short.seen_leaving(Some(Duration::from_secs(8)));
     let report = DrainReport { pods: [(uid, cut_short)].into(), end: DrainEnd::Empty, blind: None };
     let mut receipt = ending(Ending::Drained);
-    receipt.pods(&report, (after(9_000), tokio::time::Instant::now()));
+    receipt.pods = PodRecord::all(&report, |_| 9_000);
     let told = shown(&receipt, NodeEvents::Spillway);
     let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
                   evicted, with 8 s of the 30 s of grace that it asks for (another notice's drain or a person had it leave)";
@@ -160,7 +162,7 @@ async fn an_event_is_as_the_api_server_wants_it() {
 #[tokio::test(start_paused = true)]
 async fn a_note_is_as_long_as_the_api_server_takes_it() {
     let mut receipt = receipt();
-    receipt.end(Ending::Failed, format!("x{}", "é".repeat(1_000)));
+    (receipt.ending, receipt.reason) = (Some(Ending::Failed), format!("x{}", "é".repeat(1_000)));
     let notes = ended(&receipt, NodeEvents::Spillway, after(9_060)).into_iter().map(|event| event.note.unwrap());
     assert_eq!(notes.map(|note| note.len()).max(), Some(1_023));
 }

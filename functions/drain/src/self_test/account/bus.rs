@@ -60,7 +60,7 @@ pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, Ca
     for _ in 0..MOST_PAGES {
         let page = aws::until(LIST, asked_until(end), async || {
             let page = client.list_rules().limit(100).set_next_token(token.clone()).send().await;
-            page.map_err(|error| CallError::new(LIST, &error))
+            page.map_err(|error| CallError::new(LIST, error))
         });
         let page = page.await?;
         listed.extend(page.rules.unwrap_or_default());
@@ -90,7 +90,7 @@ fn hearing(rule: ListedRule) -> Option<Rule> {
 /// A rule has five targets at most: they are on one page.
 async fn targets(client: &Client, rule: &str) -> Result<Vec<RuleTarget>, CallError> {
     let listed = client.list_targets_by_rule().rule(rule).send().await;
-    let listed = listed.map_err(|error| CallError::new(TARGETS, &error))?;
+    let listed = listed.map_err(|error| CallError::new(TARGETS, error))?;
     let targets = listed.targets.unwrap_or_default().into_iter();
     Ok(targets.map(|target| RuleTarget { id: target.id, arn: target.arn }).collect())
 }

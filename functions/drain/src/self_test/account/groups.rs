@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
-use crate::aws::instance::{ManagedBy, Membership, membership, owner};
+use crate::aws::instance::{ManagedBy, Membership, managed_by, membership};
 use crate::aws::lifecycle::HookTimeouts;
 use crate::aws::{self, CallError};
 use crate::self_test::asked_until;
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 4;
 pub(super) struct Group {
     pub(super) name: String,
     pub(super) cluster: ClusterName,
-    pub(super) owner: ManagedBy,
+    pub(super) managed_by: ManagedBy,
     pub(super) tags: BTreeMap<String, String>,
     /// Whether it keeps an instance whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
@@ -66,7 +66,7 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
     loop {
         let page = aws::until(LIST, asked_until(end), async || {
             let call = client.describe_auto_scaling_groups().max_records(ON_A_PAGE);
-            call.set_next_token(token.clone()).send().await.map_err(|error| CallError::new(LIST, &error))
+            call.set_next_token(token.clone()).send().await.map_err(|error| CallError::new(LIST, error))
         });
         let page = page.await?;
         groups.extend(page.auto_scaling_groups.into_iter().flatten().filter_map(group));
@@ -93,7 +93,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     Some(Group {
         name: described.auto_scaling_group_name?,
         cluster,
-        owner: owner(&tags),
+        managed_by: managed_by(&tags),
         tags,
         keeps_abandoned: on_abandon == Some(RetentionAction::Retain),
         hooks: Vec::new(),
@@ -103,7 +103,7 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
 /// A group has 50 hooks at most, on one page.
 async fn hooks(client: &Client, group: &str) -> Result<Vec<GroupHook>, CallError> {
     let described = client.describe_lifecycle_hooks().auto_scaling_group_name(group).send().await;
-    let described = described.map_err(|error| CallError::new(HOOKS, &error))?;
+    let described = described.map_err(|error| CallError::new(HOOKS, error))?;
     Ok(described.lifecycle_hooks.into_iter().flatten().filter_map(hook).collect())
 }
 

@@ -11,6 +11,7 @@ use crate::aws::instance::ManagedBy;
 use crate::decision;
 use crate::self_test::report::{Check, Finding, Severity};
 use crate::settings::{LifecycleResult, ManagedNodeGroups, Policy, Settings};
+use spillway_startup::logs::chain;
 
 const ID: &str = "hooks";
 
@@ -49,14 +50,14 @@ fn names(groups: &[&Group]) -> String {
 
 /// The check when Auto Scaling would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
-    let what = format!("cannot see the Auto Scaling groups and their hooks: {error}");
+    let what = format!("cannot see the Auto Scaling groups and their hooks: {}", chain(&error));
     let to_do = "deploy the template again, which gives the function's role the right";
     Check::made(ID, &what, vec![Finding::new("groups-unknown", Severity::Unknown, error.action, &what, to_do)])
 }
 
 /// Whether its nodes are drained for its hooks, as far as it goes by whose they are.
 fn is_drained(group: &Group, settings: &Settings) -> bool {
-    match group.owner {
+    match group.managed_by {
         ManagedBy::SelfManaged => true,
         ManagedBy::ManagedNodeGroup => settings.managed_node_groups != ManagedNodeGroups::Leave,
         ManagedBy::Karpenter | ManagedBy::AutoMode | ManagedBy::Fargate | ManagedBy::Hybrid => false,
@@ -74,7 +75,7 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
         hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
     // EKS has hooks of its own on its node groups.
-    if ours.is_empty() && group.owner == ManagedBy::SelfManaged {
+    if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
         return vec![missing(group, &others, settings, region)];
     }
     let of_hook = |hook: &GroupHook| {

@@ -4,7 +4,7 @@ use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::Filter;
 use tokio::time::Instant;
 
-use crate::aws::instance::DESCRIBE;
+use crate::aws::ec2::DESCRIBE;
 use crate::aws::{self, CallError};
 
 /// Karpenter's own tag on its instances. Those of EKS Auto Mode have another.
@@ -25,7 +25,7 @@ pub(super) async fn look(ec2: &Client, end: Instant) -> Result<Karpenter, CallEr
     let some = async || {
         let call = ec2.describe_instances().filters(filter("tag-key", TAG));
         let call = call.filters(filter("instance-state-name", "running")).max_results(FEW);
-        call.send().await.map_err(|error| CallError::new(DESCRIBE, &error))
+        call.send().await.map_err(|error| CallError::new(DESCRIBE, error))
     };
     let found = aws::until(DESCRIBE, end, some).await?;
     Ok(if found.reservations().is_empty() { Karpenter::HasNone } else { Karpenter::HasNodes })

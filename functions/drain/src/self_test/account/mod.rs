@@ -24,19 +24,19 @@ use tokio::time::Instant;
 
 use super::asked_until;
 use super::report::Check;
-use crate::handler::Spillway;
+use crate::context::Context;
 use crate::invocation::Invocation;
 use drainers::Deployed;
 use karpenter::Karpenter;
 
 /// All checks of the account, until `end`.
 pub(super) async fn checks(
-    spillway: &Spillway,
+    context: &Context,
     clusters: &[ClusterName],
     invocation: &Invocation,
     end: Instant,
 ) -> Vec<Check> {
-    let Spillway { settings, ec2, autoscaling, eventbridge, .. } = spillway;
+    let Context { settings, ec2, autoscaling, eventbridge, .. } = context;
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
     let (rules, groups, karpenter) = tokio::join!(
         bus::rules(eventbridge, end),
@@ -45,7 +45,7 @@ pub(super) async fn checks(
     );
 
     let some_group = groups.as_ref().ok().and_then(|groups| groups.first());
-    let mut checks = vec![dry_run::look(settings), rights::look(spillway, some_group, invocation, end).await];
+    let mut checks = vec![dry_run::look(settings), rights::look(context, some_group, invocation, end).await];
     match &rules {
         Ok(rules) => {
             let groups = groups.as_deref().unwrap_or_default();

@@ -21,15 +21,17 @@ use spillway_eks::{ClusterName, DescribeError};
 use tokio::time::Instant;
 
 use super::groups::Group;
-use crate::aws::instance;
+use crate::aws::ec2;
 use crate::aws::{self, CallError, CallErrorKind};
+use crate::context::Context;
 use crate::continuation::schedule::{self, Scheduler};
 use crate::failure::DESCRIBE_CLUSTER;
-use crate::handler::Spillway;
 use crate::invocation::Invocation;
+use crate::invocation::retry::Transient as _;
 use crate::notice::continued;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
+use spillway_startup::logs::chain;
 
 const ID: &str = "aws-rights";
 const NOT_FOUND: &str = "ResourceNotFoundException";
@@ -43,26 +45,26 @@ const NOBODYS_INSTANCE: &str = "i-00000000000000000";
 type Tried = (&'static str, Result<&'static str, CallError>);
 
 /// Tries each call of a drain, those of lifecycle actions on that group.
-pub(super) async fn look(spillway: &Spillway, group: Option<&Group>, invocation: &Invocation, end: Instant) -> Check {
+pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &Invocation, end: Instant) -> Check {
     let mut not_tried = vec!["scheduler:CreateSchedule", "iam:PassRole"];
-    let mut tried = of_nodes(spillway, end).await;
+    let mut tried = of_nodes(context, end).await;
     match group {
-        Some(group) => tried.extend(of_actions(spillway, &group.name, end).await),
+        Some(group) => tried.extend(of_actions(context, &group.name, end).await),
         None => not_tried.extend(["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]),
     }
     tried.push((
         "a drain ends after 15 minutes, finished or not",
-        allowed("events:PutEvents", INVALID, end, || put_no_json(&spillway.eventbridge)).await,
+        allowed("events:PutEvents", INVALID, end, || put_no_json(&context.eventbridge)).await,
     ));
-    match spillway.settings.schedules {
-        Some(_) => tried.extend(of_schedules(&spillway.scheduler, invocation, end).await),
+    match context.settings.schedules {
+        Some(_) => tried.extend(of_schedules(&context.scheduler, invocation, end).await),
         None => not_tried.extend([schedule::UPDATE, schedule::DELETE]),
     }
 
     let count = tried.len();
     let mut findings: Vec<_> = tried.into_iter().filter_map(|tried| finding(tried, invocation)).collect();
     let let_in = count - findings.len();
-    findings.extend(spillway.settings.schedules.is_none().then(no_schedules));
+    findings.extend(context.settings.schedules.is_none().then(no_schedules));
     let what = format!(
         "{let_in} of {count} AWS calls that a drain makes are allowed; not tried, because there is nothing to try it on \
          or it would change something: {}",
@@ -77,8 +79,8 @@ fn no_schedules() -> Finding {
     Finding::new("no-schedules", Severity::Fail, "the setting SPILLWAY_SCHEDULES", what, to_do)
 }
 
-async fn of_nodes(spillway: &Spillway, end: Instant) -> Vec<Tried> {
-    let Spillway { ec2, autoscaling, access, settings, .. } = spillway;
+async fn of_nodes(context: &Context, end: Instant) -> Vec<Tried> {
+    let Context { ec2, autoscaling, access, settings, .. } = context;
     let nobody = ClusterName::new(NOBODYS);
     let cluster = async || match access.clusters.get(&nobody).await {
         Err(DescribeError::Call(_, error)) => Err(*error),
@@ -87,7 +89,7 @@ async fn of_nodes(spillway: &Spillway, end: Instant) -> Vec<Tried> {
     let instances = || ec2.describe_instances().dry_run(true).send();
     let hooks = || autoscaling.describe_lifecycle_hooks().auto_scaling_group_name(NOBODYS).send();
     let mut tried = vec![
-        ("no notice can be worked on", allowed(instance::DESCRIBE, "DryRunOperation", end, instances).await),
+        ("no notice can be worked on", allowed(ec2::DESCRIBE, "DryRunOperation", end, instances).await),
         ("no cluster can be reached", allowed(DESCRIBE_CLUSTER, NOT_FOUND, end, cluster).await),
         (
             "a hook is reckoned to wait for 30 s only, and gets more heartbeats than it needs",
@@ -105,8 +107,8 @@ async fn of_nodes(spillway: &Spillway, end: Instant) -> Vec<Tried> {
     tried
 }
 
-async fn of_actions(spillway: &Spillway, group: &str, end: Instant) -> [Tried; 2] {
-    let autoscaling = &spillway.autoscaling;
+async fn of_actions(context: &Context, group: &str, end: Instant) -> [Tried; 2] {
+    let autoscaling = &context.autoscaling;
     let complete = || {
         let call = autoscaling.complete_lifecycle_action().auto_scaling_group_name(group);
         call.lifecycle_hook_name(NOBODYS).instance_id(NOBODYS_INSTANCE).lifecycle_action_result("CONTINUE").send()
@@ -155,12 +157,12 @@ async fn allowed<T, E, F>(
 ) -> Result<&'static str, CallError>
 where
     F: Future<Output = Result<T, SdkError<E, Response>>>,
-    E: std::error::Error + ProvideErrorMetadata + 'static,
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
 {
     let asked = async || match call().await {
         Ok(_) => Ok(action),
         Err(error) if error.as_service_error().and_then(E::code) == Some(refusal) => Ok(action),
-        Err(error) => Err(CallError::new(action, &error)),
+        Err(error) => Err(CallError::new(action, error)),
     };
     aws::until(action, asked_until(end), asked).await
 }
@@ -170,14 +172,14 @@ fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding>
     let (function, region) = (&invocation.function, &invocation.home.region);
     if error.kind != CallErrorKind::Denied {
         let to_do = "run the doctor again; if it stays so, see whether the function gets to AWS' APIs from its subnets";
-        let what = format!("cannot be tried: {error}. Without it {without}");
+        let what = format!("cannot be tried: {}. Without it {without}", chain(&error));
         // An answer that is no denial was most likely given after the right had been looked at.
         let severity = if error.is_transient() { Severity::Unknown } else { Severity::Warn };
         return Some(Finding::new("aws-right-unknown", severity, error.action, what, to_do));
     }
     let to_do = "deploy the template again: the role that it makes has the right, in its policy drain. If it is there, a \
                  permissions boundary, a service control policy or the policy of a VPC endpoint takes it away";
-    let what = format!("is denied, so that {without}: {}", error.detail);
+    let what = format!("is denied, so that {without}: {}", error.answer());
     // IAM's simulator would have to be told the resource and the conditions of each call, and denies whatever lacks them.
     let command = format!(
         "aws iam get-role-policy --policy-name drain --role-name \"$(aws lambda get-function-configuration \
@@ -195,7 +197,13 @@ mod tests {
         let mut invocation = Invocation::until(jiff::Timestamp::MAX, "r-1", Clock::starting_at(jiff::Timestamp::MIN));
         "arn:aws:lambda:us-east-1:123456789012:function:drain".clone_into(&mut invocation.function);
         "us-east-1".clone_into(&mut invocation.home.region);
-        let error = CallError { action: schedule::UPDATE, kind, detail: "no".to_owned() };
+        let error = match kind {
+            CallErrorKind::Denied => CallError::answered(schedule::UPDATE, "AccessDenied", "no", None),
+            CallErrorKind::Unreachable => CallError::unanswered(schedule::UPDATE, "no"),
+            CallErrorKind::Throttled => CallError::answered(schedule::UPDATE, "ThrottlingException", "no", None),
+            CallErrorKind::Broken => CallError::answered(schedule::UPDATE, "InternalFailure", "no", None),
+            CallErrorKind::Refused => CallError::answered(schedule::UPDATE, "ValidationException", "no", None),
+        };
         finding(("maintenance is late", Err(error)), &invocation).unwrap()
     }
 

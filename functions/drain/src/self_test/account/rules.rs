@@ -6,6 +6,7 @@ use crate::decision;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use crate::self_test::report::{Check, Finding, Severity};
 use crate::settings::{Policy, Settings};
+use spillway_startup::logs::chain;
 
 const ID: &str = "rules";
 
@@ -35,7 +36,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
 
 /// The check when the bus would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
-    let what = format!("cannot see the rules, and who else hears the notices: {error}");
+    let what = format!("cannot see the rules, and who else hears the notices: {}", chain(&error));
     let to_do = "deploy the template again, which gives the function's role the right";
     Check::made(ID, &what, vec![Finding::new("rules-unknown", Severity::Unknown, error.action, &what, to_do)])
 }

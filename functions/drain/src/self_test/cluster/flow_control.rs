@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
+use spillway_startup::logs::chain;
 
 const ID: &str = "flow-control";
 
@@ -30,7 +31,9 @@ pub(super) async fn look(client: &Client, end: Instant) -> Check {
     match flows(client, end).await {
         Ok(Some((nodes, others))) => said(&nodes, &others),
         Ok(None) => Check::skipped(ID, "the API server does not say how it shares its time"),
-        Err(error) => Check::unknown(ID, format!("the API server does not say how it shares its time: {error}")),
+        Err(error) => {
+            Check::unknown(ID, format!("the API server does not say how it shares its time: {}", chain(&error)))
+        }
     }
 }
 

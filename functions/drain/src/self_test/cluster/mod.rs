@@ -19,31 +19,31 @@ use tokio::time::Instant;
 
 use super::asked_until;
 use super::report::Check;
-use crate::handler::Spillway;
+use crate::context::Context;
 use crate::invocation::Invocation;
 
 /// All checks of the cluster, until `end`. Who may not sign in sees nothing of the rest.
 pub(super) async fn checks(
-    spillway: &Spillway,
+    context: &Context,
     cluster: &ClusterName,
     invocation: &Invocation,
     end: Instant,
 ) -> Vec<Check> {
     // What EKS says now, not what it said when the function was warm: its certificate authority may be another.
-    spillway.access.clusters.forget(cluster);
-    let checks = match spillway.access.connect(cluster, asked_until(end)).await {
+    context.access.clusters.forget(cluster);
+    let checks = match context.access.connect(cluster, asked_until(end)).await {
         Ok(connection) => {
             let client = &connection.client;
             let (user, signed_in) = sign_in::look(client, cluster, invocation, end).await;
             match user {
                 Some(user) => {
                     let (evictions, rights) =
-                        rights::look(client, &spillway.settings, (cluster, &user), invocation, end).await;
+                        rights::look(client, &context.settings, (cluster, &user), invocation, end).await;
                     let (version, nth, flow_control, nodes) = tokio::join!(
                         version::look(client, end),
                         nth::look(client, end),
                         flow_control::look(client, end),
-                        nodes::look(client, &spillway.settings, evictions, invocation.clock, end),
+                        nodes::look(client, &context.settings, evictions, invocation.clock, end),
                     );
                     vec![signed_in, rights, version, nth, flow_control, nodes]
                 }

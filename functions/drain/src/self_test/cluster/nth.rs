@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::kube::{call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
+use spillway_startup::logs::chain;
 
 const ID: &str = "nth";
 /// The label of NTH's pods, as its Helm chart sets it, in queue mode and in IMDS mode.
@@ -20,7 +21,7 @@ pub(super) async fn look(client: &Client, end: Instant) -> Check {
     let of_nth = ListParams::default().labels(LABEL).match_any();
     match until(asked_until(end), async || call(pods.list_metadata(&of_nth)).await, |_| ()).await {
         Ok(listed) => said(&listed.items),
-        Err(error) => Check::unknown(ID, format!("its pods were not looked for: {error}")),
+        Err(error) => Check::unknown(ID, format!("its pods were not looked for: {}", chain(&error))),
     }
 }
 

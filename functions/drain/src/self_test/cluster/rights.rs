@@ -13,6 +13,7 @@ use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
 use crate::settings::{KarpenterNodes, Settings};
+use spillway_startup::logs::chain;
 
 const ID: &str = "kubernetes-rights";
 
@@ -156,7 +157,7 @@ fn said(
     invocation: &Invocation,
 ) -> Check {
     if let Some(error) = answers.iter().find_map(|(_, answer)| answer.as_ref().err()) {
-        return Check::unknown(ID, format!("the API server does not say which rights Spillway has: {error}"));
+        return Check::unknown(ID, format!("the API server does not say which rights Spillway has: {}", chain(&error)));
     }
     let missing: Vec<Right> =
         answers.iter().filter(|(_, answer)| matches!(answer, Ok(false))).map(|(right, _)| *right).collect();

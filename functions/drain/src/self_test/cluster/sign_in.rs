@@ -11,6 +11,7 @@ use crate::invocation::Invocation;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
+use spillway_startup::logs::chain;
 
 const ID: &str = "sign-in";
 
@@ -43,7 +44,7 @@ pub(super) async fn look(
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let region = &invocation.home.region;
     let to_do = "if there is no such cluster, correct its name; if the right is missing, deploy the template again";
-    let finding = Finding::new("unknown-cluster", Severity::Fail, format!("cluster {cluster}"), failure, to_do)
+    let finding = Finding::new("unknown-cluster", Severity::Fail, format!("cluster {cluster}"), failure.text(), to_do)
         .with_command(format!("aws eks describe-cluster --name {cluster} --region {region}"));
     Check::made(ID, format!("Spillway cannot find the way into cluster {cluster}"), vec![finding])
 }
@@ -57,10 +58,11 @@ fn signed_in(cluster: &ClusterName, status: SelfSubjectReviewStatus) -> (Option<
 
 fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let (function, region) = (&invocation.function, &invocation.home.region);
+    let said = chain(error);
     let (id, what, to_do, command) = match error {
         ApiError::Certificate(_) => (
             "wrong-certificate-authority",
-            format!("{error}: no drain can reach the cluster"),
+            format!("{said}: no drain can reach the cluster"),
             "see whether the cluster was made anew under its old name, or something stands between the function and its \
              endpoint; compare the authority that EKS names with the one that the endpoint shows",
             format!(
@@ -70,7 +72,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         ),
         ApiError::NoConnection(_) | ApiError::TimeUp => (
             "no-network",
-            format!("the function gets no connection to the API server, so that no drain can: {error}"),
+            format!("the function gets no connection to the API server, so that no drain can: {said}"),
             "a cluster whose endpoint is private, or open to certain addresses only, needs the parameters SubnetIds and \
              SecurityGroupIds, and its security group has to let port 443 in from there (see docs/install.md)",
             format!("aws eks describe-cluster --name {cluster} --region {region} --query cluster.resourcesVpcConfig"),
@@ -89,7 +91,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         // Signed in, and refused: who may ask nothing of himself lacks what Kubernetes gives everybody.
         _ if error.code() == Some(403) => (
             "no-basic-rights",
-            format!("the function signs in, and may not even ask who it is: {error}"),
+            format!("the function signs in, and may not even ask who it is: {said}"),
             "give the group system:authenticated its role system:basic-user back, and apply Spillway's own rights",
             "kubectl create clusterrolebinding system:basic-user --clusterrole=system:basic-user \
              --group=system:authenticated; kubectl apply -f deploy/"
@@ -97,7 +99,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         ),
         _ => (
             "api-server-unwell",
-            format!("the API server does not answer as it should: {error}"),
+            format!("the API server does not answer as it should: {said}"),
             "look at the cluster's health; drains try again for as long as their notice lets them",
             format!("aws eks describe-cluster --name {cluster} --region {region} --query cluster.health"),
         ),

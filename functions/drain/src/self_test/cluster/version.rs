@@ -7,12 +7,13 @@ use tokio::time::Instant;
 use crate::kube::{call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::Check;
+use spillway_startup::logs::chain;
 
 const ID: &str = "version";
 
 pub(super) async fn look(client: &Client, end: Instant) -> Check {
     match until(asked_until(end), async || call(client.apiserver_version()).await, |_| ()).await {
         Ok(Info { git_version, .. }) => Check::made(ID, format!("the API server is {git_version}"), Vec::new()),
-        Err(error) => Check::unknown(ID, format!("the API server does not say which version it is: {error}")),
+        Err(error) => Check::unknown(ID, format!("the API server does not say which version it is: {}", chain(&error))),
     }
 }

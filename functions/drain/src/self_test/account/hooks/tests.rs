@@ -19,7 +19,7 @@ fn group(hooks: &[GroupHook]) -> Group {
     Group {
         name: "workers".to_owned(),
         cluster: ClusterName::new("prod"),
-        owner: ManagedBy::SelfManaged,
+        managed_by: ManagedBy::SelfManaged,
         tags: tags(&[("team", "shop")]),
         keeps_abandoned: false,
         hooks: hooks.to_vec(),
@@ -53,7 +53,7 @@ fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=shop")]).len(), 1);
     assert_eq!(found(group(&[]), &[("SPILLWAY_TERMINATE", "ignore")]), []);
-    assert_eq!(found(Group { owner: ManagedBy::ManagedNodeGroup, ..group(&[]) }, &[]), []);
+    assert_eq!(found(Group { managed_by: ManagedBy::ManagedNodeGroup, ..group(&[]) }, &[]), []);
     assert_eq!(found(Group { cluster: ClusterName::new("other"), ..group(&[]) }, &[]), []);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::aws::instance::ManagedBy;
 use crate::decision::{self, Decision};
-use crate::node::{Unclaimed, left_alone, owner};
+use crate::node::{Unclaimed, left_alone, managed_by};
 use crate::notice::Kind;
 use crate::settings::{Policy, Settings};
 
@@ -47,10 +47,10 @@ impl Fleet {
             Some(_) => return Some("not chosen by SPILLWAY_NODE_SELECTOR"),
             None => {}
         }
-        let owner = owner(labels).unwrap_or(ManagedBy::SelfManaged);
-        match decision::by_table(Kind::Spot, owner, &self.settings) {
+        let managed_by = managed_by(labels).unwrap_or(ManagedBy::SelfManaged);
+        match decision::by_table(Kind::Spot, managed_by, &self.settings) {
             Decision::Drain => None,
-            _ => Some(match owner {
+            _ => Some(match managed_by {
                 ManagedBy::Karpenter => "Karpenter's",
                 ManagedBy::ManagedNodeGroup => "of managed node groups",
                 ManagedBy::AutoMode => "of EKS Auto Mode",

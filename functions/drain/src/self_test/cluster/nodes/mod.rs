@@ -27,6 +27,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::ListParams;
 use kube::{Api, Client};
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::rights::Evictions;
@@ -71,7 +72,7 @@ pub(super) async fn look(
             let circumstances = Circumstances { window, budgets: &budgets, held_pods, hook_wait };
             verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })
         }
-        Err(error) => Check::unknown(ID, format!("the cluster's nodes were not looked at: {error}")),
+        Err(error) => Check::unknown(ID, format!("the cluster's nodes were not looked at: {}", chain(&error))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Lists of any length, a page at a time: of each page only what is needed is kept.
 
+use spillway_startup::logs::chain;
 use std::time::Duration;
 
 use kube::api::{ListParams, ObjectList};
@@ -22,7 +23,7 @@ pub(super) async fn each<K: Clone>(
 ) -> Result<(), ApiError> {
     let mut page = selection.limit(PAGE);
     loop {
-        let tell = |error: &ApiError| tracing::warn!(error = %error, "cannot list a page; trying again");
+        let tell = |error: &ApiError| tracing::warn!(error = chain(&error), "cannot list a page; trying again");
         let end = end.min(Instant::now() + ASKED_FOR);
         let answer = until(end, async || call(list(&page)).await, tell).await?;
         answer.items.into_iter().for_each(&mut see);

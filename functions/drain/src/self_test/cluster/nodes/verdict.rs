@@ -9,6 +9,7 @@ use super::survey::Survey;
 use crate::drain::disruptions_allowed::BudgetName;
 use crate::kube::ApiError;
 use crate::self_test::report::{Check, Finding, HeldUpNode, Severity};
+use spillway_startup::logs::chain;
 
 /// How many of the nodes the report has room for.
 const NODES: usize = 50;
@@ -33,7 +34,7 @@ pub(super) fn check(
     let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();
     findings.extend(singletons(survey));
     if let Err(error) = seen {
-        let what = format!("not all pods could be looked at, so that there may be more: {error}");
+        let what = format!("not all pods could be looked at, so that there may be more: {}", chain(&error));
         let to_do = "ask again, for this cluster alone: detail.cluster of the event";
         findings.push(Finding::new("not-all-pods-seen", Severity::Unknown, "pods", what, to_do));
     }

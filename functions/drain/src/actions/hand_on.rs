@@ -1,0 +1,35 @@
+//! What an invocation could not do is left to a later one, while there is time for it.
+
+use crate::aws::lifecycle::ActionStatus;
+use crate::context::{Attempt, Context};
+use crate::continuation;
+use crate::failure::Failure;
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Outcome, StepName};
+
+/// Hands the notice on to the next invocation, with what this one did in short; a lifecycle action that waits is held for it.
+pub(crate) async fn hand_on(
+    context: &Context,
+    attempt: &Attempt<'_>,
+    unfinished: &Failure,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let Attempt { notice, history, invocation, action, .. } = attempt;
+    let clock = invocation.clock;
+    let history =
+        history.with(record.in_short(&notice.event_id, &invocation.request_id, (clock.started(), clock.now())));
+    let end = invocation.hands_on_until();
+    let (handed_on, status) =
+        tokio::join!(continuation::hand_on(&context.eventbridge, std::slice::from_ref(&history), end), async {
+            action.as_ref()?.hold_for_the_next(end).await
+        });
+    handed_on?;
+    record.step(StepName::HandedOn, clock.now());
+    match status {
+        Some(ActionStatus::Waiting) => record.hook = HookStatus::Held,
+        Some(ActionStatus::Over) => record.hook = HookStatus::AlreadyOver(None),
+        // It is left to its timeout, unless the next invocation comes before.
+        None => {}
+    }
+    Ok(Outcome::Continued { unfinished: unfinished.text() })
+}

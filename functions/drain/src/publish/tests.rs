@@ -1,0 +1,314 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde_json::Value;
+use spillway_eks::ClusterName;
+
+use super::document::begun;
+use super::*;
+use crate::aws::instance::{Instance, InstanceState};
+use crate::drain::blocker::Blocker;
+use crate::drain::deadline::{Grace, Termination, Window};
+use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::evict::{Answer, Method};
+use crate::drain::plan::{PodUid, Stays, Tier};
+use crate::drain::pod::{PodState, RequestedBy, Tracked};
+use crate::drain::{DrainEnd, DrainReport};
+use crate::failure::Failure;
+use crate::invocation::Home;
+use crate::invocation::clock::Clock;
+use crate::notice::continued::Earlier;
+use crate::notice::{Deadline, Hook, InstanceId, Kind, Notice};
+use crate::receipt::outcome::not_yet;
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Counts, Ended, Ending, Fate, Outcome, PodRecord, StepName, Subject};
+use crate::settings::LifecycleResult;
+
+fn notice_time() -> Timestamp {
+    "2026-11-21T03:12:00Z".parse().unwrap()
+}
+
+pub(super) fn after(ms: i64) -> Timestamp {
+    notice_time() + SignedDuration::from_millis(ms)
+}
+
+fn name_of(pod: &str) -> PodName {
+    PodName { namespace: "shop".to_owned(), name: pod.to_owned() }
+}
+
+pub(super) fn pod(name: &str, state: PodState, told: Option<(Method, Grace)>) -> (PodUid, Tracked) {
+    let now = tokio::time::Instant::now();
+    let mut tracked = Tracked::new(name_of(name), Tier::Ordinary, Duration::from_secs(30), state, now);
+    if let Some((way, grace)) = told {
+        tracked.tell(way, grace, now);
+        tracked.count(&Answer::Leaving);
+    }
+    tracked.state = state;
+    tracked.gone_at = (state == PodState::Gone).then_some(now);
+    (PodUid(format!("uid-of-{name}")), tracked)
+}
+
+fn invocation() -> Invocation {
+    let home = Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() };
+    let mut invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(notice_time()));
+    invocation.home = home;
+    invocation
+}
+
+/// A notice whose drain lost a pod, and the record of it, with a pod for each fate.
+pub(super) fn story() -> (Notice, Record) {
+    let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
+    let notice = Notice {
+        event_id: "e-1".to_owned(),
+        kind: Kind::Terminate,
+        instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+        time: notice_time(),
+        deadline: Deadline::HeldByHook,
+        hook: Some(hook),
+        maintenance: None,
+    };
+    let instance = Instance {
+        id: notice.instance.clone(),
+        zone: "us-east-1a".to_owned(),
+        private_dns_name: None,
+        state: InstanceState::Up,
+        type_name: Some("m7g.large".to_owned()),
+        tags: [("aws:autoscaling:groupName".to_owned(), "workers".to_owned())].into(),
+    };
+    let clamped = Grace::Clamped(Duration::from_secs(7));
+    let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
+    let (held_uid, mut held) = pod("held", PodState::Held(None), None);
+    held.hold = Some(web.clone());
+    for _ in 0..4 {
+        held.count(&Answer::HeldBy { budget: "web".to_owned() });
+    }
+    let (forced_uid, mut forced) = pod("forced", PodState::Gone, Some((Method::Delete, clamped)));
+    forced.count(&Answer::HeldBySeveral);
+    forced.hold = Some(web);
+    let pods = BTreeMap::from([
+        pod("agent", PodState::Stays(Stays::DaemonSet), None),
+        pod("clamped", PodState::Gone, Some((Method::Evict, clamped))),
+        pod("clean", PodState::Gone, Some((Method::Evict, Grace::Own))),
+        pod("unconfirmed", PodState::Unconfirmed, Some((Method::Evict, Grace::Own))),
+        (forced_uid, forced),
+        (held_uid, held),
+    ]);
+    let report = DrainReport { pods, end: DrainEnd::TimeUp, blind: None };
+    let steps =
+        [(StepName::Begun, 350), (StepName::Described, 420), (StepName::Claimed, 480), (StepName::Drained, 9_000)];
+    let record = Record {
+        steps: steps.map(|(step, ms)| (step, after(ms))).into(),
+        instance: Some(instance),
+        cluster: Some(ClusterName::new("prod")),
+        node: Some("ip-10-0-0-1.ec2.internal".to_owned()),
+        claim: Some(claim(How::First)),
+        pods: PodRecord::all(&report, |_| 9_000),
+        ..Record::default()
+    };
+    (notice, record)
+}
+
+pub(super) fn claim(how: How) -> Claim {
+    Claim {
+        node: "ip-10-0-0-1.ec2.internal".to_owned(),
+        how,
+        holder: "e-1".to_owned(),
+        labels: [("team".to_owned(), "shop".to_owned())].into(),
+    }
+}
+
+/// The receipt of such a notice that has ended.
+pub(super) fn receipt_of((notice, record): &(Notice, Record), ended: Ended<'_>) -> Receipt {
+    Receipt::of(&invocation(), Subject::One { notice, earlier: &[] }, record, &[], ended)
+}
+
+/// The receipt of such a notice while it is worked on.
+pub(super) fn receipt() -> Receipt {
+    let (notice, record) = story();
+    Receipt::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, String::new())
+}
+
+/// The receipt of an event that could not be read.
+pub(super) fn unread() -> Receipt {
+    Receipt::begun(&invocation(), Subject::Unread { event_id: None }, &Record::default(), String::new())
+}
+
+pub(super) fn pods_left() -> Failure {
+    Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 }
+}
+
+fn drained() -> Outcome {
+    let counts = Counts { moved: 3, lost: 0, unconfirmed: 0 };
+    Outcome::Drained { node: "ip-10-0-0-1.ec2.internal".to_owned(), counts }
+}
+
+fn pretty(line: &str) -> String {
+    serde_json::to_string_pretty(&serde_json::from_str::<Value>(line).unwrap()).unwrap()
+}
+
+#[test]
+fn that_a_drain_has_begun_is_told_by_the_first_invocation_of_the_notice_that_claimed_the_node() {
+    let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() };
+    let now = Timestamp::UNIX_EPOCH;
+    let before = Earlier { request_id: "r-0".to_owned(), from: now, to: now, node: None, pods: BTreeMap::new() };
+    let mut told = Vec::new();
+    for how in [How::First, How::CordonedByOthers, How::Again, joined] {
+        for earlier in [vec![], vec![before.clone()]] {
+            let claim =
+                Claim { node: "n".to_owned(), how: how.clone(), holder: "e-1".to_owned(), labels: BTreeMap::new() };
+            let history = History { notice: Value::Null, instance: None, earlier };
+            if tells_begin(&claim, &history) {
+                told.push((how.clone(), history.earlier.len()));
+            }
+        }
+    }
+    assert_eq!(told, [(How::First, 0), (How::CordonedByOthers, 0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_receipt_of_a_drain_as_the_log_has_it() {
+    let mut story = story();
+    story.1.step(StepName::Completed, after(9_050));
+    story.1.hook = HookStatus::Completed(LifecycleResult::Continue);
+    let receipt = receipt_of(&story, Ok(&drained()));
+    let line = document(&receipt, after(9_060), To::Log);
+    insta::assert_snapshot!(pretty(&line));
+    // As it is, in its own order: what the queries in template.yaml are tried on.
+    insta::assert_snapshot!(line);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_event_of_a_drain_that_has_begun() {
+    let (notice, mut record) = story();
+    record.pods.clear();
+    record.steps.truncate(3);
+    let reason = not_yet("ip-10-0-0-1.ec2.internal", Kind::Terminate);
+    let so_far = Receipt::begun(&invocation(), Subject::One { notice: &notice, earlier: &[] }, &record, reason);
+    insta::assert_snapshot!(pretty(&begun(&so_far, &[name_of("web-0"), name_of("web-1")], after(560))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_drain_that_has_begun_as_many_pods_are_named_as_the_event_bus_takes() {
+    let mut so_far = receipt();
+    so_far.pods.clear();
+    let all: Vec<PodName> = (0..2_000).map(|n| name_of(&format!("{n:0>200}"))).collect();
+
+    let event = begun(&so_far, &all, after(560));
+
+    assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
+    let event: Value = serde_json::from_str(&event).unwrap();
+    let (named, cut) = (event["pods"].as_array().unwrap(), event["pods_cut"].as_u64().unwrap());
+    assert_eq!(named.len() + usize::try_from(cut).unwrap(), all.len());
+    assert_eq!(named[0]["pod"], all[0].to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receipt_that_is_too_long_is_cut_to_the_same_for_log_and_bus_and_the_lost_are_kept() {
+    let mut receipt = receipt();
+    let clean = receipt.pods.iter().find(|pod| pod.fate == Fate::Clean).unwrap().clone();
+    receipt.pods.extend(std::iter::repeat_n(clean, 2_000));
+    receipt.ending = Some(Ending::Drained);
+    let all = receipt.pods.len();
+
+    cut(&mut receipt, after(9_060));
+
+    let event = document(&receipt, after(9_060), To::Bus);
+    let line = document(&receipt, after(9_060), To::Log);
+    assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
+    let (mut event, line): (Value, Value) =
+        (serde_json::from_str(&event).unwrap(), serde_json::from_str(&line).unwrap());
+    event.as_object_mut().unwrap().remove("node_labels").unwrap();
+    assert_eq!(event, line);
+    let (kept, cut) = (line["pods"].as_array().unwrap(), line["pods_cut"].as_u64().unwrap());
+    assert_eq!(u64::try_from(kept.len()).unwrap() + cut, u64::try_from(all).unwrap());
+    assert_eq!((&kept[0]["fate"], &kept[1]["fate"]), (&"left".into(), &"forced".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_says_what_becomes_of_the_hook() {
+    let receipt = receipt_of(&story(), Err(&pods_left()));
+    let line: Value = serde_json::from_str(&document(&receipt, after(9_060), To::Log)).unwrap();
+    assert_eq!(line["level"], "ERROR");
+    insta::assert_snapshot!(line["message"].as_str().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_metrics_are_in_the_embedded_format() {
+    let receipt = receipt_of(&story(), Ok(&drained()));
+    insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one_that_holds_the_claim() {
+    let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() };
+    let clean = |name, followed| {
+        let (uid, mut tracked) = pod(name, PodState::Gone, Some((Method::Evict, Grace::Own)));
+        tracked.followed = followed;
+        (uid, tracked)
+    };
+    let counted = |how| {
+        let mut story = story();
+        story.1.claim = Some(claim(how));
+        let left = pod("left", PodState::Asked, Some((Method::Evict, Grace::Own)));
+        let pods = [
+            left,
+            clean("ours-1", Some(RequestedBy::ThisDrain)),
+            clean("ours-2", Some(RequestedBy::ThisDrain)),
+            clean("anothers", Some(RequestedBy::Another)),
+            clean("nobodys", None),
+        ];
+        let report = DrainReport { pods: pods.into(), end: DrainEnd::TimeUp, blind: None };
+        story.1.pods = PodRecord::all(&report, |_| 9_000);
+        let receipt = receipt_of(&story, Err(&pods_left()));
+        let line: Value = serde_json::from_str(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()).unwrap();
+        ["PodsClean", "PodsFullGrace", "PodsLeft"].map(|metric| line[metric].as_u64().unwrap())
+    };
+    assert_eq!(counted(How::First), [3, 3, 1]);
+    assert_eq!(counted(joined), [2, 2, 1], "what is lost is never kept silent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_negative() {
+    let mut story = story();
+    let measured = |receipt: &Receipt| {
+        let line = metrics::line(receipt, "Spillway", after(9_060)).unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        (line["NoticeToDrained"].as_i64(), line["TimeLeft"].as_i64())
+    };
+    assert_eq!(measured(&receipt_of(&story, Err(&pods_left()))), (None, None), "nothing says when the instance goes");
+    let now = tokio::time::Instant::now();
+    let goes_after = |seconds| Window {
+        start: now,
+        end: now,
+        instance_goes: Termination::At(now + Duration::from_secs(seconds)),
+        margin: Duration::from_secs(2),
+    };
+    story.1.window = Some(goes_after(120));
+    assert_eq!(measured(&receipt_of(&story, Err(&pods_left()))), (None, Some(111_000)));
+    story.1.pods.retain(|pod| pod.fate != Fate::Left);
+    story.1.window = Some(goes_after(8));
+    assert_eq!(measured(&receipt_of(&story, Ok(&drained()))), (Some(9_000), Some(0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left() {
+    let mut story = story();
+    story.1.step(StepName::HandedOn, after(9_050));
+    story.1.hook = HookStatus::Held;
+    let first = receipt_of(&story, Ok(&Outcome::Continued { unfinished: pods_left().text() }));
+    let line: Value = serde_json::from_str(&document(&first, after(9_060), To::Log)).unwrap();
+    assert_eq!(line["level"], "INFO");
+    insta::assert_snapshot!(line["message"].as_str().unwrap());
+    let metrics: Value = serde_json::from_str(&metrics::line(&first, "Spillway", after(9_060)).unwrap()).unwrap();
+    assert_eq!((&metrics["PodsLeft"], &metrics["HooksNotCompleted"]), (&0.into(), &0.into()));
+    insta::assert_json_snapshot!(story.1.in_short("e-1", "r-1", (after(350), after(9_050))));
+}
+
+#[test]
+fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
+    let mut receipt = unread();
+    (receipt.ending, receipt.reason) = (Some(Ending::Ignored), "not handled".to_owned());
+    assert_eq!(metrics::line(&receipt, "Spillway", notice_time()), None);
+    assert!(document(&receipt, notice_time(), To::Log).contains("ignored: not handled"));
+}

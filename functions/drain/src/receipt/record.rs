@@ -1,0 +1,103 @@
+//! What has been done about a notice so far, as plain data: also when it fails half way. The receipt is made from it.
+
+use jiff::Timestamp;
+use kube::Client;
+use spillway_eks::ClusterName;
+
+use super::{BeginNotified, PodRecord, StepName};
+use crate::aws::instance::{Instance, ManagedBy};
+use crate::aws::lifecycle::Completion;
+use crate::drain::deadline::Window;
+use crate::node::Claim;
+use crate::notice::continued::Earlier;
+use crate::settings::LifecycleResult;
+
+/// What has been done about one notice in one invocation.
+#[derive(Clone, Default)]
+pub(crate) struct Record {
+    /// The steps that are done, and when.
+    pub(crate) steps: Vec<(StepName, Timestamp)>,
+    /// The instance, as EC2 describes it.
+    pub(crate) instance: Option<Instance>,
+    /// Its cluster.
+    pub(crate) cluster: Option<ClusterName>,
+    /// Who manages its node.
+    pub(crate) managed_by: Option<ManagedBy>,
+    /// What was to be done.
+    pub(crate) decision: Option<&'static str>,
+    /// The node, claimed or not.
+    pub(crate) node: Option<String>,
+    /// The claim on it.
+    pub(crate) claim: Option<Claim>,
+    /// The way by which it was claimed: what is written on the node at the end goes the same way.
+    pub(crate) client: Option<Client>,
+    /// From when to when it was drained.
+    pub(crate) window: Option<Window>,
+    /// Whether people were told that the drain had begun.
+    pub(crate) begin: BeginNotified,
+    /// What became of its pods, or in a dry run would become of them.
+    pub(crate) pods: Vec<PodRecord>,
+    /// What the lifecycle hook was told.
+    pub(crate) hook: HookStatus,
+}
+
+/// What became of the lifecycle hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum HookStatus {
+    /// Not touched: it is left to its owner, or to its own timeout.
+    #[default]
+    Left,
+    /// Held for a later invocation.
+    Held,
+    /// Completed by us, with that result.
+    Completed(LifecycleResult),
+    /// Nobody waited any more: it had been completed, or its time had passed. With the result that it was sent, if any.
+    AlreadyOver(Option<LifecycleResult>),
+    /// Completing it with that result failed; Auto Scaling ends it by its timeout.
+    Failed(LifecycleResult),
+}
+
+impl HookStatus {
+    /// After completing it came to that.
+    pub(crate) fn after(completion: Completion, result: LifecycleResult) -> Self {
+        match completion {
+            Completion::Completed => Self::Completed(result),
+            Completion::AlreadyOver => Self::AlreadyOver(Some(result)),
+        }
+    }
+
+    /// The result that it was sent.
+    pub(crate) fn result(self) -> Option<LifecycleResult> {
+        match self {
+            Self::Completed(result) | Self::Failed(result) => Some(result),
+            Self::AlreadyOver(result) => result,
+            Self::Left | Self::Held => None,
+        }
+    }
+}
+
+impl Record {
+    /// Notes that a step is done.
+    pub(crate) fn step(&mut self, step: StepName, at: Timestamp) {
+        self.steps.push((step, at));
+    }
+
+    /// Notes the claim on the node.
+    pub(crate) fn claimed(&mut self, claim: &Claim, client: &Client) {
+        self.node = Some(claim.node.clone());
+        self.claim = Some(claim.clone());
+        self.client = Some(client.clone());
+    }
+
+    /// This invocation in short, for those that go on with the notice of that event.
+    pub(crate) fn in_short(&self, event_id: &str, request_id: &str, (from, to): (Timestamp, Timestamp)) -> Earlier {
+        let mut pods = std::collections::BTreeMap::new();
+        for pod in &self.pods {
+            *pods.entry(pod.fate.as_str().to_owned()).or_default() += 1;
+        }
+        let second = |at: Timestamp| at.round(jiff::Unit::Second).unwrap_or(at);
+        let own = self.claim.as_ref().filter(|claim| claim.holder == event_id);
+        let node = own.map(|claim| claim.node.clone());
+        Earlier { request_id: request_id.to_owned(), from: second(from), to: second(to), node, pods }
+    }
+}
