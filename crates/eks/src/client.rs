@@ -1,4 +1,4 @@
-//! A Kubernetes client for one cluster, and word of its first request.
+//! A Kubernetes client for one cluster.
 //!
 //! A client lives for one invocation: Lambda freezes the process in between, and a connection
 //! that was cut meanwhile fails only when it is used.
@@ -10,40 +10,34 @@ use aws_credential_types::Credentials;
 
 use crate::bearer::Signer;
 use crate::cluster::{Cluster, Clusters};
-use crate::first_request::{self, FirstRequest};
 use crate::renewing::Renewing;
-use crate::sent::Sent;
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
-/// A client, and word of its first request.
+/// A client for one cluster, over one connection. Unlike kube's client it can stand in what is `Debug`.
 #[derive(Clone)]
 pub struct Connection {
     /// Makes the requests.
     pub client: kube::Client,
-    /// The first of them.
-    pub first_request: FirstRequest,
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("first_request", &self.first_request).finish_non_exhaustive()
+        f.debug_struct("Connection").finish_non_exhaustive()
     }
 }
 
 /// A client for `cluster` that signs its tokens with `credentials`, and asks `clusters` anew when
-/// no connection comes about. No request is made yet; those that are made count as `sent`.
+/// no connection comes about. No request is made yet.
 pub fn connect(
     cluster: &Cluster,
     clusters: Arc<Clusters>,
     region: &str,
     credentials: Credentials,
-    sent: Sent,
 ) -> Result<Connection, ConnectError> {
     let signer = Arc::new(Signer::new(cluster.name.clone(), region.to_owned(), credentials));
-    let (connected, first_request) = first_request::channel();
-    let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer), connected.clone(), sent.clone());
+    let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer));
     let service = Renewing::new(cluster, clusters, transport)?;
-    Ok(Connection { client: kube::Client::new(service, "default"), first_request })
+    Ok(Connection { client: kube::Client::new(service, "default") })
 }
 
 /// Why no connection came about. What we know of the cluster may then be out of date.
@@ -76,7 +70,7 @@ mod tests {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
         let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config)));
-        connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"), Sent::default())
+        connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"))
     }
 
     #[test]

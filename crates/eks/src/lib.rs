@@ -9,22 +9,16 @@
 //! * `client`: a client for one cluster
 //! * `transport`: the one connection, and which errors mean that it was never made
 //! * `connector`: makes it, within a time limit
-//! * `first_request`: when the first request has its connection
-//! * `sent`: counts the requests that go out
 //! * `renewing`: asks EKS anew when no connection comes about
 
 mod bearer;
 mod client;
 mod cluster;
 mod connector;
-mod first_request;
 mod renewing;
-mod sent;
 pub mod token;
 mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
 pub use cluster::{Cluster, ClusterName, Clusters, DescribeError};
-pub use first_request::FirstRequest;
-pub use sent::Sent;
 pub use transport::ConnectError;

@@ -19,8 +19,6 @@ use tower::Layer as _;
 use crate::bearer::{Bearer, Signer};
 use crate::cluster::Cluster;
 use crate::connector::Connector;
-use crate::first_request::{Connected, Watched};
-use crate::sent::{Counted, Sent};
 
 /// HTTP/2 pings find a connection that has gone silent, which TCP would not for minutes.
 const PING_EVERY: Duration = Duration::from_secs(5);
@@ -51,15 +49,10 @@ pub enum ConnectError {
 }
 
 /// One connection to one endpoint, with a token on every request.
-pub(crate) type Transport = BaseUri<Bearer<Counted<Watched<legacy::Client<Connector, Body>>>>>;
+pub(crate) type Transport = BaseUri<Bearer<legacy::Client<Connector, Body>>>;
 
 /// The way to the cluster as EKS describes it. No connection is made yet.
-pub(crate) fn transport(
-    cluster: &Cluster,
-    signer: Arc<Signer>,
-    connected: Connected,
-    sent: Sent,
-) -> Result<Transport, ConnectError> {
+pub(crate) fn transport(cluster: &Cluster, signer: Arc<Signer>) -> Result<Transport, ConnectError> {
     let endpoint = cluster.endpoint.parse::<http::Uri>().map_err(|source| ConnectError::Endpoint {
         cluster: cluster.name.to_string(),
         endpoint: cluster.endpoint.clone(),
@@ -73,7 +66,6 @@ pub(crate) fn transport(
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .build(Connector::new(tls(cluster)?));
-    let connection = Counted::new(Watched::new(connection, connected), sent);
     Ok(BaseUriLayer::new(endpoint).layer(Bearer::new(connection, signer)))
 }
 

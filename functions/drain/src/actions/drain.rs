@@ -9,7 +9,9 @@ use super::claim::{Claiming, claim};
 use super::{lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
 use crate::decision::Reason;
-use crate::drain::{self, DrainEnd, DrainReport, OnNode, StopReason, UnderWay};
+use crate::drain::plan::that_leave;
+use crate::drain::side_task::SideTask;
+use crate::drain::{self, DrainEnd, DrainReport, StopReason};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::{Claim, How, until_given_back};
@@ -32,9 +34,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     log_claim(&claim, attempt.notice);
 
     let arranged = undo_check::arrange(context, attempt, &claim).await;
-    let on_node = tokio::select! {
-        on_node = OnNode::of(&client, &claim, None, window) => {
-            on_node.map_err(|error| cannot_list(&claim, cluster, error))?
+    let listed = tokio::select! {
+        listed = drain::list(&client, &claim.node, window) => {
+            listed.map_err(|error| cannot_list(&claim, cluster, error))?
         }
         () = attempt.action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
@@ -47,22 +49,19 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     });
     let begin = async {
         if let Some(begun) = begun {
-            publish_begin(&begun, &on_node.leaving(), context, &client, attempt.invocation).await;
+            publish_begin(&begun, &that_leave(&listed.items), context, &client, attempt.invocation).await;
         }
     };
-    let mut side_task = UnderWay::new(begin, attempt.invocation.completes_until());
+    let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
     let stop = async {
         tokio::select! {
             () = attempt.action_is_over() => StopReason::HookIsOver,
             () = called_off(&client, &claim, attempt.notice) => StopReason::GivenBack,
         }
     };
-    let report = drain::drain(&client, &claim, &on_node, window, attempt.invocation.clock, stop, &mut side_task).await;
+    let report = drain::drain(&client, &claim, &listed, window, attempt.invocation.clock, stop, &mut side_task).await;
     record.begin = publish::begin(&claim, attempt.history, &side_task);
-    let let_go = async {
-        let report = report.map_err(|error| cannot_list(&claim, cluster, error))?;
-        let_go(context, attempt, &claim, &report, record).await
-    };
+    let let_go = async { let_go(context, attempt, &claim, &report, record).await };
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
     let outcome = outcome?;
     arranged.map(|()| outcome)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError, Sent};
+use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -40,7 +40,7 @@ impl Access {
     pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let cluster = self.describe(name, end).await?;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
-        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials, Sent::default())
+        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials)
             .map_err(|error| unusable(name, error))
     }
 

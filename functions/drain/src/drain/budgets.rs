@@ -1,86 +1,170 @@
-//! The PodDisruptionBudgets of the namespaces in which one holds a pod, watched.
+//! Which of the pods that PodDisruptionBudgets block are evicted again, and when; and which budgets are to be watched
+//! for that. Pure.
 //!
-//! Nothing is asked before that, so that a drain without budgets costs nothing. What a change
-//! means is decided in `rooms`.
+//! A budget that allows so many disruptions gets as many evictions, of those pods first that have waited the longest,
+//! and no more until it says that it allows more. In case that what it says does not reach us, the eviction of one of
+//! its pods is tried every few seconds, each in turn.
+//!
+//! Those that are allowed are requested all at once. The API server lets an eviction wait for half a second when the
+//! budget was changed under it (kubernetes, `eviction.go`, `EvictionsRetry`), by another eviction or by the budget's
+//! own controller; one after another these waits add up: fifty pods took 7.9 s instead of 4.4 s.
 
-use spillway_startup::logs::chain;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::select_all;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::{Api, Client};
+use tokio::time::Instant;
 
-use crate::kube::watch::{Change, Selection, Watch};
+use super::plan::{PodUid, Tier};
+use super::pod::blocker::BudgetName;
+use super::pod::{PodState, Tracked};
+use crate::kube::watch::Change;
 
-/// The watches, one for each namespace.
-pub(crate) struct Budgets {
-    client: Client,
-    watches: BTreeMap<String, Watch<PodDisruptionBudget>>,
-    right: WatchRight,
+/// How often the eviction of a pod is tried although its budget has not said that it allows a disruption: kubectl's own
+/// pause after a refusal.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+
+/// The pods of one budget that still have to leave.
+#[derive(Debug, Default)]
+struct Queue<'a> {
+    /// How many evictions are under way.
+    requested: usize,
+    /// Those that wait, and when they were last requested to leave.
+    blocked: Vec<(Instant, &'a PodUid)>,
 }
 
-/// Whether we may watch budgets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WatchRight {
-    /// As far as we know.
-    Granted,
-    /// The API server said no. Pods that a budget holds are asked for now and then all the same.
-    Missing,
+/// What each budget allows, as far as we know.
+#[derive(Debug, Default)]
+pub(crate) struct KnownBudgets(BTreeMap<BudgetName, DisruptionsAllowed>);
+
+#[derive(Debug)]
+struct DisruptionsAllowed {
+    pods: usize,
+    /// When the budget said so.
+    said_at: Instant,
+    probe_at: Instant,
 }
 
-impl Budgets {
-    /// No namespace is watched yet.
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
+impl KnownBudgets {
+    /// The blocked pods of a tier, or one before it, that are to be evicted now: as many as their budgets allow, or
+    /// one whose turn it is to see whether it does.
+    pub(crate) fn released(&self, pods: &BTreeMap<PodUid, Tracked>, tier: Tier, now: Instant) -> BTreeSet<PodUid> {
+        let released = queues(pods, tier).into_iter().flat_map(|(budget, mut queue)| {
+            queue.blocked.sort_unstable();
+            let count = self.count(budget, queue.requested, now);
+            queue.blocked.into_iter().map(|(_, uid)| uid.clone()).take(count)
+        });
+        released.collect()
     }
 
-    /// Watches these namespaces from now on, and those of before.
-    pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
-        if self.right == WatchRight::Missing {
-            return;
+    /// When [`released`](Self::released) may have something new by the mere passing of time.
+    pub(crate) fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, tier: Tier, now: Instant) -> Option<Instant> {
+        let queues = queues(pods, tier).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
+        let due = queues.filter_map(|(budget, queue)| {
+            let allowed = self.0.get(budget)?;
+            Some(if allowed.pods > queue.requested { now } else { allowed.probe_at })
+        });
+        due.min()
+    }
+
+    /// How many pods of a budget may be evicted now, beside those whose evictions are under way.
+    fn count(&self, budget: &BudgetName, requested: usize, now: Instant) -> usize {
+        let Some(allowed) = self.0.get(budget) else { return 0 };
+        allowed.pods.saturating_sub(requested).max(usize::from(allowed.probe_at <= now))
+    }
+
+    /// Notes that a pod of the budget is being requested to leave.
+    pub(crate) fn requested(&mut self, budget: &BudgetName, now: Instant) {
+        if let Some(allowed) = self.0.get_mut(budget) {
+            allowed.probe_at = now + PROBE_EVERY;
         }
-        for namespace in namespaces {
-            if !self.watches.contains_key(namespace) {
-                let api = Api::namespaced(self.client.clone(), namespace);
-                let watch = Selection { api, field_selector: None }.watch(None);
-                self.watches.insert(namespace.to_owned(), watch);
+    }
+
+    /// Notes that the budget refused a request of that time. What the budget has said since counts more.
+    pub(crate) fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
+        let unknown = DisruptionsAllowed { pods: 0, said_at: requested_at, probe_at: now + PROBE_EVERY };
+        let allowed = self.0.entry(budget.clone()).or_insert(unknown);
+        if allowed.said_at <= requested_at {
+            allowed.pods = 0;
+        }
+    }
+
+    /// Notes that a pod of the budget has been evicted.
+    pub(crate) fn evicted(&mut self, budget: &BudgetName) {
+        if let Some(allowed) = self.0.get_mut(budget) {
+            allowed.pods = allowed.pods.saturating_sub(1);
+        }
+    }
+
+    /// Takes what a watch saw of a namespace's budgets; returns those that are no more.
+    pub(crate) fn changed(
+        &mut self,
+        namespace: &str,
+        change: Change<PodDisruptionBudget>,
+        now: Instant,
+    ) -> Vec<BudgetName> {
+        match change {
+            Change::Seen(budget) => {
+                self.see(namespace, &budget, now);
+                Vec::new()
             }
-        }
-    }
-
-    /// The next change and its namespace; never, while nothing is watched. Can be cancelled without
-    /// losing one.
-    pub(crate) async fn next(&mut self) -> (String, Change<PodDisruptionBudget>) {
-        loop {
-            let (namespace, change) = self.next_of_any().await;
-            let Change::Interrupted(error) = &change else { return (namespace, change) };
-            if error.code() == Some(403) {
-                tracing::warn!(
-                    error = chain(&error),
-                    "cannot watch PodDisruptionBudgets (apply deploy/rbac.yaml); asking for the pods they hold every few seconds"
-                );
-                self.right = WatchRight::Missing;
-                self.watches.clear();
-            } else {
-                tracing::warn!(
-                    namespace,
-                    error = chain(&error),
-                    "the watch of the PodDisruptionBudgets of namespace {namespace} broke; watching again"
-                );
+            Change::Gone(budget) => self.forget(|known| name(namespace, &budget).as_ref() == Some(known)),
+            Change::OnlyThese(budgets) => {
+                let there: Vec<BudgetName> = budgets.iter().filter_map(|budget| name(namespace, budget)).collect();
+                for budget in &budgets {
+                    self.see(namespace, budget, now);
+                }
+                self.forget(|known| known.namespace == namespace && !there.contains(known))
             }
+            Change::Begun | Change::Interrupted(_) => Vec::new(),
         }
     }
 
-    async fn next_of_any(&mut self) -> (String, Change<PodDisruptionBudget>) {
-        if self.watches.is_empty() {
-            return std::future::pending().await;
-        }
-        let nexts = self
-            .watches
-            .iter_mut()
-            .map(|(namespace, watch)| async move { (namespace.clone(), watch.next().await) }.boxed());
-        let (next, ..) = select_all(nexts).await;
-        next
+    fn see(&mut self, namespace: &str, budget: &PodDisruptionBudget, now: Instant) {
+        let Some(name) = name(namespace, budget) else { return };
+        let unknown = DisruptionsAllowed { pods: 0, said_at: now, probe_at: now + PROBE_EVERY };
+        let allowed = self.0.entry(name).or_insert(unknown);
+        allowed.pods = disruptions_allowed(budget);
+        allowed.said_at = now;
     }
+
+    fn forget(&mut self, is_gone: impl Fn(&BudgetName) -> bool) -> Vec<BudgetName> {
+        let gone: Vec<BudgetName> = self.0.keys().filter(|known| is_gone(known)).cloned().collect();
+        self.0.retain(|known, _| !is_gone(known));
+        gone
+    }
+}
+
+/// The namespaces whose budgets are to be watched: those in which one blocks a pod.
+pub(crate) fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
+    let blocked = pods.values().filter(|pod| matches!(pod.state, PodState::Blocked { .. }));
+    blocked.filter_map(|pod| pod.state.budget()).map(|budget| budget.namespace.as_str()).collect()
+}
+
+fn queues(pods: &BTreeMap<PodUid, Tracked>, tier: Tier) -> BTreeMap<&BudgetName, Queue<'_>> {
+    let mut queues = BTreeMap::<_, Queue<'_>>::new();
+    for (uid, pod) in pods {
+        let Some(budget) = pod.state.budget() else { continue };
+        match pod.state {
+            PodState::Requested { .. } => queues.entry(budget).or_default().requested += 1,
+            PodState::Blocked { .. } if pod.tier <= tier => {
+                queues.entry(budget).or_default().blocked.push((pod.history.last_requested_at(), uid));
+            }
+            _ => {}
+        }
+    }
+    queues
+}
+
+fn name(namespace: &str, budget: &PodDisruptionBudget) -> Option<BudgetName> {
+    Some(BudgetName { namespace: namespace.to_owned(), name: budget.metadata.name.clone()? })
+}
+
+/// None, while its controller has not yet looked at the budget as it stands: the API server then refuses all.
+fn disruptions_allowed(budget: &PodDisruptionBudget) -> usize {
+    let Some(status) = &budget.status else { return 0 };
+    if status.observed_generation < budget.metadata.generation {
+        return 0;
+    }
+    usize::try_from(status.disruptions_allowed).unwrap_or(0)
 }

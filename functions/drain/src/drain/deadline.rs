@@ -2,7 +2,7 @@
 //!
 //! The rule, for an instance that goes at a known time whatever we do: a pod leaves by eviction,
 //! with its own grace period as long as that fits and with what is left when it does not. What
-//! holds it (a PodDisruptionBudget, or a wish not to be disturbed) is respected until respecting
+//! blocks it (a PodDisruptionBudget, or its do-not-disrupt annotation) is respected until respecting
 //! it any longer would cost the pod its clean shutdown; then the pod is deleted. While a hook
 //! holds the instance nothing is deleted, but its longest wait is an end that is known, too.
 
@@ -16,7 +16,7 @@ const LEAST_GRACE: Duration = Duration::from_secs(1);
 /// What the API server asks for at least when it is busy: so long it may always have.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A pod that is leaving already is not told again unless its new end is at least so far ahead. One that is past when
+/// A pod that is leaving already is not requested again unless its new end is at least so far ahead. One that is past when
 /// the API server gets to it makes a grace of one second. It has the end in whole seconds, and a clock of its own; the
 /// rest is for the request's way.
 const AHEAD: Duration = Duration::from_secs(5);
@@ -74,14 +74,14 @@ pub(crate) enum Grace {
 /// A deletion that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deletion {
-    /// When the pod was told to leave, the first time.
+    /// When the pod was requested to leave, the first time.
     pub(crate) since: Instant,
     /// When it should have stopped.
     pub(crate) by: Instant,
 }
 
 impl Window {
-    /// The grace period for a pod that is told to leave now: its own if there is time for it,
+    /// The grace period for a pod that is requested to leave now: its own if there is time for it,
     /// else what is left.
     pub(crate) fn grace(&self, asked: Duration, now: Instant) -> Grace {
         match self.left(now) {
@@ -91,7 +91,7 @@ impl Window {
     }
 
     /// The grace period for a pod that is leaving already and has been given longer than its instance has: what is left.
-    /// `None`: it is not told again, and goes on.
+    /// `None`: it is not requested again, and goes on.
     ///
     /// The API server counts from the first deletion (apiserver, `registry/rest/delete.go`): what is left, counted from
     /// there, may be over, and the pod would be killed at once. The kubelet begins to count when it is told
@@ -103,13 +103,13 @@ impl Window {
         is_taken.contains(&(deletion.since + left)).then_some(Grace::Clamped(left))
     }
 
-    /// How long a pod that is told now may take, in whole seconds, rounded down: the API takes no fractions.
+    /// How long a pod that is requested to leave now may take, in whole seconds, rounded down: the API takes no fractions.
     fn left(&self, now: Instant) -> Option<Duration> {
         let left = self.instance_goes.hard()?.saturating_duration_since(now).saturating_sub(self.margin);
         Some(Duration::from_secs(left.as_secs()).max(LEAST_GRACE))
     }
 
-    /// The last safe moment of a pod that asks for this grace: told to leave then, it still gets
+    /// The last safe moment of a pod that asks for this grace: requested to leave then, it still gets
     /// all of it.
     pub(crate) fn last_safe_moment(&self, asked: Duration) -> Option<Instant> {
         let goes = self.instance_goes.latest()?;
@@ -123,7 +123,7 @@ impl Window {
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
-    /// From when on a pod that something holds is deleted all the same: its last safe moment, but
+    /// From when on a pod that something blocks is deleted all the same: its last safe moment, but
     /// not before half of the window, so that a long grace does not make a budget void.
     pub(crate) fn forced_from(&self, asked: Duration) -> Option<Instant> {
         let goes = self.instance_goes.hard()?;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_leaves_is_told_again_only_as_long_as_it_loses_nothing() {
+    fn a_pod_that_leaves_is_requested_again_only_as_long_as_it_loses_nothing() {
         let now = Instant::now();
         let shortened = |ago_s, grace_s| hard(now, 120).shortened(deletion(ago_s, grace_s, now), now);
         let left = Some(Grace::Clamped(Duration::from_secs(118)));
@@ -226,14 +226,14 @@ mod tests {
         }
     }
 
-    /// What the API server makes of it when a pod that leaves is told again at that time (`delete.go`): its grace.
+    /// What the API server makes of it when a pod that leaves is requested again at that time (`delete.go`): its grace.
     fn taken(deletion: Deletion, grace: Duration, at: Instant) -> Duration {
         if deletion.since + grace < at { Duration::from_secs(1) } else { grace.min(deletion.by - deletion.since) }
     }
 
     proptest! {
         #[test]
-        fn a_pod_that_leaves_loses_nothing_by_being_told_again(
+        fn a_pod_that_leaves_loses_nothing_by_being_requested_again(
             ago_s in 0..1000_u64, grace_s in 1..2000_u64, left_ms in 0..400_000_u64, margin_ms in 0..60_000_u64,
             way_ms in 0..5000_u64,
         ) {
@@ -272,7 +272,7 @@ mod tests {
         }
 
         #[test]
-        fn a_pod_that_is_told_at_its_last_safe_moment_gets_all_of_its_grace(
+        fn a_pod_that_is_requested_at_its_last_safe_moment_gets_all_of_its_grace(
             asked_s in 0..1000_u64, more_ms in 0..7_200_000_u64, margin_ms in 0..60_000_u64,
         ) {
             let start = Instant::now();

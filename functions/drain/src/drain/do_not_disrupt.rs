@@ -1,7 +1,7 @@
-//! A pod's wish not to be disturbed. Pure.
+//! Pods that say that they are not to be disrupted. Pure.
 //!
 //! Two annotations say it, Karpenter's and the cluster autoscaler's; they are read as those two
-//! read them. A pod that has finished has nothing to be disturbed in.
+//! read them.
 
 use crate::kube::pod::Pod;
 use std::fmt;
@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
-/// A wish, as the pod's annotation has it.
+/// An annotation by which a pod says that it is not to be disrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DoNotDisrupt {
     annotation: &'static str,
@@ -27,16 +27,16 @@ impl fmt::Display for DoNotDisrupt {
     }
 }
 
-/// The pod's wish; of two the one that lasts longer.
-pub(crate) fn wish(pod: &Pod) -> Option<DoNotDisrupt> {
+/// The annotation by which the pod says that it is not to be disrupted; of two the one that lasts longer.
+pub(crate) fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     let annotations = pod.metadata.annotations.as_ref()?;
-    let wish = |annotation, until| {
+    let by = |annotation, until| {
         annotations.get(annotation).map(|value: &String| DoNotDisrupt { annotation, value: value.clone(), until })
     };
     match (annotations.get(SAFE_TO_EVICT).map(String::as_str), annotations.get(DO_NOT_DISRUPT).map(String::as_str)) {
-        (Some("false"), _) => wish(SAFE_TO_EVICT, None),
-        (_, Some("true")) => wish(DO_NOT_DISRUPT, None),
-        (_, Some(text)) => wish(DO_NOT_DISRUPT, ends(pod, duration(text)?)),
+        (Some("false"), _) => by(SAFE_TO_EVICT, None),
+        (_, Some("true")) => by(DO_NOT_DISRUPT, None),
+        (_, Some(text)) => by(DO_NOT_DISRUPT, ends(pod, duration(text)?)),
         (_, None) => None,
     }
 }
@@ -83,35 +83,33 @@ fn seconds_of(unit: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;
 
     const STARTED: &str = "2026-11-21T03:00:00Z";
 
-    fn wish_of(annotations: &Value) -> Option<DoNotDisrupt> {
+    fn read(annotations: &Value) -> Option<DoNotDisrupt> {
         let pod = json!({"metadata": {"name": "w", "annotations": annotations}, "status": {"startTime": STARTED}});
-        wish(&serde_json::from_value(pod).unwrap())
+        do_not_disrupt(&serde_json::from_value(pod).unwrap())
     }
 
     fn until(annotations: &Value) -> Option<String> {
-        wish_of(annotations).unwrap().until.map(|until| until.to_string())
+        read(annotations).unwrap().until.map(|until| until.to_string())
     }
 
     #[test]
     fn a_pod_that_is_not_to_be_disrupted_says_so_by_one_of_two_annotations() {
-        assert_eq!(wish_of(&json!({})), None);
-        let karpenter = wish_of(&json!({DO_NOT_DISRUPT: "true"})).unwrap();
+        assert_eq!(read(&json!({})), None);
+        let karpenter = read(&json!({DO_NOT_DISRUPT: "true"})).unwrap();
         assert_eq!(karpenter.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
         assert_eq!(karpenter.until, None);
-        let autoscaler = wish_of(&json!({SAFE_TO_EVICT: "false"})).unwrap();
+        let autoscaler = read(&json!({SAFE_TO_EVICT: "false"})).unwrap();
         assert_eq!(autoscaler.to_string(), "its annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false");
     }
 
     #[test]
-    fn what_says_the_opposite_or_nothing_is_no_wish() {
+    fn what_says_the_opposite_or_nothing_does_not_count() {
         for annotations in [
             json!({DO_NOT_DISRUPT: "false"}),
             json!({DO_NOT_DISRUPT: "True"}),
@@ -120,7 +118,7 @@ mod tests {
             json!({SAFE_TO_EVICT: "true"}),
             json!({SAFE_TO_EVICT: "False"}),
         ] {
-            assert_eq!(wish_of(&annotations), None, "{annotations}");
+            assert_eq!(read(&annotations), None, "{annotations}");
         }
     }
 
@@ -128,12 +126,12 @@ mod tests {
     fn a_time_that_is_given_counts_from_the_pods_start() {
         assert_eq!(until(&json!({DO_NOT_DISRUPT: "30m"})), Some("2026-11-21T03:30:00Z".to_owned()));
         let started = json!({"metadata": {"name": "w", "annotations": {DO_NOT_DISRUPT: "30m"}}});
-        let not_started = wish(&serde_json::from_value(started).unwrap()).unwrap();
+        let not_started = do_not_disrupt(&serde_json::from_value(started).unwrap()).unwrap();
         assert_eq!(not_started.until, None, "it has not begun to count");
     }
 
     #[test]
-    fn of_two_wishes_the_one_that_lasts_longer_counts() {
+    fn of_two_annotations_the_one_that_lasts_longer_counts() {
         assert_eq!(until(&json!({DO_NOT_DISRUPT: "1s", SAFE_TO_EVICT: "false"})), None);
         assert_eq!(
             until(&json!({DO_NOT_DISRUPT: "1h", SAFE_TO_EVICT: "true"})),

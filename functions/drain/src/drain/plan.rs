@@ -1,22 +1,18 @@
 //! Which pods leave a node, which stay, and why. Pure; kubectl's rules are the reference.
 //!
-//! Unlike kubectl, one odd pod never stops the others: every pod gets a place of its own.
+//! Unlike kubectl, one odd pod never stops the others: what becomes of it is decided for each pod.
 
 use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::do_not_disrupt::{DoNotDisrupt, wish};
+use super::do_not_disrupt::{DoNotDisrupt, do_not_disrupt};
 use crate::kube::pod::Pod;
 
 /// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PodUid(pub(crate) String);
-
-/// The controller that a pod belongs to: a `ReplicaSet`, a `StatefulSet`, a Job.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct OwnerUid(pub(crate) String);
 
 /// Where a pod is found, for requests and for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,16 +27,15 @@ impl fmt::Display for PodName {
     }
 }
 
-/// A pod and its place in the drain.
+/// A pod, and what becomes of it in the drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Planned {
     pub(crate) uid: PodUid,
     pub(crate) name: PodName,
-    pub(crate) owner: Option<OwnerUid>,
     /// What it asked for to shut down cleanly.
     pub(crate) grace: Duration,
     pub(crate) tier: Tier,
-    pub(crate) place: Disposition,
+    pub(crate) disposition: Disposition,
 }
 
 /// What becomes of a pod.
@@ -50,7 +45,7 @@ pub(crate) enum Disposition {
     Stays(Stays),
     /// It is evicted with its tier.
     Leaves,
-    /// So it is, when its wish not to be disturbed has ended, or cannot be respected any longer.
+    /// It is evicted when its annotation no longer says otherwise, or cannot be respected any longer.
     DoNotDisrupt(DoNotDisrupt),
     /// It is being deleted already, should have stopped by then, and is waited for. It was given that grace, by whomever.
     Leaving { by: Timestamp, given: Option<Duration> },
@@ -91,20 +86,19 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
-/// Gives a pod its place. `None` for an object without a name or UID, which no API server sends.
+/// Plans a pod. `None` for an object without a name or UID, which no API server sends.
 pub(crate) fn plan(pod: &Pod) -> Option<Planned> {
     let metadata = &pod.metadata;
     Some(Planned {
         uid: PodUid(metadata.uid.clone()?),
         name: PodName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? },
-        owner: owner(pod),
         grace: grace(pod),
         tier: tier(pod),
-        place: place(pod),
+        disposition: disposition(pod),
     })
 }
 
-fn place(pod: &Pod) -> Disposition {
+fn disposition(pod: &Pod) -> Disposition {
     if has_mirror_annotation(pod) {
         Disposition::Stays(Stays::Mirror)
     } else if is_of_daemon_set(pod) && !is_finished(pod) {
@@ -113,9 +107,18 @@ fn place(pod: &Pod) -> Disposition {
         let given = pod.metadata.deletion_grace_period_seconds.map(whole_seconds);
         if given == Some(Duration::ZERO) { Disposition::Stopped } else { Disposition::Leaving { by: by.0, given } }
     } else {
-        let wish = wish(pod).filter(|_| !is_finished(pod));
-        wish.map_or(Disposition::Leaves, Disposition::DoNotDisrupt)
+        let do_not_disrupt = do_not_disrupt(pod).filter(|_| !is_finished(pod));
+        do_not_disrupt.map_or(Disposition::Leaves, Disposition::DoNotDisrupt)
     }
+}
+
+/// Of these pods those that have to leave.
+pub(crate) fn that_leave(pods: &[Pod]) -> Vec<PodName> {
+    let has_to_leave = |disposition: &Disposition| match disposition {
+        Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,
+        Disposition::Stays(_) | Disposition::Stopped => false,
+    };
+    pods.iter().filter_map(plan).filter(|pod| has_to_leave(&pod.disposition)).map(|pod| pod.name).collect()
 }
 
 fn has_mirror_annotation(pod: &Pod) -> bool {
@@ -128,11 +131,6 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     owners.any(|owner| {
         owner.controller == Some(true) && owner.kind == "DaemonSet" && owner.api_version.starts_with("apps/")
     })
-}
-
-fn owner(pod: &Pod) -> Option<OwnerUid> {
-    let mut owners = pod.metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.controller == Some(true)).map(|owner| OwnerUid(owner.uid.clone()))
 }
 
 fn is_finished(pod: &Pod) -> bool {
@@ -155,14 +153,12 @@ fn whole_seconds(seconds: i64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn place_of(changes: Value) -> Disposition {
-        planned(changes).place
+    fn disposition_of(changes: Value) -> Disposition {
+        planned(changes).disposition
     }
 
     fn planned(changes: Value) -> Planned {
@@ -194,29 +190,20 @@ mod tests {
             [("high", Tier::Ordinary), (CRITICAL_CLASSES[0], Tier::Critical), (CRITICAL_CLASSES[1], Tier::Critical)]
         {
             let pod = planned(json!({"spec": {"containers": [], "priorityClassName": class}}));
-            assert_eq!((pod.tier, pod.place), (tier, Disposition::Leaves));
+            assert_eq!((pod.tier, pod.disposition), (tier, Disposition::Leaves));
         }
         assert!(Tier::Ordinary < Tier::Critical);
     }
 
     #[test]
     fn a_daemon_sets_pod_stays() {
-        assert_eq!(place_of(owned_by("DaemonSet", "apps/v1")), Disposition::Stays(Stays::DaemonSet));
-    }
-
-    #[test]
-    fn a_pods_owner_is_its_controller() {
-        assert_eq!(planned(owned_by("ReplicaSet", "apps/v1")).owner, Some(OwnerUid("o-1".to_owned())));
-        let mut beside = owned_by("ReplicaSet", "apps/v1");
-        beside["metadata"]["ownerReferences"][0]["controller"] = json!(false);
-        assert_eq!(planned(beside).owner, None);
-        assert_eq!(planned(json!({})).owner, None);
+        assert_eq!(disposition_of(owned_by("DaemonSet", "apps/v1")), Disposition::Stays(Stays::DaemonSet));
     }
 
     #[test]
     fn a_pod_of_another_groups_daemon_set_leaves() {
-        assert_eq!(place_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Disposition::Leaves);
-        assert_eq!(place_of(owned_by("ReplicaSet", "apps/v1")), Disposition::Leaves);
+        assert_eq!(disposition_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Disposition::Leaves);
+        assert_eq!(disposition_of(owned_by("ReplicaSet", "apps/v1")), Disposition::Leaves);
     }
 
     #[test]
@@ -224,14 +211,14 @@ mod tests {
         for phase in ["Succeeded", "Failed"] {
             let mut pod = owned_by("DaemonSet", "apps/v1");
             merge(&mut pod, json!({"status": {"phase": phase}}));
-            assert_eq!(place_of(pod), Disposition::Leaves);
+            assert_eq!(disposition_of(pod), Disposition::Leaves);
         }
     }
 
     #[test]
     fn a_static_pod_stays() {
         let pod = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "hash"}}});
-        assert_eq!(place_of(pod), Disposition::Stays(Stays::Mirror));
+        assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Mirror));
     }
 
     #[test]
@@ -239,22 +226,40 @@ mod tests {
         let by = "2026-11-21T03:12:00Z";
         let pod = json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": 30}});
         let given = Some(Duration::from_secs(30));
-        assert_eq!(place_of(pod), Disposition::Leaving { by: by.parse().unwrap(), given });
+        assert_eq!(disposition_of(pod), Disposition::Leaving { by: by.parse().unwrap(), given });
     }
 
     #[test]
     fn a_pod_that_only_its_finalizers_keep_has_stopped() {
         let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0,
             "finalizers": ["example.test/kept"]}});
-        assert_eq!(place_of(pod), Disposition::Stopped);
+        assert_eq!(disposition_of(pod), Disposition::Stopped);
     }
 
     #[test]
-    fn a_pod_that_wishes_not_to_be_disturbed_is_held_until_it_has_finished() {
+    fn a_pod_that_is_not_to_be_disrupted_may_be_when_it_has_finished() {
         let mut pod = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
-        assert!(matches!(place_of(pod.clone()), Disposition::DoNotDisrupt(_)));
+        assert!(matches!(disposition_of(pod.clone()), Disposition::DoNotDisrupt(_)));
         merge(&mut pod, json!({"status": {"phase": "Succeeded"}}));
-        assert_eq!(place_of(pod), Disposition::Leaves);
+        assert_eq!(disposition_of(pod), Disposition::Leaves);
+    }
+
+    #[test]
+    fn the_pods_that_have_to_leave_are_those_that_are_evicted_or_waited_for() {
+        let pods = json!([
+            {"metadata": {"name": "web-0"}},
+            {"metadata": {"name": "batch-0", "annotations": {"karpenter.sh/do-not-disrupt": "true"}}},
+            {"metadata": {"name": "leaving", "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30}},
+            {"metadata": {"name": "stopped", "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0}},
+            {"metadata": {"name": "static", "annotations": {"kubernetes.io/config.mirror": "hash"}}},
+        ]);
+        let mut pods: Vec<Pod> = serde_json::from_value(pods).unwrap();
+        for pod in &mut pods {
+            pod.metadata.namespace = Some("shop".to_owned());
+            pod.metadata.uid.clone_from(&pod.metadata.name);
+        }
+        let leave: Vec<_> = that_leave(&pods).iter().map(ToString::to_string).collect();
+        assert_eq!(leave, ["shop/web-0", "shop/batch-0", "shop/leaving"]);
     }
 
     #[test]

@@ -13,11 +13,6 @@ use crate::kube::{ApiError, call};
 /// its images, and an answer is in memory twice: 4 MB, whatever the size of the cluster.
 const PAGE: u32 = 100;
 
-/// What the instance's node is most likely called.
-pub(crate) fn likely_name(instance: &Instance) -> String {
-    guesses(instance).swap_remove(0)
-}
-
 /// The instance's node, if it has one of the names that EKS gives nodes: a request for each.
 pub(crate) async fn by_likely_names(nodes: &Api<Node>, instance: &Instance) -> Result<Option<Node>, ApiError> {
     for name in guesses(instance) {

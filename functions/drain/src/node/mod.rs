@@ -34,6 +34,6 @@ mod watch;
 pub(crate) use claim::claim;
 pub(crate) use claim_annotation::ClaimAnnotation;
 pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
-pub(crate) use find::{by_likely_names, find, is_of, likely_name};
+pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use labels::{left_alone, managed_by};
 pub(crate) use watch::{NodeWatch, until_given_back};

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use aws_sdk_eventbridge::Client;
+use spillway_startup::logs::chain;
 use tokio::time::{Instant, timeout_at};
 
 use super::document::begun;
@@ -74,7 +75,7 @@ async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) 
     let put = timeout_at(latest.min(Instant::now() + PATIENCE), events::put(client, detail_type, &left));
     let error = match put.await {
         Ok(Ok(())) => return,
-        Ok(Err(error)) => error.to_string(),
+        Ok(Err(error)) => chain(&error),
         Err(_) => format!("{PUT_EVENTS} got no answer in time"),
     };
     tracing::warn!(error, "cannot put \"{detail_type}\" on the event bus; {}", event.what_follows());

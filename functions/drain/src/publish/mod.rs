@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use kube::Client;
 
 use crate::context::Context;
-use crate::drain::UnderWay;
 use crate::drain::plan::PodName;
+use crate::drain::side_task::SideTask;
 use crate::invocation::Invocation;
 use crate::node::{Claim, How};
 use crate::notice::continued::History;
@@ -38,7 +38,7 @@ pub(crate) fn tells_begin(claim: &Claim, history: &History) -> bool {
 }
 
 /// Whether that has been told by the time the drain is over, by this invocation or by one before it.
-pub(crate) fn begin(claim: &Claim, history: &History, side_task: &UnderWay<'_>) -> BeginNotified {
+pub(crate) fn begin(claim: &Claim, history: &History, side_task: &SideTask<'_>) -> BeginNotified {
     let by_this_one = tells_begin(claim, history) && side_task.has_begun();
     let by_one_before = claim.how == How::Again || !history.earlier.is_empty();
     if by_this_one || by_one_before { BeginNotified::Told } else { BeginNotified::Untold }

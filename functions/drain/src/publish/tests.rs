@@ -8,11 +8,10 @@ use spillway_eks::ClusterName;
 use super::document::begun;
 use super::*;
 use crate::aws::instance::{Instance, InstanceState};
-use crate::drain::blocker::Blocker;
 use crate::drain::deadline::{Grace, Termination, Window};
-use crate::drain::disruptions_allowed::BudgetName;
 use crate::drain::evict::{Answer, Method};
 use crate::drain::plan::{PodUid, Stays, Tier};
+use crate::drain::pod::blocker::{Blocker, BudgetName};
 use crate::drain::pod::{PodState, RequestedBy, Tracked};
 use crate::drain::{DrainEnd, DrainReport};
 use crate::failure::Failure;
@@ -37,16 +36,19 @@ fn name_of(pod: &str) -> PodName {
     PodName { namespace: "shop".to_owned(), name: pod.to_owned() }
 }
 
-pub(super) fn pod(name: &str, state: PodState, told: Option<(Method, Grace)>) -> (PodUid, Tracked) {
+pub(super) fn pod(name: &str, state: PodState, requested: Option<(Method, Grace)>) -> (PodUid, Tracked) {
     let now = tokio::time::Instant::now();
-    let mut tracked = Tracked::new(name_of(name), Tier::Ordinary, Duration::from_secs(30), state, now);
-    if let Some((way, grace)) = told {
-        tracked.tell(way, grace, now);
-        tracked.count(&Answer::Leaving);
+    let mut tracked = Tracked::new(name_of(name), Tier::Ordinary, Duration::from_secs(30), now);
+    if let Some((method, grace)) = requested {
+        tracked.request(method, grace, now);
+        tracked.history.count(&Answer::Leaving);
     }
     tracked.state = state;
-    tracked.gone_at = (state == PodState::Gone).then_some(now);
     (PodUid(format!("uid-of-{name}")), tracked)
+}
+
+pub(super) fn gone() -> PodState {
+    PodState::Gone { at: tokio::time::Instant::now() }
 }
 
 fn invocation() -> Invocation {
@@ -78,18 +80,18 @@ pub(super) fn story() -> (Notice, Record) {
     };
     let clamped = Grace::Clamped(Duration::from_secs(7));
     let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
-    let (held_uid, mut held) = pod("held", PodState::Held(None), None);
-    held.hold = Some(web.clone());
+    let (held_uid, mut held) = pod("held", PodState::Blocked { by: web.clone(), until: None }, None);
+    held.history.blocked_by = Some(web.clone());
     for _ in 0..4 {
-        held.count(&Answer::HeldBy { budget: "web".to_owned() });
+        held.history.count(&Answer::BlockedBy { budget: "web".to_owned() });
     }
-    let (forced_uid, mut forced) = pod("forced", PodState::Gone, Some((Method::Delete, clamped)));
-    forced.count(&Answer::HeldBySeveral);
-    forced.hold = Some(web);
+    let (forced_uid, mut forced) = pod("forced", gone(), Some((Method::Delete, clamped)));
+    forced.history.count(&Answer::BlockedBySeveral);
+    forced.history.blocked_by = Some(web);
     let pods = BTreeMap::from([
         pod("agent", PodState::Stays(Stays::DaemonSet), None),
-        pod("clamped", PodState::Gone, Some((Method::Evict, clamped))),
-        pod("clean", PodState::Gone, Some((Method::Evict, Grace::Own))),
+        pod("clamped", gone(), Some((Method::Evict, clamped))),
+        pod("clean", gone(), Some((Method::Evict, Grace::Own))),
         pod("unconfirmed", PodState::Unconfirmed, Some((Method::Evict, Grace::Own))),
         (forced_uid, forced),
         (held_uid, held),
@@ -243,14 +245,14 @@ async fn the_metrics_are_in_the_embedded_format() {
 async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one_that_holds_the_claim() {
     let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-0".to_owned() };
     let clean = |name, followed| {
-        let (uid, mut tracked) = pod(name, PodState::Gone, Some((Method::Evict, Grace::Own)));
-        tracked.followed = followed;
+        let (uid, mut tracked) = pod(name, gone(), Some((Method::Evict, Grace::Own)));
+        tracked.history.followed = followed;
         (uid, tracked)
     };
     let counted = |how| {
         let mut story = story();
         story.1.claim = Some(claim(how));
-        let left = pod("left", PodState::Asked, Some((Method::Evict, Grace::Own)));
+        let left = pod("left", PodState::Requested { despite: None }, Some((Method::Evict, Grace::Own)));
         let pods = [
             left,
             clean("ours-1", Some(RequestedBy::ThisDrain)),

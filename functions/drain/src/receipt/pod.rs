@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::drain::blocker::Blocker;
 use crate::drain::dry_run::{PodPreview, Predicted, Preview};
-use crate::drain::evict::{HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS, Method};
+use crate::drain::evict::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS, Method};
+use crate::drain::pod::blocker::Blocker;
 use crate::drain::pod::{PodState, RequestedBy, Tracked};
 use crate::drain::{DrainEnd, DrainReport, StopReason};
 
@@ -46,7 +46,7 @@ pub(crate) struct PodRecord {
     /// When it had gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gone_ms: Option<i64>,
-    /// RequestedBy request it followed. Not for the log, where `why` says it in words.
+    /// Whose request it followed. Not for the log, where `why` says it in words.
     #[serde(skip)]
     pub(crate) followed: Option<RequestedBy>,
 }
@@ -126,17 +126,22 @@ impl PodRecord {
     /// The record of a pod; `ms` says how long after the notice an instant was.
     fn new(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> Self {
         let given_s = pod.given_less().map(|given| given.as_secs());
-        let forced = matches!(pod.told, Some((Method::Delete, _)));
+        let history = &pod.history;
+        let forced = history.last_method() == Some(Method::Delete);
         let (fate, why) = match pod.state {
             PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            PodState::Gone if forced => (Fate::Forced, pod.hold.as_ref().map(held)),
-            PodState::Gone => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
+            PodState::Gone { .. } if forced => (Fate::Forced, history.blocked_by.as_ref().map(held)),
+            PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
             PodState::Unconfirmed => {
                 (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned()))
             }
-            PodState::Due(_) | PodState::Held(_) | PodState::Asked | PodState::Leaving(_) => {
+            PodState::Due { .. } | PodState::Blocked { .. } | PodState::Requested { .. } | PodState::Leaving { .. } => {
                 (Fate::Left, Some(why_left(pod, blind)))
             }
+        };
+        let gone_at = match pod.state {
+            PodState::Gone { at } => Some(at),
+            _ => None,
         };
         Self {
             pod: pod.name.to_string(),
@@ -144,14 +149,14 @@ impl PodRecord {
             fate,
             grace_s: pod.grace.as_secs(),
             given_s,
-            evictions: pod.evictions,
-            answers: pod.answers.clone(),
-            budget: pod.budget().map(ToString::to_string),
+            evictions: history.evictions(),
+            answers: history.answers.clone(),
+            budget: history.budget().map(ToString::to_string),
             why,
-            asked_ms: pod.first_asked.map(&ms),
-            told_ms: pod.told_at.map(&ms),
-            gone_ms: pod.gone_at.map(&ms),
-            followed: pod.followed,
+            asked_ms: history.requested_at().map(&ms),
+            told_ms: history.accepted_at.map(&ms),
+            gone_ms: gone_at.map(&ms),
+            followed: history.followed,
         }
     }
 
@@ -174,7 +179,7 @@ impl PodRecord {
 
     /// How often a budget refused to let it go.
     pub(crate) fn refusals(&self) -> u32 {
-        [HELD_BY_BUDGET, HELD_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(answer)).sum()
+        [BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(answer)).sum()
     }
 
     #[cfg(test)]
@@ -186,7 +191,7 @@ impl PodRecord {
             grace_s: 30,
             given_s: None,
             evictions: 1,
-            answers: [(HELD_BY_BUDGET, refusals)].into(),
+            answers: [(BLOCKED_BY_BUDGET, refusals)].into(),
             budget: None,
             why: None,
             asked_ms: Some(843),
@@ -199,13 +204,13 @@ impl PodRecord {
     /// The record of a pod in a dry run.
     fn preview(uid: String, pod: &PodPreview) -> Self {
         let (fate, why) = match &pod.would {
-            Predicted::Stay(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            Predicted::Leave => (Fate::WouldLeave, None),
-            Predicted::BeHeldBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
-            Predicted::BeRefused(why) | Predicted::GoUnanswered(why) => (Fate::WouldBeHeld, Some(why.clone())),
+            Predicted::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
+            Predicted::Leaves => (Fate::WouldLeave, None),
+            Predicted::BlockedBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
+            Predicted::Refused(why) | Predicted::Unanswered(why) => (Fate::WouldBeHeld, Some(why.clone())),
         };
         let budget = match &pod.would {
-            Predicted::BeHeldBy(Blocker::Budget(budget)) => Some(budget.to_string()),
+            Predicted::BlockedBy(Blocker::Budget(budget)) => Some(budget.to_string()),
             _ => None,
         };
         Self {
@@ -228,27 +233,29 @@ impl PodRecord {
 
 /// Why a pod is still there.
 fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
-    match (&pod.state, &pod.trouble, &pod.hold) {
-        (PodState::Leaving(_), ..) => match blind {
+    match (&pod.state, pod.state.failed(), &pod.history.blocked_by) {
+        (PodState::Leaving { .. }, ..) => match blind {
             Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
             None => "it was still shutting down".to_owned(),
         },
-        (_, Some(trouble), _) => trouble.clone(),
+        (_, Some(failed), _) => failed.message.clone(),
         (_, None, Some(hold)) => held(hold),
-        (PodState::Asked, None, None) => "the API server did not answer its eviction".to_owned(),
+        (PodState::Requested { .. }, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
     }
 }
 
 /// Who had it leave, or leave sooner, if that was not this drain.
 fn who_else(pod: &Tracked) -> Option<String> {
-    match (pod.followed, pod.told_at, &pod.hold) {
+    match (pod.history.followed, pod.history.accepted_at, &pod.history.blocked_by) {
         (Some(RequestedBy::Another), Some(_), _) => {
             Some(format!("{ANOTHER} cut short the grace that it had been given"))
         }
         (Some(RequestedBy::Another), None, Some(hold)) => Some(format!("{} until {ANOTHER} had it leave", held(hold))),
         (Some(RequestedBy::Another), None, None) => Some(format!("{ANOTHER} had it leave")),
-        (None, ..) if pod.told.is_none() => pod.given_less().map(|_| "it was leaving already, with less".to_owned()),
+        (None, ..) if pod.history.last_request().is_none() => {
+            pod.given_less().map(|_| "it was leaving already, with less".to_owned())
+        }
         (Some(RequestedBy::ThisDrain) | None, ..) => None,
     }
 }

@@ -1,18 +1,16 @@
 //! Where a drain stands, step by step, with the clock handed in.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::json;
 
 use super::*;
 use crate::drain::deadline::Termination;
+use crate::drain::pod::blocker::BudgetName;
 
 mod answers;
 mod budgets;
 mod do_not_disrupt;
 mod model;
 mod others;
-mod shares;
 mod waiting;
 
 fn pod(name: &str, class: Option<&str>) -> Pod {
@@ -38,38 +36,38 @@ fn clock() -> Clock {
 }
 
 fn drain(pods: &[Pod], window: Window, now: Instant) -> Progress {
-    Progress::new(pods, Known::AfterTheClaim, window, clock(), now)
+    Progress::new(pods, window, clock(), now)
 }
 
 fn gone(name: &str) -> Change<Pod> {
     Change::Gone(Box::new(pod(name, None)))
 }
 
-fn held(now: Instant) -> Window {
+fn held_by_hook(now: Instant) -> Window {
     let end = now + Duration::from_secs(600);
     Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN }
 }
 
-fn names(requests: &[Request]) -> Vec<&str> {
+fn names(requests: &[LeaveRequest]) -> Vec<&str> {
     requests.iter().map(|request| request.name.name.as_str()).collect()
 }
 
 #[test]
 fn a_drain_is_over_when_the_watch_says_so_not_when_the_eviction_was_granted() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     assert_eq!(progress.end(), None);
     progress.changed(gone("web-0"), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    assert_eq!(progress.take_news().len(), 2);
+    assert_eq!(progress.take_transitions().len(), 2);
 }
 
 #[test]
 fn a_pod_by_the_same_name_is_not_the_one_that_was_waited_for() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("db-0", None)], held(now), now);
+    let mut progress = drain(&[pod("db-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("db-0"), Answer::Leaving, now);
     progress.changed(gone("another-db-0"), now);
@@ -80,7 +78,7 @@ fn a_pod_by_the_same_name_is_not_the_one_that_was_waited_for() {
 fn critical_pods_wait_until_the_others_have_gone() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = drain(&pods, held(now), now);
+    let mut progress = drain(&pods, held_by_hook(now), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     assert!(progress.requests(now).is_empty());
@@ -103,7 +101,7 @@ fn critical_pods_start_in_time_even_if_others_are_still_there() {
 #[test]
 fn a_pod_that_comes_after_the_list_is_evicted_too() {
     let now = Instant::now();
-    let mut progress = drain(&[], held(now), now);
+    let mut progress = drain(&[], held_by_hook(now), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
     progress.changed(Change::Seen(Box::new(pod("late", None))), now);
     assert_eq!(names(&progress.requests(now)), ["late"]);
@@ -112,37 +110,16 @@ fn a_pod_that_comes_after_the_list_is_evicted_too() {
 #[test]
 fn a_new_list_tells_which_pods_went_while_nobody_watched() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("a", None), pod("b", None)], held(now), now);
+    let mut progress = drain(&[pod("a", None), pod("b", None)], held_by_hook(now), now);
     progress.changed(Change::OnlyThese(vec![pod("b", None), pod("c", None)]), now);
     assert_eq!(names(&progress.requests(now)), ["b", "c"]);
-}
-
-#[test]
-fn an_empty_node_is_listed_again_when_its_list_may_be_older_than_the_cordon() {
-    let now = Instant::now();
-    let mut progress = Progress::new(&[], Known::BesideTheClaim, held(now), clock(), now);
-    assert!(progress.is_to_be_listed());
-    progress.changed(Change::OnlyThese(vec![pod("bound-between", None)]), now);
-    assert!(!progress.is_to_be_listed());
-    assert_eq!(names(&progress.requests(now)), ["bound-between"]);
-}
-
-#[test]
-fn a_node_whose_pods_were_seen_to_go_is_not_listed_again() {
-    let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], Known::BesideTheClaim, held(now), clock(), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    progress.changed(gone("web-0"), now);
-    assert!(!progress.is_to_be_listed());
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[test]
 fn the_number_of_evictions_under_way_is_bounded() {
     let now = Instant::now();
     let pods: Vec<Pod> = (0..EVICTIONS_AT_ONCE + 10).map(|n| pod(&format!("p-{n:03}"), None)).collect();
-    let mut progress = drain(&pods, held(now), now);
+    let mut progress = drain(&pods, held_by_hook(now), now);
     assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE);
     assert_eq!(progress.next_due(now), None, "the rest waits for an answer, not for a time");
     progress.answered(&uid("p-000"), Answer::Leaving, now);
@@ -154,56 +131,56 @@ fn hard(now: Instant, seconds: u64) -> Window {
     Window { start: now, end: goes, instance_goes: Termination::At(goes), margin: MARGIN }
 }
 
-fn hold() -> Answer {
-    Answer::HeldBy { budget: "web".to_owned() }
+fn blocked() -> Answer {
+    Answer::BlockedBy { budget: "web".to_owned() }
 }
 
 #[test]
-fn a_held_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
+fn a_blocked_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
     let now = Instant::now();
     let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     let last_safe_moment = now + Duration::from_secs(88);
     let mut at = now;
     let forced = loop {
         let requests = progress.requests(at);
-        if requests[0].way == Method::Delete {
+        if requests[0].method == Method::Delete {
             break requests;
         }
         assert!(at < last_safe_moment, "evicted after {:?}", at - now);
-        progress.answered(&uid("web-0"), hold(), at);
+        progress.answered(&uid("web-0"), blocked(), at);
         at = progress.next_due(at).unwrap();
     };
     assert_eq!((at, forced[0].grace), (last_safe_moment, Grace::Own));
-    progress.take_news();
+    progress.take_transitions();
     progress.answered(&uid("web-0"), Answer::Leaving, at);
     let name = forced[0].name.clone();
     let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
-    assert_eq!(progress.take_news(), [Transition::Forced(name, web)]);
+    assert_eq!(progress.take_transitions(), [Transition::Forced(name, web)]);
 }
 
 #[test]
-fn a_held_pod_is_not_deleted_while_a_hook_holds_the_instance() {
+fn a_blocked_pod_is_not_deleted_while_a_hook_holds_the_instance() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     let mut at = now;
     while at < now + Duration::from_secs(600) {
-        assert_eq!(progress.requests(at)[0].way, Method::Evict);
-        progress.answered(&uid("web-0"), hold(), at);
+        assert_eq!(progress.requests(at)[0].method, Method::Evict);
+        progress.answered(&uid("web-0"), blocked(), at);
         at = progress.next_due(at).unwrap();
     }
 }
 
 #[test]
-fn a_critical_pod_whose_budget_holds_it_is_deleted_without_a_pause() {
+fn a_critical_pod_whose_budget_blocks_it_is_deleted_without_a_pause() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
     let mut progress = drain(&pods, hard(now, 120), now);
     progress.requests(now);
     let must = progress.next_due(now).unwrap();
     progress.requests(must);
-    progress.answered(&uid("dns"), hold(), must);
+    progress.answered(&uid("dns"), blocked(), must);
     assert_eq!(progress.next_due(must), Some(must));
-    assert_eq!(progress.requests(must)[0].way, Method::Delete);
+    assert_eq!(progress.requests(must)[0].method, Method::Delete);
 }
 
 #[test]
@@ -212,16 +189,16 @@ fn a_deletion_that_fails_is_not_repeated_without_a_pause_nor_an_eviction() {
     let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     let late = now + Duration::from_secs(100);
     progress.requests(late);
-    progress.answered(&uid("web-0"), hold(), late);
-    assert_eq!(progress.requests(late)[0].way, Method::Delete);
+    progress.answered(&uid("web-0"), blocked(), late);
+    assert_eq!(progress.requests(late)[0].method, Method::Delete);
     progress.answered(&uid("web-0"), Answer::Forbidden { message: "no right".to_owned() }, late);
     let again = progress.next_due(late).unwrap();
     assert!(again > late);
-    assert_eq!(progress.requests(again)[0].way, Method::Evict);
+    assert_eq!(progress.requests(again)[0].method, Method::Evict);
 }
 
 #[test]
-fn a_pod_that_nothing_holds_is_never_deleted() {
+fn a_pod_that_nothing_blocks_is_never_deleted() {
     let (busy, lost) = (Answer::Throttled { retry_after: None }, Answer::Unanswered { message: "lost".to_owned() });
     let no_right = Answer::Forbidden { message: "403".to_owned() };
     let unauthorized = Answer::Unauthorized { message: "401".to_owned() };
@@ -229,10 +206,10 @@ fn a_pod_that_nothing_holds_is_never_deleted() {
         let now = Instant::now();
         let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
         let late = now + Duration::from_secs(119);
-        assert_eq!(progress.requests(late)[0].way, Method::Evict);
+        assert_eq!(progress.requests(late)[0].method, Method::Evict);
         progress.answered(&uid("web-0"), failed, late);
         let again = progress.next_due(late).unwrap();
-        assert_eq!(progress.requests(again)[0].way, Method::Evict);
+        assert_eq!(progress.requests(again)[0].method, Method::Evict);
     }
 }
 
@@ -240,21 +217,21 @@ fn a_pod_that_nothing_holds_is_never_deleted() {
 fn a_pod_whose_evictions_are_refused_or_fail_is_deleted_at_its_last_safe_moment_and_not_before() {
     let refused = Answer::Refused { message: "the API server answered 403: a webhook says no".to_owned() };
     let broken = Answer::ServerError { message: "the API server answered 500: boom".to_owned(), retry_after: None };
-    for (failed, held) in [(refused, "403: a webhook says no"), (broken, "500: boom")] {
+    for (failed, answered) in [(refused, "403: a webhook says no"), (broken, "500: boom")] {
         let now = Instant::now();
         let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
         let last_safe_moment = now + Duration::from_secs(88);
         let mut at = now;
         while at < last_safe_moment {
-            assert_eq!(progress.requests(at)[0].way, Method::Evict);
+            assert_eq!(progress.requests(at)[0].method, Method::Evict);
             progress.answered(&uid("web-0"), failed.clone(), at);
             at = progress.next_due(at).unwrap();
         }
-        assert_eq!((at, progress.requests(at)[0].way), (last_safe_moment, Method::Delete));
-        progress.take_news();
+        assert_eq!((at, progress.requests(at)[0].method), (last_safe_moment, Method::Delete));
+        progress.take_transitions();
         progress.answered(&uid("web-0"), Answer::Leaving, at);
-        let news = progress.take_news();
-        let [Transition::Forced(_, hold)] = news.as_slice() else { panic!("{news:?}") };
-        assert_eq!(hold.to_string(), format!("its failing eviction (the API server answered {held})"));
+        let transitions = progress.take_transitions();
+        let [Transition::Forced(_, by)] = transitions.as_slice() else { panic!("{transitions:?}") };
+        assert_eq!(by.to_string(), format!("its failing eviction (the API server answered {answered})"));
     }
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::drain::deadline::Grace;
+use crate::drain::deadline::{Deletion, Grace, Termination, Window};
 use crate::drain::evict::Method;
-use crate::drain::pod::PodState;
 use crate::drain::{DrainEnd, DrainReport};
-use crate::publish::tests::{after, pod, pods_left, receipt as receipt_so_far, receipt_of, story};
+use crate::publish::tests::{after, gone, pod, pods_left, receipt as receipt_so_far, receipt_of, story};
 use crate::receipt::record::HookStatus;
 use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
 use crate::settings::LifecycleResult;
@@ -129,8 +128,10 @@ async fn a_hook_that_was_not_completed_is_told_by_the_termination_handlers_reaso
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_was() {
-    let (uid, mut cut_short) = pod("cut-short", PodState::Gone, Some((Method::Evict, Grace::Own)));
-    cut_short.seen_leaving(Some(Duration::from_secs(8)));
+    let (uid, mut cut_short) = pod("cut-short", gone(), Some((Method::Evict, Grace::Own)));
+    let now = tokio::time::Instant::now();
+    let window = Window { start: now, end: now, instance_goes: Termination::Unknown, margin: Duration::ZERO };
+    cut_short.seen_leaving(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
     let report = DrainReport { pods: [(uid, cut_short)].into(), end: DrainEnd::Empty, blind: None };
     let mut receipt = ending(Ending::Drained);
     receipt.pods = PodRecord::all(&report, |_| 9_000);

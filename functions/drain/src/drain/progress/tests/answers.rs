@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the only pod is asked next, and after how long, when an answer was given at once.
+/// How the only pod is requested to leave next, and after how long, when an answer was given at once.
 fn then(answer: Answer, window: Window, now: Instant) -> (Duration, Method) {
     let mut progress = drain(&[pod("web-0", None)], window, now);
     progress.requests(now);
@@ -10,7 +10,7 @@ fn then(answer: Answer, window: Window, now: Instant) -> (Duration, Method) {
     let again = progress.next_due(now).unwrap();
     let requests = progress.requests(again);
     assert_eq!(names(&requests), ["web-0"]);
-    (again - now, requests[0].way)
+    (again - now, requests[0].method)
 }
 
 fn forbidden(pod: &str, namespace: &str) -> Answer {
@@ -27,16 +27,16 @@ fn a_busy_or_broken_api_server_is_given_the_time_it_asks_for_and_up_to_half_as_m
     let broken = |retry_after| Answer::ServerError { message: "boom".to_owned(), retry_after };
     for (retry_after, least_ms) in [(Some(Duration::from_secs(3)), 3_000), (None, 500)] {
         for answer in [throttled(retry_after), broken(retry_after)] {
-            let after = then(answer, held(now), now).0.as_millis();
+            let after = then(answer, held_by_hook(now), now).0.as_millis();
             assert!((least_ms..least_ms * 3 / 2).contains(&after), "{after}");
         }
     }
 }
 
 #[test]
-fn evictions_that_are_not_answered_are_asked_for_again_within_a_few_seconds_however_often() {
+fn evictions_that_are_not_answered_are_requested_again_within_a_few_seconds_however_often() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     let mut at = now;
     for least_ms in [500, 1000, 2000, 2000, 2000] {
         progress.requests(at);
@@ -49,9 +49,9 @@ fn evictions_that_are_not_answered_are_asked_for_again_within_a_few_seconds_howe
 }
 
 #[test]
-fn evictions_that_fail_again_and_again_are_asked_for_less_and_less_often_until_one_is_answered() {
+fn evictions_that_fail_again_and_again_are_requested_less_and_less_often_until_one_is_answered() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     let mut at = now;
     let broken = Answer::ServerError { message: "boom".to_owned(), retry_after: None };
     for least_ms in [500, 1000, 2000, 4000, 5000, 5000] {
@@ -63,7 +63,7 @@ fn evictions_that_fail_again_and_again_are_asked_for_less_and_less_often_until_o
         at = again;
     }
     progress.requests(at);
-    progress.answered(&uid("web-0"), hold(), at);
+    progress.answered(&uid("web-0"), blocked(), at);
     let probed = progress.next_due(at).unwrap();
     progress.requests(probed);
     progress.answered(&uid("web-0"), broken, probed);
@@ -74,15 +74,15 @@ fn evictions_that_fail_again_and_again_are_asked_for_less_and_less_often_until_o
 fn pods_that_a_busy_api_server_turned_away_together_do_not_come_back_together() {
     let now = Instant::now();
     let all: Vec<_> = (0..80).map(|index| pod(&format!("web-{index}"), None)).collect();
-    let mut progress = drain(&all, held(now), now);
+    let mut progress = drain(&all, held_by_hook(now), now);
     for request in progress.requests(now) {
         let retry_after = Some(Duration::from_secs(10));
         progress.answered(&request.uid, Answer::Throttled { retry_after }, now);
     }
     let mut seconds = Vec::new();
     while let Some(again) = progress.next_due(now).filter(|again| *again < now + Duration::from_secs(15)) {
-        let asked = progress.requests(again).len();
-        seconds.extend(std::iter::repeat_n((again - now).as_secs(), asked));
+        let requested = progress.requests(again).len();
+        seconds.extend(std::iter::repeat_n((again - now).as_secs(), requested));
     }
     let most = (10..15).map(|second| seconds.iter().filter(|at| **at == second).count()).max();
     assert_eq!(seconds.len(), all.len());
@@ -94,7 +94,7 @@ fn a_busy_api_server_is_asked_again_before_the_pod_could_be_lost() {
     let now = Instant::now();
     let busy = Answer::Throttled { retry_after: Some(Duration::from_secs(600)) };
     assert_eq!(then(busy.clone(), hard(now, 120), now), (Duration::from_secs(88), Method::Evict));
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), busy, now);
     assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(600)), "the end of the window");
@@ -104,7 +104,7 @@ fn a_busy_api_server_is_asked_again_before_the_pod_could_be_lost() {
 fn a_token_that_is_not_accepted_is_replaced_at_once_but_not_again_and_again() {
     let now = Instant::now();
     let unauthorized = || Answer::Unauthorized { message: "401".to_owned() };
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), unauthorized(), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"], "at once");
@@ -114,20 +114,22 @@ fn a_token_that_is_not_accepted_is_replaced_at_once_but_not_again_and_again() {
 }
 
 #[test]
-fn a_missing_right_is_told_once_for_all_pods_of_a_namespace() {
+fn a_missing_right_is_logged_once_for_all_pods_of_a_namespace() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("a", None), pod("b", None), pod("c", None)], held(now), now);
+    let mut progress = drain(&[pod("a", None), pod("b", None), pod("c", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("a"), forbidden("a", "shop"), now);
     progress.answered(&uid("b"), forbidden("b", "shop"), now);
     progress.answered(&uid("c"), forbidden("c", "bank"), now);
-    let news = progress.take_news();
-    let [Transition::Forbidden(first), Transition::Forbidden(second)] = news.as_slice() else { panic!("{news:?}") };
+    let transitions = progress.take_transitions();
+    let [Transition::Forbidden(first), Transition::Forbidden(second)] = transitions.as_slice() else {
+        panic!("{transitions:?}")
+    };
     assert!(first.contains("cannot create resource \"pods/eviction\"") && first.contains("\"shop\""), "{first}");
     assert!(second.contains("\"bank\""), "{second}");
     assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(5)));
     for pod in progress.into_pods().values() {
-        assert!(pod.trouble.as_ref().unwrap().contains(&pod.name.name), "the receipt names it all the same");
+        assert!(pod.state.failed().unwrap().message.contains(&pod.name.name), "the receipt names it all the same");
     }
 }
 
@@ -135,11 +137,11 @@ fn a_missing_right_is_told_once_for_all_pods_of_a_namespace() {
 fn a_pod_that_went_or_was_replaced_is_not_waited_for() {
     for (answer, name) in [(Answer::Gone, "gone"), (Answer::Replaced, "replaced")] {
         let now = Instant::now();
-        let mut progress = drain(&[pod("web-0", None)], held(now), now);
+        let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
         progress.requests(now);
         progress.answered(&uid("web-0"), answer, now);
         assert_eq!(progress.end(), Some(DrainEnd::Empty));
-        assert_eq!(progress.into_pods()[&uid("web-0")].answers, [(name, 1)].into());
+        assert_eq!(progress.into_pods()[&uid("web-0")].history.answers, [(name, 1)].into());
     }
 }
 
@@ -153,11 +155,11 @@ fn a_pod_of_a_namespace_that_is_being_deleted_is_deleted_in_time_too() {
     progress.answered(&uid("web-0"), Answer::NamespaceTerminating, late);
     let forced = now + Duration::from_secs(88);
     assert_eq!(progress.next_due(late), Some(forced));
-    assert_eq!(progress.requests(forced)[0].way, Method::Delete);
+    assert_eq!(progress.requests(forced)[0].method, Method::Delete);
 }
 
 #[test]
-fn a_held_pod_whose_next_eviction_fails_is_deleted_in_time_all_the_same() {
+fn a_blocked_pod_whose_next_eviction_fails_is_deleted_in_time_all_the_same() {
     let failures = [
         Answer::ServerError { message: "boom".to_owned(), retry_after: None },
         Answer::Throttled { retry_after: Some(Duration::from_secs(60)) },
@@ -168,35 +170,35 @@ fn a_held_pod_whose_next_eviction_fails_is_deleted_in_time_all_the_same() {
         let at = |seconds| now + Duration::from_secs(seconds);
         let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
         progress.requests(at(80));
-        progress.answered(&uid("web-0"), hold(), at(80));
+        progress.answered(&uid("web-0"), blocked(), at(80));
         progress.requests(at(87));
         progress.answered(&uid("web-0"), failure, at(88));
         assert_eq!(progress.next_due(at(88)), Some(at(88)));
-        assert_eq!(progress.requests(at(88))[0].way, Method::Delete);
+        assert_eq!(progress.requests(at(88))[0].method, Method::Delete);
     }
 }
 
 #[test]
-fn what_failed_is_told_when_it_changes_and_not_each_time() {
+fn what_failed_is_logged_when_it_changes_and_not_each_time() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     let mut at = now;
     for message in ["a", "a", "b", "b", "a"] {
         progress.requests(at);
         progress.answered(&uid("web-0"), Answer::Unanswered { message: message.to_owned() }, at);
         at = progress.next_due(at).unwrap();
     }
-    assert_eq!(progress.take_news().len(), 3);
-    assert_eq!(progress.into_pods()[&uid("web-0")].answers, [("no-answer", 5)].into());
+    assert_eq!(progress.take_transitions().len(), 3);
+    assert_eq!(progress.into_pods()[&uid("web-0")].history.answers, [("no-answer", 5)].into());
 }
 
 #[test]
 fn an_answer_that_comes_after_the_pod_has_gone_changes_nothing_but_the_count() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.changed(gone("web-0"), now);
-    progress.answered(&uid("web-0"), hold(), now);
+    progress.answered(&uid("web-0"), blocked(), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    assert_eq!(progress.into_pods()[&uid("web-0")].answers, [("held-by-budget", 1)].into());
+    assert_eq!(progress.into_pods()[&uid("web-0")].history.answers, [("held-by-budget", 1)].into());
 }

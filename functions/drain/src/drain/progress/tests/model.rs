@@ -2,18 +2,16 @@
 
 use proptest::prelude::*;
 
-use super::shares::of_owner;
 use super::waiting::deleted;
 use super::*;
 
-/// What is drawn for a pod: whether it has the owner that others have, its grace, its tier, its wish, how long ago
-/// somebody deleted it with which grace, and the answers that it gets in turn.
+/// What is drawn for a pod: its grace, its tier, whether it is not to be disrupted, how long ago somebody deleted it with
+/// which grace, and the answers that it gets in turn.
 #[derive(Debug, Clone)]
 struct Draw {
-    owned: bool,
     grace_s: i64,
     critical: bool,
-    wishes: bool,
+    do_not_disrupt: bool,
     deleted_s: Option<(u64, i64)>,
     answers: Vec<Answer>,
 }
@@ -24,8 +22,8 @@ fn answer() -> impl Strategy<Value = Answer> {
         1 => Just(Answer::Leaving),
         1 => Just(Answer::Gone),
         1 => Just(Answer::Replaced),
-        4 => Just(hold()),
-        2 => Just(Answer::HeldBySeveral),
+        4 => Just(blocked()),
+        2 => Just(Answer::BlockedBySeveral),
         1 => Just(Answer::NamespaceTerminating),
         1 => retry_after().prop_map(|retry_after| Answer::Throttled { retry_after }),
         1 => Just(Answer::Unauthorized { message: "401".to_owned() }),
@@ -40,12 +38,11 @@ fn draw() -> impl Strategy<Value = Draw> {
     let answers = prop::collection::vec(answer(), 1..6);
     let deleted_s = prop::option::weighted(0.2, (0..400_u64, 1..1000_i64));
     let grace_s = prop_oneof![0..40_i64, 0..1000_i64];
-    (any::<bool>(), grace_s, any::<bool>(), any::<bool>(), deleted_s, answers).prop_map(
-        |(owned, grace_s, critical, wishes, deleted_s, answers)| Draw {
-            owned,
+    (grace_s, any::<bool>(), any::<bool>(), deleted_s, answers).prop_map(
+        |(grace_s, critical, do_not_disrupt, deleted_s, answers)| Draw {
             grace_s,
             critical,
-            wishes,
+            do_not_disrupt,
             deleted_s,
             answers,
         },
@@ -54,13 +51,10 @@ fn draw() -> impl Strategy<Value = Draw> {
 
 fn pod_of(n: usize, draw: &Draw) -> Pod {
     let mut pod = pod(&format!("p-{n}"), draw.critical.then_some("system-cluster-critical"));
-    if draw.owned {
-        pod = of_owner(pod, "web");
-    }
     pod.spec.termination_grace_period_seconds = Some(draw.grace_s);
-    if draw.wishes {
-        let wish = ("cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(), "false".to_owned());
-        pod.metadata.annotations = Some([wish].into());
+    if draw.do_not_disrupt {
+        let annotation = ("cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(), "false".to_owned());
+        pod.metadata.annotations = Some([annotation].into());
     }
     if let Some((ago_s, grace_s)) = draw.deleted_s {
         pod = deleted(pod, Duration::from_secs(ago_s), grace_s);
@@ -74,14 +68,14 @@ fn by_hook(window: Window) -> Window {
 }
 
 /// A request and when it was made, from the start.
-type Asked = (Duration, Request);
+type Requested = (Duration, LeaveRequest);
 
 /// Drains until the window ends; every request is answered at once, with the pod's next answer, the
 /// last of them for ever.
-fn play(draws: &[Draw], window: Window) -> (Vec<Asked>, Progress) {
+fn play(draws: &[Draw], window: Window) -> (Vec<Requested>, Progress) {
     let pods: Vec<Pod> = draws.iter().enumerate().map(|(n, draw)| pod_of(n, draw)).collect();
     let mut progress = drain(&pods, window, window.start);
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut now = window.start;
     let mut steps = 0;
     while now < window.end && progress.end().is_none() {
@@ -89,53 +83,54 @@ fn play(draws: &[Draw], window: Window) -> (Vec<Asked>, Progress) {
         assert!(steps < 20_000, "it goes on for ever {:?} after the start: {progress:?}", now - window.start);
         for request in progress.requests(now) {
             let n: usize = request.name.name[2..].parse().unwrap();
-            let times = asked.iter().filter(|(_, before): &&Asked| before.uid == request.uid).count();
+            let times = requested.iter().filter(|(_, before): &&Requested| before.uid == request.uid).count();
             let answers = &draws[n].answers;
             progress.answered(&request.uid, answers[times.min(answers.len() - 1)].clone(), now);
-            asked.push((now - window.start, request));
+            requested.push((now - window.start, request));
         }
-        if progress.look(now) {
+        if progress.is_look_due(now) {
+            progress.look_begins(now);
             progress.looked(Kubelet::Answers, now);
         }
         now = progress.next_due(now).unwrap_or(window.end).min(window.end);
     }
-    (asked, progress)
+    (requested, progress)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn nothing_is_deleted_before_half_the_window_nor_before_its_last_safe_moment_nor_unless_it_was_held(
+    fn nothing_is_deleted_before_half_the_window_nor_before_its_last_safe_moment_nor_unless_it_was_blocked(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
-        let (asked, progress) = play(&draws, window);
+        let (requested, progress) = play(&draws, window);
         let pods = progress.into_pods();
-        for (at, request) in asked.iter().filter(|(_, request)| request.way == Method::Delete) {
+        for (at, request) in requested.iter().filter(|(_, request)| request.method == Method::Delete) {
             let pod = &pods[&request.uid];
             prop_assert!(2 * *at >= Duration::from_secs(window_s), "{request:?} at {at:?}");
             prop_assert!(*at + pod.grace + MARGIN >= Duration::from_secs(window_s), "{request:?} at {at:?}");
-            prop_assert!(pod.hold.is_some(), "{request:?}");
+            prop_assert!(pod.history.blocked_by.is_some(), "{request:?}");
         }
     }
 
     #[test]
-    fn what_something_holds_is_deleted_no_later_than_its_last_safe_moment_unless_half_the_window_is_later(
+    fn what_something_blocks_is_deleted_no_later_than_its_last_safe_moment_unless_half_the_window_is_later(
         draws in prop::collection::vec(draw(), 1..9), window_s in 10..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
-        let (asked, progress) = play(&draws, window);
+        let (requested, progress) = play(&draws, window);
         for (uid, pod) in progress.into_pods() {
             let forced = window.forced_from(pod.grace).unwrap();
-            let requests: Vec<&Asked> = asked.iter().filter(|(_, request)| request.uid == uid).collect();
-            match requests.iter().position(|(_, request)| request.way == Method::Delete) {
-                // It is deleted then, or at once when it became known that something holds it.
+            let requests: Vec<&Requested> = requested.iter().filter(|(_, request)| request.uid == uid).collect();
+            match requests.iter().position(|(_, request)| request.method == Method::Delete) {
+                // It is deleted then, or at once when it became known that something blocks it.
                 Some(first) => {
                     let known = first.checked_sub(1).map_or(Duration::ZERO, |before| requests[before].0);
                     prop_assert_eq!(requests[first].0, known.max(forced - window.start), "{:?}", pod);
                 }
-                None => prop_assert!(!pod.waits() || pod.hold.is_none() || forced >= window.end, "{pod:?}"),
+                None => prop_assert!(!pod.waits() || pod.state.blocker().is_none() || forced >= window.end, "{pod:?}"),
             }
         }
     }
@@ -145,9 +140,9 @@ proptest! {
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
-        let (asked, progress) = play(&draws, window);
+        let (requested, progress) = play(&draws, window);
         let pods = progress.into_pods();
-        for (at, request) in &asked {
+        for (at, request) in &requested {
             let given = match request.grace {
                 Grace::Own => pods[&request.uid].grace,
                 Grace::Clamped(given) => given,
@@ -158,26 +153,26 @@ proptest! {
     }
 
     #[test]
-    fn while_a_hook_holds_the_instance_nothing_is_deleted_and_no_wish_disturbed(
+    fn while_a_hook_holds_the_instance_nothing_is_deleted_and_nothing_disrupted_that_is_not_to_be(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = by_hook(hard(Instant::now(), window_s));
-        let (asked, _) = play(&draws, window);
-        for (_, request) in &asked {
-            prop_assert_eq!((request.way, request.grace), (Method::Evict, Grace::Own));
+        let (requested, _) = play(&draws, window);
+        for (_, request) in &requested {
+            prop_assert_eq!((request.method, request.grace), (Method::Evict, Grace::Own));
             let n: usize = request.name.name[2..].parse().unwrap();
-            prop_assert!(!draws[n].wishes);
+            prop_assert!(!draws[n].do_not_disrupt);
         }
     }
 
     #[test]
-    fn a_pod_that_leaves_already_is_told_again_only_as_long_as_that_takes_nothing_from_it(
+    fn a_pod_that_leaves_already_is_requested_again_only_as_long_as_that_takes_nothing_from_it(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
-        let (asked, progress) = play(&draws, window);
+        let (requested, progress) = play(&draws, window);
         let pods = progress.into_pods();
-        for (at, request) in &asked {
+        for (at, request) in &requested {
             let Some(Deletion { since, by }) = pods[&request.uid].deletion else { continue };
             let Grace::Clamped(given) = request.grace else { panic!("the API server makes nothing of {request:?}") };
             prop_assert!(since + given > window.start + *at, "the API server kills it: {request:?} at {at:?}");
@@ -187,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn a_critical_pod_is_asked_to_leave_no_later_than_its_last_safe_moment_whatever_holds_the_others(
+    fn a_critical_pod_is_requested_to_leave_no_later_than_its_last_safe_moment_whatever_blocks_the_others(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64, hook in any::<bool>(),
     ) {
         let window = hard(Instant::now(), window_s);
@@ -195,40 +190,40 @@ proptest! {
         let (_, progress) = play(&draws, window);
         for pod in progress.into_pods().values().filter(|pod| pod.tier == Tier::Critical) {
             let draw = &draws[pod.name.name[2..].parse::<usize>().unwrap()];
-            if !draw.wishes && draw.deleted_s.is_none() {
-                prop_assert!(pod.first_asked <= window.last_safe_moment(pod.grace), "{pod:?}");
-                prop_assert!(pod.first_asked.is_some(), "{pod:?}");
+            if !draw.do_not_disrupt && draw.deleted_s.is_none() {
+                prop_assert!(pod.history.requested_at() <= window.last_safe_moment(pod.grace), "{pod:?}");
+                prop_assert!(pod.history.requested_at().is_some(), "{pod:?}");
             }
         }
     }
 
     #[test]
-    fn no_pod_is_asked_for_again_and_again_without_a_pause(
+    fn no_pod_is_requested_again_and_again_without_a_pause(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let goes = hard(Instant::now(), window_s);
-        let held = by_hook(goes);
+        let by_hook = by_hook(goes);
         // Once a second, as an API server may ask for; and in the half of the window in which a pod may be forced, a
         // deletion after each eviction.
         let once_a_second = usize::try_from(window_s).unwrap();
-        for (window, most) in [(held, once_a_second), (goes, once_a_second * 3 / 2)] {
-            let (asked, progress) = play(&draws, window);
+        for (window, most) in [(by_hook, once_a_second), (goes, once_a_second * 3 / 2)] {
+            let (requested, progress) = play(&draws, window);
             for uid in progress.into_pods().keys() {
-                let times = asked.iter().filter(|(_, request)| request.uid == *uid).count();
+                let times = requested.iter().filter(|(_, request)| request.uid == *uid).count();
                 // The first failures in a row are followed sooner, and a new token is used at once.
-                prop_assert!(times <= most + 8, "{uid:?} was asked for {times} times in {window_s} s");
+                prop_assert!(times <= most + 8, "{uid:?} was requested {times} times in {window_s} s");
             }
         }
     }
 
     #[test]
-    fn every_pod_that_may_leave_is_asked_to(
+    fn every_pod_that_may_leave_is_requested_to(
         draws in prop::collection::vec(draw(), 1..9), window_s in 40..300_u64,
     ) {
         let window = hard(Instant::now(), window_s);
         let (_, progress) = play(&draws, window);
         for pod in progress.into_pods().values().filter(|pod| pod.deletion.is_none()) {
-            prop_assert!(pod.told.is_some(), "{pod:?} was left alone");
+            prop_assert!(pod.history.last_request().is_some(), "{pod:?} was left alone");
         }
     }
 }

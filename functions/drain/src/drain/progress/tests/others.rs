@@ -16,14 +16,14 @@ fn at_the_end(mut progress: Progress, now: Instant) -> (Option<Duration>, Option
     seen(&mut progress, 0, now);
     progress.changed(gone("web-0"), now);
     let pod = &progress.into_pods()[&uid("web-0")];
-    assert_eq!(pod.state, PodState::Gone);
-    (pod.given_less(), pod.followed)
+    assert_eq!(pod.state, PodState::Gone { at: now });
+    (pod.given_less(), pod.history.followed)
 }
 
 #[test]
-fn a_pod_that_gets_the_grace_that_it_was_told_followed_us() {
+fn a_pod_that_gets_the_grace_of_our_request_followed_us() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     seen(&mut progress, 30, now);
@@ -33,7 +33,7 @@ fn a_pod_that_gets_the_grace_that_it_was_told_followed_us() {
 #[test]
 fn a_grace_that_another_cut_short_is_known_and_whose_doing_it_was() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     seen(&mut progress, 30, now);
@@ -42,12 +42,12 @@ fn a_grace_that_another_cut_short_is_known_and_whose_doing_it_was() {
 }
 
 #[test]
-fn a_held_pod_that_leaves_followed_another() {
+fn a_blocked_pod_that_leaves_followed_another() {
     let now = Instant::now();
     for (grace_s, given_less) in [(30, None), (8, Some(Duration::from_secs(8)))] {
-        let mut progress = drain(&[pod("web-0", None)], held(now), now);
+        let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
         progress.requests(now);
-        progress.answered(&uid("web-0"), hold(), now);
+        progress.answered(&uid("web-0"), blocked(), now);
         seen(&mut progress, grace_s, now);
         assert_eq!(at_the_end(progress, now), (given_less, Some(RequestedBy::Another)));
     }
@@ -56,17 +56,18 @@ fn a_held_pod_that_leaves_followed_another() {
 #[test]
 fn a_pod_that_was_leaving_already_followed_nobody_that_is_known() {
     let now = Instant::now();
-    let progress = drain(&[leaving("web-0", MINUTE, 8)], held(now), now);
+    let progress = drain(&[leaving("web-0", MINUTE, 8)], held_by_hook(now), now);
     assert_eq!(at_the_end(progress, now), (Some(Duration::from_secs(8)), None));
 }
 
 #[test]
 fn an_eviction_that_is_answered_after_its_pods_end_was_ours() {
     let now = Instant::now();
-    let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], held(now), now);
+    let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], held_by_hook(now), now);
     progress.requests(now);
     progress.changed(gone("web-0"), now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     let pod = &progress.into_pods()[&uid("web-0")];
-    assert_eq!((pod.state, pod.followed, pod.told_at), (PodState::Gone, Some(RequestedBy::ThisDrain), Some(now)));
+    assert_eq!(pod.state, PodState::Gone { at: now });
+    assert_eq!((pod.history.followed, pod.history.accepted_at), (Some(RequestedBy::ThisDrain), Some(now)));
 }

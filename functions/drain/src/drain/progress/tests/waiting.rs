@@ -23,8 +23,8 @@ fn leaving_by(mut pod: Pod, by: Timestamp, grace_s: i64) -> Pod {
     pod
 }
 
-/// A drain whose pods have all been told to leave.
-fn told(names: &[&str], window: Window, now: Instant) -> Progress {
+/// A drain whose pods have all accepted to leave.
+fn leaving_all(names: &[&str], window: Window, now: Instant) -> Progress {
     let pods: Vec<Pod> = names.iter().map(|name| pod(name, None)).collect();
     let mut progress = drain(&pods, window, now);
     for request in progress.requests(now) {
@@ -36,42 +36,32 @@ fn told(names: &[&str], window: Window, now: Instant) -> Progress {
 #[test]
 fn a_pod_that_only_its_finalizers_keep_has_gone() {
     let now = Instant::now();
-    let mut progress = told(&["web-0"], held(now), now);
+    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
     progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 30))), now);
     assert_eq!(progress.end(), None, "it is still shutting down");
     progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
     progress.changed(gone("web-0"), now);
-    assert_eq!(progress.take_news().len(), 2, "evicted and gone, once");
+    assert_eq!(progress.take_transitions().len(), 2, "evicted and gone, once");
 }
 
 #[test]
 fn a_pod_that_only_its_finalizers_kept_before_is_not_waited_for_either() {
     let now = Instant::now();
-    let progress = drain(&[leaving("web-0", GRACE, 0)], held(now), now);
+    let progress = drain(&[leaving("web-0", GRACE, 0)], held_by_hook(now), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
-}
-
-#[test]
-fn a_node_whose_pods_were_seen_to_stop_is_not_listed_again() {
-    let now = Instant::now();
-    let mut progress = Progress::new(&[pod("web-0", None)], Known::BesideTheClaim, held(now), clock(), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    progress.changed(Change::Seen(Box::new(leaving("web-0", GRACE, 0))), now);
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    assert!(!progress.is_to_be_listed());
 }
 
 #[test]
 fn the_node_is_looked_at_when_a_pod_is_overdue_and_then_every_ten_seconds() {
     let now = Instant::now();
-    let mut progress = told(&["web-0"], held(now), now);
+    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
     let overdue = now + GRACE + Duration::from_secs(10);
     assert_eq!(progress.next_due(now), Some(overdue));
-    assert!(!progress.look(overdue - Duration::from_millis(1)));
-    assert!(progress.look(overdue));
-    assert!(!progress.look(overdue), "one look at a time");
+    assert!(!progress.is_look_due(overdue - Duration::from_millis(1)));
+    assert!(progress.is_look_due(overdue));
+    progress.look_begins(overdue);
+    assert!(!progress.is_look_due(overdue), "one look at a time");
     let seen = overdue + Duration::from_secs(1);
     progress.looked(Kubelet::Answers, seen);
     assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
@@ -81,42 +71,43 @@ fn the_node_is_looked_at_when_a_pod_is_overdue_and_then_every_ten_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_was_leaving_already_is_overdue_by_its_own_time() {
     let now = Instant::now();
-    let mut progress = drain(&[leaving("web-0", Duration::from_secs(5), 30)], held(now), now);
+    let progress = drain(&[leaving("web-0", Duration::from_secs(5), 30)], held_by_hook(now), now);
     let overdue = now + Duration::from_secs(5 + 10);
     assert_eq!(progress.next_due(now), Some(overdue));
-    assert!(progress.look(overdue));
+    assert!(progress.is_look_due(overdue));
 }
 
 #[test]
 fn a_pod_that_goes_in_time_costs_no_look() {
     let now = Instant::now();
-    let mut progress = told(&["web-0"], held(now), now);
+    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
     progress.changed(gone("web-0"), now);
-    assert!(!progress.look(now + Duration::from_secs(600)));
+    assert!(!progress.is_look_due(now + Duration::from_secs(600)));
 }
 
 #[test]
 fn nothing_that_leaves_a_silent_node_is_waited_for() {
     let now = Instant::now();
-    let mut progress = told(&["a", "b", "c"], held(now), now);
+    let mut progress = leaving_all(&["a", "b", "c"], held_by_hook(now), now);
     progress.changed(gone("a"), now);
-    progress.take_news();
+    progress.take_transitions();
     progress.looked(Kubelet::Silent, now);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
-    assert_eq!(progress.take_news().len(), 2);
+    assert_eq!(progress.take_transitions().len(), 2);
     let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
-    assert_eq!(states, [PodState::Gone, PodState::Unconfirmed, PodState::Unconfirmed]);
+    assert_eq!(states, [PodState::Gone { at: now }, PodState::Unconfirmed, PodState::Unconfirmed]);
 }
 
 #[test]
 fn what_has_not_left_a_silent_node_is_still_evicted_and_then_not_waited_for_long() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = drain(&pods, held(now), now);
+    let mut progress = drain(&pods, held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     let overdue = now + GRACE + Duration::from_secs(10);
-    assert!(progress.look(overdue));
+    assert!(progress.is_look_due(overdue));
+    progress.look_begins(overdue);
     progress.looked(Kubelet::Silent, overdue);
     assert_eq!(names(&progress.requests(overdue)), ["dns"], "its turn has come");
     progress.answered(&uid("dns"), Answer::Leaving, overdue);
@@ -125,9 +116,9 @@ fn what_has_not_left_a_silent_node_is_still_evicted_and_then_not_waited_for_long
 }
 
 #[test]
-fn a_pod_whose_end_is_told_after_all_has_gone() {
+fn a_pod_whose_end_is_reported_after_all_has_gone() {
     let now = Instant::now();
-    let mut progress = told(&["a", "b"], held(now), now);
+    let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
     progress.looked(Kubelet::Silent, now);
     progress.changed(gone("a"), now);
     progress.changed(gone("b"), now);
@@ -139,7 +130,7 @@ fn a_grace_period_of_centuries_is_no_panic() {
     let now = Instant::now();
     let mut forever = pod("web-0", None);
     forever.spec.termination_grace_period_seconds = Some(i64::MAX);
-    let mut progress = drain(&[forever], held(now), now);
+    let mut progress = drain(&[forever], held_by_hook(now), now);
     progress.requests(now);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     assert!(progress.next_due(now).unwrap() > now + Duration::from_hours(24));
@@ -148,14 +139,14 @@ fn a_grace_period_of_centuries_is_no_panic() {
 #[test]
 fn a_pod_that_took_the_name_of_one_that_left_is_another_pod() {
     let now = Instant::now();
-    let mut progress = told(&["db-0"], held(now), now);
+    let mut progress = leaving_all(&["db-0"], held_by_hook(now), now);
     // A list says what is on this node: the new pod of that name is on another one.
     progress.changed(Change::OnlyThese(vec![]), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_given_longer_than_its_instance_has_is_told_again_once() {
+async fn a_pod_that_was_given_longer_than_its_instance_has_is_requested_again_once() {
     const TEN_MINUTES: Duration = Duration::from_secs(600);
     let now = Instant::now();
     let mut longer = leaving("given-longer", TEN_MINUTES, 600);
@@ -163,14 +154,14 @@ async fn a_pod_that_was_given_longer_than_its_instance_has_is_told_again_once() 
     let mut progress = drain(&[longer.clone(), leaving("in-time", GRACE, 30)], hard(now, 120), now);
     let requests = progress.requests(now);
     assert_eq!(names(&requests), ["given-longer"]);
-    assert_eq!((requests[0].way, requests[0].grace), (Method::Evict, Grace::Clamped(Duration::from_secs(118))));
+    assert_eq!((requests[0].method, requests[0].grace), (Method::Evict, Grace::Clamped(Duration::from_secs(118))));
     progress.answered(&uid("given-longer"), Answer::Leaving, now);
     progress.changed(Change::Seen(Box::new(longer)), now);
     assert!(progress.requests(now).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_has_had_longer_than_is_left_goes_on_and_is_not_told_again() {
+async fn a_pod_that_has_had_longer_than_is_left_goes_on_and_is_not_requested_again() {
     let now = Instant::now();
     let mut progress = drain(&[leaving("web-0", Duration::from_secs(300), 600)], hard(now, 120), now);
     assert!(progress.requests(now).is_empty(), "it has had 300 s: the API server would kill it at once");
@@ -179,7 +170,7 @@ async fn a_pod_that_has_had_longer_than_is_left_goes_on_and_is_not_told_again() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_a_person_gave_longer_than_it_asks_for_is_told_what_is_left() {
+async fn a_pod_that_a_person_gave_longer_than_it_asks_for_is_given_what_is_left() {
     let now = Instant::now();
     let hour = Duration::from_secs(3600);
     let mut progress = drain(&[leaving("web-0", hour, 3600)], hard(now, 120), now);
@@ -188,7 +179,7 @@ async fn a_pod_that_a_person_gave_longer_than_it_asks_for_is_told_what_is_left()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_could_not_be_told_again_in_time_goes_on() {
+async fn a_pod_that_could_not_be_requested_again_in_time_goes_on() {
     let now = Instant::now();
     let mut progress = drain(&[leaving("web-0", Duration::from_secs(560), 600)], hard(now, 120), now);
     assert_eq!(names(&progress.requests(now)), ["web-0"], "it has had 40 s of the 118 s that are left");
@@ -196,11 +187,11 @@ async fn a_pod_that_could_not_be_told_again_in_time_goes_on() {
     progress.answered(&uid("web-0"), Answer::Unanswered { message: "lost".to_owned() }, lost);
     let again = progress.next_due(lost).unwrap();
     assert!(progress.requests(again).is_empty(), "by now it has had 80 s, and fewer are left");
-    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving(now + Duration::from_secs(560)));
+    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving { by: now + Duration::from_secs(560) });
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_was_seen_to_leave_is_not_asked_for_again_when_its_answer_is_lost() {
+async fn a_pod_that_was_seen_to_leave_is_not_requested_again_when_its_answer_is_lost() {
     let now = Instant::now();
     let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
     progress.requests(now);
@@ -208,12 +199,12 @@ async fn a_pod_that_was_seen_to_leave_is_not_asked_for_again_when_its_answer_is_
     progress.answered(&uid("web-0"), Answer::Unanswered { message: "lost".to_owned() }, now);
     let again = progress.next_due(now).unwrap();
     assert!(progress.requests(again).is_empty());
-    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving(now + GRACE));
+    assert_eq!(progress.into_pods()[&uid("web-0")].state, PodState::Leaving { by: now + GRACE });
 }
 
 #[tokio::test(start_paused = true)]
 async fn while_a_hook_holds_the_instance_no_pod_has_been_given_too_long() {
     let now = Instant::now();
-    let mut progress = drain(&[leaving("web-0", Duration::from_secs(6000), 6000)], held(now), now);
+    let mut progress = drain(&[leaving("web-0", Duration::from_secs(6000), 6000)], held_by_hook(now), now);
     assert!(progress.requests(now).is_empty());
 }

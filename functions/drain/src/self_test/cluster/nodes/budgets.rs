@@ -7,7 +7,7 @@ use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatu
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::{Selector, SelectorExt as _};
 
-use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::pod::blocker::BudgetName;
 use crate::kube::pod::Pod;
 
 /// The budgets of each namespace.

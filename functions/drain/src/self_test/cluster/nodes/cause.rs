@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::workload::Workload;
-use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::pod::blocker::BudgetName;
 
 /// What holds pods up, or loses them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use super::budgets::{Budget, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::survey::{HeldUp, REPLACED_WITHIN};
 use super::workload::Workload;
-use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::pod::blocker::BudgetName;
 use crate::self_test::report::{Finding, Severity};
 use crate::settings::HeldPods;
 

@@ -9,9 +9,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::cause::Cause;
 use super::survey::{Covered, Survey};
-use crate::drain::blocker::Blocker;
-use crate::drain::disruptions_allowed::BudgetName;
 use crate::drain::dry_run::{Predicted, preview_pod};
+use crate::drain::pod::blocker::{Blocker, BudgetName};
 use crate::invocation::clock::Clock;
 use crate::kube::ApiError;
 use crate::self_test::asked_until;
@@ -44,7 +43,7 @@ pub(super) async fn hold(client: &Client, survey: &mut Survey<'_>, clock: Clock,
         .map(async |(budget, pod, node)| {
             let end = asked_until(end);
             let asked = timeout_at(end, preview_pod(client, pod.clone(), clock.now(), end)).await;
-            let would = asked.map_or_else(|_| Predicted::GoUnanswered(ApiError::TimeUp.to_string()), |pod| pod.would);
+            let would = asked.map_or_else(|_| Predicted::Unanswered(ApiError::TimeUp.to_string()), |pod| pod.would);
             (budget, pod, node, would)
         })
         .buffered(ASKED_AT_ONCE)
@@ -72,15 +71,15 @@ enum Meaning {
 
 fn meaning(budget: BudgetName, would: Predicted) -> Meaning {
     match would {
-        Predicted::Leave | Predicted::Stay(_) | Predicted::BeHeldBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => {
-            Meaning::Leaves
-        }
-        Predicted::BeHeldBy(Blocker::Budget(holds)) => Meaning::Held(Cause::AllowsNoneNow(holds)),
-        Predicted::BeHeldBy(hold @ (Blocker::SeveralBudgets | Blocker::FailingEviction(_))) => {
+        Predicted::Leaves
+        | Predicted::Stays(_)
+        | Predicted::BlockedBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => Meaning::Leaves,
+        Predicted::BlockedBy(Blocker::Budget(holds)) => Meaning::Held(Cause::AllowsNoneNow(holds)),
+        Predicted::BlockedBy(hold @ (Blocker::SeveralBudgets | Blocker::FailingEviction(_))) => {
             Meaning::Held(Cause::Refused(budget, hold.to_string()))
         }
-        Predicted::BeRefused(why) => Meaning::Held(Cause::Refused(budget, why)),
-        Predicted::GoUnanswered(why) => Meaning::Unanswered(budget, why),
+        Predicted::Refused(why) => Meaning::Held(Cause::Refused(budget, why)),
+        Predicted::Unanswered(why) => Meaning::Unanswered(budget, why),
     }
 }
 
@@ -94,14 +93,14 @@ mod tests {
 
     #[test]
     fn only_an_answer_that_is_no_is_a_cause() {
-        assert_eq!(meaning(budget("web"), Predicted::Leave), Meaning::Leaves);
-        let held = Predicted::BeHeldBy(Blocker::Budget(budget("web")));
+        assert_eq!(meaning(budget("web"), Predicted::Leaves), Meaning::Leaves);
+        let held = Predicted::BlockedBy(Blocker::Budget(budget("web")));
         assert_eq!(meaning(budget("web"), held), Meaning::Held(Cause::AllowsNoneNow(budget("web"))));
         let why = "admission webhook \"keep.example.com\" denied the request".to_owned();
-        let refused = Predicted::BeRefused(why.clone());
+        let refused = Predicted::Refused(why.clone());
         assert_eq!(meaning(budget("web"), refused), Meaning::Held(Cause::Refused(budget("web"), why)));
         let busy = "the API server is busy".to_owned();
-        let unanswered = Predicted::GoUnanswered(busy.clone());
+        let unanswered = Predicted::Unanswered(busy.clone());
         assert_eq!(meaning(budget("web"), unanswered), Meaning::Unanswered(budget("web"), busy));
     }
 }

@@ -11,8 +11,8 @@ use super::budgets::{Allows, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::fleet::{Fleet, NodeName};
 use super::workload::Workload;
-use crate::drain::disruptions_allowed::BudgetName;
 use crate::drain::plan::{Disposition, Planned, plan};
+use crate::drain::pod::blocker::BudgetName;
 use crate::kube::pod::Pod;
 
 /// How soon a pod that left is replaced by a healthy one, so that its budget lets the next one go. Nobody knows: it is what
@@ -76,7 +76,7 @@ impl<'a> Survey<'a> {
     /// Takes a pod. One that stays on its node whatever happens, or that is leaving anyway, means nothing.
     pub(super) fn see(&mut self, pod: &Pod) {
         let (Some(planned), Some(workload)) = (plan(pod), Workload::of(pod)) else { return };
-        if !matches!(planned.place, Disposition::Leaves | Disposition::DoNotDisrupt(_)) {
+        if !matches!(planned.disposition, Disposition::Leaves | Disposition::DoNotDisrupt(_)) {
             return;
         }
         let node = pod.spec.node_name.as_deref();
@@ -87,11 +87,10 @@ impl<'a> Survey<'a> {
             replicas.node.clone_from(&node);
         }
         let Some(node) = node else { return };
-        if let Disposition::DoNotDisrupt(annotation) = &planned.place
-            && annotation.until.is_none_or(|until| until > self.now)
+        if let Disposition::DoNotDisrupt(by) = &planned.disposition
+            && by.until.is_none_or(|until| until > self.now)
         {
-            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).do_not_disrupt =
-                Some(annotation.to_string());
+            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).do_not_disrupt = Some(by.to_string());
         }
         if planned.grace > self.window {
             self.holds(Cause::Grace(workload.clone()), &planned, &node);
@@ -107,7 +106,7 @@ impl<'a> Survey<'a> {
                 match budget.allows {
                     Allows::Never | Allows::Unknown(_) => _ = self.holds(Cause::NeverAllows(name), &planned, &node),
                     Allows::NoneNow => _ = self.holds(Cause::AllowsNoneNow(name), &planned, &node),
-                    Allows::Now(allowed) if planned.place == Disposition::Leaves => {
+                    Allows::Now(allowed) if planned.disposition == Disposition::Leaves => {
                         let first = || Covered { allowed, pod: planned, node: node.clone(), on_nodes: BTreeMap::new() };
                         *self.covered.entry(name).or_insert_with(first).on_nodes.entry(node).or_default() += 1;
                     }

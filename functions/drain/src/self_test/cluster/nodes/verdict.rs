@@ -6,7 +6,7 @@ use super::findings::{Circumstances, finding, listed};
 use super::fleet::{Fleet, NodeName};
 use super::rehearsal::Rehearsal;
 use super::survey::Survey;
-use crate::drain::disruptions_allowed::BudgetName;
+use crate::drain::pod::blocker::BudgetName;
 use crate::kube::ApiError;
 use crate::self_test::report::{Check, Finding, HeldUpNode, Severity};
 use spillway_startup::logs::chain;

@@ -1,44 +1,44 @@
-//! The changes of state that a person would want to see in the log, and their words.
+//! The changes of a pod's state that a person would want to see in the log, and their words.
 
 use super::blocker::Blocker;
-use super::plan::PodName;
+use crate::drain::plan::PodName;
 
-/// A change of state.
+/// A pod's change of state, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Transition {
-    /// The pod has been told to leave.
+    /// The pod's eviction was granted, or a deletion that nothing blocked any more.
     Evicted(PodName),
-    /// The pod has been deleted past what held it.
+    /// The pod has been deleted although something blocked it.
     Forced(PodName, Blocker),
     /// The pod has gone.
     Gone(PodName),
     /// The pod was shutting down when its node stopped answering.
     Unconfirmed(PodName),
-    /// Something holds the pod; told once.
-    Held(PodName, Blocker),
-    /// The eviction failed; told the first time only.
+    /// Something blocks the pod; logged once for each pod and blocker.
+    Blocked(PodName, Blocker),
+    /// The pod's eviction failed; logged again only when the answer is another one.
     Failed(PodName, String),
-    /// A right is missing; told once, not for each pod.
+    /// A right is missing; logged once, not for each pod.
     Forbidden(String),
 }
 
 impl Transition {
     /// Writes it into the log.
-    pub(crate) fn tell(self) {
+    pub(crate) fn log(self) {
         match self {
             Self::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
-            Self::Forced(pod, hold) => tracing::warn!(
+            Self::Forced(pod, by) => tracing::warn!(
                 pod.name = %pod,
-                "deleted pod {pod}, which {hold} held: any later, and it would not shut down cleanly"
+                "deleted pod {pod}, which is blocked by {by}: any later, and it would not shut down cleanly"
             ),
             Self::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
             Self::Unconfirmed(pod) => tracing::warn!(
                 pod.name = %pod,
                 "pod {pod} should have shut down, and its node has stopped answering: not waiting for it any longer"
             ),
-            Self::Held(pod, hold) => tracing::info!(
+            Self::Blocked(pod, by) => tracing::info!(
                 pod.name = %pod,
-                "{hold} holds pod {pod}; {}", what_follows(&hold)
+                "pod {pod} is blocked by {by}; {}", what_follows(&by)
             ),
             Self::Failed(pod, why) => tracing::warn!(
                 pod.name = %pod, error = why,
@@ -52,10 +52,10 @@ impl Transition {
     }
 }
 
-fn what_follows(hold: &Blocker) -> &'static str {
-    match hold {
-        Blocker::Budget(_) => "asking again when it has room",
-        Blocker::SeveralBudgets => "the eviction API cannot handle that; asking again every few seconds",
+fn what_follows(by: &Blocker) -> &'static str {
+    match by {
+        Blocker::Budget(_) => "evicting it when the budget allows a disruption",
+        Blocker::SeveralBudgets => "the eviction API cannot handle that; trying again every few seconds",
         Blocker::Namespace => "waiting for that",
         Blocker::DoNotDisrupt(_) => "leaving it alone as long as that can be",
         Blocker::FailingEviction(_) => "trying again",

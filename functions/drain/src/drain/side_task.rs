@@ -1,4 +1,4 @@
-//! What is done beside a drain once it is under way: its first evictions are answered, and it begins to watch.
+//! A task beside a drain, once that is under way: its first evictions are answered, and it begins to watch.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Something that is done beside a drain and takes nothing from it: it does not begin before the drain is under way, the
 /// drain does not wait for it, it cannot fail, and what hangs is given up.
-pub(crate) struct UnderWay<'a> {
+pub(crate) struct SideTask<'a> {
     doing: Fuse<LocalBoxFuture<'a, ()>>,
     stage: Stage,
 }
@@ -22,13 +22,13 @@ enum Stage {
     Begun,
 }
 
-impl<'a> UnderWay<'a> {
+impl<'a> SideTask<'a> {
     /// Nothing of `what` is done yet. `latest` is when it is given up in any case.
     pub(crate) fn new(what: impl Future<Output = ()> + 'a, latest: Instant) -> Self {
         let bounded = async move {
             if timeout_at(latest.min(Instant::now() + PATIENCE), what).await.is_err() {
                 tracing::warn!(
-                    "what is told of a drain that is under way got no answer, and is given up; the drain goes on"
+                    "the message that the drain has begun got no answer in time, and is given up; the drain goes on"
                 );
             }
         };
@@ -46,7 +46,7 @@ impl<'a> UnderWay<'a> {
         self.stage == Stage::Begun
     }
 
-    /// Ends what has begun, when the drain is over. Of a drain that never was under way nothing is told.
+    /// Ends what has begun, when the drain is over. Beside a drain that never was under way nothing is done.
     pub(crate) async fn finish(self) {
         if self.has_begun() && !self.doing.is_terminated() {
             self.doing.await;
@@ -68,8 +68,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_done_before_the_drain_is_under_way_and_nothing_if_it_never_is() {
         let done = Cell::new(0);
-        let under_way = UnderWay::new(async { done.set(1) }, Instant::now() + LATER);
-        under_way.finish().await;
+        let side_task = SideTask::new(async { done.set(1) }, Instant::now() + LATER);
+        side_task.finish().await;
         assert_eq!(done.get(), 0);
     }
 
@@ -80,16 +80,16 @@ mod tests {
             sleep(Duration::from_secs(1)).await;
             done.set(done.get() + 1);
         };
-        let mut under_way = UnderWay::new(what, Instant::now() + LATER);
+        let mut side_task = SideTask::new(what, Instant::now() + LATER);
         // A drain goes on with something else again and again.
         for _ in 0..3 {
             tokio::select! {
-                () = under_way.go_on() => {}
+                () = side_task.go_on() => {}
                 () = sleep(Duration::from_millis(400)) => {}
             }
         }
         assert_eq!(done.get(), 1);
-        under_way.finish().await;
+        side_task.finish().await;
         assert_eq!(done.get(), 1);
     }
 
@@ -97,8 +97,8 @@ mod tests {
     async fn what_hangs_is_given_up() {
         for (latest, given_up_after) in [(LATER, PATIENCE), (Duration::from_secs(1), Duration::from_secs(1))] {
             let began = Instant::now();
-            let mut under_way = UnderWay::new(pending(), began + latest);
-            under_way.go_on().await;
+            let mut side_task = SideTask::new(pending(), began + latest);
+            side_task.go_on().await;
             assert_eq!(began.elapsed(), given_up_after);
         }
     }

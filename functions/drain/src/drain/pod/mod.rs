@@ -1,0 +1,369 @@
+//! One pod in the drain: its state, and what comes next. Pure.
+//!
+//! * `blocker`: what can keep it from leaving
+//! * `answers`: what each answer of the API server makes of it
+//! * `transition`: which changes of its state the log tells
+//!
+//! What happens when something blocks a pod: its state is [`PodState::Blocked`], and stays so until what blocks it goes
+//! away (for a budget, `budgets` knows) or `until` has come. [`Tracked::next_request`] says from when on it is deleted
+//! all the same.
+
+mod answers;
+pub(crate) mod blocker;
+pub(crate) mod transition;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::deadline::{Deletion, Grace, Window};
+use super::do_not_disrupt::DoNotDisrupt;
+use super::evict::{Answer, Method};
+use super::plan::{PodName, Stays, Tier};
+use blocker::{Blocker, BudgetName};
+use transition::Transition;
+
+/// When an eviction that failed is tried again; each further failure in a row doubles it, up to [`SLOW_RETRY`].
+const RETRY: Duration = Duration::from_millis(500);
+/// When what a moment later will hardly have changed is tried again: a missing right, a second budget, a namespace
+/// that is being deleted. kubectl's own pause after a refusal.
+const SLOW_RETRY: Duration = Duration::from_secs(5);
+
+/// One pod in the drain.
+#[derive(Debug, Clone)]
+pub(crate) struct Tracked {
+    pub(crate) name: PodName,
+    pub(crate) tier: Tier,
+    /// What it asks for to shut down cleanly.
+    pub(crate) grace: Duration,
+    pub(crate) state: PodState,
+    /// Its deletion as it was last seen, by whosever request.
+    pub(crate) deletion: Option<Deletion>,
+    pub(crate) history: PodHistory,
+}
+
+/// What is to happen to a pod next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PodState {
+    /// It is left alone.
+    Stays(Stays),
+    /// Its eviction is due from that time on, once its tier has begun; again, if requests have failed.
+    Due { at: Instant, failed: Option<Failed> },
+    /// Something blocks it. Its eviction is due at that time, if it is not released before.
+    Blocked { by: Blocker, until: Option<Instant> },
+    /// A request that it leave is under way, in spite of what stood in its way before.
+    Requested { despite: Option<Obstacle> },
+    /// It is shutting down, and should have stopped by then.
+    Leaving { by: Instant },
+    /// It was shutting down when its node stopped answering. Nobody will report its end.
+    Unconfirmed,
+    /// It has gone.
+    Gone { at: Instant },
+}
+
+/// What stood in a pod's way when it was requested to leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    Blocked(Blocker),
+    Failed(Failed),
+}
+
+/// Requests that failed, one after another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failed {
+    /// How many.
+    pub(crate) in_a_row: u32,
+    /// What the last of them was answered.
+    pub(crate) message: String,
+    /// What blocks the pod still, as far as is known.
+    pub(crate) blocked_by: Option<Blocker>,
+}
+
+/// What has been done with a pod, for pacing and for the receipt.
+#[derive(Debug, Clone)]
+pub(crate) struct PodHistory {
+    /// When the drain first saw it.
+    seen_at: Instant,
+    requests: Option<RequestsMade>,
+    /// How often each answer was given.
+    pub(crate) answers: BTreeMap<&'static str, u32>,
+    /// When a request that it leave was accepted.
+    pub(crate) accepted_at: Option<Instant>,
+    /// What blocked it last.
+    pub(crate) blocked_by: Option<Blocker>,
+    /// The least grace that the API server said it was given, by whomever.
+    least_given: Option<Duration>,
+    /// Whose request it followed when it left, if that is known.
+    pub(crate) followed: Option<RequestedBy>,
+}
+
+/// The requests that a pod leave.
+#[derive(Debug, Clone, Copy)]
+struct RequestsMade {
+    first_at: Instant,
+    evictions: u32,
+    last: LastRequest,
+}
+
+/// The last request that a pod leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastRequest {
+    pub(crate) at: Instant,
+    pub(crate) method: Method,
+    pub(crate) grace: Grace,
+}
+
+/// Whose request made a pod leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestedBy {
+    /// This drain's.
+    ThisDrain,
+    /// That of another notice's drain of the node, or a person's.
+    Another,
+}
+
+impl PodHistory {
+    /// The last request that it leave.
+    pub(crate) fn last_request(&self) -> Option<LastRequest> {
+        self.requests.map(|requests| requests.last)
+    }
+
+    /// How it was last requested to leave, if it was.
+    pub(crate) fn last_method(&self) -> Option<Method> {
+        self.last_request().map(|last| last.method)
+    }
+
+    /// When it was first requested to leave.
+    pub(crate) fn requested_at(&self) -> Option<Instant> {
+        self.requests.map(|requests| requests.first_at)
+    }
+
+    /// When it was last requested to leave; when it was first seen, before that.
+    pub(crate) fn last_requested_at(&self) -> Instant {
+        self.last_request().map_or(self.seen_at, |last| last.at)
+    }
+
+    /// How many evictions were requested.
+    pub(crate) fn evictions(&self) -> u32 {
+        self.requests.map_or(0, |requests| requests.evictions)
+    }
+
+    /// The budget that blocked it, if that was what blocked it last.
+    pub(crate) fn budget(&self) -> Option<&BudgetName> {
+        self.blocked_by.as_ref().and_then(Blocker::budget)
+    }
+
+    /// Counts an answer to the last request; returns how often it has been given by now.
+    pub(crate) fn count(&mut self, answer: &Answer) -> u32 {
+        let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();
+        *count += 1;
+        *count
+    }
+
+    fn request(&mut self, last: LastRequest) {
+        let requests = self.requests.get_or_insert(RequestsMade { first_at: last.at, evictions: 0, last });
+        requests.evictions += u32::from(last.method == Method::Evict);
+        requests.last = last;
+    }
+}
+
+impl PodState {
+    /// What blocks the pod, as far as is known.
+    pub(crate) fn blocker(&self) -> Option<&Blocker> {
+        match self {
+            Self::Blocked { by, .. } | Self::Requested { despite: Some(Obstacle::Blocked(by)) } => Some(by),
+            Self::Due { failed: Some(failed), .. } | Self::Requested { despite: Some(Obstacle::Failed(failed)) } => {
+                failed.blocked_by.as_ref()
+            }
+            Self::Due { failed: None, .. }
+            | Self::Requested { despite: None }
+            | Self::Stays(_)
+            | Self::Leaving { .. }
+            | Self::Unconfirmed
+            | Self::Gone { .. } => None,
+        }
+    }
+
+    /// The requests that have failed in a row, the last one before this.
+    pub(crate) fn failed(&self) -> Option<&Failed> {
+        match self {
+            Self::Due { failed, .. } => failed.as_ref(),
+            Self::Requested { despite: Some(Obstacle::Failed(failed)) } => Some(failed),
+            _ => None,
+        }
+    }
+
+    /// The budget that blocks the pod, as far as is known.
+    pub(crate) fn budget(&self) -> Option<&BudgetName> {
+        self.blocker().and_then(Blocker::budget)
+    }
+
+    fn into_obstacle(self) -> Option<Obstacle> {
+        match self {
+            Self::Blocked { by, .. } => Some(Obstacle::Blocked(by)),
+            Self::Due { failed, .. } => failed.map(Obstacle::Failed),
+            _ => None,
+        }
+    }
+}
+
+impl Tracked {
+    /// A pod of which nothing is known but that it is there. Its eviction is due.
+    pub(crate) fn new(name: PodName, tier: Tier, grace: Duration, now: Instant) -> Self {
+        let history = PodHistory {
+            seen_at: now,
+            requests: None,
+            answers: BTreeMap::new(),
+            accepted_at: None,
+            blocked_by: None,
+            least_given: None,
+            followed: None,
+        };
+        Self { name, tier, grace, state: PodState::Due { at: now, failed: None }, deletion: None, history }
+    }
+
+    /// Whether it still has to leave and no request is under way.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.state, PodState::Due { .. } | PodState::Blocked { .. })
+    }
+
+    /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
+    /// deleted, and only when respecting that any longer would cost it its clean shutdown.
+    pub(crate) fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
+        let forced = || window.forced_from(self.grace).map(|from| from.max(self.not_deleted_before()));
+        let (again, forced) = match &self.state {
+            PodState::Blocked { until, .. } => (*until, forced()),
+            // Its eviction failed. What blocked it does so still, as far as is known.
+            PodState::Due { at, failed: Some(Failed { blocked_by: Some(_), .. }) }
+                if self.history.last_method() == Some(Method::Evict) =>
+            {
+                (Some(*at), forced())
+            }
+            // A deletion that failed is followed by an eviction too: one that is granted disrupts nothing.
+            PodState::Due { at, .. } => (Some(*at), None),
+            PodState::Stays(_)
+            | PodState::Requested { .. }
+            | PodState::Leaving { .. }
+            | PodState::Unconfirmed
+            | PodState::Gone { .. } => return None,
+        };
+        match (forced, again) {
+            (Some(forced), Some(again)) if again < forced => Some((again, Method::Evict)),
+            (Some(forced), _) => Some((forced, Method::Delete)),
+            (None, again) => again.map(|at| (at, Method::Evict)),
+        }
+    }
+
+    /// No deletion follows another at once, whatever was answered.
+    fn not_deleted_before(&self) -> Instant {
+        let last = self.history.last_requested_at();
+        if self.history.last_method() == Some(Method::Delete) { last + RETRY } else { last }
+    }
+
+    /// The grace with which it would be requested to leave now. `None`: it is leaving already, and is not to be
+    /// requested again.
+    pub(crate) fn grace_now(&self, window: Window, now: Instant) -> Option<Grace> {
+        match self.deletion {
+            Some(deletion) => window.shortened(deletion, now),
+            None => Some(window.grace(self.grace, now)),
+        }
+    }
+
+    /// Notes that it is being requested to leave.
+    pub(crate) fn request(&mut self, method: Method, grace: Grace, now: Instant) {
+        self.history.request(LastRequest { at: now, method, grace });
+        let before = std::mem::replace(&mut self.state, PodState::Requested { despite: None });
+        self.state = PodState::Requested { despite: before.into_obstacle() };
+    }
+
+    /// Notes that something blocks it, and when its eviction is due if nothing releases it before.
+    pub(crate) fn block(&mut self, by: Blocker, until: Option<Instant>) -> Option<Transition> {
+        let is_new = self.history.blocked_by.as_ref() != Some(&by);
+        self.history.blocked_by = Some(by.clone());
+        self.state = PodState::Blocked { by: by.clone(), until };
+        is_new.then(|| Transition::Blocked(self.name.clone(), by))
+    }
+
+    /// Notes that it says that it is not to be disrupted until then. One that is leaving says so too late.
+    pub(crate) fn not_to_be_disrupted(
+        &mut self,
+        by: DoNotDisrupt,
+        until: Option<Instant>,
+        now: Instant,
+    ) -> Option<Transition> {
+        if until.is_some_and(|until| until <= now) {
+            self.may_be_disrupted(now);
+            return None;
+        }
+        self.waits().then(|| self.block(Blocker::DoNotDisrupt(by), until)).flatten()
+    }
+
+    /// Notes that it does not say, or no longer, that it is not to be disrupted.
+    pub(crate) fn may_be_disrupted(&mut self, now: Instant) {
+        self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
+    }
+
+    /// Notes that what blocked it has gone away, if it is such a blocker.
+    pub(crate) fn release(&mut self, is_released: impl Fn(&Blocker) -> bool, now: Instant) {
+        if matches!(&self.state, PodState::Blocked { by, .. } if is_released(by)) {
+            self.state = PodState::Due { at: now, failed: None };
+        }
+    }
+
+    /// Notes that it was seen to leave with that grace, by whosever request. If it waits, it goes on as it leaves; unless
+    /// that is longer than its instance has: then its eviction is due.
+    pub(crate) fn seen_leaving(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
+        self.deletion = Some(deletion);
+        self.history.least_given = self.history.least_given.into_iter().chain(given).min();
+        if matches!(self.state, PodState::Blocked { .. }) || self.is_cut_short() {
+            self.history.followed = Some(RequestedBy::Another);
+        }
+        if !self.waits() {
+            return;
+        }
+        match self.grace_now(window, now) {
+            // Another drain had more time for it, or a person gave it more than there is.
+            Some(_) => self.state = PodState::Due { at: now, failed: self.state.failed().cloned() },
+            None => self.goes_on(),
+        }
+    }
+
+    /// Notes that it is leaving already, and goes on as it does.
+    pub(crate) fn goes_on(&mut self) {
+        if let Some(deletion) = self.deletion {
+            self.state = PodState::Leaving { by: deletion.by };
+        }
+    }
+
+    /// The grace that it gets by its last request, or asks for.
+    fn granted(&self) -> Duration {
+        match self.history.last_request().map(|last| last.grace) {
+            Some(Grace::Clamped(given)) => given,
+            Some(Grace::Own) | None => self.grace,
+        }
+    }
+
+    /// The grace that it got, as far as is known, if it is less than it asks for.
+    pub(crate) fn given_less(&self) -> Option<Duration> {
+        let given = self.history.least_given.map_or(self.granted(), |seen| seen.min(self.granted()));
+        (given < self.grace).then_some(given)
+    }
+
+    /// Whether somebody else gave it less than this drain did.
+    fn is_cut_short(&self) -> bool {
+        self.history.requests.is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
+    }
+
+    /// Notes that it has gone.
+    pub(crate) fn gone(&mut self, now: Instant) -> Option<Transition> {
+        if matches!(self.state, PodState::Gone { .. } | PodState::Stays(_)) {
+            return None;
+        }
+        if matches!(self.state, PodState::Blocked { .. }) {
+            self.history.followed = Some(RequestedBy::Another);
+        }
+        self.state = PodState::Gone { at: now };
+        Some(Transition::Gone(self.name.clone()))
+    }
+}

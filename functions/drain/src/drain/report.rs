@@ -1,0 +1,39 @@
+//! How a drain ended, and what became of each pod.
+
+use std::collections::BTreeMap;
+
+use super::plan::PodUid;
+use super::pod::Tracked;
+
+/// How a drain ended.
+#[derive(Debug)]
+pub(crate) struct DrainReport {
+    /// Every pod that was on the node.
+    pub(crate) pods: BTreeMap<PodUid, Tracked>,
+    /// Why it ended.
+    pub(crate) end: DrainEnd,
+    /// Why the pods could not be watched at the end, if they could not.
+    pub(crate) blind: Option<String>,
+}
+
+/// What ends a drain before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopReason {
+    /// The lifecycle hook waits no longer, and the instance goes.
+    HookIsOver,
+    /// The node is in use again.
+    GivenBack,
+}
+
+/// Why a drain ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DrainEnd {
+    /// Every pod that had to leave has gone.
+    Empty,
+    /// Every pod that had to leave has gone, or was shutting down when the node stopped answering.
+    Silent,
+    /// The window ended before.
+    TimeUp,
+    /// Nobody wants it any more.
+    Stopped(StopReason),
+}
