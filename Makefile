@@ -8,7 +8,8 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spillway
 # Never in the clone: a fresh clone builds nothing anew that another has built.
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 PYTHON := $(or $(SPILLWAY_BED_PYTHON),$(CACHE)/venv/bin/python)
-BED := $(CARGO_TARGET_DIR)/debug/spillway-bed
+BENCH := $(CARGO_TARGET_DIR)/debug/spillway-bench
+DEMO := $(CARGO_TARGET_DIR)/debug/spillway-demo
 
 # This machine's processor, as SAM calls it: what is tested must run here.
 HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
@@ -16,60 +17,60 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench faults load peers test build lint ci clean bed-setup
-.PHONY: venv control-plane programs tests packaged-to-test test-pure test-scenarios test-others
+.PHONY: help demo bed doctor bench faults load peers test build release test-arm64 lint ci clean bed-setup
+.PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
 demo: ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) demo $(if $(EVENT),--event $(EVENT))
+	@$(DEMO) demo $(if $(EVENT),--event $(EVENT))
 
 bed: ## the cluster of the demo, kept up for you to play with
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) play
+	@$(DEMO) play
 
 doctor: ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) doctor
+	@$(DEMO) doctor
 
-bench: ## how fast and how small: a table, from the release build
+bench: ## how fast and how small: docs/bench.md, from the release build (RUNS=15 for a shorter look)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "what it is measured against" \
-		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) bench
+		cargo lambda build --release --package spillway-baseline $(if $(filter arm64,$(HERE)),--arm64)
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) bench $(if $(RUNS),--runs $(RUNS))
 
-peers: ## beside kubectl drain and NTH, in turn: a table, from the release build (RUNS=3 NTH_TUNED=…)
+peers: ## beside kubectl drain and NTH, in turn: docs/peers.md, from the release build (RUNS=3 NTH_TUNED=…)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/peers
 	@PATH=$(dir $(PYTHON)):$$PATH scripts/progress "the evictions alone" \
-		cargo lambda build --release --package spillway-bench $(if $(filter arm64,$(HERE)),--arm64)
+		cargo lambda build --release --package spillway-baseline $(if $(filter arm64,$(HERE)),--arm64)
 	@scripts/sam-build $(HERE) $(SAM_TEST)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) peers \
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) peers \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(NTH_TUNED),--nth-tuned $(NTH_TUNED))
 
-load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: a table, from the release build (NODES=, PODS=)
+load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/load.md, from the release build (NODES=, PODS=)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
-	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BED) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
+	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
 
-faults: ## every fault at every step of a drain: a table, in about four minutes (ONLY="watch, 410" is a part of it)
+faults: ## each fault at each of eight steps of a drain: docs/faults.md, in about four minutes (ONLY="watch, 410" is a part of it)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BED) faults $(if $(ONLY),--only "$(ONLY)")
+	@$(BENCH) faults $(if $(ONLY),--only "$(ONLY)")
 
 ##@ Work on it
-test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes
+test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes (BUNDLE=dist/… takes a release's)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@$(MAKE) --jobs=2 packaged-to-test test-pure
-	@$(MAKE) --jobs=2 test-scenarios test-others
+	@$(MAKE) --jobs=2 test-scenarios test-others test-release
 
 lint: ## format, clippy, the order of the rooms, dependencies, scripts
 	@scripts/need
@@ -89,6 +90,26 @@ build: ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or x86_64)
 	@$(MAKE) venv
 	@scripts/sam-build $(ARCHITECTURE) .aws-sam/build
 
+release: ## dist/: the bundle of both architectures, its bill of materials and its checksums, from the committed sources
+	@scripts/need
+	@$(MAKE) venv
+	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
+	@$(PYTHON) scripts/release changes
+	@rm -rf dist .aws-sam/release
+	@SPILLWAY_RELEASE=1 scripts/sam-build arm64 .aws-sam/release/arm64
+	@SPILLWAY_RELEASE=1 scripts/sam-build x86_64 .aws-sam/release/x86_64
+	@for binary in .aws-sam/release/*/*/bootstrap; do scripts/check-glibc $$binary; done
+	@$(PYTHON) scripts/release pack arm64=.aws-sam/release/arm64 x86_64=.aws-sam/release/x86_64
+	@scripts/sbom dist
+	@$(PYTHON) scripts/release sums dist
+	@$(MAKE) test-arm64
+
+test-arm64: ## a handful of scenarios on the arm64 package in dist/, under qemu-user where the machine is another
+	@scripts/need
+	@$(MAKE) --jobs=2 venv control-plane
+	@scripts/own-clone
+	@scripts/timed "Rust tests, scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) scripts/release version).tar.gz
+
 bed-setup: ## only the set-up: Python packages and the control plane's programs
 	@scripts/need
 	@$(MAKE) --jobs=2 venv control-plane
@@ -97,7 +118,7 @@ clean: ## takes away all that was built, the cache folder too
 	rm -rf .aws-sam $(CACHE)
 
 help:
-	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "The first build takes about 15 minutes on 2 cores (test: 40) and 9 GiB of memory; kept in $(CACHE)"
 
@@ -118,8 +139,9 @@ tests:
 	@scripts/own-clone
 	@scripts/progress "Rust tests" cargo test --workspace --no-run
 
+# With BUNDLE=dist/spillway-VERSION.tar.gz, what is in a release is tested, and nothing is built for it.
 packaged-to-test:
-	@scripts/sam-build $(HERE) $(SAM_TEST)
+	@$(if $(BUNDLE),$(PYTHON) scripts/release unpack $(BUNDLE) $(HERE) $(SAM_TEST),scripts/sam-build $(HERE) $(SAM_TEST))
 	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
 	@scripts/check-glibc $(SAM_TEST)/Announcer/bootstrap
 
@@ -130,21 +152,28 @@ test-pure:
 	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
 		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
 	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
+	@scripts/timed "smoke: tests" $(PYTHON) -m unittest discover --top-level-directory tests/smoke --start-directory tests/smoke/tests
+	@scripts/timed "scripts: tests" $(PYTHON) -m unittest discover --start-directory tests/scripts
 	@scripts/timed "Rust tests, in process" cargo test --workspace --lib --bins
 	@# Without make's own job slots, which rustdoc is told of and cannot find.
 	@scripts/timed "Rust tests, in the documentation" env -u MAKEFLAGS -u MFLAGS cargo test --workspace --doc
 
+# What needs the packages, and no control plane. The bundle is made of the very binaries that the scenarios run.
+test-release:
+	@scripts/timed "the release: tests" $(PYTHON) -m unittest discover --start-directory tests/release
+
 # End to end, most of a test's time is waiting: more of them at once than there are cores, and beside the scenarios, which
 # are one program, all others, one after another.
-test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
-test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
+test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
+test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
 test-scenarios test-others: export RUST_TEST_THREADS := 6
 
 test-scenarios:
 	@scripts/timed "Rust tests, scenarios" cargo test --workspace --test scenarios
 
-TEST_FILES := $(wildcard crates/*/tests/*.rs functions/*/tests/*.rs tests/*/tests/*.rs)
-TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs functions/*/tests/*/main.rs tests/*/tests/*/main.rs))
+CRATES := bench bench/baseline demo crates/* functions/* tests/*
+TEST_FILES := $(wildcard $(CRATES:%=%/tests/*.rs))
+TEST_FOLDERS := $(patsubst %/main.rs,%,$(wildcard $(CRATES:%=%/tests/*/main.rs)))
 OTHER_TESTS := $(filter-out scenarios,$(basename $(notdir $(TEST_FILES))) $(notdir $(TEST_FOLDERS)))
 
 test-others:

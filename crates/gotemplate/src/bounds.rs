@@ -1,25 +1,39 @@
-//! How much a template may use. People write templates, and a mistake must not take the function's memory, stack or time.
+//! How much a template may use. People write templates, and a mistake must not take the process' memory, stack or time.
+//!
+//! Whatever a template has done is charged in bytes to the [`Budget`](crate::budget::Budget) of its rendering: what is
+//! read, made and kept, and by a rate of its own what costs more than its bytes.
 
 use serde_json::Value;
 
+/// A template's own text. It becomes a tree of some hundred times its size at worst.
+pub(crate) const SOURCE: usize = 64 << 10;
 /// Blocks, parentheses and template calls within each other. One level takes some kilobytes of a 2 MiB stack.
 pub(crate) const DEPTH: usize = 100;
 /// A rendered message, and any one value on the way to it. Chats take some 40 KB.
 pub(crate) const SIZE: usize = 1 << 20;
-/// What one rendering may read and make altogether, in bytes: well under a second's work, and a bound on all variables.
-pub(crate) const WORK: usize = 32 << 20;
-/// What a step takes, whatever it does: each value that is named and each pipeline.
+/// What one rendering may read and make altogether, in bytes: a bound on its time, and on all variables together.
+pub(crate) const WORK: usize = 16 << 20;
+/// What a step takes, whatever it does: each value that is named, each field, each pipeline, each directive of `printf`.
 pub(crate) const STEP: usize = 16;
-/// A regular expression's own size, and that of what it is asked of: the work is their product.
-pub(crate) const EXPRESSION: usize = 32 << 10;
+/// A regular expression's own text; read, it takes a hundred times as much.
+pub(crate) const EXPRESSION: usize = 4 << 10;
+/// A regular expression as it is run, and the text that it is asked of: the work is their product.
+pub(crate) const SEARCH: usize = 32 << 10;
+/// So many bytes of an expression, with so many bytes of text, are one byte's work.
+pub(crate) const SEARCHED: usize = 128;
+/// What a byte of a time's layout takes, which may be a name of a month.
+pub(crate) const LAYOUT: usize = 16;
+/// What it takes to find a time zone, in a file.
+pub(crate) const ZONE: usize = 4 << 10;
 /// What a value takes beside its text.
-const VALUE: usize = 32;
+pub(crate) const VALUE: usize = 32;
 
-/// Refuses a text of so many bytes, before it is made.
+/// Refuses a value of so many bytes, before it is made.
 pub(crate) fn room(bytes: usize) -> Result<(), String> {
     if bytes > SIZE { Err(too_large()) } else { Ok(()) }
 }
 
+/// What is said of a value that is refused.
 pub(crate) fn too_large() -> String {
     format!("this makes more than {SIZE} bytes")
 }
@@ -37,11 +51,14 @@ fn weigh_at(value: &Value, depth: usize) -> Result<usize, String> {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),
         Value::Array(items) => sum(items.iter().map(|item| weigh_at(item, depth + 1)))?,
-        Value::Object(entries) => {
-            sum(entries.iter().map(|(key, value)| Ok(VALUE + key.len() + weigh_at(value, depth + 1)?)))?
-        }
+        Value::Object(entries) => sum(entries.iter().map(|(key, value)| Ok(entry(key) + weigh_at(value, depth + 1)?)))?,
     };
     Ok(VALUE.saturating_add(inner))
+}
+
+/// A key of a map, and its place in it.
+pub(crate) fn entry(key: &str) -> usize {
+    2 * VALUE + key.len()
 }
 
 fn sum(mut weights: impl Iterator<Item = Result<usize, String>>) -> Result<usize, String> {

@@ -4,11 +4,11 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct ParseError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, in characters.
+    /// The column, counted from 1, in characters.
     pub column: usize,
-    /// Plain words, lower case, no full stop.
+    /// What is wrong, in plain words: lower case, no full stop.
     pub message: String,
 }
 
@@ -16,11 +16,11 @@ pub struct ParseError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct RenderError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, in characters.
+    /// The column, counted from 1, in characters.
     pub column: usize,
-    /// Plain words, lower case, no full stop.
+    /// What is wrong, in plain words: lower case, no full stop.
     pub message: String,
 }
 
@@ -34,6 +34,11 @@ pub(crate) struct Fault {
 impl Fault {
     pub(crate) fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
+    }
+
+    /// What makes a fault of a message about this place.
+    pub(crate) fn at(at: usize) -> impl FnOnce(String) -> Self {
+        move |message| Self::new(at, message)
     }
 
     pub(crate) fn in_parse(self, source: &str) -> ParseError {

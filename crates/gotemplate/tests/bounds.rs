@@ -1,8 +1,8 @@
 //! A template cannot take the function's memory, stack or time; and any text is read, or refused, without a panic.
 
+use gotemplate_json::Template;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillway_gotemplate::Template;
 
 fn data() -> Value {
     json!({"Text": "hello", "Number": 3, "List": ["a", "b"], "Map": {"k": "v"}, "StartTime": "2026-11-21 03:12:44 +0000 UTC"})
@@ -21,7 +21,7 @@ fn stops(template: &str, why: &str) {
 
 #[test]
 fn a_message_has_a_bound() {
-    stops("{{ range 100000 }}{{ $.Text }}{{ $.Text }}{{ $.Text }}{{ end }}", "more than 1048576 bytes");
+    stops("{{ range 100000 }}{{ $.Text }}, and what else there is to say of it{{ end }}", "more than 1048576 bytes");
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn an_expression_has_a_bound() {
 #[test]
 fn a_template_has_a_bound_on_its_depth() {
     stops(r#"{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}"#, "more than 100 levels");
-    stops(&format!("{}{}", "{{ if true }}".repeat(10_000), "{{ end }}".repeat(10_000)), "more than 100 blocks");
-    stops(&format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000)), "more than 100 blocks");
-    stops(&"{{ if true }}{{ else if true }}".repeat(10_000), "more than 100 blocks");
+    stops(&format!("{}{}", "{{ if true }}".repeat(1_000), "{{ end }}".repeat(1_000)), "more than 100 blocks");
+    stops(&format!("{{{{ {}1{} }}}}", "(".repeat(1_000), ")".repeat(1_000)), "more than 100 blocks");
+    stops(&"{{ if true }}{{ else if true }}".repeat(1_000), "more than 100 blocks");
     stops("{{ $x := list 1 }}{{ range 200 }}{{ $x = list $x }}{{ end }}", "more than 100 levels");
 }
 
@@ -157,7 +157,7 @@ fn piece() -> impl Strategy<Value = String> {
 
 /// A call of a function with arguments of all kinds.
 fn call() -> impl Strategy<Value = String> {
-    let function = prop::sample::select(spillway_gotemplate::functions().collect::<Vec<_>>());
+    let function = prop::sample::select(gotemplate_json::functions().collect::<Vec<_>>());
     let argument = prop::sample::select(vec![
         ".Text",
         ".Number",

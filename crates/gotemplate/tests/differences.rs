@@ -1,7 +1,7 @@
 //! Where we differ from Go and sprig on purpose, as `docs/templates.md` says.
 
+use gotemplate_json::Template;
 use serde_json::json;
-use spillway_gotemplate::Template;
 
 fn rendered(template: &str) -> Result<String, String> {
     let data = json!({

@@ -1,7 +1,7 @@
 //! What people read when a template is wrong.
 
+use gotemplate_json::Template;
 use serde_json::json;
-use spillway_gotemplate::Template;
 
 /// Each template, and what is said of it.
 fn said(templates: &[&str]) -> String {

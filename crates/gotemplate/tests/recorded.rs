@@ -1,11 +1,12 @@
 //! What Go's text/template with sprig made of each template, recorded from the real ones (Go 1.26, sprig 3.3), and what
-//! we make of it. The data's fields were a struct's, lists of strings `[]string`, and `…Time` a `time.Time`, as NTH has them.
+//! we make of it. `tests/record` wrote them down: the data's fields were a struct's there, lists of strings `[]string`, and
+//! `…Time` a `time.Time`.
 
 use std::path::Path;
 
+use gotemplate_json::Template;
 use serde::Deserialize;
 use serde_json::Value;
-use spillway_gotemplate::Template;
 
 #[derive(Deserialize)]
 struct Recording {
@@ -66,7 +67,7 @@ macro_rules! recorded {
 }
 
 recorded! {
-    templates_as_users_of_nth_write_them: "nth",
+    templates_of_messages_as_people_write_them: "messages",
     the_syntax_is_gos: "syntax",
     values_print_as_in_go: "printing",
     printf_is_gos: "printf",

@@ -1,6 +1,6 @@
 //! In which form the webhook gets its messages.
 
-use spillway_gotemplate::Template;
+use gotemplate_json::Template;
 
 use crate::group::Message;
 use crate::{json, slack, template};

@@ -22,12 +22,12 @@ pub(crate) fn fields(message: &Message<'_>) -> Value {
     let mut fields = together(&notices);
     fields.extend(named(of_pods(&message.nodes())));
     if notices.len() > 1 {
-        fields.insert("Description".to_owned(), json!(quotable(&words::headline(message))));
+        fields.insert("Description".to_owned(), json!(words::headline(message)));
     }
     fields.insert("Phase".to_owned(), json!(message.phase));
-    fields.insert("Headline".to_owned(), json!(quotable(&words::headline(message))));
+    fields.insert("Headline".to_owned(), json!(words::headline(message)));
     fields.insert("Notices".to_owned(), json!(notices));
-    Value::Object(fields)
+    safe(Value::Object(fields))
 }
 
 /// The fields of one notice.
@@ -48,7 +48,7 @@ fn nths(event: &Event) -> [(&'static str, Value); 24] {
         ("EventID", json!(text(receipt.notice.event_id.as_deref()))),
         ("Kind", json!(kind(receipt))),
         ("Monitor", json!("SQS_MONITOR")),
-        ("Description", json!(quotable(&words::sentence(event)))),
+        ("Description", json!(words::sentence(event))),
         ("State", json!("")),
         ("AutoScalingGroupName", json!(text(receipt.auto_scaling_group.as_deref()))),
         ("NodeName", json!(text(receipt.node.as_deref()))),
@@ -80,7 +80,7 @@ fn ours(event: &Event) -> [(&'static str, Value); 7] {
         ("Owner", json!(text(receipt.owner.as_deref()))),
         ("Notice", json!(text(receipt.notice.kind.as_deref()))),
         ("Ending", receipt.ending.map_or(json!(""), |ending| json!(ending))),
-        ("Reason", json!(quotable(&receipt.reason))),
+        ("Reason", json!(receipt.reason)),
         ("DryRun", json!(receipt.dry_run)),
         ("RequestID", json!(receipt.request_id)),
     ]
@@ -93,7 +93,7 @@ fn of_pods(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     let lost = nodes.iter().flat_map(|node| {
         let node_name = text(node.name());
         let lost = node.lost().into_iter();
-        lost.map(move |pod| json!({"Pod": pod.name, "Why": quotable(text(pod.why.as_deref())), "NodeName": node_name}))
+        lost.map(move |pod| json!({"Pod": pod.name, "Why": text(pod.why.as_deref()), "NodeName": node_name}))
     });
     [
         ("Pods", pods.collect()),
@@ -158,9 +158,28 @@ fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| ZERO.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string())
 }
 
-/// NTH's users write `"text": "{{ .Description }}"`, and a quote in it would end the text.
-fn quotable(text: &str) -> String {
-    text.replace('"', "'").replace(['\\', '\n', '\r', '\t'], " ")
+/// A value in which no text, and no name of a label, ends the JSON text that a template puts it into.
+///
+/// NTH's users write `"text": "{{ .Description }}"`. What AWS, a cluster or whoever can put events on the bus has written
+/// there would otherwise write fields of the message.
+fn safe(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(safe_text(&text)),
+        Value::Array(items) => items.into_iter().map(safe).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (safe_text(&name), safe(value))).collect(),
+        other => other,
+    }
+}
+
+/// A text without quotes, backslashes and control characters.
+fn safe_text(text: &str) -> String {
+    let safe = text.chars().map(|character| match character {
+        '"' => '\'',
+        '\\' => ' ',
+        _ if character.is_control() => ' ',
+        _ => character,
+    });
+    safe.collect()
 }
 
 fn text(value: Option<&str>) -> &str {
@@ -169,6 +188,8 @@ fn text(value: Option<&str>) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::samples::{self, begun, ended, lossy};
 
@@ -216,11 +237,76 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_ours_ends_the_text_that_a_template_puts_it_into() {
+    fn a_quote_becomes_another_and_what_json_has_no_room_for_a_space() {
         let mut event = ended(1, "failed");
         event.receipt.reason = "a setting is \"x\", which\nis \\ none".to_owned();
         let fields = fields(&samples::message(&[&event]));
         assert_eq!(fields["Description"], "a setting is 'x', which is   none");
+    }
+
+    /// Every character that may not stand for itself in JSON, and what would add a field to a message.
+    fn strange() -> String {
+        let control = (0..=0x9f).filter_map(char::from_u32).filter(|character| character.is_control());
+        format!("x\\\",\"channel\":\"#all{}", control.collect::<String>())
+    }
+
+    /// The same event, with a strange text wherever a text can be.
+    fn with_strange_texts(event: &Event) -> Event {
+        let mut event = event.clone();
+        let receipt = &mut event.receipt;
+        let texts = [
+            &mut receipt.account,
+            &mut receipt.auto_scaling_group,
+            &mut receipt.cluster,
+            &mut receipt.instance,
+            &mut receipt.instance_type,
+            &mut receipt.node,
+            &mut receipt.notice.event_id,
+            &mut receipt.notice.kind,
+            &mut receipt.owner,
+            &mut receipt.region,
+            &mut receipt.zone,
+        ];
+        for text in texts {
+            *text = Some(strange());
+        }
+        receipt.reason = strange();
+        receipt.request_id = strange();
+        receipt.node_labels = [(strange(), strange())].into();
+        for pod in &mut receipt.pods {
+            pod.name = strange();
+            pod.why = Some(strange());
+        }
+        event
+    }
+
+    #[test]
+    fn no_text_of_an_event_ends_the_json_text_that_a_template_puts_it_into() {
+        let prints = |value: &str| {
+            format!("{{{{ range $name, $value := {value} }}}}{{{{ $name }}}} {{{{ $value }}}} {{{{ end }}}}")
+        };
+        let template = format!("{{\"text\": \"{} {}\"}}", prints("$"), prints("$.NodeLabels"));
+        let template = gotemplate_json::Template::parse(&template).expect("a template");
+        for event in [begun(1), lossy(2)] {
+            let event = with_strange_texts(&event);
+            let fields = fields(&samples::message(&[&event, &event]));
+            let body = template.render(&fields).expect("a message");
+            let body: Value = serde_json::from_str(&body).expect("JSON");
+            let names: Vec<_> = body.as_object().expect("an object").keys().collect();
+            assert_eq!(names, ["text"]);
+            let text = body["text"].as_str().expect("a text");
+            assert!(text.contains("x ','channel':'#all"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_templates_lists_the_functions_that_there_are() {
+        let page = include_str!("../../../docs/templates.md");
+        let section =
+            page.split("## Functions\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+        let rows = section.lines().filter(|line| line.starts_with("| ")).filter_map(|row| row.split('|').nth(2));
+        let listed: BTreeSet<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        assert_eq!(listed, gotemplate_json::functions().collect());
     }
 
     #[test]

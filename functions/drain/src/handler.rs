@@ -95,10 +95,12 @@ async fn follow(
 async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let end = attempt.window(&context.settings).end;
     let (instance, cluster) = match whose(context, attempt.notice, (attempt.invocation, end), record).await? {
-        Ok(ours) => ours,
+        Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
-        Err(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => return Ok(Outcome::Ignored(reason)),
-        Err(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,
+        Whose::NotOurs(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => {
+            return Ok(Outcome::Ignored(reason));
+        }
+        Whose::NotOurs(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,
     };
     let mut target = Target { attempt, instance: &instance, managed_by: managed_by(&instance.tags), cluster: &cluster };
     // Decided once more at most: a node's labels count only where the tags of its instance name no manager.
@@ -110,31 +112,42 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
     }
 }
 
-/// The notice's instance and its cluster, if it is in one whose nodes we act on; or the reason why we do not.
+/// Whose instance a notice is about.
+enum Whose {
+    /// This one, in that cluster, on whose nodes we act.
+    Ours(Box<Instance>, ClusterName),
+    /// We do not act on it, for that reason.
+    NotOurs(Reason),
+}
+
+/// Finds out whose instance the notice is about, by what EC2 says and by the tags that the settings ask for.
 async fn whose(
     context: &Context,
     notice: &Notice,
     (invocation, end): (&Invocation, Instant),
     record: &mut Record,
-) -> Result<Result<(Instance, ClusterName), Reason>, Failure> {
+) -> Result<Whose, Failure> {
     let Context { settings, ec2, autoscaling, .. } = context;
     let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
     let described = ec2::describe(ec2, &notice.instance, end, is_behind).await?;
-    let Some(instance) = described else { return Ok(Err(Reason::NoInstance(notice.instance.to_string()))) };
+    let Some(instance) = described else {
+        return Ok(Whose::NotOurs(Reason::NoInstance(notice.instance.to_string())));
+    };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());
     let cluster = match decision::cluster_of(&instance, settings) {
         WhoseCluster::Ours(cluster) => cluster,
-        WhoseCluster::NotOurs(reason) => return Ok(Err(reason)),
+        WhoseCluster::NotOurs(reason) => return Ok(Whose::NotOurs(reason)),
         WhoseCluster::Ambiguous(refusal) => return Err(refusal.into()),
     };
     record.cluster = Some(cluster.clone());
     if let Some(tag) = &settings.managed_tag
         && !managed_tag::is_managed(autoscaling, &instance, tag, end).await?
     {
-        return Ok(Err(Reason::NoManagedTag { instance: notice.instance.to_string(), tag: tag.to_string() }));
+        let (instance, tag) = (notice.instance.to_string(), tag.to_string());
+        return Ok(Whose::NotOurs(Reason::NoManagedTag { instance, tag }));
     }
-    Ok(Ok((instance, cluster)))
+    Ok(Whose::Ours(Box::new(instance), cluster))
 }
 
 /// Does what the table says for such a notice and such a node.
@@ -205,10 +218,10 @@ async fn look_again(
         return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
     }
     match whose(context, notice, (invocation, invocation.drains_until()), record).await? {
-        Ok((instance, cluster)) => {
+        Whose::Ours(instance, cluster) => {
             let due = DueCheck { notice, check, instance: &instance, cluster: &cluster, cause };
             undo_check::check(context, due, invocation, record).await
         }
-        Err(reason) => Ok(Outcome::Ignored(reason)),
+        Whose::NotOurs(reason) => Ok(Outcome::Ignored(reason)),
     }
 }

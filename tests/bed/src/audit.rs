@@ -59,20 +59,20 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// Those whose user name ends with this, such as `assumed-role/spillway-drain/<session>`.
+    /// The requests whose user name ends with this, such as `assumed-role/spillway-drain/<session>`.
     #[must_use]
     pub fn of_user(path: &Path, user: &str) -> Self {
         Self::new(path, Filter::User(user.to_owned()))
     }
 
-    /// The same from now on: what the log holds by now, which may be much, is not read.
+    /// The requests of such a user from now on: what the log holds by now, which may be much, is not read.
     pub fn of_user_from_now(path: &Path, user: &str) -> Result<Self, BedError> {
         let mut log = Self::of_user(path, user);
         log.skip().map_err(BedError::io(format!("read {}", path.display())))?;
         Ok(log)
     }
 
-    /// Those whose user agent contains this.
+    /// The requests whose user agent contains this.
     #[must_use]
     pub fn of_user_agent(path: &Path, user_agent: &str) -> Self {
         Self::new(path, Filter::UserAgent(user_agent.to_owned()))
@@ -167,7 +167,7 @@ impl AuditLog {
         if !line.contains(text.as_str()) {
             return Ok(());
         }
-        let event: Event = serde_json::from_str(line)?;
+        let event: AuditEvent = serde_json::from_str(line)?;
         let is_wanted = match &self.filter {
             // To the end: one session's name may be the beginning of another's.
             Filter::User(user) => event.user.username.ends_with(user),
@@ -222,7 +222,7 @@ impl Request {
 /// A line of the log: one stage of one request.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event {
+struct AuditEvent {
     #[serde(rename = "auditID")]
     audit_id: String,
     stage: String,
@@ -259,7 +259,7 @@ struct ResponseStatus {
     code: Option<u16>,
 }
 
-impl Event {
+impl AuditEvent {
     /// The stages of a request come in order, a watch's last one long after its first.
     fn note_in(self, entry: std::collections::btree_map::Entry<'_, String, Request>) {
         let ended = matches!(self.stage.as_str(), "ResponseComplete" | "Panic");

@@ -10,7 +10,7 @@ use rcgen::{
 use crate::error::BedError;
 
 #[derive(Debug)]
-pub(crate) struct Authority {
+pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: Certificate,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Identity {
 }
 
 impl Authority {
-    pub(crate) fn new(name: &str) -> Result<Self, BedError> {
+    pub fn new(name: &str) -> Result<Self, BedError> {
         let make = || {
             let mut params = CertificateParams::default();
             params.distinguished_name.push(DnType::CommonName, name);
@@ -36,7 +36,8 @@ impl Authority {
         make().map_err(failed(name))
     }
 
-    pub(crate) fn pem(&self) -> String {
+    #[must_use]
+    pub fn pem(&self) -> String {
         self.certificate.pem()
     }
 

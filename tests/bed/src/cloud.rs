@@ -15,9 +15,9 @@ use crate::aws::{Aws, Change, Changed, Instance};
 use crate::control_plane;
 use crate::error::BedError;
 use crate::kubelet;
+use crate::layout::{ACCOUNT, ClusterLayout, Layout, REGION};
 use crate::processes::Program;
 use crate::setup::{own_file, project_file};
-use crate::site::{ACCOUNT, ClusterSite, REGION, Site};
 
 #[derive(Debug)]
 pub(crate) struct Cloud {
@@ -29,17 +29,17 @@ pub(crate) struct Cloud {
 
 /// What the AWS side writes when it is up.
 #[derive(Debug, Deserialize)]
-struct Ports {
+struct CloudPorts {
     http: u16,
     proxy: u16,
     proxy_ca: PathBuf,
 }
 
-pub(crate) async fn start(site: &Site) -> Result<Cloud, BedError> {
-    let folder = site.path("aws");
+pub(crate) async fn start(layout: &Layout) -> Result<Cloud, BedError> {
+    let folder = layout.path("aws");
     std::fs::create_dir(&folder).map_err(BedError::io("make the AWS side's folder"))?;
     let port_file = folder.join("ports.json");
-    let program = Program::new("aws", site.setup.python.clone(), &site.logs)
+    let program = Program::new("aws", layout.setup.python.clone(), &layout.logs)
         .args(["-m".to_owned(), "bed_aws".to_owned()])
         .args([
             format!("--port-file={}", port_file.display()),
@@ -48,15 +48,15 @@ pub(crate) async fn start(site: &Site) -> Result<Cloud, BedError> {
             format!("--region={REGION}"),
             format!("--account={ACCOUNT}"),
         ])
-        .args(site.options.clusters.iter().map(|name| format!("--cluster={name}")))
+        .args(layout.options.clusters.iter().map(|name| format!("--cluster={name}")))
         .env("PYTHONPATH", own_file("aws"))
         .env("PYTHONUNBUFFERED", "1");
-    let process = site.processes.start(program)?;
-    let ports = async || -> std::io::Result<Ports> {
+    let process = layout.processes.start(program)?;
+    let ports = async || -> std::io::Result<CloudPorts> {
         // Half a file is not JSON yet.
         Ok(serde_json::from_slice(&tokio::fs::read(&port_file).await?)?)
     };
-    let ports = site.processes.until_ready(&process, Duration::from_mins(1), ports).await?;
+    let ports = layout.processes.until_ready(&process, Duration::from_mins(1), ports).await?;
     Ok(Cloud {
         url: format!("http://127.0.0.1:{}", ports.http),
         proxy: format!("http://127.0.0.1:{}", ports.proxy),
@@ -65,7 +65,7 @@ pub(crate) async fn start(site: &Site) -> Result<Cloud, BedError> {
 }
 
 /// Makes a cluster known to `DescribeCluster`.
-pub(crate) async fn register_cluster(cluster: &ClusterSite<'_>, cloud: &Cloud) -> Result<(), BedError> {
+pub(crate) async fn register_cluster(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<(), BedError> {
     let ca = STANDARD.encode(cluster.authority.pem());
     Aws::new(&cloud.url).put_cluster(cluster.name, &control_plane::url(cluster), &ca).await
 }

@@ -1,6 +1,5 @@
 //! A running cluster, as a test holds it: where everything is, and a client for each side.
 
-use std::ops::Deref;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -8,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::aws::Aws;
 use crate::error::BedError;
 use crate::kubeconfig;
+use crate::proxy::Proxy;
 
-/// Where everything of a cluster and its AWS side is. The supervisor's one line on stdout, and its `bed.json`, have
-/// one for each.
+/// A cluster, and the AWS side that it is in: where everything is. The supervisor's one line on stdout, and its
+/// `bed.json`, have one for each.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Description {
+pub struct Cluster {
     /// The world's.
     pub dir: PathBuf,
     /// The world's; a cluster's are in a folder of its name.
@@ -30,9 +30,12 @@ pub struct Description {
     pub ca: PathBuf,
     pub audit_log: PathBuf,
     pub kubectl: PathBuf,
+    /// What the kubeconfig says. The supervisor, which writes that file, has none.
+    #[serde(skip)]
+    pub(crate) admin: Option<kube::Config>,
 }
 
-impl Description {
+impl Cluster {
     /// What a person types to get at it, and where to look.
     #[must_use]
     pub fn how_to_use(&self) -> String {
@@ -52,39 +55,30 @@ impl Description {
             audit_log = self.audit_log.display(),
         )
     }
-}
 
-/// A cluster, and the AWS side that it is in.
-#[derive(Debug, Clone)]
-pub struct Cluster {
-    description: Description,
-    admin: kube::Config,
-}
-
-impl Deref for Cluster {
-    type Target = Description;
-
-    fn deref(&self) -> &Description {
-        &self.description
-    }
-}
-
-impl Cluster {
-    pub(crate) async fn described(description: Description) -> Result<Self, BedError> {
-        let admin = kubeconfig::read(&description.kubeconfig).await?;
-        Ok(Self { description, admin })
+    /// As a test holds it, from the supervisor's description.
+    pub(crate) async fn signed_in(mut self) -> Result<Self, BedError> {
+        self.admin = Some(kubeconfig::read(&self.kubeconfig).await?);
+        Ok(self)
     }
 
     /// A client with every right. Made anew each time: a client dies with the runtime it was made
     /// on, and tests that share a world each have their own.
     #[must_use]
     pub fn admin(&self) -> kube::Client {
-        kube::Client::try_from(self.admin.clone()).expect("the supervisor used this configuration")
+        let admin = self.admin.clone().expect("every cluster of a world has signed in");
+        kube::Client::try_from(admin).expect("the supervisor used this configuration")
     }
 
     /// The bed's own API of the AWS side. Made anew each time, like [`Cluster::admin`].
     #[must_use]
     pub fn aws_side(&self) -> Aws {
-        Aws::new(&self.description.aws)
+        Aws::new(&self.aws)
+    }
+
+    /// A network before the API server, as near as can be until it is told.
+    pub fn proxy(&self) -> Result<Proxy, BedError> {
+        let address = self.api_server.trim_start_matches("https://").parse().expect("an address and a port");
+        Proxy::start(address).map_err(BedError::io("start a proxy"))
     }
 }

@@ -46,6 +46,10 @@ pub enum BedError {
         source: reqwest::Error,
     },
 
+    /// The function under test did not do what it is for.
+    #[error("the node was not drained; the function answered: {answer}")]
+    NotDrained { answer: String },
+
     /// Something else happened than what was to be measured.
     #[error("{wanted} was to be measured; what came is {seen}")]
     NotMeasured { wanted: String, seen: String },
@@ -55,12 +59,12 @@ pub enum BedError {
 }
 
 impl BedError {
-    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
     }
 
-    pub(crate) fn kubernetes<E>(doing: impl Into<String>) -> impl FnOnce(E) -> Self
+    pub fn kubernetes<E>(doing: impl Into<String>) -> impl FnOnce(E) -> Self
     where
         E: std::error::Error + Send + Sync + 'static,
     {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::BedError;
@@ -20,7 +21,7 @@ const CREATED_AT_ONCE: usize = 16;
 const IMAGES: usize = 50;
 
 /// How much of it.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, clap::Args)]
 pub struct Filler {
     /// How many nodes.
     #[arg(long, default_value_t = 5_000)]

@@ -7,6 +7,16 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use crate::error::BedError;
+use crate::world;
+
+/// The begin of a command line: what is added to it runs guarded by the `spillway-bed` program.
+pub fn command() -> Result<Command, BedError> {
+    let mut command = Command::new(world::program()?);
+    command.arg("guard").arg(format!("--parent={}", std::process::id())).arg("--");
+    Ok(command)
+}
+
 /// Returns only when the program cannot be run.
 #[must_use]
 pub fn exec(command: &[OsString], parent: Option<i32>) -> io::Error {

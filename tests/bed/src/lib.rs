@@ -10,25 +10,20 @@
 //! * what messages about drains go to: the [`announcer`] behind its queue, a [`webhook`], a [`forward_proxy`];
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
 //!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
-//! * [`demo`] shows all of it to a person, [`play`] keeps it up for one, [`doctor`] shows what the doctor finds in it;
-//! * [`faults`] goes through what can go wrong at each step;
-//! * [`bench`] measures the function, [`peers`] sets it beside others, [`load`] counts what it costs in a
-//!   large cluster, all over `measure`;
+//! * what it costs: [`load`] counts a drain in a small cluster and in a large one, [`usage`] reads what a process has used;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
-//!   `control_plane`, `cloud`, `certs`, `processes`, `setup`; [`guard`] ties a process to its parent.
+//!   `control_plane`, `cloud`, [`certs`], `processes`, [`setup`]; [`guard`] ties a process to its parent.
+//!
+//! What measures with it is in `bench/`, what shows it to a person in `demo/`.
 
 pub mod announcer;
 pub mod audit;
 pub mod aws;
-pub mod bench;
-mod certs;
+pub mod certs;
 mod cloud;
 pub mod cluster;
 mod control_plane;
-pub mod demo;
-pub mod doctor;
 mod error;
-pub mod faults;
 pub mod filler;
 pub mod forward_proxy;
 pub mod gateway;
@@ -38,26 +33,24 @@ pub mod karpenter;
 mod kubeconfig;
 pub mod kubelet;
 pub mod lambda;
+mod layout;
 pub mod life_like;
 pub mod load;
-mod measure;
 pub mod node_claim;
 pub mod nodes;
-pub mod peers;
-pub mod play;
 pub mod pods;
 mod processes;
 pub mod proxy;
-mod setup;
-mod site;
+pub mod setup;
 pub mod supervisor;
+pub mod usage;
 pub mod watch;
 pub mod webhook;
 pub mod world;
 
 pub use announcer::Announcer;
 pub use aws::Aws;
-pub use cluster::{Cluster, Description};
+pub use cluster::Cluster;
 pub use error::BedError;
 pub use nodes::{NodeOptions, TestNode};
 pub use webhook::Webhook;

@@ -148,8 +148,6 @@ fn owned<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn deleted(annotation: Option<&str>, period: Option<&str>) -> NodeClaim {

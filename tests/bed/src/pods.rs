@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
@@ -19,6 +20,8 @@ use crate::error::BedError;
 use crate::watch::{Objects, until};
 
 const WAIT: Duration = Duration::from_mins(1);
+/// Pods of a node that are created at a time.
+const CREATED_AT_ONCE: usize = 8;
 
 /// What a workload's pods are like.
 #[derive(Debug, Clone, Default)]
@@ -224,6 +227,25 @@ pub async fn run_deployment(
         pods.patch(&pod, &PatchParams::default(), &open).await.map_err(opening)?;
     }
     until_running_of(client, namespace, name, count).await
+}
+
+/// Puts bare pods on a node, and answers them when they are Ready. Nothing puts them back.
+pub async fn fill_node(
+    client: &Client,
+    namespace: &str,
+    node: &str,
+    name: &str,
+    count: usize,
+    shape: &PodShape,
+) -> Result<Vec<Pod>, BedError> {
+    let shape = shape.clone().on_node(node);
+    let creations = (0..count).map(|number| {
+        let pod = bare_pod(namespace, &format!("{name}-{number}"), &shape);
+        async move { create(client, &pod).await }
+    });
+    let creations = futures_util::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE);
+    creations.try_collect::<Vec<Pod>>().await?;
+    until_running_on(client, node, count).await
 }
 
 /// All pods that are bound to a node, finished and leaving ones too. One that has stopped, and that nothing keeps, is on

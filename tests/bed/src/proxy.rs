@@ -226,8 +226,8 @@ impl Connection {
             let (from_server, to_server) = server.split();
             let both_ways = async {
                 tokio::try_join!(
-                    self.clone().way(from_client, to_server, Way::Out),
-                    self.clone().way(from_server, to_client, Way::Back),
+                    self.clone().way(from_client, to_server, Direction::Out),
+                    self.clone().way(from_server, to_client, Direction::Back),
                 )
             };
             tokio::select! {
@@ -243,22 +243,22 @@ impl Connection {
     }
 
     /// Carries one way, late by half the round trip, until its end has arrived.
-    async fn way(self, from: ReadHalf<'_>, to: WriteHalf<'_>, way: Way) -> io::Result<()> {
+    async fn way(self, from: ReadHalf<'_>, to: WriteHalf<'_>, direction: Direction) -> io::Result<()> {
         let (send, line) = mpsc::channel(CHUNKS_UNDER_WAY);
         let (delayed, receive) = mpsc::channel(CHUNKS_UNDER_WAY);
         // A timer of the runtime has steps of a millisecond; a sleeping thread is 20 times as exact.
         thread::spawn(move || delay(line, &delayed));
         let mode = self.mode.clone();
-        tokio::try_join!(self.read(from, send, way), write(receive, to, mode)).map(drop)
+        tokio::try_join!(self.read(from, send, direction), write(receive, to, mode)).map(drop)
     }
 
-    async fn read(self, mut from: ReadHalf<'_>, line: mpsc::Sender<Chunk>, way: Way) -> io::Result<()> {
+    async fn read(self, mut from: ReadHalf<'_>, line: mpsc::Sender<Chunk>, direction: Direction) -> io::Result<()> {
         let mut first = true;
         loop {
             let mut bytes = Vec::with_capacity(CHUNK);
             from.read_buf(&mut bytes).await?;
             self.network.bytes.fetch_add(bytes.len() as u64, Relaxed);
-            if way == Way::Out {
+            if direction == Direction::Out {
                 if self.number < self.network.forgotten.load(Relaxed) {
                     return Err(io::ErrorKind::ConnectionReset.into());
                 }
@@ -267,7 +267,7 @@ impl Connection {
                 }
             }
             let end = bytes.is_empty();
-            let chunk = Chunk { due: self.due(way), bytes };
+            let chunk = Chunk { due: self.due(direction), bytes };
             // The other end of the line goes only with the whole connection.
             if line.send(chunk).await.is_err() || end {
                 return Ok(());
@@ -276,19 +276,19 @@ impl Connection {
     }
 
     /// When what is read now arrives.
-    fn due(&self, way: Way) -> Instant {
+    fn due(&self, direction: Direction) -> Instant {
         let round_trip = self.network.round_trip();
         let now = Instant::now();
-        let sent = match way {
-            Way::Out => now.max(self.accepted + round_trip),
-            Way::Back => now,
+        let sent = match direction {
+            Direction::Out => now.max(self.accepted + round_trip),
+            Direction::Back => now,
         };
         sent + round_trip / 2
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Out,
     Back,
 }

@@ -11,14 +11,14 @@ const PROGRAMS: [&str; 7] =
     ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "aws-iam-authenticator"];
 
 #[derive(Debug)]
-pub(crate) struct Setup {
+pub struct Setup {
     bin: PathBuf,
-    pub(crate) python: PathBuf,
+    pub python: PathBuf,
 }
 
 impl Setup {
     /// Everything is looked for at once, so that one message names all that is missing.
-    pub(crate) fn find() -> Result<Self, BedError> {
+    pub fn find() -> Result<Self, BedError> {
         let cache = cache_folder();
         let named = |variable| std::env::var_os(variable).map(PathBuf::from);
         let setup = Self {
@@ -34,25 +34,22 @@ impl Setup {
         if missing.is_empty() { Ok(setup) } else { Err(BedError::NotSetUp { missing }) }
     }
 
-    pub(crate) fn program(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
         self.bin.join(name)
     }
 }
 
-/// What `scripts/peers` built, when it was asked to.
-pub(crate) fn peer(name: &str) -> PathBuf {
-    cache_folder().join("peers/bin").join(name)
-}
-
-/// Where the demo leaves a picture.
-pub(crate) fn picture(name: &str) -> PathBuf {
-    cache_folder().join("demo").join(name)
+/// A file in the user's cache folder, by its path there.
+#[must_use]
+pub fn cached(path: &str) -> PathBuf {
+    cache_folder().join(path)
 }
 
 /// What `scripts/karpenter` took from Karpenter's module.
 pub(crate) fn karpenter() -> Result<PathBuf, BedError> {
     let named = std::env::var_os("SPILLWAY_BED_KARPENTER").map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| cache_folder().join("karpenter"));
+    let folder = named.unwrap_or_else(|| cached("karpenter"));
     if folder.is_dir() { Ok(folder) } else { Err(BedError::NotSetUp { missing: vec![folder] }) }
 }
 
@@ -71,7 +68,7 @@ pub(crate) fn own_file(path: &str) -> PathBuf {
 }
 
 /// A file of the product, by its path in the repository.
-pub(crate) fn project_file(path: &str) -> Result<PathBuf, BedError> {
+pub fn project_file(path: &str) -> Result<PathBuf, BedError> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let file = repository.expect("this crate lies two folders deep").join(path);
     match file.metadata() {

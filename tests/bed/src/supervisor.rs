@@ -13,10 +13,10 @@ use tokio::sync::Notify;
 
 use crate::aws::Aws;
 use crate::cloud::{self, Cloud};
-use crate::cluster::Description;
+use crate::cluster::Cluster;
 use crate::control_plane;
 use crate::error::BedError;
-use crate::site::{ACCOUNT, ClusterSite, REGION, Site};
+use crate::layout::{ACCOUNT, ClusterLayout, Layout, REGION};
 use crate::world::{KEEP_LOGS, Report, WorldOptions};
 
 /// Who holds the world.
@@ -34,17 +34,17 @@ pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
         Ok(end) => end,
         Err(error) => return fail(holder, &BedError::io("watch for signals")(error)),
     };
-    let site = match Site::new(options) {
-        Ok(site) => site,
+    let layout = match Layout::new(options) {
+        Ok(layout) => layout,
         Err(error) => return fail(holder, &error),
     };
     let outcome = tokio::select! {
         () = end.comes() => Ok(()),
-        Err(error) = live(&site, holder) => Err(error),
+        Err(error) = live(&layout, holder) => Err(error),
     };
 
-    site.processes.stop().await;
-    match site.remove(outcome.is_err() || end.keep_logs()) {
+    layout.processes.stop().await;
+    match layout.remove(outcome.is_err() || end.keep_logs()) {
         Ok(None) => {}
         Ok(Some(logs)) => eprintln!("the test bed's logs are kept in {}", logs.display()),
         Err(error) => eprintln!("{}", error.story()),
@@ -53,22 +53,22 @@ pub async fn up(options: WorldOptions, holder: Holder) -> ExitCode {
 }
 
 /// Starts the world and keeps it. Returns only when it cannot be kept.
-async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, BedError> {
+async fn live(layout: &Layout, holder: Holder) -> Result<std::convert::Infallible, BedError> {
     let begin = Instant::now();
-    let clusters = site.clusters()?;
+    let clusters = layout.clusters()?;
     let sign_in = async {
-        let cloud = cloud::start(site).await?;
+        let cloud = cloud::start(layout).await?;
         try_join_all(clusters.iter().map(|cluster| control_plane::start_authenticator(cluster, &cloud))).await?;
         Ok(cloud)
     };
     let (admins, cloud) = try_join(try_join_all(clusters.iter().map(control_plane::start)), sign_in).await?;
     try_join_all(clusters.iter().map(|cluster| cloud::register_cluster(cluster, &cloud))).await?;
-    if let Some(error) = site.processes.any_failure().now_or_never() {
+    if let Some(error) = layout.processes.any_failure().now_or_never() {
         return Err(error);
     }
 
-    let descriptions: Vec<_> = clusters.iter().map(|cluster| describe(site, cluster, &cloud)).collect();
-    site.write("bed.json", &serde_json::json!(descriptions).to_string())?;
+    let descriptions: Vec<_> = clusters.iter().map(|cluster| describe(layout, cluster, &cloud)).collect();
+    layout.write("bed.json", &serde_json::json!(descriptions).to_string())?;
     match holder {
         Holder::Program => report(&Report::Ready(descriptions)),
         Holder::Person => {
@@ -80,7 +80,7 @@ async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, B
         }
     }
     tokio::select! {
-        error = site.processes.any_failure() => {
+        error = layout.processes.any_failure() => {
             // The program has its line from stdout and reads no more of them.
             if holder == Holder::Program {
                 eprintln!("{}", error.story());
@@ -91,10 +91,10 @@ async fn live(site: &Site, holder: Holder) -> Result<std::convert::Infallible, B
     }
 }
 
-fn describe(site: &Site, cluster: &ClusterSite<'_>, cloud: &Cloud) -> Description {
-    Description {
-        dir: site.dir().to_owned(),
-        logs: site.logs.clone(),
+fn describe(layout: &Layout, cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Cluster {
+    Cluster {
+        dir: layout.dir().to_owned(),
+        logs: layout.logs.clone(),
         aws: cloud.url.clone(),
         region: REGION.to_owned(),
         account: ACCOUNT.to_owned(),
@@ -103,7 +103,8 @@ fn describe(site: &Site, cluster: &ClusterSite<'_>, cloud: &Cloud) -> Descriptio
         api_server: control_plane::url(cluster),
         ca: cluster.path("ca.pem"),
         audit_log: control_plane::audit_log(cluster),
-        kubectl: site.setup.program("kubectl"),
+        kubectl: layout.setup.program("kubectl"),
+        admin: None,
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, Description};
+use crate::cluster::Cluster;
 use crate::error::BedError;
 
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl Default for WorldOptions {
     }
 }
 
-/// Most tests want one cluster: a world is taken for its first one.
+/// Clusters in one AWS side. Most tests want one: a world stands for its first cluster, whose fields and methods it has.
 #[derive(Debug)]
 pub struct World {
     clusters: Vec<Cluster>,
@@ -68,9 +68,9 @@ impl World {
     pub async fn start_with(options: WorldOptions) -> Result<Self, BedError> {
         let starting = tokio::task::spawn_blocking(move || Supervisor::start(&options));
         let ended = starting.await.map_err(|error| BedError::Supervisor(error.to_string()));
-        let (supervisor, descriptions) = ended.flatten()?;
+        let (supervisor, clusters) = ended.flatten()?;
         supervisor.keep_logs_after_a_panic();
-        let clusters = try_join_all(descriptions.into_iter().map(Cluster::described)).await?;
+        let clusters = try_join_all(clusters.into_iter().map(Cluster::signed_in)).await?;
         Ok(Self { clusters, supervisor })
     }
 
@@ -100,14 +100,14 @@ struct Supervisor {
 #[serde(rename_all = "snake_case", untagged)]
 pub(crate) enum Report {
     Failed { error: String },
-    Ready(Vec<Description>),
+    Ready(Vec<Cluster>),
 }
 
 /// What the supervisor is told on stdin when the logs of this world are wanted.
 pub(crate) const KEEP_LOGS: &str = "keep-logs";
 
 impl Supervisor {
-    fn start(options: &WorldOptions) -> Result<(Self, Vec<Description>), BedError> {
+    fn start(options: &WorldOptions) -> Result<(Self, Vec<Cluster>), BedError> {
         let program = program()?;
         let mut child = Command::new(&program)
             .args(["up", "--until-stdin-closes"])
@@ -129,7 +129,7 @@ impl Supervisor {
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).map_err(BedError::io("read what the supervisor says"))?;
         match serde_json::from_str(&line) {
-            Ok(Report::Ready(descriptions)) => Ok((supervisor, descriptions)),
+            Ok(Report::Ready(clusters)) => Ok((supervisor, clusters)),
             Ok(Report::Failed { error }) => Err(BedError::Supervisor(error)),
             Err(_) => Err(BedError::Supervisor(format!("it said {line:?}"))),
         }
@@ -164,7 +164,7 @@ impl Drop for Supervisor {
 }
 
 /// The `spillway-bed` program: `SPILLWAY_BED`, else this one, else beside this one's target folder.
-fn program() -> Result<PathBuf, BedError> {
+pub(crate) fn program() -> Result<PathBuf, BedError> {
     if let Some(named) = std::env::var_os("SPILLWAY_BED") {
         return Ok(named.into());
     }

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -14,6 +13,7 @@ use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
 use spillway_bed::life_like::life_like_cluster;
 use spillway_bed::pods::{self, PodShape};
+use spillway_bed::usage::processes_naming;
 use spillway_bed::{NodeOptions, World, WorldOptions, kubelet, nodes};
 
 /// One world for all of it: each step is small, and a world takes seconds.
@@ -31,27 +31,31 @@ async fn a_world_is_real_while_it_lasts_and_gone_after() {
     a_kubelet_deletes_a_pod_once(&world).await;
 
     let dir = world.dir.clone();
-    assert!(processes_naming(&dir).count() >= 7, "the world's own processes can be counted");
+    assert!(processes_naming(&dir).unwrap().len() >= 7, "the world's own processes can be counted");
     drop(world);
-    assert_eq!(processes_naming(&dir).count(), 0, "nothing runs");
+    assert_eq!(processes_naming(&dir).unwrap(), [], "nothing runs");
     assert!(!dir.exists(), "the folder is gone");
 }
 
 fn who_hears_of_a_change_stands_back_behind_who_answers(world: &World) {
-    let niceness = |program: &str| {
-        let path = format!("/{program}\0");
-        let of_it: Vec<_> = processes_naming(&world.dir).filter(|process| command(process).contains(&path)).collect();
-        let [process] = of_it.as_slice() else { panic!("{program}: {of_it:?}") };
-        let stat = std::fs::read_to_string(process.join("stat")).unwrap();
+    let niceness = |process: &str| -> i32 {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
         // The 19th field (proc(5)), the 17th after the name.
         let (_, after_name) = stat.rsplit_once(") ").unwrap();
-        after_name.split(' ').nth(16).unwrap().to_owned()
+        after_name.split(' ').nth(16).unwrap().parse().unwrap()
+    };
+    let behind_this_test = |program: &str| {
+        let path = format!("/{program}\0");
+        let mut of_it = processes_naming(&world.dir).unwrap();
+        of_it.retain(|process| process.command.contains(&path));
+        let [process] = of_it.as_slice() else { panic!("{program}: {of_it:?}") };
+        niceness(&process.id.to_string()) - niceness("self")
     };
     for program in ["kwok", "kube-controller-manager", "kube-scheduler"] {
-        assert_eq!(niceness(program), "7", "{program}");
+        assert_eq!(behind_this_test(program), 7, "{program}");
     }
     for program in ["kube-apiserver", "etcd"] {
-        assert_eq!(niceness(program), "0", "{program}");
+        assert_eq!(behind_this_test(program), 0, "{program}");
     }
 }
 
@@ -165,16 +169,4 @@ fn code(error: &kube::Error) -> Option<u16> {
         kube::Error::Api(status) => Some(status.code),
         _ => None,
     }
-}
-
-/// Every process of a world but the supervisor names the folder on its command line.
-fn processes_naming(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
-    processes.filter(move |process| command(process).contains(&name))
-}
-
-/// A process' command line, each argument ended by a NUL; empty, when it has gone.
-fn command(process: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(process.join("cmdline")).unwrap_or_default()).into_owned()
 }

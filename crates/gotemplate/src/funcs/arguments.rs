@@ -1,65 +1,97 @@
 //! A function's arguments, by the type that it takes.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use crate::budget::Budget;
 use crate::go;
 
+/// Go takes nothing for an empty map.
+static NO_ENTRIES: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+/// A function's arguments, and the budget that its work is charged to.
+///
 /// Counted from 0 here, from 1 in errors. How many there are has been checked.
-pub(super) type Arguments<'a> = [Cow<'a, Value>];
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arguments<'a> {
+    values: &'a [Cow<'a, Value>],
+    budget: &'a Budget,
+}
 
-pub(super) fn text<'a>(arguments: &'a Arguments<'_>, index: usize) -> Result<&'a str, String> {
-    match value(arguments, index) {
-        Value::String(text) => Ok(text),
-        other => Err(wrong(index, other, "a string")),
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(values: &'a [Cow<'a, Value>], budget: &'a Budget) -> Self {
+        Self { values, budget }
     }
-}
 
-pub(super) fn integer(arguments: &Arguments<'_>, index: usize) -> Result<i64, String> {
-    let value = value(arguments, index);
-    let wrong = || wrong(index, value, "a whole number");
-    match value {
-        Value::Number(number) if !number.is_f64() => number.as_i64().ok_or_else(wrong),
-        _ => Err(wrong()),
+    /// Takes work that the arguments and what is made of them do not show.
+    pub(super) fn charge(&self, bytes: usize) -> Result<(), String> {
+        self.budget.charge(bytes)
     }
-}
 
-/// A number that counts something: not negative.
-pub(super) fn count(arguments: &Arguments<'_>, index: usize) -> Result<usize, String> {
-    let count = integer(arguments, index)?;
-    usize::try_from(count).map_err(|_| format!("argument {} is {count}, less than 0", index + 1))
-}
-
-pub(super) fn boolean(arguments: &Arguments<'_>, index: usize) -> Result<bool, String> {
-    match value(arguments, index) {
-        Value::Bool(truth) => Ok(*truth),
-        other => Err(wrong(index, other, "a boolean")),
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
     }
-}
 
-pub(super) fn list<'a>(arguments: &'a Arguments<'_>, index: usize) -> Result<&'a [Value], String> {
-    match value(arguments, index) {
-        Value::Array(items) => Ok(items),
-        other => Err(wrong(index, other, "a list")),
+    pub(super) fn text(&self, index: usize) -> Result<&'a str, String> {
+        match self.value(index) {
+            Value::String(text) => Ok(text),
+            other => Err(wrong(index, other, "a string")),
+        }
     }
-}
 
-pub(super) fn map<'a>(arguments: &'a Arguments<'_>, index: usize) -> Result<&'a Map<String, Value>, String> {
-    match value(arguments, index) {
-        Value::Object(entries) => Ok(entries),
-        other => Err(wrong(index, other, "a map")),
+    pub(super) fn integer(&self, index: usize) -> Result<i64, String> {
+        let value = self.value(index);
+        let wrong = || wrong(index, value, "a whole number");
+        match value {
+            Value::Number(number) if !number.is_f64() => number.as_i64().ok_or_else(wrong),
+            _ => Err(wrong()),
+        }
     }
-}
 
-/// Any value; nothing, where there is no such argument.
-pub(super) fn value<'a>(arguments: &'a Arguments<'_>, index: usize) -> &'a Value {
-    arguments.get(index).map_or(&Value::Null, AsRef::as_ref)
-}
+    /// A number that counts something: not negative.
+    pub(super) fn count(&self, index: usize) -> Result<usize, String> {
+        let count = self.integer(index)?;
+        usize::try_from(count).map_err(|_| format!("argument {} is {count}, less than 0", index + 1))
+    }
 
-/// Those from `index` on.
-pub(super) fn from<'a>(arguments: &'a Arguments<'_>, index: usize) -> impl Iterator<Item = &'a Value> {
-    arguments.iter().skip(index).map(AsRef::as_ref)
+    pub(super) fn boolean(&self, index: usize) -> Result<bool, String> {
+        match self.value(index) {
+            Value::Bool(truth) => Ok(*truth),
+            other => Err(wrong(index, other, "a boolean")),
+        }
+    }
+
+    pub(super) fn list(&self, index: usize) -> Result<&'a [Value], String> {
+        match self.value(index) {
+            Value::Array(items) => Ok(items),
+            other => Err(wrong(index, other, "a list")),
+        }
+    }
+
+    pub(super) fn map(&self, index: usize) -> Result<&'a Map<String, Value>, String> {
+        match self.value(index) {
+            Value::Object(entries) => Ok(entries),
+            Value::Null => Ok(&NO_ENTRIES),
+            other => Err(wrong(index, other, "a map")),
+        }
+    }
+
+    /// Any value; nothing, where there is no such argument.
+    pub(super) fn value(&self, index: usize) -> &'a Value {
+        self.values.get(index).map_or(&Value::Null, AsRef::as_ref)
+    }
+
+    /// Whether the argument is of the data as it was given, and not made by the template.
+    pub(super) fn is_given(&self, index: usize) -> bool {
+        matches!(self.values.get(index), Some(Cow::Borrowed(_)))
+    }
+
+    /// The arguments from `index` on.
+    pub(super) fn from(&self, index: usize) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.values.iter().skip(index).map(AsRef::as_ref)
+    }
 }
 
 fn wrong(index: usize, value: &Value, wanted: &str) -> String {

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Body, Function, at_least, exactly, printf, trim};
-use crate::bounds;
 use crate::go::{self, display};
 
 pub(super) static FUNCTIONS: [Function; 8] = [
@@ -19,12 +18,12 @@ pub(super) static FUNCTIONS: [Function; 8] = [
 ];
 
 fn not(arguments: &Arguments<'_>) -> Value {
-    Value::from(!go::is_true(arguments::value(arguments, 0)))
+    Value::from(!go::is_true(arguments.value(0)))
 }
 
 /// Strings are counted in bytes.
 fn len(arguments: &Arguments<'_>) -> Result<Value, String> {
-    match arguments::value(arguments, 0) {
+    match arguments.value(0) {
         Value::String(text) => Ok(Value::from(text.len())),
         Value::Array(items) => Ok(Value::from(items.len())),
         Value::Object(entries) => Ok(Value::from(entries.len())),
@@ -34,21 +33,22 @@ fn len(arguments: &Arguments<'_>) -> Result<Value, String> {
 
 /// `index .NodeLabels "a" "b"` is what the key `b` has in what the key `a` has.
 fn index(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let mut value = arguments::value(arguments, 0).clone();
+    let mut value = arguments.value(0).clone();
     if value.is_null() {
         return Err("cannot index nothing".to_owned());
     }
-    for key in arguments::from(arguments, 1) {
-        value = at(value, key)?;
+    for key in arguments.from(1) {
+        value = at(value, key, arguments.is_given(0))?;
     }
     Ok(value)
 }
 
-fn at(value: Value, key: &Value) -> Result<Value, String> {
+fn at(value: Value, key: &Value, is_given: bool) -> Result<Value, String> {
     match (value, key) {
         (Value::Object(mut entries), Value::String(key)) => {
-            // Go's map[string]string has an empty string for the keys that it does not have.
-            let only_strings = entries.values().all(Value::is_string);
+            // A map of strings in Go's data is a map[string]string, which has an empty string for the keys that it does
+            // not have. The maps that a template makes are of anything.
+            let only_strings = is_given && entries.values().all(Value::is_string);
             let missing = if only_strings { Value::from("") } else { Value::Null };
             Ok(entries.remove(key).unwrap_or(missing))
         }
@@ -70,14 +70,14 @@ fn position(key: &Value, length: usize) -> Result<usize, String> {
 
 /// sprig's, which takes lists, and Go's own, which takes strings too.
 fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let value = arguments::value(arguments, 0);
+    let value = arguments.value(0);
     let length = match value {
         Value::String(text) => text.len(),
         Value::Array(items) => items.len(),
         other => return Err(format!("cannot slice {}", go::kind(other))),
     };
-    let start = if arguments.len() > 1 { arguments::count(arguments, 1)? } else { 0 };
-    let end = if arguments.len() > 2 { arguments::count(arguments, 2)? } else { length };
+    let start = if arguments.len() > 1 { arguments.count(1)? } else { 0 };
+    let end = if arguments.len() > 2 { arguments.count(2)? } else { length };
     if start > end || end > length {
         return Err(format!("there is no {start} to {end} in a length of {length}"));
     }
@@ -90,35 +90,35 @@ fn slice(arguments: &Arguments<'_>) -> Result<Value, String> {
 
 /// A space between two that are both no strings.
 fn print(arguments: &Arguments<'_>) -> Value {
-    Value::from(sprint(arguments))
+    let mut out = String::new();
+    let mut after_string = true;
+    for argument in arguments.from(0) {
+        if !argument.is_string() && !after_string {
+            out.push(' ');
+        }
+        out.push_str(&display::text(argument));
+        after_string = argument.is_string();
+    }
+    Value::from(out)
 }
 
-pub(super) fn sprint(arguments: &Arguments<'_>) -> String {
+fn println(arguments: &Arguments<'_>) -> Value {
     let mut out = String::new();
-    for (index, argument) in arguments.iter().enumerate() {
-        if index > 0 && !argument.is_string() && !arguments[index - 1].is_string() {
+    for (index, argument) in arguments.from(0).enumerate() {
+        if index > 0 {
             out.push(' ');
         }
         out.push_str(&display::text(argument));
     }
-    out
-}
-
-fn println(arguments: &Arguments<'_>) -> Value {
-    let texts: Vec<String> = arguments.iter().map(|argument| display::text(argument)).collect();
-    Value::from(texts.join(" ") + "\n")
+    Value::from(out + "\n")
 }
 
 fn printf(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let format = arguments::text(arguments, 0)?;
-    let values: Vec<&Value> = arguments::from(arguments, 1).collect();
-    let text = printf::format(format, &values)?;
-    bounds::room(text.len())?;
-    Ok(Value::from(text))
+    Ok(Value::from(printf::format(arguments)?))
 }
 
 fn kind_of(arguments: &Arguments<'_>) -> Value {
-    Value::from(match arguments::value(arguments, 0) {
+    Value::from(match arguments.value(0) {
         Value::Null => "invalid",
         Value::Array(_) => "slice",
         Value::Object(_) => "map",

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, at_least, exactly};
 use crate::go;
 
@@ -19,8 +19,8 @@ pub(super) static FUNCTIONS: [Function; 6] = [
 
 /// Whether the first equals any of the others.
 fn eq(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let first = arguments::value(arguments, 0);
-    for other in arguments::from(arguments, 1) {
+    let first = arguments.value(0);
+    for other in arguments.from(1) {
         if equal(first, other)? {
             return Ok(Value::from(true));
         }
@@ -29,7 +29,7 @@ fn eq(arguments: &Arguments<'_>) -> Result<Value, String> {
 }
 
 fn ne(arguments: &Arguments<'_>) -> Result<Value, String> {
-    Ok(Value::from(!equal(arguments::value(arguments, 0), arguments::value(arguments, 1))?))
+    Ok(Value::from(!equal(arguments.value(0), arguments.value(1))?))
 }
 
 fn equal(one: &Value, other: &Value) -> Result<bool, String> {
@@ -43,7 +43,7 @@ fn equal(one: &Value, other: &Value) -> Result<bool, String> {
 }
 
 fn ordered(arguments: &Arguments<'_>, holds: fn(Ordering) -> bool) -> Result<Value, String> {
-    let (one, other) = (arguments::value(arguments, 0), arguments::value(arguments, 1));
+    let (one, other) = (arguments.value(0), arguments.value(1));
     let order = match (one, other) {
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
         (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => a.as_f64().partial_cmp(&b.as_f64()),

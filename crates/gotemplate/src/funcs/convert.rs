@@ -1,35 +1,44 @@
 //! One kind of value to another. What cannot be read as a number is 0, as in sprig.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, exactly};
+use crate::bounds;
 use crate::go::display;
 use crate::go::json::{self, Escape, Layout};
 
 pub(super) static FUNCTIONS: [Function; 12] = [
-    exactly("toString", 1, |arguments| Ok(Value::from(display::text(arguments::value(arguments, 0))))),
-    exactly("toJson", 1, |arguments| Ok(to_json(arguments, Layout::OneLine, Escape::Html))),
-    exactly("mustToJson", 1, |arguments| Ok(to_json(arguments, Layout::OneLine, Escape::Html))),
-    exactly("toPrettyJson", 1, |arguments| Ok(to_json(arguments, Layout::Pretty, Escape::Html))),
-    exactly("mustToPrettyJson", 1, |arguments| Ok(to_json(arguments, Layout::Pretty, Escape::Html))),
-    exactly("toRawJson", 1, |arguments| Ok(to_json(arguments, Layout::OneLine, Escape::Nothing))),
-    exactly("mustToRawJson", 1, |arguments| Ok(to_json(arguments, Layout::OneLine, Escape::Nothing))),
+    exactly("toString", 1, |arguments| Ok(Value::from(display::text(arguments.value(0))))),
+    exactly("toJson", 1, |arguments| to_json(arguments, Layout::OneLine, Escape::Html)),
+    exactly("mustToJson", 1, |arguments| to_json(arguments, Layout::OneLine, Escape::Html)),
+    exactly("toPrettyJson", 1, |arguments| to_json(arguments, Layout::Pretty, Escape::Html)),
+    exactly("mustToPrettyJson", 1, |arguments| to_json(arguments, Layout::Pretty, Escape::Html)),
+    exactly("toRawJson", 1, |arguments| to_json(arguments, Layout::OneLine, Escape::Nothing)),
+    exactly("mustToRawJson", 1, |arguments| to_json(arguments, Layout::OneLine, Escape::Nothing)),
     exactly("fromJson", 1, from_json),
-    exactly("int", 1, |arguments| Ok(Value::from(integer(arguments::value(arguments, 0))))),
-    exactly("int64", 1, |arguments| Ok(Value::from(integer(arguments::value(arguments, 0))))),
-    exactly("float64", 1, |arguments| Ok(Value::from(float(arguments::value(arguments, 0))))),
-    exactly("atoi", 1, |arguments| Ok(Value::from(arguments::text(arguments, 0)?.parse::<i64>().unwrap_or(0)))),
+    exactly("int", 1, |arguments| Ok(Value::from(integer(arguments.value(0))?))),
+    exactly("int64", 1, |arguments| Ok(Value::from(integer(arguments.value(0))?))),
+    exactly("float64", 1, |arguments| Ok(Value::from(float(arguments.value(0))))),
+    exactly("atoi", 1, |arguments| Ok(Value::from(arguments.text(0)?.parse::<i64>().unwrap_or(0)))),
 ];
 
-fn to_json(arguments: &Arguments<'_>, layout: Layout, escape: Escape) -> Value {
-    Value::from(json::text(arguments::value(arguments, 0), layout, escape))
+/// What is said of a number that is none here.
+pub(super) const BEYOND: &str = "this makes a number beyond 64 bits";
+
+fn to_json(arguments: &Arguments<'_>, layout: Layout, escape: Escape) -> Result<Value, String> {
+    Ok(Value::from(json::text(arguments.value(0), layout, escape)?))
 }
 
 /// Nothing, if it is no JSON. Go reads every number as a fraction.
 fn from_json(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let value = serde_json::from_str(arguments::text(arguments, 0)?).unwrap_or(Value::Null);
-    Ok(with_fractions(value))
+    let text = arguments.text(0)?;
+    // Each value stands behind one of these; those within strings are counted too, and there are rarely many.
+    let values = text.bytes().filter(|byte| b",:[{".contains(byte)).count();
+    bounds::room(values.saturating_mul(bounds::VALUE).saturating_add(text.len()))?;
+    Ok(with_fractions(serde_json::from_str(text).unwrap_or(Value::Null)))
 }
 
 fn with_fractions(value: Value) -> Value {
@@ -43,12 +52,16 @@ fn with_fractions(value: Value) -> Value {
     }
 }
 
-pub(super) fn integer(value: &Value) -> i64 {
+/// The number that a value says; an error, where Go has another number for what is beyond 64 bits.
+pub(super) fn integer(value: &Value) -> Result<i64, String> {
     match value {
-        Value::Bool(truth) => i64::from(*truth),
-        Value::Number(number) => number.as_i64().unwrap_or_else(|| whole_part(number.as_f64().unwrap_or(0.0))),
-        Value::String(text) => integer_in(text).unwrap_or(0),
-        _ => 0,
+        Value::Bool(truth) => Ok(i64::from(*truth)),
+        Value::Number(number) => match number.as_i64() {
+            Some(integer) => Ok(integer),
+            None => whole_part(number.as_f64().unwrap_or(0.0)),
+        },
+        Value::String(text) => Ok(integer_in(text).unwrap_or(0)),
+        _ => Ok(0),
     }
 }
 
@@ -56,17 +69,22 @@ pub(super) fn float(value: &Value) -> f64 {
     match value {
         Value::Bool(truth) => f64::from(u8::from(*truth)),
         Value::Number(number) => number.as_f64().unwrap_or(0.0),
-        Value::String(text) => text.parse().unwrap_or(0.0),
+        Value::String(text) => without_underscores(text).and_then(|text| text.parse().ok()).unwrap_or(0.0),
         _ => 0.0,
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "what is beyond the integers becomes the last of them")]
-fn whole_part(fraction: f64) -> i64 {
-    fraction as i64
+fn whole_part(fraction: f64) -> Result<i64, String> {
+    // 2^63, which is the first that is none.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&fraction) {
+        #[expect(clippy::cast_possible_truncation, reason = "it is within the integers, and its fraction is cut off")]
+        return Ok(fraction as i64);
+    }
+    Err(BEYOND.to_owned())
 }
 
-/// `12`, `-0x1f`, `0b1`, and `12.00`.
+/// `12`, `-0x1f`, `0b1`, `1_000`, and `12.00`.
 fn integer_in(text: &str) -> Option<i64> {
     let whole = text.split_once('.').filter(|(_, zeros)| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0'));
     let text = whole.map_or(text, |(whole, _)| whole);
@@ -81,6 +99,20 @@ fn integer_in(text: &str) -> Option<i64> {
         Some(two) if two.starts_with('0') => (8, &digits[1..]),
         _ => (10, digits),
     };
-    let number = i128::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
+    // One may stand behind the 0x, too.
+    let digits = without_underscores(if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) })?;
+    let number = i128::from_str_radix(&digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
     i64::try_from(sign * number).ok()
+}
+
+/// The text without underscores, if each stands between two digits.
+fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('_') {
+        return Some(text.into());
+    }
+    let parts = text.split('_').collect::<Vec<_>>();
+    let between = parts.windows(2).all(|pair| {
+        pair[0].ends_with(|c: char| c.is_ascii_hexdigit()) && pair[1].starts_with(|c: char| c.is_ascii_hexdigit())
+    });
+    between.then(|| parts.concat().into())
 }

@@ -2,31 +2,31 @@
 
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
-use super::{Body, Function, at_least, exactly};
+use super::arguments::Arguments;
+use super::{Function, at_least, exactly};
 use crate::go;
 
 pub(super) static FUNCTIONS: [Function; 7] = [
-    Function { name: "default", least: 1, most: Some(2), body: Body::Plain(|arguments| Ok(default(arguments))) },
-    exactly("empty", 1, |arguments| Ok(Value::from(!go::is_true(arguments::value(arguments, 0))))),
+    at_least("default", 1, |arguments| Ok(default(arguments))),
+    exactly("empty", 1, |arguments| Ok(Value::from(!go::is_true(arguments.value(0))))),
     at_least("coalesce", 0, |arguments| Ok(coalesce(arguments))),
-    at_least("all", 0, |arguments| Ok(Value::from(arguments::from(arguments, 0).all(go::is_true)))),
-    at_least("any", 0, |arguments| Ok(Value::from(arguments::from(arguments, 0).any(go::is_true)))),
+    at_least("all", 0, |arguments| Ok(Value::from(arguments.from(0).all(go::is_true)))),
+    at_least("any", 0, |arguments| Ok(Value::from(arguments.from(0).any(go::is_true)))),
     exactly("ternary", 3, ternary),
-    exactly("fail", 1, |arguments| Err(arguments::text(arguments, 0)?.to_owned())),
+    exactly("fail", 1, |arguments| Err(arguments.text(0)?.to_owned())),
 ];
 
 /// The first argument, unless the second is something.
 fn default(arguments: &Arguments<'_>) -> Value {
-    let given = arguments::value(arguments, 1);
-    if go::is_true(given) { given.clone() } else { arguments::value(arguments, 0).clone() }
+    let given = arguments.value(1);
+    if go::is_true(given) { given.clone() } else { arguments.value(0).clone() }
 }
 
 fn coalesce(arguments: &Arguments<'_>) -> Value {
-    arguments::from(arguments, 0).find(|value| go::is_true(value)).cloned().unwrap_or(Value::Null)
+    arguments.from(0).find(|value| go::is_true(value)).cloned().unwrap_or(Value::Null)
 }
 
 fn ternary(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let chosen = usize::from(!arguments::boolean(arguments, 2)?);
-    Ok(arguments::value(arguments, chosen).clone())
+    let chosen = usize::from(!arguments.boolean(2)?);
+    Ok(arguments.value(chosen).clone())
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, at_least, exactly, lists};
+use crate::bounds;
 use crate::go::display;
 
 pub(super) static FUNCTIONS: [Function; 9] = [
@@ -21,53 +22,50 @@ pub(super) static FUNCTIONS: [Function; 9] = [
 ];
 
 fn dict(arguments: &Arguments<'_>) -> Value {
-    let pairs = arguments.chunks(2);
-    pairs
-        .map(|pair| {
-            let value = pair.get(1).map_or(Value::from(""), |value| value.as_ref().clone());
-            (display::text(arguments::value(pair, 0)), value)
-        })
-        .collect::<Map<_, _>>()
-        .into()
+    let mut values = arguments.from(0);
+    let mut entries = Map::new();
+    while let Some(key) = values.next() {
+        let value = values.next().cloned();
+        entries.insert(display::text(key), value.unwrap_or_else(|| Value::from("")));
+    }
+    Value::Object(entries)
 }
 
 /// The key's value; an empty string if there is none.
 fn get(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (map, key) = (arguments::map(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (map, key) = (arguments.map(0)?, arguments.text(1)?);
     Ok(map.get(key).cloned().unwrap_or_else(|| Value::from("")))
 }
 
 fn has_key(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (map, key) = (arguments::map(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (map, key) = (arguments.map(0)?, arguments.text(1)?);
     Ok(Value::from(map.contains_key(key)))
 }
 
 fn keys(arguments: &Arguments<'_>) -> Result<Value, String> {
     let mut all = Vec::new();
     for index in 0..arguments.len() {
-        all.extend(
-            display::sorted(arguments::map(arguments, index)?).into_iter().map(|(key, _)| Value::from(key.as_str())),
-        );
+        all.extend(display::sorted(arguments.map(index)?).into_iter().map(|(key, _)| Value::from(key.as_str())));
     }
     Ok(Value::from(all))
 }
 
 fn values(arguments: &Arguments<'_>) -> Result<Value, String> {
-    Ok(display::sorted(arguments::map(arguments, 0)?).into_iter().map(|(_, value)| value.clone()).collect())
+    Ok(display::sorted(arguments.map(0)?).into_iter().map(|(_, value)| value.clone()).collect())
 }
 
 fn pick(arguments: &Arguments<'_>) -> Result<Value, String> {
     let keys = named(arguments)?;
-    Ok(kept(arguments::map(arguments, 0)?, |key| keys.contains(key)))
+    Ok(kept(arguments.map(0)?, |key| keys.contains(key)))
 }
 
 fn omit(arguments: &Arguments<'_>) -> Result<Value, String> {
     let keys = named(arguments)?;
-    Ok(kept(arguments::map(arguments, 0)?, |key| !keys.contains(key)))
+    Ok(kept(arguments.map(0)?, |key| !keys.contains(key)))
 }
 
 fn named<'a>(arguments: &'a Arguments<'_>) -> Result<BTreeSet<&'a str>, String> {
-    (1..arguments.len()).map(|index| arguments::text(arguments, index)).collect()
+    (1..arguments.len()).map(|index| arguments.text(index)).collect()
 }
 
 fn kept(map: &Map<String, Value>, keeps: impl Fn(&str) -> bool) -> Value {
@@ -78,10 +76,10 @@ fn kept(map: &Map<String, Value>, keeps: impl Fn(&str) -> bool) -> Value {
 /// `dig "a" "b" "default" .map`: the value of b in the value of a.
 fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
     let last = arguments.len() - 1;
-    let mut map = arguments::map(arguments, last)?;
+    let mut map = arguments.map(last)?;
     for index in 0..last - 1 {
-        let Some(value) = map.get(arguments::text(arguments, index)?) else {
-            return Ok(arguments::value(arguments, last - 1).clone());
+        let Some(value) = map.get(arguments.text(index)?) else {
+            return Ok(arguments.value(last - 1).clone());
         };
         if index + 2 == last {
             return Ok(value.clone());
@@ -93,7 +91,7 @@ fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
 
 /// sprig's `split` makes a map of the parts: `_0`, `_1`, ….
 fn split(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (separator, text) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
-    let parts = lists::split(separator, text).into_iter().enumerate();
+    let (separator, text) = (arguments.text(0)?, arguments.text(1)?);
+    let parts = lists::split(separator, text, bounds::entry("_0"))?.into_iter().enumerate();
     Ok(parts.map(|(index, part)| (format!("_{index}"), Value::from(part))).collect::<Map<_, _>>().into())
 }

@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, at_least, exactly};
 use crate::bounds;
 use crate::go::{self, display};
 
 pub(super) static FUNCTIONS: [Function; 20] = [
-    at_least("list", 0, |arguments| Ok(arguments::from(arguments, 0).cloned().collect())),
-    at_least("tuple", 0, |arguments| Ok(arguments::from(arguments, 0).cloned().collect())),
+    at_least("list", 0, |arguments| Ok(arguments.from(0).cloned().collect())),
+    at_least("tuple", 0, |arguments| Ok(arguments.from(0).cloned().collect())),
     exactly("join", 2, join),
-    exactly("toStrings", 1, |arguments| Ok(Value::from(strings(arguments::value(arguments, 0))))),
+    exactly("toStrings", 1, |arguments| Ok(Value::from(strings(arguments.value(0))))),
     exactly("splitList", 2, split_list),
     exactly("sortAlpha", 1, |arguments| Ok(sort_alpha(arguments))),
-    exactly("first", 1, |arguments| Ok(arguments::list(arguments, 0)?.first().cloned().unwrap_or(Value::Null))),
-    exactly("last", 1, |arguments| Ok(arguments::list(arguments, 0)?.last().cloned().unwrap_or(Value::Null))),
-    exactly("rest", 1, |arguments| Ok(arguments::list(arguments, 0)?.iter().skip(1).cloned().collect())),
+    exactly("first", 1, |arguments| Ok(arguments.list(0)?.first().cloned().unwrap_or(Value::Null))),
+    exactly("last", 1, |arguments| Ok(arguments.list(0)?.last().cloned().unwrap_or(Value::Null))),
+    exactly("rest", 1, |arguments| Ok(arguments.list(0)?.iter().skip(1).cloned().collect())),
     exactly("initial", 1, initial),
-    exactly("reverse", 1, |arguments| Ok(arguments::list(arguments, 0)?.iter().rev().cloned().collect())),
+    exactly("reverse", 1, |arguments| Ok(arguments.list(0)?.iter().rev().cloned().collect())),
     exactly("uniq", 1, uniq),
     exactly("compact", 1, compact),
     at_least("without", 1, without),
@@ -42,36 +42,41 @@ fn strings(value: &Value) -> Vec<String> {
 }
 
 fn join(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let separator = arguments::text(arguments, 0)?;
-    let strings = strings(arguments::value(arguments, 1));
+    let separator = arguments.text(0)?;
+    let strings = strings(arguments.value(1));
     bounds::room(separator.len().saturating_mul(strings.len()))?;
     Ok(Value::from(strings.join(separator)))
 }
 
 fn split_list(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (separator, text) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
-    Ok(split(separator, text).into_iter().map(Value::from).collect())
+    let (separator, text) = (arguments.text(0)?, arguments.text(1)?);
+    Ok(split(separator, text, 0)?.into_iter().map(Value::from).collect())
 }
 
-/// Nothing between them parts characters.
-pub(super) fn split<'a>(separator: &str, text: &'a str) -> Vec<&'a str> {
-    if separator.is_empty() { text.split_inclusive(|_| true).collect() } else { text.split(separator).collect() }
+/// The parts, of which each takes so much beside itself. Nothing between them parts characters.
+pub(super) fn split<'a>(separator: &str, text: &'a str, beside: usize) -> Result<Vec<&'a str>, String> {
+    let count = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() + 1 };
+    bounds::room(count.saturating_mul(bounds::VALUE + beside).saturating_add(text.len()))?;
+    if separator.is_empty() {
+        return Ok(text.split_inclusive(|_| true).collect());
+    }
+    Ok(text.split(separator).collect())
 }
 
 fn sort_alpha(arguments: &Arguments<'_>) -> Value {
-    let mut strings = strings(arguments::value(arguments, 0));
+    let mut strings = strings(arguments.value(0));
     strings.sort_unstable();
     Value::from(strings)
 }
 
 fn initial(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let items = arguments::list(arguments, 0)?;
+    let items = arguments.list(0)?;
     Ok(Value::from(&items[..items.len().saturating_sub(1)]))
 }
 
 fn uniq(arguments: &Arguments<'_>) -> Result<Value, String> {
     let mut seen = BTreeSet::new();
-    let items = arguments::list(arguments, 0)?.iter();
+    let items = arguments.list(0)?.iter();
     Ok(items.filter(|item| seen.insert(identity(item))).cloned().collect())
 }
 
@@ -81,43 +86,44 @@ fn identity(value: &Value) -> String {
 }
 
 fn compact(arguments: &Arguments<'_>) -> Result<Value, String> {
-    Ok(arguments::list(arguments, 0)?.iter().filter(|item| go::is_true(item)).cloned().collect())
+    Ok(arguments.list(0)?.iter().filter(|item| go::is_true(item)).cloned().collect())
 }
 
 fn without(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let left_out: BTreeSet<String> = arguments::from(arguments, 1).map(identity).collect();
-    let items = arguments::list(arguments, 0)?.iter();
-    Ok(items.filter(|item| !left_out.contains(&identity(item))).cloned().collect())
+    let items = arguments.list(0)?;
+    // Each is compared with each.
+    arguments.charge(items.len().saturating_mul(arguments.len()))?;
+    Ok(items.iter().filter(|item| arguments.from(1).all(|left_out| left_out != *item)).cloned().collect())
 }
 
 fn has(arguments: &Arguments<'_>) -> Result<Value, String> {
-    if arguments::value(arguments, 1).is_null() {
+    if arguments.value(1).is_null() {
         return Ok(Value::from(false));
     }
-    Ok(Value::from(arguments::list(arguments, 1)?.contains(arguments::value(arguments, 0))))
+    Ok(Value::from(arguments.list(1)?.contains(arguments.value(0))))
 }
 
 fn append(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let items = arguments::list(arguments, 0)?.iter();
-    Ok(items.chain([arguments::value(arguments, 1)]).cloned().collect())
+    let items = arguments.list(0)?.iter();
+    Ok(items.chain([arguments.value(1)]).cloned().collect())
 }
 
 fn prepend(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let items = arguments::list(arguments, 0)?;
-    Ok([arguments::value(arguments, 1)].into_iter().chain(items).cloned().collect())
+    let items = arguments.list(0)?;
+    Ok([arguments.value(1)].into_iter().chain(items).cloned().collect())
 }
 
 fn concat(arguments: &Arguments<'_>) -> Result<Value, String> {
     let mut all = Vec::new();
     for index in 0..arguments.len() {
-        all.extend_from_slice(arguments::list(arguments, index)?);
+        all.extend_from_slice(arguments.list(index)?);
     }
     Ok(Value::from(all))
 }
 
 /// The numbers from 0 up to, or down to, another one, which is not among them.
 fn until(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let end = arguments::integer(arguments, 0)?;
-    bounds::room(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX))?;
+    let end = arguments.integer(0)?;
+    bounds::room(usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX).saturating_mul(bounds::VALUE))?;
     Ok(if end < 0 { (end + 1..=0).rev().map(Value::from).collect() } else { (0..end).map(Value::from).collect() })
 }

@@ -8,7 +8,9 @@ mod dates;
 mod defaults;
 mod dicts;
 mod escape;
+mod flags;
 mod lists;
+mod number_verb;
 mod numbers;
 mod printf;
 mod regex;
@@ -18,7 +20,7 @@ mod verb;
 
 use serde_json::Value;
 
-use arguments::Arguments;
+pub(crate) use arguments::Arguments;
 
 /// A function by its name in templates.
 #[derive(Debug)]
@@ -79,8 +81,8 @@ static AND_OR: [Function; 2] = [
 
 /// sprig's functions that a template here may not have, and why.
 const REFUSED: [(&str, &str); 3] = [
-    ("env", "it would put the function's environment, and its secrets, into messages"),
-    ("expandenv", "it would put the function's environment, and its secrets, into messages"),
+    ("env", "it would put the environment of the process, and its secrets, into messages"),
+    ("expandenv", "it would put the environment of the process, and its secrets, into messages"),
     ("getHostByName", "it would ask the network while the message is written"),
 ];
 

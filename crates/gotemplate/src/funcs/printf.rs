@@ -2,33 +2,49 @@
 
 use serde_json::Value;
 
-use super::verb::{self, Flags, complaint, described};
+use super::arguments::Arguments;
+use super::flags::Flags;
+use super::verb::{self, complaint, described};
 use crate::bounds;
+use crate::output::Output;
 
 /// Go takes no larger number for a width or a precision.
 const LARGEST: u64 = 1_000_000;
+/// The work of a directive. The digits of a fraction may take long, however few of them are written.
+const DIRECTIVE: usize = 8 * bounds::STEP;
 
 /// What is wrong with a format or an argument is printed in place, as Go does: `%!d(string=web-0)`.
-pub(super) fn format(format: &str, arguments: &[&Value]) -> Result<String, String> {
-    let mut directives =
-        Directives { rest: format, arguments, next: 0, reordered: false, bad_index: false, out: String::new() };
+pub(super) fn format(arguments: &Arguments<'_>) -> Result<String, String> {
+    let values: Vec<&Value> = arguments.from(1).collect();
+    let mut directives = Directives {
+        rest: arguments.text(0)?,
+        budget: arguments,
+        arguments: &values,
+        next: 0,
+        reordered: false,
+        bad_index: false,
+        out: Output::default(),
+    };
     while let Some(start) = directives.rest.find('%') {
-        directives.out.push_str(&directives.rest[..start]);
+        directives.out.push(&directives.rest[..start])?;
         directives.rest = &directives.rest[start + 1..];
         directives.directive()?;
-        bounds::room(directives.out.len())?;
     }
     let Directives { rest, next, reordered, mut out, .. } = directives;
-    out.push_str(rest);
-    if !reordered && next < arguments.len() {
-        let extra: Vec<String> = arguments[next..].iter().map(|value| described(value)).collect();
-        out = out + "%!(EXTRA " + &extra.join(", ") + ")";
+    out.push(rest)?;
+    if !reordered && next < values.len() {
+        for (index, value) in values[next..].iter().enumerate() {
+            out.push(if index == 0 { "%!(EXTRA " } else { ", " })?;
+            out.push(&described(value))?;
+        }
+        out.push(")")?;
     }
-    Ok(out)
+    Ok(out.into_text())
 }
 
 struct Directives<'a> {
     rest: &'a str,
+    budget: &'a Arguments<'a>,
     arguments: &'a [&'a Value],
     /// The argument that the next directive takes.
     next: usize,
@@ -36,44 +52,48 @@ struct Directives<'a> {
     reordered: bool,
     /// The number of an argument that is none, or stands where it does not belong.
     bad_index: bool,
-    out: String,
+    out: Output,
 }
 
 impl<'a> Directives<'a> {
     /// What follows a `%`: flags, width, precision, each argument's number before what takes it, and the verb.
     fn directive(&mut self) -> Result<(), String> {
+        self.budget.charge(DIRECTIVE)?;
         self.bad_index = false;
-        let flags = self.flags();
-        bounds::room(flags.width.unwrap_or(0).max(flags.precision.unwrap_or(0)))?;
+        let flags = self.flags()?;
         let Some(verb) = self.rest.chars().next() else {
-            self.out.push_str("%!(NOVERB)");
-            return Ok(());
+            return self.out.push("%!(NOVERB)");
         };
         self.rest = &self.rest[verb.len_utf8()..];
         if verb == '%' {
-            self.out.push('%');
+            self.out.push("%")
         } else if self.bad_index {
-            self.out.push_str(&complaint(verb, "BADINDEX"));
+            self.out.push(&complaint(verb, "BADINDEX"))
         } else if let Some(value) = self.take() {
-            verb::write(&mut self.out, value, verb, &flags);
+            // The type of a list or a map is that of all that is in it; what is written is bounded by itself.
+            self.budget.charge(match value {
+                Value::Array(items) => items.len(),
+                Value::Object(entries) => entries.len(),
+                _ => 0,
+            })?;
+            verb::write(&mut self.out, value, verb, &flags.for_verb(verb))
         } else {
-            self.out.push_str(&complaint(verb, "MISSING"));
+            self.out.push(&complaint(verb, "MISSING"))
         }
-        Ok(())
     }
 
-    fn flags(&mut self) -> Flags {
+    fn flags(&mut self) -> Result<Flags, String> {
         let mut flags = Flags::default();
         while let Some(flag) = self.rest.bytes().next().filter(|byte| b"+-# 0".contains(byte)) {
             flags.set(flag);
             self.rest = &self.rest[1..];
         }
-        let mut numbered = self.index();
+        let mut numbered = self.index()?;
         if self.star() {
             numbered = false;
             match self.number_argument() {
                 Some(width) => flags.set_width(width),
-                None => self.out.push_str("%!(BADWIDTH)"),
+                None => self.out.push("%!(BADWIDTH)")?,
             }
         } else {
             flags.width = self.number();
@@ -82,21 +102,21 @@ impl<'a> Directives<'a> {
         if self.rest.len() > 1 && self.rest.starts_with('.') {
             self.bad_index |= numbered;
             self.rest = &self.rest[1..];
-            numbered = self.index();
+            numbered = self.index()?;
             if self.star() {
                 numbered = false;
                 flags.precision = self.number_argument().and_then(|precision| usize::try_from(precision).ok());
                 if flags.precision.is_none() {
-                    self.out.push_str("%!(BADPREC)");
+                    self.out.push("%!(BADPREC)")?;
                 }
             } else {
                 flags.precision = Some(self.number().unwrap_or(0));
             }
         }
         if !numbered {
-            self.index();
+            self.index()?;
         }
-        flags
+        Ok(flags)
     }
 
     fn take(&mut self) -> Option<&'a Value> {
@@ -106,22 +126,24 @@ impl<'a> Directives<'a> {
     }
 
     /// `[2]`: the second argument is the next one. Whether there was such a number.
-    fn index(&mut self) -> bool {
+    fn index(&mut self) -> Result<bool, String> {
         if !self.rest.starts_with('[') {
-            return false;
+            return Ok(false);
         }
         self.reordered = true;
+        // It may be looked for up to the end, and again by the next directive.
+        self.budget.charge(self.rest.find(']').unwrap_or(self.rest.len()))?;
         let Some((number, rest)) = self.rest[1..].split_once(']') else {
             self.rest = &self.rest[1..];
             self.bad_index = true;
-            return false;
+            return Ok(false);
         };
         self.rest = rest;
         match number.parse::<usize>() {
             Ok(number) if (1..=self.arguments.len()).contains(&number) => self.next = number - 1,
             _ => self.bad_index = true,
         }
-        true
+        Ok(true)
     }
 
     /// `*`: the next argument is the number.

@@ -1,63 +1,113 @@
-//! Regular expressions, by the engine that the AWS SDK brings along: linear in time, like Go's, without Unicode classes.
+//! Regular expressions, by an engine that is linear in the text, like Go's, without Unicode classes.
+//!
+//! A search takes the expression's size times the text's, and so it is charged: for each match over the rest of the text.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, exactly};
 use crate::bounds;
 use crate::go;
+use crate::output::Output;
 
 pub(super) static FUNCTIONS: [Function; 4] = [
-    exactly("regexMatch", 2, |arguments| Ok(Value::from(expression(arguments)?.is_match(text(arguments)?)))),
+    exactly("regexMatch", 2, |arguments| {
+        let Search { expression, text, .. } = Search::first(arguments)?;
+        Ok(Value::from(expression.is_match(text)))
+    }),
     exactly("regexFind", 2, |arguments| {
-        let found = expression(arguments)?.find(text(arguments)?).map(|found| found.as_str().to_owned());
-        Ok(Value::from(found.unwrap_or_default()))
+        let Search { expression, text, .. } = Search::first(arguments)?;
+        Ok(Value::from(expression.find(text).map_or("", |found| found.as_str())))
     }),
     exactly("regexReplaceAll", 3, |arguments| replaced(arguments, Replacement::WithGroups)),
     exactly("regexReplaceAllLiteral", 3, |arguments| replaced(arguments, Replacement::Literal)),
 ];
 
+/// What `$1` stands for in a replacement.
 #[derive(Clone, Copy)]
 enum Replacement {
-    /// `$1` is the first group.
+    /// The first group.
     WithGroups,
+    /// Itself.
     Literal,
 }
 
-fn expression(arguments: &Arguments<'_>) -> Result<Regex, String> {
-    let expression = arguments::text(arguments, 0)?;
-    let built = RegexBuilder::new(expression).size_limit(bounds::EXPRESSION).build();
-    built.map_err(|problem| format!("{} is no regular expression: {problem}", go::shown(expression)))
+/// An expression and the text that it is asked of.
+struct Search<'a> {
+    arguments: &'a Arguments<'a>,
+    expression: Regex,
+    /// About how many bytes the expression takes as it is run.
+    size: usize,
+    text: &'a str,
 }
 
-/// What the expression is asked of.
-fn text<'a>(arguments: &'a Arguments<'_>) -> Result<&'a str, String> {
-    let text = arguments::text(arguments, 1)?;
-    if text.len() > bounds::EXPRESSION {
-        return Err(format!("the text has more than the {} bytes that an expression is asked of", bounds::EXPRESSION));
+impl<'a> Search<'a> {
+    fn of(arguments: &'a Arguments<'_>) -> Result<Self, String> {
+        let text = arguments.text(1)?;
+        if text.len() > bounds::SEARCH {
+            return Err(format!("the text has more than the {} bytes that an expression is asked of", bounds::SEARCH));
+        }
+        let (expression, size) = compiled(arguments)?;
+        Ok(Self { arguments, expression, size, text })
     }
-    Ok(text)
+
+    /// The search for the first match, charged.
+    fn first(arguments: &'a Arguments<'_>) -> Result<Self, String> {
+        let search = Self::of(arguments)?;
+        search.charge(0)?;
+        Ok(search)
+    }
+
+    /// Takes the work of a search from here to the end, each position of which may write down where the groups are.
+    fn charge(&self, start: usize) -> Result<(), String> {
+        let steps = self.size.saturating_mul(self.text.len() - start + 1);
+        self.arguments.charge(bounds::STEP + steps.saturating_mul(self.expression.captures_len()) / bounds::SEARCHED)
+    }
+}
+
+/// The expression, and the least of some sizes that it has room in: the engine tells no other.
+fn compiled(arguments: &Arguments<'_>) -> Result<(Regex, usize), String> {
+    let text = arguments.text(0)?;
+    if text.len() > bounds::EXPRESSION {
+        return Err(format!("there are more than the {} bytes of a regular expression", bounds::EXPRESSION));
+    }
+    let mut size = 256;
+    loop {
+        arguments.charge(bounds::STEP * text.len() + size)?;
+        match RegexBuilder::new(text).size_limit(size).build() {
+            Ok(expression) => return Ok((expression, size)),
+            Err(problem) if size >= bounds::SEARCH => {
+                return Err(format!("{} is no regular expression: {problem}", go::shown(text)));
+            }
+            Err(_) => size *= 2,
+        }
+    }
 }
 
 fn replaced(arguments: &Arguments<'_>, replacement: Replacement) -> Result<Value, String> {
-    let (text, with) = (text(arguments)?, arguments::text(arguments, 2)?);
-    let mut out = String::new();
+    let search = Search::of(arguments)?;
+    let (text, with) = (search.text, arguments.text(2)?);
+    let mut out = Output::default();
     let mut end = 0;
-    for groups in expression(arguments)?.captures_iter(text) {
+    let mut matches = search.expression.captures_iter(text);
+    loop {
+        search.charge(end)?;
+        let Some(groups) = matches.next() else { break };
         let Some(found) = groups.get(0) else { continue };
-        out.push_str(&text[end..found.start()]);
+        out.push(&text[end..found.start()])?;
         end = found.end();
         match replacement {
-            Replacement::Literal => out.push_str(with),
+            Replacement::Literal => out.push(with)?,
             Replacement::WithGroups => {
                 // No group is longer than the match.
                 bounds::room(with.len().saturating_add(with.matches('$').count().saturating_mul(found.len())))?;
-                groups.expand(with, &mut out);
+                let mut expanded = String::new();
+                groups.expand(with, &mut expanded);
+                out.push(&expanded)?;
             }
         }
-        bounds::room(out.len())?;
     }
-    out.push_str(&text[end..]);
-    Ok(Value::from(out))
+    out.push(&text[end..])?;
+    Ok(Value::from(out.into_text()))
 }

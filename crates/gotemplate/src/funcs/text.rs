@@ -2,18 +2,14 @@
 
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, at_least, exactly};
 use crate::bounds;
 use crate::go::display;
 
 pub(super) static FUNCTIONS: [Function; 13] = [
-    exactly("upper", 1, |arguments| {
-        Ok(Value::from(arguments::text(arguments, 0)?.chars().map(upper).collect::<String>()))
-    }),
-    exactly("lower", 1, |arguments| {
-        Ok(Value::from(arguments::text(arguments, 0)?.chars().map(lower).collect::<String>()))
-    }),
+    exactly("upper", 1, |arguments| Ok(Value::from(arguments.text(0)?.chars().map(upper).collect::<String>()))),
+    exactly("lower", 1, |arguments| Ok(Value::from(arguments.text(0)?.chars().map(lower).collect::<String>()))),
     exactly("title", 1, title),
     exactly("untitle", 1, untitle),
     exactly("repeat", 2, repeat),
@@ -42,11 +38,11 @@ fn only(mut characters: impl Iterator<Item = char>) -> Option<char> {
 
 /// The first letter of each word in capitals. Words are parted as Go parts them: `world's` becomes `World'S`.
 fn title(arguments: &Arguments<'_>) -> Result<Value, String> {
-    Ok(Value::from(first_letters(arguments::text(arguments, 0)?, parts_words, upper)))
+    Ok(Value::from(first_letters(arguments.text(0)?, parts_words, upper)))
 }
 
 fn untitle(arguments: &Arguments<'_>) -> Result<Value, String> {
-    Ok(Value::from(first_letters(arguments::text(arguments, 0)?, char::is_whitespace, lower)))
+    Ok(Value::from(first_letters(arguments.text(0)?, char::is_whitespace, lower)))
 }
 
 fn first_letters(text: &str, parts_words: fn(char) -> bool, change: fn(char) -> char) -> String {
@@ -64,37 +60,36 @@ fn parts_words(character: char) -> bool {
 }
 
 fn repeat(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (count, text) = (arguments::count(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (count, text) = (arguments.count(0)?, arguments.text(1)?);
     bounds::room(count.saturating_mul(text.len()))?;
     Ok(Value::from(text.repeat(count)))
 }
 
 fn replace(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (old, new) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
-    let text = arguments::text(arguments, 2)?;
+    let (old, new) = (arguments.text(0)?, arguments.text(1)?);
+    let text = arguments.text(2)?;
     bounds::room(text.len().saturating_add(text.matches(old).count().saturating_mul(new.len())))?;
     Ok(Value::from(text.replace(old, new)))
 }
 
 fn test(arguments: &Arguments<'_>, holds: fn(&str, &str) -> bool) -> Result<Value, String> {
-    let (part, text) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (part, text) = (arguments.text(0)?, arguments.text(1)?);
     Ok(Value::from(holds(text, part)))
 }
 
 fn cat(arguments: &Arguments<'_>) -> Value {
-    let texts: Vec<String> =
-        arguments::from(arguments, 0).filter(|value| !value.is_null()).map(display::text).collect();
+    let texts: Vec<String> = arguments.from(0).filter(|value| !value.is_null()).map(display::text).collect();
     Value::from(texts.join(" "))
 }
 
 fn indented(arguments: &Arguments<'_>) -> Result<String, String> {
-    let (spaces, text) = (arguments::count(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (spaces, text) = (arguments.count(0)?, arguments.text(1)?);
     bounds::room(spaces.saturating_mul(text.matches('\n').count() + 1).saturating_add(text.len()))?;
     let pad = " ".repeat(spaces);
     Ok(format!("{pad}{}", text.replace('\n', &format!("\n{pad}"))))
 }
 
 fn plural(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (one, many) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
-    Ok(Value::from(if arguments::integer(arguments, 2)? == 1 { one } else { many }))
+    let (one, many) = (arguments.text(0)?, arguments.text(1)?);
+    Ok(Value::from(if arguments.integer(2)? == 1 { one } else { many }))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::arguments::{self, Arguments};
+use super::arguments::Arguments;
 use super::{Function, exactly};
 
 pub(super) static FUNCTIONS: [Function; 10] = [
-    exactly("trim", 1, |arguments| Ok(Value::from(arguments::text(arguments, 0)?.trim()))),
+    exactly("trim", 1, |arguments| Ok(Value::from(arguments.text(0)?.trim()))),
     exactly("trimAll", 2, trim_all),
     exactly("trimall", 2, trim_all),
     exactly("trimPrefix", 2, |arguments| cut(arguments, |text, part| text.strip_prefix(part))),
@@ -17,24 +17,24 @@ pub(super) static FUNCTIONS: [Function; 10] = [
     exactly("abbrev", 2, abbrev),
     exactly("substr", 3, substr),
     exactly("nospace", 1, nospace),
-    exactly("base", 1, |arguments| Ok(Value::from(base(arguments::text(arguments, 0)?)))),
+    exactly("base", 1, |arguments| Ok(Value::from(base(arguments.text(0)?)))),
 ];
 
 /// All characters of the first argument, at both ends.
 fn trim_all(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (cut, text) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (cut, text) = (arguments.text(0)?, arguments.text(1)?);
     let cut: BTreeSet<char> = cut.chars().collect();
     Ok(Value::from(text.trim_matches(|character| cut.contains(&character))))
 }
 
 fn cut(arguments: &Arguments<'_>, cut: for<'a> fn(&'a str, &str) -> Option<&'a str>) -> Result<Value, String> {
-    let (part, text) = (arguments::text(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (part, text) = (arguments.text(0)?, arguments.text(1)?);
     Ok(Value::from(cut(text, part).unwrap_or(text)))
 }
 
 /// The first so many bytes, or the last if the number is negative. No character is cut in two.
 fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (count, text) = (arguments::integer(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (count, text) = (arguments.integer(0)?, arguments.text(1)?);
     let length = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(text.len());
     let kept = if count < 0 { between(text, text.len() - length, text.len()) } else { between(text, 0, length) };
     Ok(Value::from(kept))
@@ -42,7 +42,7 @@ fn trunc(arguments: &Arguments<'_>) -> Result<Value, String> {
 
 /// No more than so many bytes, three of which say that there was more.
 fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (width, text) = (arguments::integer(arguments, 0)?, arguments::text(arguments, 1)?);
+    let (width, text) = (arguments.integer(0)?, arguments.text(1)?);
     let width = usize::try_from(width).unwrap_or(0);
     if width < 4 || text.len() <= width {
         return Ok(Value::from(text));
@@ -52,8 +52,8 @@ fn abbrev(arguments: &Arguments<'_>) -> Result<Value, String> {
 
 /// From one byte up to another; to the end if that is negative or beyond it.
 fn substr(arguments: &Arguments<'_>) -> Result<Value, String> {
-    let (start, end) = (arguments::integer(arguments, 0)?, arguments::integer(arguments, 1)?);
-    let text = arguments::text(arguments, 2)?;
+    let (start, end) = (arguments.integer(0)?, arguments.integer(1)?);
+    let text = arguments.text(2)?;
     let start = usize::try_from(start).unwrap_or(0);
     let end = usize::try_from(end).unwrap_or(text.len()).min(text.len());
     if start > end {
@@ -68,7 +68,7 @@ pub(super) fn between(text: &str, start: usize, end: usize) -> &str {
 }
 
 fn nospace(arguments: &Arguments<'_>) -> Result<Value, String> {
-    Ok(Value::from(arguments::text(arguments, 0)?.split_whitespace().collect::<String>()))
+    Ok(Value::from(arguments.text(0)?.split_whitespace().collect::<String>()))
 }
 
 /// What stands behind the last slash: the instance in `aws:///eu-central-1a/i-0a1b`.

@@ -1,44 +1,80 @@
 //! How Go writes fractions: `strconv.FormatFloat`.
 
+use crate::output::Output;
+
+/// No fraction has more digits behind the point, nor as many digits in all: what follows them are zeros.
+const DIGITS: usize = 1_100;
+
 /// `%v`: as few digits as tell it from its neighbours; an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn shortest(value: f64) -> String {
-    general(value, None, false)
+    general(value, None)
 }
 
-/// `%f`
-pub(crate) fn fixed(value: f64, precision: usize) -> String {
-    not_finite(value).unwrap_or_else(|| format!("{value:.precision$}"))
+/// `%f`: so many digits behind the point.
+pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
+    if let Some(text) = not_finite(value) {
+        return Ok(text);
+    }
+    let mut out = Output::default();
+    out.push(&format!("{value:.*}", precision.min(DIGITS)))?;
+    out.push_times('0', precision.saturating_sub(DIGITS))?;
+    Ok(out.into_text())
 }
 
 /// `%e`: one digit, a point, the others, an exponent of two digits or more.
-pub(crate) fn scientific(value: f64, precision: usize) -> String {
-    not_finite(value).unwrap_or_else(|| long_exponent(&format!("{value:.precision$e}")))
+pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String> {
+    if let Some(text) = not_finite(value) {
+        return Ok(text);
+    }
+    let text = format!("{value:.*e}", precision.min(DIGITS));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mut out = Output::default();
+    out.push(mantissa)?;
+    out.push_times('0', precision.saturating_sub(DIGITS))?;
+    out.push(&long_exponent(exponent))?;
+    Ok(out.into_text())
 }
 
-/// `%g`: the exponent's form for the very large and very small. `keep_zeros` is `%#g`.
-pub(crate) fn general(value: f64, precision: Option<usize>, keep_zeros: bool) -> String {
+/// `%g`: the exponent's form for the very large and very small, without zeros at the end.
+pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
     if let Some(text) = not_finite(value) {
         return text;
     }
-    let precision = precision.map(|digits| digits.max(1));
+    let precision = precision.map(|digits| digits.clamp(1, DIGITS));
     let scientific = match precision {
         None => format!("{value:e}"),
         Some(digits) => format!("{value:.*e}", digits - 1),
     };
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let exponent_number: i32 = exponent.parse().unwrap_or(0);
     // The shortest form is taken for one of six digits, when it comes to the exponent.
-    let limit = precision.unwrap_or(6);
-    if exponent < -4 || exponent >= i32::try_from(limit).unwrap_or(i32::MAX) {
-        let mantissa = if keep_zeros { mantissa } else { without_zeros(mantissa) };
-        return long_exponent(&format!("{mantissa}e{exponent}"));
+    let largest = i32::try_from(precision.unwrap_or(6)).unwrap_or(i32::MAX);
+    if exponent_number < -4 || exponent_number >= largest {
+        return without_zeros(mantissa).to_owned() + &long_exponent(exponent);
     }
     let decimals = match precision {
         None => return format!("{value}"),
-        Some(digits) => i32::try_from(digits).unwrap_or(i32::MAX).saturating_sub(1).saturating_sub(exponent).max(0),
+        Some(digits) => i32::try_from(digits).unwrap_or(i32::MAX).saturating_sub(1).saturating_sub(exponent_number),
     };
-    let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(0));
-    if keep_zeros { text } else { without_zeros(&text).to_owned() }
+    without_zeros(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
+}
+
+/// `%#g`, `%#f` and the like: always a point, and zeros up to so many digits.
+pub(crate) fn with_point(text: &str, digits: usize) -> Result<String, String> {
+    if !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Ok(text.to_owned());
+    }
+    let (mantissa, exponent) = text.find('e').map_or((text, ""), |at| text.split_at(at));
+    let counted = mantissa.trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    let mut out = Output::default();
+    out.push(mantissa)?;
+    if !mantissa.contains('.') {
+        out.push(".")?;
+    }
+    // A zero alone is a digit.
+    out.push_times('0', digits.saturating_sub(counted + usize::from(mantissa == "0")))?;
+    out.push(exponent)?;
+    Ok(out.into_text())
 }
 
 /// JSON's numbers, as Go writes them: plain from 1e-6 up to 1e21.
@@ -62,14 +98,13 @@ fn not_finite(value: f64) -> Option<String> {
     }
 }
 
-/// `1e5` as Go writes it: `1e+05`.
-fn long_exponent(text: &str) -> String {
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+/// What follows the mantissa: `e+05`.
+fn long_exponent(exponent: &str) -> String {
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(digits) => ('-', digits),
         None => ('+', exponent),
     };
-    format!("{mantissa}e{sign}{digits:0>2}")
+    format!("e{sign}{digits:0>2}")
 }
 
 fn without_zeros(text: &str) -> &str {

@@ -1,10 +1,13 @@
 //! JSON as Go's `encoding/json` writes it: keys in order, whole numbers without a point, `<`, `>` and `&` escaped.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::{display, float};
+use super::{display, float, time};
+use crate::output::Output;
 
-/// How it is laid out.
+/// How JSON is laid out.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
     OneLine,
@@ -12,82 +15,114 @@ pub(crate) enum Layout {
     Pretty,
 }
 
-/// Whether a browser may read it: Go's default is to escape what HTML would.
+/// Whether JSON is made safe for HTML. Go's default is to escape what HTML would.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     Html,
     Nothing,
 }
 
-pub(crate) fn text(value: &Value, layout: Layout, escape: Escape) -> String {
-    let mut writer = Writer { out: String::new(), layout };
-    writer.write(value, 0);
-    match escape {
-        Escape::Nothing => writer.out,
-        // They stand in strings only, so the text can be searched as a whole.
-        Escape::Html => writer.out.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"),
-    }
+/// A value's JSON. A string that Go prints for a time is a time, which Go writes by RFC 3339.
+pub(crate) fn text(value: &Value, layout: Layout, escape: Escape) -> Result<String, String> {
+    let mut writer = Writer { out: Output::default(), layout, escape };
+    writer.write(value, 0)?;
+    Ok(writer.out.into_text())
 }
 
 struct Writer {
-    out: String,
+    out: Output,
     layout: Layout,
+    escape: Escape,
 }
 
 impl Writer {
-    fn write(&mut self, value: &Value, level: usize) {
+    fn write(&mut self, value: &Value, level: usize) -> Result<(), String> {
         match value {
             Value::Number(number) => match number.as_f64() {
-                Some(fraction) if number.is_f64() => self.out.push_str(&float::json(fraction)),
-                _ => self.out.push_str(&number.to_string()),
+                Some(fraction) if number.is_f64() => self.out.push(&float::json(fraction)),
+                _ => self.out.push(&number.to_string()),
             },
-            Value::Array(items) if items.is_empty() => self.out.push_str("[]"),
+            Value::Array(items) if items.is_empty() => self.out.push("[]"),
             Value::Array(items) => {
-                self.out.push('[');
+                self.out.push("[")?;
                 for (index, item) in items.iter().enumerate() {
-                    self.part(index, level + 1);
-                    self.write(item, level + 1);
+                    self.part(index, level + 1)?;
+                    self.write(item, level + 1)?;
                 }
-                self.line(level);
-                self.out.push(']');
+                self.line(level)?;
+                self.out.push("]")
             }
-            Value::Object(entries) if entries.is_empty() => self.out.push_str("{}"),
+            Value::Object(entries) if entries.is_empty() => self.out.push("{}"),
             Value::Object(entries) => {
-                self.out.push('{');
+                self.out.push("{")?;
                 for (index, (key, value)) in display::sorted(entries).into_iter().enumerate() {
-                    self.part(index, level + 1);
-                    self.string(key);
-                    self.out.push_str(match self.layout {
+                    self.part(index, level + 1)?;
+                    self.string(key)?;
+                    self.out.push(match self.layout {
                         Layout::OneLine => ":",
                         Layout::Pretty => ": ",
-                    });
-                    self.write(value, level + 1);
+                    })?;
+                    self.write(value, level + 1)?;
                 }
-                self.line(level);
-                self.out.push('}');
+                self.line(level)?;
+                self.out.push("}")
             }
-            Value::String(text) => self.string(text),
-            Value::Null | Value::Bool(_) => self.out.push_str(&value.to_string()),
+            Value::String(text) => match time::in_json(text) {
+                Some(time) => self.string(&time),
+                None => self.string(text),
+            },
+            Value::Null => self.out.push("null"),
+            Value::Bool(truth) => self.out.push(if *truth { "true" } else { "false" }),
         }
     }
 
-    fn string(&mut self, text: &str) {
-        let quoted = Value::from(text).to_string();
-        // JavaScript takes these two for line ends.
-        self.out.push_str(&quoted.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"));
+    fn string(&mut self, text: &str) -> Result<(), String> {
+        self.out.push("\"")?;
+        let mut plain = 0;
+        for (index, character) in text.char_indices() {
+            if let Some(escaped) = self.escaped(character) {
+                self.out.push(&text[plain..index])?;
+                self.out.push(&escaped)?;
+                plain = index + character.len_utf8();
+            }
+        }
+        self.out.push(&text[plain..])?;
+        self.out.push("\"")
     }
 
-    fn part(&mut self, index: usize, level: usize) {
+    /// What stands for a character that may not stand for itself.
+    fn escaped(&self, character: char) -> Option<Cow<'static, str>> {
+        match character {
+            '"' => Some("\\\"".into()),
+            '\\' => Some("\\\\".into()),
+            '\n' => Some("\\n".into()),
+            '\r' => Some("\\r".into()),
+            '\t' => Some("\\t".into()),
+            '\u{8}' => Some("\\b".into()),
+            '\u{c}' => Some("\\f".into()),
+            // JavaScript takes the last two for line ends.
+            '\0'..' ' | '\u{2028}' | '\u{2029}' => Some(numbered(character)),
+            '<' | '>' | '&' if self.escape == Escape::Html => Some(numbered(character)),
+            _ => None,
+        }
+    }
+
+    fn part(&mut self, index: usize, level: usize) -> Result<(), String> {
         if index > 0 {
-            self.out.push(',');
+            self.out.push(",")?;
         }
-        self.line(level);
+        self.line(level)
     }
 
-    fn line(&mut self, level: usize) {
+    fn line(&mut self, level: usize) -> Result<(), String> {
         if let Layout::Pretty = self.layout {
-            self.out.push('\n');
-            self.out.push_str(&"  ".repeat(level));
+            self.out.push("\n")?;
+            self.out.push_times(' ', 2 * level)?;
         }
+        Ok(())
     }
+}
+
+fn numbered(character: char) -> Cow<'static, str> {
+    format!("\\u{:04x}", u32::from(character)).into()
 }

@@ -2,6 +2,8 @@
 
 use jiff::Zoned;
 
+use crate::output::Output;
+
 /// Longer ones before those they begin with.
 const PARTS: [(&str, Part); 34] = [
     ("January", Part::With("%B")),
@@ -44,13 +46,13 @@ const PARTS: [(&str, Part); 34] = [
 enum Part {
     /// What C's `strftime` calls it.
     With(&'static str),
-    /// The same, unless a longer word goes on: `Jan` is no month in `Janet`.
+    /// What `strftime` calls it, unless a longer word goes on: `Jan` is no month in `Janet`.
     Short(&'static str),
     /// `MST`: the zone's short name.
     Zone,
     /// `-0700`: hours, minutes, seconds.
     Offset { separator: &'static str, fields: usize },
-    /// `Z0700`: the same, and Z for UTC.
+    /// `Z0700`: an offset, and Z for UTC.
     Zulu { separator: &'static str, fields: usize },
     /// `.000`: the point and so many digits.
     Fraction { point: char, digits: usize },
@@ -58,19 +60,20 @@ enum Part {
     Trimmed { point: char, digits: usize },
 }
 
-pub(crate) fn format(time: &Zoned, layout: &str) -> String {
-    let mut out = String::new();
+/// The time as the layout has it.
+pub(crate) fn format(time: &Zoned, layout: &str) -> Result<String, String> {
+    let mut out = Output::default();
     let mut rest = layout;
     while let Some(character) = rest.chars().next() {
         if let Some((part, length)) = part(rest) {
-            out.push_str(&write(time, part));
+            out.push(&write(time, part))?;
             rest = &rest[length..];
         } else {
-            out.push(character);
+            out.push(character.encode_utf8(&mut [0; 4]))?;
             rest = &rest[character.len_utf8()..];
         }
     }
-    out
+    Ok(out.into_text())
 }
 
 /// The part that a layout begins with, and its length.
@@ -119,17 +122,12 @@ fn offset(time: &Zoned, separator: &str, fields: usize) -> String {
     format!("{sign}{}", parts.join(separator))
 }
 
-/// A zone without a name is written as its offset: `+0530`, or `+02` for whole hours.
+/// A zone's short name, such as `CET` or `-03`. Where only an offset is known, it stands for the name: `+0100`.
 fn zone(time: &Zoned) -> String {
-    let zone = time.time_zone().to_offset_info(time.timestamp());
-    let name = zone.abbreviation();
-    if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return name.to_owned();
-    }
-    match time.offset().seconds() {
-        0 => "UTC".to_owned(),
-        seconds if seconds % 3600 == 0 => offset(time, "", 1),
-        _ => offset(time, "", 2),
+    match time.time_zone().to_fixed_offset() {
+        Ok(fixed) if fixed.is_zero() => "UTC".to_owned(),
+        Ok(_) => offset(time, "", 2),
+        Err(_) => time.time_zone().to_offset_info(time.timestamp()).abbreviation().to_owned(),
     }
 }
 

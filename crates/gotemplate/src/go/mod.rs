@@ -1,6 +1,7 @@
 //! What Go itself does with values: truth, printing, quoting, numbers, JSON, times.
 
 pub(crate) mod display;
+pub(crate) mod duration;
 pub(crate) mod float;
 pub(crate) mod json;
 pub(crate) mod layout;
@@ -44,7 +45,7 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// The type that NTH's value of this kind has in Go: lists and maps of strings alone are `[]string` and `map[string]string`.
+/// The type that a value of this kind has in Go's data: lists and maps of strings alone are `[]string` and `map[string]string`.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

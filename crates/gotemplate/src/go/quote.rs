@@ -5,7 +5,7 @@ pub(crate) fn string(text: &str) -> String {
     between(text, '"', is_print)
 }
 
-/// The same, with everything beyond ASCII escaped: `%+q`.
+/// A string in double quotes, with everything beyond ASCII escaped: `%+q`.
 pub(crate) fn ascii(text: &str) -> String {
     between(text, '"', |character| character.is_ascii() && is_print(character))
 }
@@ -15,10 +15,18 @@ pub(crate) fn character(character: char) -> String {
     between(character.encode_utf8(&mut [0; 4]), '\'', is_print)
 }
 
+/// A character in single quotes, with everything beyond ASCII escaped: `%+q`.
+pub(crate) fn ascii_character(character: char) -> String {
+    between(character.encode_utf8(&mut [0; 4]), '\'', |character| character.is_ascii() && is_print(character))
+}
+
 /// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the space itself.
 pub(crate) fn is_print(character: char) -> bool {
+    if character.is_ascii() {
+        return character == ' ' || character.is_ascii_graphic();
+    }
     // The standard library's escapes know the same classes; after another character it lets combining marks be.
-    matches!(character, ' ' | '\'' | '"' | '\\') || format!("a{character}").escape_debug().count() == 2
+    format!("a{character}").escape_debug().count() == 2
 }
 
 fn between(text: &str, quote: char, keeps: impl Fn(char) -> bool) -> String {

@@ -8,44 +8,59 @@ use serde_json::Value;
 
 use super::layout;
 
+/// The longest text that may be a time: Go's own, with a fraction, a zone's name and the monotonic clock.
+const LONGEST: usize = 128;
+/// How Go's JSON has times.
+const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
 /// Go's `Time.String`. A fraction of a second stands only where there is one.
 const GO: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
-/// The time that a value says, in the offset that it says.
+/// The time that a value says it is, in the offset that it says.
 pub(crate) fn of(value: &Value) -> Option<Zoned> {
     match value {
         Value::Number(seconds) => {
             Timestamp::from_second(seconds.as_i64()?).ok().map(|time| time.to_zoned(TimeZone::UTC))
         }
-        Value::String(text) => rfc3339(text).or_else(|| go(text)),
+        Value::String(text) if text.len() <= LONGEST => rfc3339(text).or_else(|| go(text)),
         _ => None,
     }
 }
 
-/// As Go prints it: `2026-11-21 03:12:44 +0000 UTC`.
+/// A text as Go prints a time, as its JSON has it. One in RFC 3339 is already.
+pub(crate) fn in_json(text: &str) -> Option<String> {
+    let time = if text.len() <= LONGEST { go(text) } else { None }?;
+    Some(short(&time, RFC_3339))
+}
+
+/// A time as Go prints it: `2026-11-21 03:12:44 +0000 UTC`.
 pub(crate) fn print(time: &Zoned) -> String {
-    layout::format(time, GO)
+    short(time, GO)
+}
+
+/// The time by a layout of ours, which no value is too small for.
+fn short(time: &Zoned, layout: &str) -> String {
+    layout::format(time, layout).unwrap_or_default()
 }
 
 /// `.StartTime.Format "15:04"` and what else people ask a time for. Nothing if there is no such method.
 pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Option<Result<Value, String>> {
     let number = |number: i64| Ok(Value::from(number));
     let answer = match (name, arguments) {
-        ("Format", [Value::String(layout)]) => Ok(Value::from(layout::format(time, layout))),
+        ("Format", [Value::String(layout)]) => layout::format(time, layout).map(Value::from),
         ("Format", _) => Err("Format takes one argument, a layout such as \"15:04\"".to_owned()),
         ("UTC" | "Local", []) => Ok(Value::from(print(&time.with_time_zone(TimeZone::UTC)))),
         ("String", []) => Ok(Value::from(print(time))),
         ("Unix", []) => number(time.timestamp().as_second()),
         ("UnixMilli", []) => number(time.timestamp().as_millisecond()),
         ("Year", []) => number(time.year().into()),
-        ("Month", []) => Ok(Value::from(layout::format(time, "January"))),
+        ("Month", []) => Ok(Value::from(short(time, "January"))),
         ("Day", []) => number(time.day().into()),
         ("Hour", []) => number(time.hour().into()),
         ("Minute", []) => number(time.minute().into()),
         ("Second", []) => number(time.second().into()),
-        ("Weekday", []) => Ok(Value::from(layout::format(time, "Monday"))),
+        ("Weekday", []) => Ok(Value::from(short(time, "Monday"))),
         ("YearDay", []) => number(time.day_of_year().into()),
-        // Go's zero time, which NTH prints for an end that it does not know.
+        // Go's zero time, which stands for a time that is not known.
         ("IsZero", []) => Ok(Value::from(time.year() == 1)),
         _ => return None,
     };

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// jiff would look here too, by a feature that the drain function, which needs none of it, would then be built with.
+/// The library would look here too, by a feature that whatever else is built with it would get as well.
 const FILES: &str = "/usr/share/zoneinfo";
 
-/// `Europe/Berlin`; `UTC`, which is Lambda's `Local` as well.
+/// A zone by its name, such as `Europe/Berlin`. `Local` is UTC, as it is where nobody has set another.
 pub(crate) fn named(name: &str) -> Result<TimeZone, String> {
     if matches!(name, "UTC" | "Local" | "") {
         return Ok(TimeZone::UTC);

@@ -4,27 +4,26 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::fields;
 use super::walk::{Held, Run};
 use crate::bounds;
 use crate::fault::Fault;
-use crate::funcs::{Body, Function};
+use crate::funcs::{Arguments, Body, Function};
 use crate::go;
 use crate::syntax::tree::{Base, Command, Operand, Pipeline};
 
 impl<'a> Run<'a> {
     /// The pipeline's value, which its variables get; a range sets them anew for each item.
     pub(super) fn pipeline(&mut self, pipeline: &'a Pipeline, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
-        self.budget.deeper(pipeline.at)?;
-        self.budget.spend(bounds::STEP, pipeline.at)?;
+        self.budget.deeper().map_err(Fault::at(pipeline.at))?;
+        self.charge(bounds::STEP, pipeline.at)?;
         let mut value = None;
         for command in &pipeline.commands {
             value = Some(self.command(command, dot, value)?);
         }
         let value = value.unwrap_or(Cow::Owned(Value::Null));
         for name in &pipeline.names {
-            self.spend_on_copy(&value, pipeline.at)?;
-            self.set(name, pipeline.binding, value.clone());
+            self.charge_copy(&value, pipeline.at)?;
+            self.set(name, pipeline, value.clone())?;
         }
         self.budget.shallower();
         Ok(value)
@@ -46,7 +45,7 @@ impl<'a> Run<'a> {
             return self.field(value, last, operand.at);
         }
         let arguments = self.arguments(arguments, dot, piped)?;
-        fields::method(&value, last, &arguments, operand.at)
+        self.method(&value, last, &arguments, operand.at)
     }
 
     fn operand(&mut self, operand: &'a Operand, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
@@ -56,16 +55,16 @@ impl<'a> Run<'a> {
 
     /// A value without its fields.
     fn base(&mut self, operand: &'a Operand, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
-        self.budget.spend(bounds::STEP, operand.at)?;
+        self.charge(bounds::STEP, operand.at)?;
         match &operand.base {
             Base::Dot => {
-                self.spend_on_copy(dot, operand.at)?;
+                self.charge_copy(dot, operand.at)?;
                 Ok(dot.clone())
             }
             Base::Variable(name) => {
-                let known = self.variables.iter().rev().find(|(known, _)| known == name);
-                let value = known.map_or(Cow::Owned(Value::Null), |(_, value)| value.clone());
-                self.spend_on_copy(&value, operand.at)?;
+                let known = self.find(name, operand.at)?;
+                let value = known.map_or(Cow::Owned(Value::Null), |known| self.variables[known].1.clone());
+                self.charge_copy(&value, operand.at)?;
                 Ok(value)
             }
             Base::Function(function) => self.call_function(function, operand.at, &[], dot, None),
@@ -105,21 +104,13 @@ impl<'a> Run<'a> {
         };
         let arguments = self.arguments(operands, dot, piped)?;
         for argument in &arguments {
-            self.budget.spend_on(argument, at)?;
+            self.charge_value(argument, at)?;
         }
-        let value = make(&arguments).map_err(|message| Fault::new(at, format!("{}: {message}", function.name)))?;
-        if self.budget.spend_on(&value, at)? > bounds::SIZE {
-            return Err(Fault::new(at, format!("{}: {}", function.name, bounds::too_large())));
-        }
-        Ok(Cow::Owned(value))
-    }
-
-    /// A borrowed value costs nothing to hand on; one that was made here is copied.
-    fn spend_on_copy(&mut self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
-        match value {
-            Cow::Borrowed(_) => Ok(()),
-            Cow::Owned(value) => self.budget.spend_on(value, at).map(drop),
-        }
+        let value = make(&Arguments::new(&arguments, &self.budget)).and_then(|value| {
+            bounds::room(self.budget.charge_value(&value)?)?;
+            Ok(Cow::Owned(value))
+        });
+        value.map_err(|message| Fault::new(at, format!("{}: {message}", function.name)))
     }
 
     /// `and` and `or`: the first argument whose truth settles it, and no argument after it; else the last.

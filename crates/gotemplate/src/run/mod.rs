@@ -1,6 +1,5 @@
 //! A tree and its values to a message.
 
-mod budget;
 mod evaluate;
 mod fields;
 mod walk;

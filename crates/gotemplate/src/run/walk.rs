@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::budget::Budget;
 use crate::bounds;
+use crate::budget::Budget;
 use crate::fault::Fault;
 use crate::go::{self, display};
+use crate::output::Output;
 use crate::syntax::tree::{Binding, Branch, Keyword, Node, Pipeline, Tree};
 
 /// One value on its way: borrowed from the data while it can be.
@@ -15,18 +16,18 @@ pub(super) type Held<'a> = Cow<'a, Value>;
 
 pub(crate) fn render(tree: &Tree, data: &Value) -> Result<String, Fault> {
     let mut run =
-        Run { tree, data, variables: vec![("$", Cow::Borrowed(data))], out: String::new(), budget: Budget::new() };
+        Run { tree, data, variables: vec![("$", Cow::Borrowed(data))], out: Output::default(), budget: Budget::new() };
     run.nodes(&tree.body, &Cow::Borrowed(data))?;
-    Ok(run.out)
+    Ok(run.out.into_text())
 }
 
 pub(super) struct Run<'a> {
     tree: &'a Tree,
     /// The fields that the message is about. What `.` and `$` are at the start.
     pub(super) data: &'a Value,
-    /// Those in scope, innermost last.
+    /// The variables in scope, innermost last.
     pub(super) variables: Vec<(&'a str, Held<'a>)>,
-    out: String,
+    out: Output,
     pub(super) budget: Budget,
 }
 
@@ -54,7 +55,7 @@ impl<'a> Run<'a> {
             Node::Action(pipeline) => {
                 let value = self.pipeline(pipeline, dot)?;
                 if pipeline.names.is_empty() {
-                    self.budget.spend_on(&value, pipeline.at)?;
+                    self.charge_value(&value, pipeline.at)?;
                     self.write(&display::action(&value), pipeline.at)?;
                 }
             }
@@ -67,15 +68,13 @@ impl<'a> Run<'a> {
     }
 
     fn write(&mut self, text: &str, at: usize) -> Result<(), Fault> {
-        self.budget.spend(1 + text.len(), at)?;
-        bounds::room(self.out.len() + text.len()).map_err(|message| Fault::new(at, message))?;
-        self.out.push_str(text);
-        Ok(())
+        self.charge(1 + text.len(), at)?;
+        self.out.push(text).map_err(Fault::at(at))
     }
 
     /// A block of its own: its variables end with it.
     fn branch(&mut self, branch: &'a Branch, dot: &Held<'a>) -> Result<Flow, Fault> {
-        self.budget.deeper(branch.pipeline.at)?;
+        self.budget.deeper().map_err(Fault::at(branch.pipeline.at))?;
         let scope = self.variables.len();
         let value = self.pipeline(&branch.pipeline, dot)?;
         let flow = match branch.keyword {
@@ -101,6 +100,7 @@ impl<'a> Run<'a> {
                 self.each(branch, items, dot)
             }
             Cow::Borrowed(Value::Object(entries)) => {
+                self.charge(entries.len(), at)?;
                 let entries = display::sorted(entries).into_iter();
                 self.each(branch, entries.map(|(key, value)| (Value::from(key.as_str()), Cow::Borrowed(value))), dot)
             }
@@ -129,18 +129,20 @@ impl<'a> Run<'a> {
         items: impl Iterator<Item = (Value, Held<'a>)>,
         dot: &Held<'a>,
     ) -> Result<Flow, Fault> {
-        let Pipeline { at, names, binding, .. } = &branch.pipeline;
+        let pipeline = &branch.pipeline;
         let scope = self.variables.len();
         let mut empty = true;
         for (index, item) in items {
             empty = false;
-            self.budget.spend_on(&item, *at)?;
-            match names.as_slice() {
+            self.charge(bounds::STEP, pipeline.at)?;
+            self.charge_copy(&item, pipeline.at)?;
+            match pipeline.names.as_slice() {
                 [] => {}
-                [name] => self.set(name, *binding, item.clone()),
+                [name] => self.set(name, pipeline, item.clone())?,
                 [first, second, ..] => {
-                    self.set(first, *binding, Cow::Owned(index));
-                    self.set(second, *binding, item.clone());
+                    self.charge_copy(&item, pipeline.at)?;
+                    self.set(first, pipeline, Cow::Owned(index))?;
+                    self.set(second, pipeline, item.clone())?;
                 }
             }
             let flow = self.nodes(&branch.body, &item)?;
@@ -161,8 +163,9 @@ impl<'a> Run<'a> {
         let Some(body) = self.tree.named.get(name) else {
             return Err(Fault::new(at, format!("there is no template {name:?}")));
         };
-        self.budget.spend(bounds::STEP, at)?;
-        self.budget.deeper(at)?;
+        self.charge(bounds::STEP, at)?;
+        self.charge_copy(&argument, at)?;
+        self.budget.deeper().map_err(Fault::at(at))?;
         let outside = std::mem::replace(&mut self.variables, vec![("$", argument.clone())]);
         self.nodes(body, &argument)?;
         self.variables = outside;
@@ -170,11 +173,39 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    pub(super) fn set(&mut self, name: &'a str, binding: Binding, value: Held<'a>) {
-        let known = self.variables.iter_mut().rev().find(|(known, _)| *known == name);
-        match (binding, known) {
-            (Binding::Assign, Some((_, variable))) => *variable = value,
-            _ => self.variables.push((name, value)),
+    /// Gives a variable of the pipeline its value.
+    pub(super) fn set(&mut self, name: &'a str, pipeline: &Pipeline, value: Held<'a>) -> Result<(), Fault> {
+        let known = match pipeline.binding {
+            Binding::Declare => None,
+            Binding::Assign => self.find(name, pipeline.at)?,
+        };
+        match known {
+            Some(known) => self.variables[known].1 = value,
+            None => self.variables.push((name, value)),
+        }
+        Ok(())
+    }
+
+    /// Where the innermost variable of this name is.
+    pub(super) fn find(&self, name: &str, at: usize) -> Result<Option<usize>, Fault> {
+        let found = self.variables.iter().rposition(|(known, _)| *known == name);
+        self.charge(self.variables.len() - found.unwrap_or(0), at)?;
+        Ok(found)
+    }
+
+    pub(super) fn charge(&self, bytes: usize, at: usize) -> Result<(), Fault> {
+        self.budget.charge(bytes).map_err(Fault::at(at))
+    }
+
+    pub(super) fn charge_value(&self, value: &Value, at: usize) -> Result<usize, Fault> {
+        self.budget.charge_value(value).map_err(Fault::at(at))
+    }
+
+    /// Takes the work of a copy. A borrowed value costs nothing to hand on; one that was made here is copied.
+    pub(super) fn charge_copy(&self, value: &Held<'a>, at: usize) -> Result<(), Fault> {
+        match value {
+            Cow::Borrowed(_) => Ok(()),
+            Cow::Owned(value) => self.charge_value(value, at).map(drop),
         }
     }
 }

@@ -3,10 +3,14 @@
 use super::parser::{Opened, Parser, Stop, unexpected};
 use super::token::{Kind, Token};
 use super::tree::{Branch, Keyword, Node, Tree};
+use crate::bounds;
 use crate::fault::Fault;
 
 /// Reads a template. What a name refers to is settled here: functions, variables and templates.
 pub(crate) fn parse(source: &str) -> Result<Tree, Fault> {
+    if source.len() > bounds::SOURCE {
+        return Err(Fault::new(0, format!("a template has no more than {} bytes", bounds::SOURCE)));
+    }
     let mut parser = Parser::new(source);
     let (body, stop) = parser.nodes(None)?;
     match stop {

@@ -76,10 +76,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn comment(&mut self, open: usize) -> Result<(), Bad<'a>> {
-        let Some(length) = self.rest().find("*/") else {
+        let Some(length) = self.rest()[2..].find("*/") else {
             return Err(self.bad("this comment has no end, */}}", open, open));
         };
-        self.at += length + 2;
+        self.at += length + 4;
         match self.closing() {
             Some(closing) => self.close(closing),
             None => return Err(self.bad("a comment is alone in its action, and ends with */}}", open, open)),
@@ -213,13 +213,17 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) -> Result<(), Bad<'a>> {
         let bytes = self.rest().as_bytes();
         let mut length = 0;
+        // A sign may follow an exponent's letter, which in hexadecimal is p: `0x1e+2` is no number.
+        let (mut hexadecimal, mut exponent) = (false, false);
         while let Some(byte) = bytes.get(length) {
             let sign = matches!(byte, b'+' | b'-');
             let sign_belongs =
-                length == 0 || matches!(bytes[length - 1], b'e' | b'E' | b'p' | b'P') && !is_hex(&bytes[..length]);
+                length == 0 || matches!(bytes[length - 1], b'e' | b'E' | b'p' | b'P') && (!hexadecimal || exponent);
             if !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.') || sign && sign_belongs) {
                 break;
             }
+            hexadecimal |= length > 0 && bytes[length - 1] == b'0' && matches!(byte, b'x' | b'X');
+            exponent |= matches!(byte, b'p' | b'P');
             length += 1;
         }
         let end = self.at + length;
@@ -229,12 +233,6 @@ impl<'a> Lexer<'a> {
         self.push(Kind::Number, end);
         Ok(())
     }
-}
-
-/// `0x1e+2` is no sum, and no exponent either: hexadecimal digits end at the sign.
-fn is_hex(number: &[u8]) -> bool {
-    number.windows(2).any(|pair| matches!(pair, b"0x" | b"0X"))
-        && !number.iter().any(|byte| matches!(byte, b'p' | b'P'))
 }
 
 /// Go: letters, digits and the underscore.

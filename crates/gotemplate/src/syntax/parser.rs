@@ -11,7 +11,7 @@ use crate::fault::Fault;
 pub(super) struct Parser<'a> {
     tokens: Vec<Token<'a>>,
     next: usize,
-    /// Those in scope, outermost first.
+    /// The variables in scope, outermost first.
     pub(super) variables: Vec<&'a str>,
     /// How many `{{ range }}` we are in.
     pub(super) ranges: usize,

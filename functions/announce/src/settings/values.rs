@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use gotemplate_json::Template;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::SecretString;
-use spillway_gotemplate::Template;
 
 use crate::form::Form;
 

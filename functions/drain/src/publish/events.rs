@@ -85,10 +85,11 @@ async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) 
 mod tests {
     use super::*;
     use crate::publish::tests::unread;
-    use crate::test_support;
 
     fn settings(announce: &str, dry_run: &str) -> Settings {
-        test_support::settings(&[("SPILLWAY_ANNOUNCE", announce), ("SPILLWAY_DRY_RUN", dry_run)])
+        let variables = [("SPILLWAY_ANNOUNCE", announce), ("SPILLWAY_DRY_RUN", dry_run)];
+        Settings::from_variables(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .unwrap()
     }
 
     #[test]

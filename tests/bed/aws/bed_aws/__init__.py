@@ -3,7 +3,7 @@
 Layout, in the way of a call:
 
     __main__     starts everything, says where it listens
-    app          the one HTTP door: /bed/… to bed_api, everything else is an AWS call
+    app          the one HTTP server: /bed/… to bed_api, everything else is an AWS call
     call         which service, action and caller a request is
     journal      every AWS call, for tests that count
     faults       AWS calls that a test wants to go wrong
@@ -18,7 +18,7 @@ Layout, in the way of a call:
     moto_side    everything else: moto, and the handles to its state
     bed_api      what a test sets up, sends, breaks and counts
     pages        answers in several pages
-    rooms        what has state, made once: of the above, and instances, credentials, notices, failures
+    state        what has state, made once: of the above, and instances, credentials, notices, failures
     template     the product's template
     rules        its EventBridge rules, put into moto
     stack        its schedule group and role, put into moto

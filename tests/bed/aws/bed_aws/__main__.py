@@ -14,7 +14,7 @@ from bed_aws import announcing, rules, stack, sts
 from bed_aws.app import App
 from bed_aws.eks import Cluster
 from bed_aws.moto_side import Moto
-from bed_aws.rooms import Rooms
+from bed_aws.state import State
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -32,13 +32,13 @@ def main() -> None:
 
     moto = Moto(options.account, options.region)
     rules.install(rules.read(options.template), moto)
-    rooms = Rooms(moto, stack.install(options.template, moto), announcing.read(options.template))
+    state = State(moto, stack.install(options.template, moto), announcing.read(options.template))
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
-        rooms.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
+        state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
     tls = sts.Tls(options.region, options.dir)
-    http = make_server("127.0.0.1", 0, App(rooms), threaded=True, request_handler=Handler)
-    proxy = sts.proxy(rooms.credentials, tls)
+    http = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)
+    proxy = sts.proxy(state.credentials, tls)
     for server in (http, proxy):
         Thread(target=server.serve_forever, daemon=True).start()
     _say(options.port_file, {"http": http.port, "proxy": proxy.server_port, "proxy_ca": str(tls.authority)})

@@ -11,15 +11,15 @@ from bed_aws.bed_api import BedApi
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
 from bed_aws.faults import Dropped
-from bed_aws.rooms import Rooms
+from bed_aws.state import State
 from bed_aws.signature import Signed, check
 
 
 class App:
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
-        self._bed_api = BedApi(rooms)
-        self._moto = rooms.moto.application()
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._bed_api = BedApi(state)
+        self._moto = state.moto.application()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -30,12 +30,12 @@ class App:
 
     def _aws(self, request: Request) -> Response:
         call = Call.of(request)
-        entry = self._rooms.journal.open(call)
+        entry = self._state.journal.open(call)
         try:
-            self._rooms.faults.strike(call)
+            self._state.faults.strike(call)
             url = f"http://{request.host}{request.environ['RAW_URI']}"
             signed = Signed(request.method, url, request.headers, request.get_data())
-            check(signed, self._rooms.credentials, call.protocol)
+            check(signed, self._state.credentials, call.protocol)
             response = self._answer(call)
         except AwsError as refused:
             response = refused.response(call.protocol)
@@ -51,20 +51,20 @@ class App:
     def _answer(self, call: Call) -> Response:
         response = None
         if call.service == "autoscaling":
-            response = self._rooms.autoscaling.answer(call)
+            response = self._state.autoscaling.answer(call)
         elif call.service == "eks":
-            response = self._rooms.eks.answer(call)
+            response = self._state.eks.answer(call)
         elif call.service == "events":
-            response = self._rooms.notices.answer(call) or self._rooms.bus.answer(call)
+            response = self._state.notices.answer(call) or self._state.bus.answer(call)
         elif call.service == "scheduler":
-            response = self._rooms.scheduler.answer(call, self._moto_answers)
+            response = self._state.scheduler.answer(call, self._moto_answers)
         if response is None:
             response = self._moto_answers(call)
         if call.action == "TerminateInstances":
-            self._rooms.instances.collect()
+            self._state.instances.collect()
         return response
 
     def _moto_answers(self, call: Call) -> Response:
-        body = self._rooms.pages.shortened(call) if call.service == "ec2" else call.request.get_data()
+        body = self._state.pages.shortened(call) if call.service == "ec2" else call.request.get_data()
         environ = {**call.request.environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return Response.from_app(self._moto, environ, buffered=True)

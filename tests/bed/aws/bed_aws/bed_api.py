@@ -21,7 +21,7 @@ from bed_aws.faults import Fault
 from bed_aws.hooks import Hook
 from bed_aws.instances import CapacityReservation, described
 from bed_aws.notices import Event, spot_interruption
-from bed_aws.rooms import Rooms
+from bed_aws.state import State
 
 Json = dict[str, Any]
 
@@ -34,48 +34,48 @@ LEAVING = {
 
 
 class BedApi:
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, state: State) -> None:
+        self._state = state
         routes: list[tuple[str, str, Callable[..., Any]]] = [
             ("POST", "/bed/credentials", self.post_credentials),
             ("POST", "/bed/clusters", self.post_cluster),
             ("POST", "/bed/overrides", self.post_override),
             ("POST", "/bed/groups", self.post_group),
             ("POST", "/bed/instances", self.post_instance),
-            ("GET", "/bed/instances/<instance_id>", rooms.autoscaling.described),
-            ("DELETE", "/bed/instances/<instance_id>", rooms.instances.terminate),
+            ("GET", "/bed/instances/<instance_id>", state.autoscaling.described),
+            ("DELETE", "/bed/instances/<instance_id>", state.instances.terminate),
             ("POST", "/bed/notices", self.post_notice),
-            ("POST", "/bed/rules", rooms.bus.put_rule),
-            ("DELETE", "/bed/rules", rooms.bus.delete_rule),
-            ("POST", "/bed/rule-states", rooms.bus.switch_rule),
+            ("POST", "/bed/rules", state.bus.put_rule),
+            ("DELETE", "/bed/rules", state.bus.delete_rule),
+            ("POST", "/bed/rule-states", state.bus.switch_rule),
             ("POST", "/bed/deliveries", self.post_deliveries),
-            ("GET", "/bed/events", rooms.notices.events),
-            ("GET", "/bed/schedules", rooms.scheduler.schedules),
+            ("GET", "/bed/events", state.notices.events),
+            ("GET", "/bed/schedules", state.scheduler.schedules),
             ("GET", "/bed/variables", self.get_variables),
             ("POST", "/bed/interrupt", self.post_interrupt),
             ("POST", "/bed/moves", self.post_move),
             ("POST", "/bed/states", self.post_state),
-            ("POST", "/bed/reboot", rooms.instances.reboot),
+            ("POST", "/bed/reboot", state.instances.reboot),
             ("GET", "/bed/changes", self.get_changes),
-            ("POST", "/bed/pages", rooms.pages.put),
-            ("GET", "/bed/calls", rooms.journal.calls),
+            ("POST", "/bed/pages", state.pages.put),
+            ("GET", "/bed/calls", state.journal.calls),
             ("POST", "/bed/faults", self.post_fault),
-            ("DELETE", "/bed/faults", rooms.faults.clear),
-            ("POST", "/bed/failures", rooms.failures.put),
-            ("GET", "/bed/failures", rooms.failures.all),
-            ("POST", "/bed/queues", rooms.queues.create),
-            ("POST", "/bed/messages", rooms.queues.send),
-            ("GET", "/bed/messages", rooms.queues.bodies),
-            ("POST", "/bed/messages/receive", rooms.queues.receive),
-            ("POST", "/bed/messages/settle", rooms.queues.settle),
-            ("POST", "/bed/announcers", rooms.announcing.deploy),
-            ("POST", "/bed/topics", rooms.sinks.topic),
-            ("GET", "/bed/topics", rooms.sinks.published),
-            ("POST", "/bed/buckets", rooms.sinks.bucket),
-            ("GET", "/bed/buckets", rooms.sinks.objects),
-            ("POST", "/bed/parameters", rooms.sinks.parameter),
-            ("POST", "/bed/secrets", rooms.sinks.secret),
-            ("POST", "/bed/secrets/change", rooms.sinks.change_secret),
+            ("DELETE", "/bed/faults", state.faults.clear),
+            ("POST", "/bed/failures", state.failures.put),
+            ("GET", "/bed/failures", state.failures.all),
+            ("POST", "/bed/queues", state.queues.create),
+            ("POST", "/bed/messages", state.queues.send),
+            ("GET", "/bed/messages", state.queues.bodies),
+            ("POST", "/bed/messages/receive", state.queues.receive),
+            ("POST", "/bed/messages/settle", state.queues.settle),
+            ("POST", "/bed/announcers", state.announcing.deploy),
+            ("POST", "/bed/topics", state.sinks.topic),
+            ("GET", "/bed/topics", state.sinks.published),
+            ("POST", "/bed/buckets", state.sinks.bucket),
+            ("GET", "/bed/buckets", state.sinks.objects),
+            ("POST", "/bed/parameters", state.sinks.parameter),
+            ("POST", "/bed/secrets", state.sinks.secret),
+            ("POST", "/bed/secrets/change", state.sinks.change_secret),
         ]
         self._routes = Map([Rule(path, methods=[method], endpoint=answer) for method, path, answer in routes])
 
@@ -90,7 +90,7 @@ class BedApi:
             return _json({"error": f"{request.method} {request.path}: {error.name}"}, error.code or 400)
 
     def post_credentials(self, role: str, session: str) -> Json:
-        given = self._rooms.credentials.assume(role, session)
+        given = self._state.credentials.assume(role, session)
         return {
             "access_key_id": given.access_key_id,
             "secret_access_key": given.secret_access_key,
@@ -99,15 +99,15 @@ class BedApi:
         }
 
     def post_cluster(self, name: str, endpoint: str, ca: str, status: str = "ACTIVE") -> None:
-        self._rooms.eks.put(Cluster(name, endpoint, ca, status))
+        self._state.eks.put(Cluster(name, endpoint, ca, status))
 
     def post_override(
         self, access_key_id: str, cluster: str, endpoint: str | None = None, ca: str | None = None
     ) -> None:
-        self._rooms.eks.override(access_key_id, cluster, Override(endpoint, ca))
+        self._state.eks.override(access_key_id, cluster, Override(endpoint, ca))
 
     def post_group(self, name: str, hooks: list[Json], tags: dict[str, str] | None = None) -> None:
-        self._rooms.autoscaling.put_group(name, [_call(_hook, hook) for hook in hooks], tags or {})
+        self._state.autoscaling.put_group(name, [_call(_hook, hook) for hook in hooks], tags or {})
 
     def post_instance(
         self,
@@ -123,53 +123,53 @@ class BedApi:
         all_tags = {}
         if cluster is not None:
             all_tags |= {f"kubernetes.io/cluster/{cluster}": "owned", "aws:eks:cluster-name": cluster}
-        joined = self._rooms.autoscaling.group(group) if group is not None else None
+        joined = self._state.autoscaling.group(group) if group is not None else None
         if joined is not None:
             all_tags |= {"aws:autoscaling:groupName": joined.name}
         reservation = _call(CapacityReservation, capacity_reservation) if capacity_reservation else None
-        instance = self._rooms.instances.launch(zone, spot, reservation, all_tags | (tags or {}), name_form)
-        delivered = self._rooms.autoscaling.launch(instance.id, joined, warm_pool) if joined is not None else []
+        instance = self._state.instances.launch(zone, spot, reservation, all_tags | (tags or {}), name_form)
+        delivered = self._state.autoscaling.launch(instance.id, joined, warm_pool) if joined is not None else []
         return {**described(instance), "delivered": delivered}
 
     def post_notice(self, event: Event) -> Json:
-        return {"delivered": self._rooms.notices.put(event)}
+        return {"delivered": self._state.notices.put(event)}
 
     def post_deliveries(self, sender: str, most: int | None = None, wait_s: float = 0) -> Json:
         """Of what a caller has put on the bus, by its key; or of what AWS has sent about an instance, by its id."""
-        return {"delivered": self._rooms.notices.take(sender, most, wait_s)}
+        return {"delivered": self._state.notices.take(sender, most, wait_s)}
 
     def get_variables(self) -> dict[str, str]:
-        return self._rooms.variables
+        return self._state.variables
 
     def post_interrupt(self, instance_id: str, in_s: float = 120) -> Json:
-        if self._rooms.instances.get(instance_id).lifecycle != "spot":
+        if self._state.instances.get(instance_id).lifecycle != "spot":
             raise BedError(f"{instance_id} is no spot instance: AWS interrupts no other", 409)
         # Started first: the two minutes do not wait for the notice to arrive. No hook holds a reclaimed instance.
-        reclaim = Timer(in_s, self._rooms.instances.terminate, [instance_id])
+        reclaim = Timer(in_s, self._state.instances.terminate, [instance_id])
         reclaim.daemon = True
         reclaim.start()
-        event = spot_interruption(self._rooms.moto.region, self._rooms.moto.account, instance_id)
-        return {"delivered": self._rooms.notices.put(event)}
+        event = spot_interruption(self._state.moto.region, self._state.moto.account, instance_id)
+        return {"delivered": self._state.notices.put(event)}
 
     def post_move(self, instance_id: str, move: str) -> Json:
         """Auto Scaling moves an instance, past the hooks of its group."""
         if move == "launch from warm pool":
-            return {"delivered": self._rooms.autoscaling.launch_from_warm_pool(instance_id)}
+            return {"delivered": self._state.autoscaling.launch_from_warm_pool(instance_id)}
         if move not in LEAVING:
             raise BedError(f"no move {move}; there are {', '.join(LEAVING)} and launch from warm pool")
-        return {"delivered": self._rooms.autoscaling.leave(instance_id, LEAVING[move])}
+        return {"delivered": self._state.autoscaling.leave(instance_id, LEAVING[move])}
 
     def post_state(self, instance_id: str, states: list[str]) -> Json:
         """EC2 takes an instance from state to state."""
-        return {"delivered": self._rooms.instances.go_through(instance_id, *states)}
+        return {"delivered": self._state.instances.go_through(instance_id, *states)}
 
     def get_changes(self, since: str = "0", wait_s: str = "0") -> Json:
-        changes = self._rooms.instances.changes(int(since), float(wait_s))
+        changes = self._state.instances.changes(int(since), float(wait_s))
         told = [{"what": change.what, **described(change.instance)} for change in changes]
         return {"next": int(since) + len(changes), "changes": told}
 
     def post_fault(self, **fields: Any) -> None:
-        self._rooms.faults.add(_call(Fault, fields))
+        self._state.faults.add(_call(Fault, fields))
 
 
 def _hook(

@@ -14,7 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from bed_aws import sts
-from tests.side import REGION, OnTheSide, rooms, temporary_folder
+from tests.side import REGION, OnTheSide, state, temporary_folder
 
 HOST = "sts.us-east-1.amazonaws.com"
 IDENTITY = f"https://{HOST}/?Action=GetCallerIdentity&Version=2011-06-15"
@@ -24,7 +24,7 @@ class Sts(OnTheSide):
     def setUp(self) -> None:
         super().setUp()
         tls = sts.Tls(REGION, temporary_folder(self))
-        proxy = sts.proxy(rooms.credentials, tls)
+        proxy = sts.proxy(state.credentials, tls)
         Thread(target=proxy.serve_forever, daemon=True).start()
         self.addCleanup(proxy.server_close)
         self.addCleanup(proxy.shutdown)

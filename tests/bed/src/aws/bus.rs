@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::{Timestamp, Unit};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,6 +17,19 @@ impl Aws {
     /// Puts an event on the bus; answers what the template's rules made of it.
     pub async fn send_notice(&self, event: &Value) -> Result<Vec<Delivered>, BedError> {
         self.deliveries("notices", &json!({"event": event})).await
+    }
+
+    /// A spot notice of this moment for an instance, as the function's rule delivers it.
+    pub async fn spot_notice(&self, id: &str, instance_id: &str) -> Result<Value, BedError> {
+        let mut event: Value = serde_json::from_str(include_str!("../../../../events/spot-interruption.json"))
+            .expect("the sample is JSON: a test of the product reads it");
+        let now = Timestamp::now();
+        event["id"] = json!(id);
+        event["time"] = json!(now.round(Unit::Second).unwrap_or(now).to_string());
+        event["detail"]["instance-id"] = json!(instance_id);
+        let delivered = self.send_notice(&event).await?.into_iter().next();
+        let nobody = || BedError::NotMeasured { wanted: "a drain".to_owned(), seen: format!("no rule for {event}") };
+        delivered.map(|delivered| delivered.event).ok_or_else(nobody)
     }
 
     /// Somebody else's rule on the bus, which leads to a target by its ARN.

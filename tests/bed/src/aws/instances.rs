@@ -48,7 +48,7 @@ impl Aws {
         self.move_past_hooks(instance_id, "return to warm pool").await
     }
 
-    /// The same with a warm pool whose instances go on running.
+    /// Auto Scaling scales in and keeps the instance in a warm pool whose instances go on running.
     pub async fn return_to_running_warm_pool(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
         self.move_past_hooks(instance_id, "return to running warm pool").await
     }
@@ -84,7 +84,7 @@ impl Aws {
     }
 
     /// Waits up to `wait` for what has become of instances since `since`, for their nodes.
-    pub(crate) async fn changes(&self, since: u64, wait: Duration) -> Result<ChangePage, BedError> {
+    pub async fn changes(&self, since: u64, wait: Duration) -> Result<ChangePage, BedError> {
         let path = format!("changes?since={since}&wait_s={}", wait.as_secs());
         self.call(Method::GET, &path, None).await
     }

@@ -21,10 +21,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use shapes::{
-    Call, CapacityReservation, Credentials, Delivered, Ec2State, Fault, Hook, Instance, InstanceRequest, InstanceState,
-    Launched, LifecycleAction, Schedule,
+    Call, CapacityReservation, Change, ChangePage, Changed, Credentials, Delivered, Ec2State, Fault, Hook, Instance,
+    InstanceRequest, InstanceState, Launched, LifecycleAction, Schedule,
 };
-pub(crate) use shapes::{Change, Changed};
 
 use crate::error::BedError;
 use crate::http_client;

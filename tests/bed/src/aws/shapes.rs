@@ -177,24 +177,26 @@ pub struct Schedule {
 /// What a node notices of its instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Changed {
+pub enum Changed {
     Running,
     Stopped,
     Rebooted,
     Terminated,
 }
 
+/// One change of one instance.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Change {
-    pub(crate) what: Changed,
+pub struct Change {
+    pub what: Changed,
     #[serde(flatten)]
-    pub(crate) instance: Instance,
+    pub instance: Instance,
 }
 
+/// The changes since a number, and the number to ask with next.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ChangePage {
-    pub(crate) next: u64,
-    pub(crate) changes: Vec<Change>,
+pub struct ChangePage {
+    pub next: u64,
+    pub changes: Vec<Change>,
 }
 
 /// One AWS call as the AWS side's journal has it.

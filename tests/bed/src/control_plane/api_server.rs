@@ -9,10 +9,10 @@ use kube::{Api, Client};
 use crate::certs;
 use crate::error::BedError;
 use crate::kubeconfig;
+use crate::layout::ClusterLayout;
 use crate::setup::own_file;
-use crate::site::ClusterSite;
 
-pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<(), BedError> {
+pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Result<(), BedError> {
     let server = cluster.authority.server("kubernetes")?;
     let certificate = cluster.write("api-server.pem", &server.certificate)?;
     let key = cluster.write("api-server-key.pem", &server.key)?;
@@ -54,7 +54,7 @@ pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<
     cluster.processes.until_ready(&process, limit, || ready(client)).await
 }
 
-pub(crate) fn audit_log(cluster: &ClusterSite<'_>) -> std::path::PathBuf {
+pub(crate) fn audit_log(cluster: &ClusterLayout<'_>) -> std::path::PathBuf {
     cluster.logs.join("audit.log")
 }
 

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::cloud::Cloud;
 use crate::error::BedError;
-use crate::site::{ACCOUNT, ClusterSite};
+use crate::layout::{ACCOUNT, ClusterLayout};
 
 /// The role that the product's function has, and the group that RBAC knows it by.
 const ROLE: &str = "spillway-drain";
@@ -15,7 +15,7 @@ const GROUP: &str = "spillway";
 
 /// Ours, so that the API server need not wait for it: the authenticator takes the certificate that
 /// it finds in its folder.
-pub(crate) async fn start(cluster: &ClusterSite<'_>, cloud: &Cloud) -> Result<(), BedError> {
+pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<(), BedError> {
     let folder = cluster.path("authenticator");
     std::fs::create_dir(&folder).map_err(BedError::io("make the authenticator's folder"))?;
     let server = cluster.authority.server("aws-iam-authenticator")?;

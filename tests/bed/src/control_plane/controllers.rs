@@ -8,10 +8,10 @@ use kube::{Api, Client};
 
 use crate::error::BedError;
 use crate::kubeconfig;
+use crate::layout::ClusterLayout;
 use crate::setup::own_file;
-use crate::site::ClusterSite;
 
-pub(super) async fn start(cluster: &ClusterSite<'_>, client: &Client) -> Result<(), BedError> {
+pub(super) async fn start(cluster: &ClusterLayout<'_>, client: &Client) -> Result<(), BedError> {
     let login = |user: &str, group| -> Result<PathBuf, BedError> {
         let identity = cluster.authority.user(user, group)?;
         let text = kubeconfig::text(&super::url(cluster), &cluster.authority.pem(), Some(&identity));

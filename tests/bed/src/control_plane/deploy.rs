@@ -2,10 +2,10 @@
 //! them, those too that only a setting needs.
 
 use crate::error::BedError;
+use crate::layout::ClusterLayout;
 use crate::setup::project_file;
-use crate::site::ClusterSite;
 
-pub(super) async fn apply(cluster: &ClusterSite<'_>) -> Result<(), BedError> {
+pub(super) async fn apply(cluster: &ClusterLayout<'_>) -> Result<(), BedError> {
     let program = cluster.program("kubectl").args([
         format!("--kubeconfig={}", super::admin_kubeconfig(cluster).display()),
         "apply".to_owned(),

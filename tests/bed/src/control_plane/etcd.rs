@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 use crate::error::BedError;
-use crate::site::ClusterSite;
+use crate::layout::ClusterLayout;
 
-pub(super) async fn start(cluster: &ClusterSite<'_>) -> Result<(), BedError> {
+pub(super) async fn start(cluster: &ClusterLayout<'_>) -> Result<(), BedError> {
     let clients = format!("http://127.0.0.1:{}", cluster.ports.etcd);
     let peers = format!("http://127.0.0.1:{}", cluster.ports.etcd_peers);
     let program = cluster.program("etcd").args([

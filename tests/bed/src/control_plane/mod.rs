@@ -16,25 +16,25 @@ pub(crate) use authenticator::start as start_authenticator;
 
 use crate::error::BedError;
 use crate::kubeconfig;
-use crate::site::ClusterSite;
+use crate::layout::ClusterLayout;
 
 /// Answers the admin's client once the product's rights are in place and the controllers work.
-pub(crate) async fn start(cluster: &ClusterSite<'_>) -> Result<Client, BedError> {
+pub(crate) async fn start(cluster: &ClusterLayout<'_>) -> Result<Client, BedError> {
     let (admin, ()) = try_join(admin(cluster), etcd::start(cluster)).await?;
     api_server::start(cluster, &admin).await?;
     try_join(controllers::start(cluster, &admin), deploy::apply(cluster)).await?;
     Ok(admin)
 }
 
-pub(crate) fn url(cluster: &ClusterSite<'_>) -> String {
+pub(crate) fn url(cluster: &ClusterLayout<'_>) -> String {
     format!("https://127.0.0.1:{}", cluster.ports.api_server)
 }
 
-pub(crate) fn admin_kubeconfig(cluster: &ClusterSite<'_>) -> PathBuf {
+pub(crate) fn admin_kubeconfig(cluster: &ClusterLayout<'_>) -> PathBuf {
     cluster.path("admin.kubeconfig")
 }
 
-async fn admin(cluster: &ClusterSite<'_>) -> Result<Client, BedError> {
+async fn admin(cluster: &ClusterLayout<'_>) -> Result<Client, BedError> {
     cluster.write("ca.pem", &cluster.authority.pem())?;
     let identity = cluster.authority.user("bed-admin", Some("system:masters"))?;
     let text = kubeconfig::text(&url(cluster), &cluster.authority.pem(), Some(&identity));

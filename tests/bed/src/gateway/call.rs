@@ -69,8 +69,6 @@ fn aws(head: &Parts, body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use http::Request;
 
     use super::*;

@@ -10,13 +10,14 @@
 //! * `call`: what a request asks for, in the words of the audit log and of IAM (pure);
 //! * `rules`: which requests go wrong, and how;
 //! * `answers`: the refusals, as the real servers word them (pure);
-//! * `door`: the connections, and the way of a request through them;
+//! * `server`: the connections, and the way of a request through them;
 //! * `tls`: who the gateway says it is.
 
 mod answers;
 mod call;
-mod door;
+
 mod rules;
+mod server;
 mod tls;
 
 use std::io;
@@ -37,7 +38,7 @@ use crate::error::BedError;
 use crate::proxy::Proxy;
 use crate::world::World;
 use call::Language;
-use door::Door;
+use server::GatewayServer;
 use tls::Tls;
 
 /// A gateway before one server. It ends, with its connections, when dropped.
@@ -70,7 +71,7 @@ impl Gateway {
         rules: Rules,
     ) -> Result<Self, BedError> {
         let opening = || BedError::io(format!("open a gateway before {server}"));
-        let door = Door::new(server, language, tls.clone(), server_ca, rules.clone())?;
+        let gateway_server = GatewayServer::new(server, language, tls.clone(), server_ca, rules.clone())?;
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(opening())?;
         listener.set_nonblocking(true).map_err(opening())?;
         let network = listener.local_addr().and_then(Proxy::start).map_err(opening())?;
@@ -80,7 +81,7 @@ impl Gateway {
         thread::spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    error = accept(listener, Arc::new(door)) => eprintln!("a gateway has failed: {error}"),
+                    error = accept(listener, Arc::new(gateway_server)) => eprintln!("a gateway has failed: {error}"),
                     _ = dropped => {}
                 }
             });
@@ -125,7 +126,7 @@ impl Gateway {
     }
 }
 
-async fn accept(listener: std::net::TcpListener, door: Arc<Door>) -> io::Error {
+async fn accept(listener: std::net::TcpListener, gateway_server: Arc<GatewayServer>) -> io::Error {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return error,
@@ -133,7 +134,7 @@ async fn accept(listener: std::net::TcpListener, door: Arc<Door>) -> io::Error {
     loop {
         match listener.accept().await {
             // How a connection ends is the client's to tell.
-            Ok((stream, _)) => drop(tokio::spawn(Arc::clone(&door).serve(stream))),
+            Ok((stream, _)) => drop(tokio::spawn(Arc::clone(&gateway_server).serve(stream))),
             Err(error) => return error,
         }
     }

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::future::IntoFuture as _;
 use std::time::{Duration, Instant};
 

@@ -22,7 +22,7 @@ const GRACE_S: i64 = 30;
 
 /// What is to be done with a pod.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum DrainStep {
     Evict,
     Delete { grace_s: u32 },
     Wait,
@@ -49,7 +49,7 @@ fn is_finished(pod: &Pod) -> bool {
 }
 
 /// Before the deadline each pod gets the whole of its grace, whatever its budget says.
-fn step(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Step {
+fn step(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> DrainStep {
     let grace_s = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE_S);
     let exits = pod.metadata.deletion_timestamp.as_ref().map(|deleted| deleted.0);
     let too_late = deadline.is_some_and(|deadline| match exits {
@@ -60,19 +60,19 @@ fn step(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Step {
         (true, Some(deadline), _) => {
             // Never 0, which would not wait for the pod to stop.
             let left = deadline.duration_since(now).as_secs().max(1);
-            Step::Delete { grace_s: u32::try_from(left).unwrap_or(u32::MAX) }
+            DrainStep::Delete { grace_s: u32::try_from(left).unwrap_or(u32::MAX) }
         }
-        (_, _, None) => Step::Evict,
-        (_, _, Some(_)) => Step::Wait,
+        (_, _, None) => DrainStep::Evict,
+        (_, _, Some(_)) => DrainStep::Wait,
     }
 }
 
-async fn take(client: &Client, pod: &Pod, step: Step) -> Result<(), BedError> {
+async fn take(client: &Client, pod: &Pod, step: DrainStep) -> Result<(), BedError> {
     let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
     let answer = match step {
-        Step::Wait => return Ok(()),
-        Step::Evict => evict(&pods, pod).await,
-        Step::Delete { grace_s } => {
+        DrainStep::Wait => return Ok(()),
+        DrainStep::Evict => evict(&pods, pod).await,
+        DrainStep::Delete { grace_s } => {
             let preconditions = Some(kube::api::Preconditions { uid: pod.uid(), resource_version: None });
             let parameters =
                 DeleteParams { grace_period_seconds: Some(grace_s), preconditions, ..DeleteParams::default() };
@@ -99,8 +99,6 @@ async fn evict(pods: &Api<Pod>, pod: &Pod) -> kube::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;
@@ -120,16 +118,16 @@ mod tests {
 
     #[test]
     fn a_pod_is_evicted_while_its_whole_grace_is_left_and_deleted_from_then_on() {
-        assert_eq!(step(&pod(None), None, at(100)), Step::Evict);
-        assert_eq!(step(&pod(None), Some(at(120)), at(100)), Step::Evict);
-        assert_eq!(step(&pod(None), Some(at(120)), at(101)), Step::Delete { grace_s: 19 });
-        assert_eq!(step(&pod(None), Some(at(120)), at(500)), Step::Delete { grace_s: 1 });
+        assert_eq!(step(&pod(None), None, at(100)), DrainStep::Evict);
+        assert_eq!(step(&pod(None), Some(at(120)), at(100)), DrainStep::Evict);
+        assert_eq!(step(&pod(None), Some(at(120)), at(101)), DrainStep::Delete { grace_s: 19 });
+        assert_eq!(step(&pod(None), Some(at(120)), at(500)), DrainStep::Delete { grace_s: 1 });
     }
 
     #[test]
     fn a_leaving_pod_is_told_again_only_if_it_would_leave_too_late() {
-        assert_eq!(step(&pod(Some(120)), None, at(100)), Step::Wait);
-        assert_eq!(step(&pod(Some(120)), Some(at(120)), at(100)), Step::Wait);
-        assert_eq!(step(&pod(Some(120)), Some(at(110)), at(100)), Step::Delete { grace_s: 10 });
+        assert_eq!(step(&pod(Some(120)), None, at(100)), DrainStep::Wait);
+        assert_eq!(step(&pod(Some(120)), Some(at(120)), at(100)), DrainStep::Wait);
+        assert_eq!(step(&pod(Some(120)), Some(at(110)), at(100)), DrainStep::Delete { grace_s: 10 });
     }
 }

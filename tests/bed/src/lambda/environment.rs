@@ -14,13 +14,13 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::outcome::{Init, InvocationError, Outcome};
-use super::process::Process;
+use super::process::FunctionProcess;
 use super::runtime_api::{Event, RuntimeApi, Signal, Verdict};
 use super::{Function, random, variables};
 
 #[derive(Debug)]
 pub(super) struct Environment {
-    process: Process,
+    process: FunctionProcess,
     signals: mpsc::Receiver<Signal>,
     /// The poll that waits for an event.
     poll: Option<oneshot::Sender<Event>>,
@@ -85,7 +85,7 @@ impl Environment {
 
         let (runtime_api, signals) = RuntimeApi::start().await.map_err(unable)?;
         let variables = variables::of(function, runtime_api.address);
-        let process = Process::start(&options.binary, variables, function.roll.clone()).map_err(unable)?;
+        let process = FunctionProcess::start(&options.binary, variables, function.roll.clone()).map_err(unable)?;
         let (started, begin) = process.started;
         let init = Init { started, first_poll: started, duration: Duration::ZERO };
         let killed = function.kill.subscribe();

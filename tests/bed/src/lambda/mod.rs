@@ -33,7 +33,7 @@ use tokio::sync::watch;
 
 use crate::aws::Credentials;
 use crate::error::BedError;
-use crate::measure::usage::Usage;
+use crate::usage::Usage;
 use crate::world::World;
 
 use environment::Environment;
@@ -223,7 +223,7 @@ impl Lambda {
     }
 
     /// What each living process has used so far.
-    pub(crate) fn usage(&self) -> io::Result<Vec<Usage>> {
+    pub fn usage(&self) -> io::Result<Vec<Usage>> {
         self.process_ids().into_iter().map(Usage::of).collect()
     }
 

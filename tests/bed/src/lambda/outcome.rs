@@ -7,6 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::error::BedError;
+
 /// What came of one invocation.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -21,6 +23,17 @@ pub struct Outcome {
     pub request_id: String,
     /// Only of a cold start.
     pub init: Option<Init>,
+}
+
+impl Outcome {
+    /// An error unless the function says that it has drained the node.
+    pub fn drained(&self) -> Result<(), BedError> {
+        match &self.result {
+            Ok(answer) if answer["ending"] == "drained" => Ok(()),
+            Ok(answer) => Err(BedError::NotDrained { answer: answer.to_string() }),
+            Err(error) => Err(BedError::NotDrained { answer: error.to_string() }),
+        }
+    }
 }
 
 /// How a process started.

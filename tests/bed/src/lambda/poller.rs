@@ -87,8 +87,6 @@ fn text<'a>(record: &'a Value, field: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -41,7 +41,7 @@ impl Roll {
 }
 
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct FunctionProcess {
     child: Child,
     id: u32,
     frozen: bool,
@@ -51,7 +51,7 @@ pub(super) struct Process {
     pub(super) started: (Timestamp, Instant),
 }
 
-impl Process {
+impl FunctionProcess {
     /// Executes a binary with exactly these variables, in a process group of its own.
     pub(super) fn start(binary: &Path, variables: BTreeMap<String, String>, roll: Roll) -> io::Result<Self> {
         let mut watcher = Watcher::start()?;
@@ -123,7 +123,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for FunctionProcess {
     fn drop(&mut self) {
         self.signal(Signal::SIGKILL);
         self.watcher.dismiss();

@@ -87,10 +87,11 @@ impl<'a> Survey<'a> {
             replicas.node.clone_from(&node);
         }
         let Some(node) = node else { return };
-        if let Disposition::DoNotDisrupt(by) = &planned.disposition
-            && by.until.is_none_or(|until| until > self.now)
+        if let Disposition::DoNotDisrupt(annotation) = &planned.disposition
+            && annotation.until.is_none_or(|until| until > self.now)
         {
-            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).do_not_disrupt = Some(by.to_string());
+            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).do_not_disrupt =
+                Some(annotation.to_string());
         }
         if planned.grace > self.window {
             self.holds(Cause::Grace(workload.clone()), &planned, &node);

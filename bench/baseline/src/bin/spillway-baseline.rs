@@ -1,0 +1,108 @@
+//! The baseline of a drain: posts evictions over one HTTP/2 connection, all at once, and nothing else.
+//!
+//! No product code is in it and no Kubernetes library: what it needs is handed in ready made.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Request, Uri};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// What it reads from stdin.
+#[derive(Debug, Deserialize)]
+struct Work {
+    endpoint: String,
+    /// PEM.
+    ca: String,
+    token: String,
+    evictions: Vec<Eviction>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Eviction {
+    path: String,
+    body: String,
+}
+
+/// What it writes to stdout.
+#[derive(Debug, Serialize)]
+struct Done {
+    /// From the connection's first packet to the last answer.
+    with_connection_us: u128,
+    /// How often each status was answered.
+    answers: BTreeMap<u16, usize>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Failure> {
+    let work: Work = serde_json::from_reader(io::stdin())?;
+    let requests = work.evictions.iter().map(|eviction| request(&work, eviction)).collect::<Result<Vec<_>, _>>()?;
+
+    let begin = Instant::now();
+    let connection = connect(&work).await?;
+    let mut posts = JoinSet::new();
+    for request in requests {
+        posts.spawn(post(connection.clone(), request));
+    }
+    let mut answers = BTreeMap::new();
+    while let Some(status) = posts.join_next().await {
+        *answers.entry(status??).or_default() += 1;
+    }
+    let with_connection_us = begin.elapsed().as_micros();
+
+    serde_json::to_writer(io::stdout(), &Done { with_connection_us, answers })?;
+    Ok(())
+}
+
+/// One connection, ready for its first request.
+async fn connect(work: &Work) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(work.ca.as_bytes()) {
+        roots.add(certificate?)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http2().wrap_connector(tcp);
+    let stream = https.oneshot(work.endpoint.parse::<Uri>()?).await?;
+    let (connection, driver) = http2::handshake(TokioExecutor::new(), stream).await?;
+    tokio::spawn(driver);
+    Ok(connection)
+}
+
+fn request(work: &Work, eviction: &Eviction) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    Request::post(format!("{}{}", work.endpoint, eviction.path))
+        .header(AUTHORIZATION, format!("Bearer {}", work.token))
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::from(eviction.body.clone()))
+}
+
+async fn post(mut connection: SendRequest<Full<Bytes>>, request: Request<Full<Bytes>>) -> hyper::Result<u16> {
+    connection.ready().await?;
+    let answer = connection.send_request(request).await?;
+    let status = answer.status().as_u16();
+    answer.into_body().collect().await?;
+    Ok(status)
+}

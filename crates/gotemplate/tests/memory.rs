@@ -1,0 +1,135 @@
+//! What a template takes of the process, seen by the allocator: a program of its own, so that nothing else allocates.
+
+use std::sync::{Mutex, PoisonError};
+
+use gotemplate_json::Template;
+use peak_alloc::PeakAlloc;
+use serde_json::json;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Nothing that a template says takes more.
+const MOST: usize = 64 << 20;
+
+/// One at a time, or they would be measured together.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What came of a template, once it is known to have kept to the bound.
+fn bounded(template: &str) -> Result<String, String> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = json!({"StartTime": "2026-11-21 03:12:44 +0000 UTC", "Text": "hello"});
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let result = Template::parse(template)
+        .map_err(|error| error.to_string())
+        .and_then(|template| template.render(&data).map_err(|error| error.to_string()));
+    let taken = ALLOCATOR.peak_usage().saturating_sub(before);
+    assert!(taken <= MOST, "{taken} bytes");
+    result
+}
+
+/// It is stopped, for this reason, before it has taken too much.
+fn stopped(template: &str, why: &str) {
+    let error = bounded(template).expect_err("it is stopped");
+    assert!(error.contains(why), "{error}");
+}
+
+const TOO_LARGE: &str = "more than 1048576 bytes";
+const TOO_MUCH_WORK: &str = "too much work";
+
+#[test]
+fn a_precision_beyond_16_bits_writes_zeros() {
+    let zeros = |count| "0".repeat(count);
+    assert_eq!(bounded(r#"{{ printf "%.65536f" 1.5 }}"#), Ok(format!("1.5{}", zeros(65_535))));
+    assert_eq!(bounded(r#"{{ printf "%.65535e" 1.5 }}"#), Ok(format!("1.5{}e+00", zeros(65_534))));
+    assert_eq!(bounded(r#"{{ printf "%.70000g" 1.5 }}"#), Ok("1.5".to_owned()));
+    assert_eq!(bounded(r#"{{ printf "%.70000d" 5 }}"#), Ok(format!("{}5", zeros(69_999))));
+}
+
+#[test]
+fn a_width_beyond_16_bits_pads() {
+    let pad = |with: &str| with.repeat(69_999);
+    assert_eq!(bounded(r#"{{ printf "%070000d" 5 }}"#), Ok(format!("{}5", pad("0"))));
+    assert_eq!(bounded(r#"{{ printf "%070000.0f" 5.0 }}"#), Ok(format!("{}5", pad("0"))));
+    assert_eq!(bounded(r#"{{ printf "%70000d" 5 }}"#), Ok(format!("{}5", pad(" "))));
+}
+
+#[test]
+fn a_width_is_bounded_for_all_items_together() {
+    stopped(r#"{{ printf "%1000000v" (until 300) }}"#, TOO_LARGE);
+    stopped(r#"{{ printf "%1000000v" (until 3000) }}"#, TOO_LARGE);
+}
+
+#[test]
+fn a_text_is_not_split_into_more_than_a_value_holds() {
+    stopped(r#"{{ split "" (repeat 1000000 "a") }}"#, TOO_LARGE);
+    stopped(r#"{{ splitList "" (repeat 1000000 "a") }}"#, TOO_LARGE);
+}
+
+#[test]
+fn an_expression_is_not_read_if_it_is_long() {
+    stopped(r#"{{ regexMatch (repeat 1000000 "a") "a" }}"#, "bytes of a regular expression");
+}
+
+#[test]
+fn what_an_expression_is_asked_of_is_charged_for_each_match() {
+    stopped(r#"{{ regexReplaceAll ".*b|a" (repeat 32000 "a") "c" }}"#, TOO_MUCH_WORK);
+    stopped(
+        r#"{{ $x := repeat 32000 "a" }}{{ range 1000 }}{{ regexFind "((a?){10}){10}b" $x }}{{ end }}"#,
+        TOO_MUCH_WORK,
+    );
+}
+
+#[test]
+fn a_method_and_what_it_answers_are_charged() {
+    let layout = "2006-01-02T15:04:05.999999999Z07:00 ".repeat(3_900 / 36);
+    let formats = |by: &str| format!("{{{{ range 1000000 }}}}{{{{ if {by} }}}}{{{{ end }}}}{{{{ end }}}}");
+    stopped(&formats(&format!("$.StartTime.Format {layout:?}")), TOO_MUCH_WORK);
+    stopped(&formats(&format!("date {layout:?} $.StartTime")), TOO_MUCH_WORK);
+}
+
+#[test]
+fn what_is_kept_is_bounded() {
+    // Small values cost more than their text: a map's entries most of all.
+    for value in [
+        r#"split "" (repeat 7000 "a")"#,
+        r#"splitList "" (repeat 15000 "a")"#,
+        r#"repeat 1000000 "a""#,
+        "until 30000",
+        r#"dict (repeat 100000 "a") (repeat 100000 "b")"#,
+    ] {
+        let keeps = format!("{{{{ $x := list }}}}{}", format!("{{{{ $x := {value} }}}}").repeat(1000));
+        stopped(&keeps, TOO_MUCH_WORK);
+    }
+}
+
+#[test]
+fn what_grows_as_it_is_written_is_refused_before_it_is_large() {
+    for template in [
+        r#"{{ printf "%x" (repeat 1000000 "a") }}"#,
+        r#"{{ printf "% #x" (repeat 1000000 "a") }}"#,
+        r#"{{ printf "%q" (repeat 1000000 "\x01") }}"#,
+        r#"{{ quote (repeat 1000000 "\x01") }}"#,
+        r#"{{ html (repeat 1000000 "<") }}"#,
+        r#"{{ js (repeat 1000000 "<") }}"#,
+        r#"{{ urlquery (repeat 1000000 "<") }}"#,
+        r#"{{ toJson (repeat 1000000 "\x01") }}"#,
+        r#"{{ toPrettyJson (repeat 1000000 "<") }}"#,
+        r#"{{ fromJson (print "[" (repeat 500000 "0,") "0]") }}"#,
+        "{{ until 1000000 }}",
+    ] {
+        stopped(template, TOO_LARGE);
+    }
+}
+
+#[test]
+fn a_long_template_is_not_read() {
+    stopped(&"{{.}}".repeat(1 << 20), "a template has no more than");
+    // The longest that is read, of what takes most: actions, variables, blocks.
+    let nested = format!("{{{{{}.{}}}}}", "(".repeat(99), ")".repeat(99));
+    let nested_arguments = format!("{{{{print {}}}}}", "(.) ".repeat(90));
+    for piece in ["{{.}}", "{{$a:=1}}", "{{if .}}{{end}}", "{{.a.a.a.a.a.a.a}}", &nested, &nested_arguments] {
+        let _ = bounded(&piece.repeat((64 << 10) / piece.len()));
+    }
+}

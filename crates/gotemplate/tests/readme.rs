@@ -1,0 +1,35 @@
+//! The README lists the functions that there are, and those of Go and sprig that there are not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect(file)
+}
+
+/// What stands in backquotes in the second cells of the table below a heading.
+fn listed(page: &str, heading: &str) -> BTreeSet<String> {
+    let section = page.split(heading).nth(1).and_then(|rest| rest.split("\n#").next()).expect(heading);
+    let rows = section.lines().filter(|line| line.starts_with("| ")).filter_map(|row| row.split('|').nth(2));
+    rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_readme_lists_the_functions_that_there_are() {
+    let functions: BTreeSet<String> = gotemplate_json::functions().map(str::to_owned).collect();
+    assert_eq!(listed(&read("README.md"), "\n### Functions\n"), functions);
+}
+
+#[test]
+fn the_readme_lists_the_functions_that_there_are_not() {
+    let all: BTreeSet<String> =
+        serde_json::from_str(&read("tests/recorded/functions.json")).expect("the recorded names");
+    let functions: BTreeSet<String> = gotemplate_json::functions().map(str::to_owned).collect();
+    let missing: BTreeSet<String> = all.difference(&functions).cloned().collect();
+    let listed: BTreeSet<String> = listed(&read("README.md"), "\n## What is not there\n")
+        .into_iter()
+        .filter(|name| !name.starts_with('%') && name != "printf")
+        .collect();
+    assert_eq!(listed, missing);
+    assert_eq!(functions.difference(&all).collect::<Vec<_>>(), Vec::<&String>::new(), "names of our own");
+}

@@ -1,0 +1,38 @@
+"""Everything that has state, made once: what the AWS calls and the bed's own API both work on."""
+
+from bed_aws.announcing import Announcing, Plan
+from bed_aws.autoscaling import AutoScaling
+from bed_aws.bus import Bus
+from bed_aws.credentials import Credentials
+from bed_aws.eks import Eks
+from bed_aws.failures import Failures
+from bed_aws.faults import Faults
+from bed_aws.instances import Instances
+from bed_aws.journal import Journal
+from bed_aws.moto_side import Moto
+from bed_aws.notices import Notices
+from bed_aws.pages import Pages
+from bed_aws.queues import Queues
+from bed_aws.scheduler import Scheduler
+from bed_aws.sinks import Sinks
+
+
+class State:
+    def __init__(self, moto: Moto, variables: dict[str, str], announcing: Plan) -> None:
+        self.moto = moto
+        self.variables = variables
+        """Those of the function that refer to a part of its stack."""
+        self.credentials = Credentials(moto)
+        self.bus = Bus(moto)
+        self.notices = Notices(moto)
+        self.instances = Instances(moto, self.notices)
+        self.pages = Pages()
+        self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
+        self.eks = Eks(moto)
+        self.scheduler = Scheduler(moto, self.notices)
+        self.failures = Failures(moto)
+        self.queues = Queues(moto)
+        self.announcing = Announcing(announcing, moto, self.notices)
+        self.sinks = Sinks(moto)
+        self.journal = Journal()
+        self.faults = Faults()

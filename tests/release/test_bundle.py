@@ -1,0 +1,170 @@
+"""What a bundle holds, that its bytes depend on nothing else, and what is refused."""
+
+import io
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import tomllib
+import unittest
+import zipfile
+from pathlib import Path
+from unittest.mock import patch
+
+from built import CHANGES, HERE, ROOT, TESTED, VERSION, binaries, folder_of, packed, stand_in
+from release_bundle import bundle, sums
+from release_bundle.elf import ARCHITECTURES
+from release_bundle.errors import ReleaseError
+
+TOP = f"spillway-{VERSION}"
+
+
+def files(archive: Path) -> dict[str, bytes]:
+    with tarfile.open(archive) as tar:
+        return {one.name.removeprefix(f"{TOP}/"): tar.extractfile(one).read() for one in tar}  # type: ignore[union-attr]
+
+
+class WhatItHolds(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.archive = packed(Path(cls.enterClassContext(tempfile.TemporaryDirectory())))
+        cls.files = files(cls.archive)
+
+    def test_it_is_named_after_its_version_and_unpacks_into_one_folder(self) -> None:
+        self.assertEqual(self.archive.name, f"{TOP}.tar.gz")
+        with tarfile.open(self.archive) as tar:
+            self.assertEqual({name.partition("/")[0] for name in tar.getnames()}, {TOP})
+
+    def test_it_has_a_package_of_each_function_for_each_architecture(self) -> None:
+        packages = {name for name in self.files if name.startswith("packages/")}
+        binaries = ("spillway-drain", "spillway-announce")
+        self.assertEqual(packages, {f"packages/{one}/{binary}.zip" for one in ARCHITECTURES for binary in binaries})
+
+    def test_a_package_is_one_file_that_lambda_may_execute(self) -> None:
+        with zipfile.ZipFile(io.BytesIO(self.files["packages/arm64/spillway-drain.zip"])) as package:
+            (bootstrap,) = package.infolist()
+            self.assertEqual(bootstrap.filename, "bootstrap")
+            self.assertEqual(stat.filemode(bootstrap.external_attr >> 16), "-rwxr-xr-x")
+            self.assertEqual(package.read("bootstrap"), stand_in("arm64", "Drain"))
+
+    @unittest.skipUnless(all(TESTED.values()), "SPILLWAY_DRAIN and SPILLWAY_ANNOUNCE name no binaries")
+    def test_its_packages_are_the_binaries_that_the_scenarios_run(self) -> None:
+        for function, binary in (("Drain", "spillway-drain"), ("Announcer", "spillway-announce")):
+            with zipfile.ZipFile(io.BytesIO(self.files[f"packages/{HERE}/{binary}.zip"])) as package:
+                self.assertEqual(package.read("bootstrap"), Path(TESTED[function]).read_bytes())  # type: ignore[arg-type]
+
+    def test_it_has_what_the_documents_tell_a_user_to_run_or_apply(self) -> None:
+        for name in (
+            "deploy/rbac.yaml",
+            "events/doctor.json",
+            "tools/doctor",
+            "scripts/doctor",
+            "docs/install.md",
+            "LICENSE",
+        ):
+            self.assertEqual(self.files[name], (ROOT / name).read_bytes(), name)
+
+    def test_it_has_no_sources_and_no_tests(self) -> None:
+        self.assertEqual(
+            [name for name in self.files if name.endswith((".rs", ".pyc", "Cargo.toml")) or "tests/" in name], []
+        )
+
+    def test_its_changelog_is_of_its_version_alone(self) -> None:
+        self.assertEqual(self.files["CHANGELOG.md"].decode(), CHANGES)
+
+    def test_a_tool_stays_executable(self) -> None:
+        with tarfile.open(self.archive) as tar:
+            modes = {name: tar.getmember(f"{TOP}/{name}").mode for name in ("scripts/doctor", "LICENSE")}
+        self.assertEqual(modes, {"scripts/doctor": 0o755, "LICENSE": 0o644})
+
+    def test_its_samconfig_needs_no_build_and_knows_both_architectures(self) -> None:
+        ours = tomllib.loads((ROOT / "samconfig.toml").read_text())
+        theirs = tomllib.loads(self.files["samconfig.toml"].decode())
+        self.assertEqual(theirs["default"], ours["default"])
+        other = theirs["x86_64"]["deploy"]["parameters"]
+        self.assertEqual(other, {**ours["default"]["deploy"]["parameters"], "template_file": "template-x86_64.yaml"})
+
+
+class ItsBytes(unittest.TestCase):
+    def test_the_same_files_in_another_folder_and_at_another_time_give_the_same_bytes(self) -> None:
+        first, second = folder_of(self), folder_of(self)
+        one = packed(first)
+        built = binaries(second / "built")
+        for path in second.rglob("*"):
+            os.utime(path, (1, 1))
+        with patch("time.time", return_value=2_000_000_000):
+            other = bundle.pack(ROOT, built, VERSION, CHANGES, second / "elsewhere")
+        self.assertEqual(one.read_bytes(), other.read_bytes())
+
+
+class WhatIsRefused(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = folder_of(self)
+        self.built = binaries(self.folder / "built")
+
+    def refused(self, words: str) -> None:
+        with self.assertRaisesRegex(ReleaseError, words):
+            bundle.pack(ROOT, self.built, VERSION, CHANGES, self.folder / "dist")
+        self.assertFalse((self.folder / "dist").exists(), "nothing was written")
+
+    def test_an_architecture_that_nobody_built(self) -> None:
+        del self.built["arm64"]
+        self.refused("no binaries for arm64: a release needs arm64 and x86_64")
+
+    def test_a_function_that_nobody_built(self) -> None:
+        (self.built["x86_64"] / "Announcer/bootstrap").unlink()
+        self.refused("Announcer/bootstrap: there is no binary for x86_64")
+
+    def test_a_binary_of_another_architecture(self) -> None:
+        (self.built["arm64"] / "Drain/bootstrap").write_bytes(stand_in("x86_64", "Drain"))
+        self.refused("arm64/Drain/bootstrap: it is for x86_64; arm64 was asked for")
+
+    def test_what_is_no_binary(self) -> None:
+        (self.built["arm64"] / "Drain/bootstrap").write_text("#!/bin/sh\n" + "exit\n" * 9)
+        self.refused("it is no Linux binary")
+
+
+class TakenApart(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.packed = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        sums.write(packed(cls.packed).parent)
+
+    def setUp(self) -> None:
+        self.folder = folder_of(self)
+        shutil.copytree(self.packed, self.folder, dirs_exist_ok=True)
+        (self.archive,) = (self.folder / "dist").glob("*.tar.gz")
+
+    def refused(self, words: str) -> None:
+        with self.assertRaisesRegex(ReleaseError, words):
+            bundle.unpack(self.archive, HERE, self.folder / "out")
+        self.assertFalse((self.folder / "out").exists(), "nothing was written")
+
+    def test_the_binaries_come_out_as_they_went_in(self) -> None:
+        for architecture in ARCHITECTURES:
+            bundle.unpack(self.archive, architecture, self.folder / architecture)
+            for function in TESTED:
+                taken = self.folder / architecture / function / "bootstrap"
+                self.assertEqual(
+                    taken.read_bytes(), (self.folder / "built" / architecture / function / "bootstrap").read_bytes()
+                )
+                self.assertTrue(os.access(taken, os.X_OK))
+
+    def test_a_bundle_whose_sum_differs_is_not_unpacked(self) -> None:
+        contents = bytearray(self.archive.read_bytes())
+        contents[len(contents) // 2] ^= 1
+        self.archive.write_bytes(contents)
+        self.refused(f"{self.archive.name}: its SHA-256 is .* SHA256SUMS has .* download it again")
+
+    def test_a_bundle_that_the_sums_do_not_speak_of(self) -> None:
+        self.archive = self.archive.rename(self.archive.with_name("other.tar.gz"))
+        self.refused("other.tar.gz: SHA256SUMS does not speak of it")
+
+    def test_a_bundle_without_sums(self) -> None:
+        (self.archive.parent / sums.NAME).unlink()
+        self.refused("SHA256SUMS: it is missing")
+
+    def test_the_sums_are_those_that_sha256sum_checks(self) -> None:
+        line = (self.archive.parent / sums.NAME).read_text()
+        self.assertEqual(line, f"{sums.sum_of(self.archive)}  {self.archive.name}\n")

@@ -1,0 +1,52 @@
+"""A release's template is the project's own but for where the functions' code comes from."""
+
+import copy
+import unittest
+from typing import Any
+
+from built import ROOT, VERSION
+from release_bundle import template
+from release_bundle.elf import ARCHITECTURES
+from release_bundle.errors import ReleaseError
+from samtranslator.yaml_helper import yaml_parse
+
+WRITTEN = (ROOT / "template.yaml").read_text()
+RELEASED = {architecture: yaml_parse(template.of(WRITTEN, architecture, VERSION)) for architecture in ARCHITECTURES}
+
+
+def parsed(architecture: str) -> Any:
+    return copy.deepcopy(RELEASED[architecture])
+
+
+class TheTemplates(unittest.TestCase):
+    def test_nothing_differs_but_the_code_the_architecture_and_the_metadata(self) -> None:
+        for architecture in ARCHITECTURES:
+            ours, theirs = yaml_parse(WRITTEN), parsed(architecture)
+            for document in (ours, theirs):
+                for logical_id in template.binaries(WRITTEN):
+                    document["Resources"][logical_id].pop("Metadata", None)
+                    del document["Resources"][logical_id]["Properties"]["CodeUri"]
+                del document["Parameters"]["Architecture"]
+                document.get("Metadata", {}).pop("AWS::ServerlessRepo::Application", None)
+            # A template without metadata of its own has none but what was taken out.
+            self.assertEqual({"Metadata": {}, **ours}, theirs)
+
+    def test_it_takes_its_own_architecture_and_names_the_template_of_the_other(self) -> None:
+        for architecture, other in (("arm64", "template-x86_64.yaml"), ("x86_64", "template.yaml")):
+            parameter = parsed(architecture)["Parameters"]["Architecture"]
+            self.assertEqual((parameter["Default"], parameter["AllowedValues"]), (architecture, [architecture]))
+            self.assertIn(other, parameter["ConstraintDescription"])
+
+    def test_it_builds_nothing(self) -> None:
+        for architecture in ARCHITECTURES:
+            for logical_id in template.binaries(WRITTEN):
+                function = parsed(architecture)["Resources"][logical_id]
+                self.assertNotIn("Metadata", function)
+                self.assertTrue(function["Properties"]["CodeUri"].startswith(f"packages/{architecture}/"))
+
+    def test_the_serverless_application_repository_gets_the_version(self) -> None:
+        self.assertEqual(parsed("arm64")["Metadata"]["AWS::ServerlessRepo::Application"]["SemanticVersion"], VERSION)
+
+    def test_a_function_that_does_not_name_its_binary_is_refused(self) -> None:
+        with self.assertRaisesRegex(ReleaseError, "Drain does not say which binary it is"):
+            template.binaries(WRITTEN.replace("Binary: spillway-drain", "Other: spillway-drain"))

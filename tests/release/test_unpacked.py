@@ -1,0 +1,123 @@
+"""A bundle in an empty folder, and the real SAM CLI there: no Rust, no project, no build."""
+
+import logging
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import boto3
+from built import ROOT, VERSION, packed
+from moto.server import ThreadedMotoServer
+from samtranslator.yaml_helper import yaml_parse
+
+sys.path.insert(0, str(ROOT / "tests/smoke"))
+
+from smoke import stage_b  # noqa: E402
+from smoke.run import Run  # noqa: E402
+
+ACCOUNT = "123456789012"
+REGION, BUCKET = "us-east-1", "packages-of-a-stranger"
+# For `--config-env`.
+ENVIRONMENTS = {"default": "arm64", "x86_64": "x86_64"}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": REGION}
+
+
+class Unpacked(unittest.TestCase):
+    folder: Path
+    server: ThreadedMotoServer
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        outside = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        elsewhere = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        with tarfile.open(packed(outside)) as tar:
+            tar.extractall(elsewhere, filter="data")
+        cls.folder = elsewhere / f"spillway-{VERSION}"
+        cls.server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+        logging.getLogger("werkzeug").setLevel(logging.WARNING)
+        cls.server.start()
+        cls.addClassCleanup(cls.server.stop)
+        host, port = cls.server.get_host_and_port()
+        cls.endpoint = f"http://{host}:{port}"
+        cls.home = elsewhere / "home"
+        cls.home.mkdir()
+
+    def sam(self, *arguments: str) -> str:
+        """Runs SAM in the bundle's folder, and no other program is there: no Cargo above all."""
+        environment = {
+            **CREDENTIALS,
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "HOME": str(self.home),
+            "PATH": str(self.home),
+            "SAM_CLI_TELEMETRY": "0",
+        }
+        command = [str(Path(sys.executable).with_name("sam")), *arguments]
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def s3(self) -> Any:
+        return boto3.client(
+            "s3",
+            REGION,
+            endpoint_url=self.endpoint,
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        )
+
+    def test_sam_takes_each_template_for_valid(self) -> None:
+        for environment in ENVIRONMENTS:
+            self.assertIn("is a valid SAM Template", self.sam("validate", "--config-env", environment))
+
+    def test_sam_uploads_each_packages_very_bytes(self) -> None:
+        self.s3().create_bucket(Bucket=BUCKET)
+        for environment, architecture in ENVIRONMENTS.items():
+            arguments = ("--s3-bucket", BUCKET, "--config-env", environment)
+            template = yaml_parse(self.sam("package", *arguments))
+            uploaded = {name: one["Properties"]["CodeUri"] for name, one in template["Resources"].items() if code(one)}
+            self.assertEqual(set(uploaded), {"Drain", "Announcer"})
+            for name, binary in (("Drain", "spillway-drain"), ("Announcer", "spillway-announce")):
+                ours = self.folder / f"packages/{architecture}/{binary}.zip"
+                bucket, _, key = uploaded[name].removeprefix("s3://").partition("/")
+                theirs = self.s3().get_object(Bucket=bucket, Key=key)["Body"].read()
+                self.assertEqual(theirs, ours.read_bytes(), name)
+
+    def test_the_smoke_tests_deployment_gets_as_far_as_cloudformation(self) -> None:
+        """moto takes a template from AWS' own host names only, so the upload is the last that it shows."""
+        run = Run(TheRegion(), Sam(self), ACCOUNT, "aws", self.folder, self.folder)  # type: ignore[arg-type]
+        run.outputs["Topic"] = f"arn:aws:sns:{REGION}:{ACCOUNT}:messages"
+        self.s3().create_bucket(Bucket=run.bucket)
+        with self.assertRaisesRegex(AssertionError, "CreateChangeSet operation"):
+            stage_b.deploy(run)
+        self.assertIn("Contents", self.s3().list_objects_v2(Bucket=run.bucket))
+
+    def test_the_migration_from_nth_reads_the_bundles_template(self) -> None:
+        command = [sys.executable, "tools/from-nth", "-"]
+        done = subprocess.run(command, cwd=self.folder, input="{}", capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("sam deploy", done.stdout)
+
+
+class TheRegion:
+    """As much of `smoke.aws.Aws` as a deployment looks at."""
+
+    region = REGION
+
+
+class Sam:
+    """`smoke.programs.Programs`, in the bundle's folder."""
+
+    def __init__(self, test: Unpacked) -> None:
+        self._test = test
+
+    def run(self, _: Path, program: str, *arguments: str) -> str:
+        assert program == "sam", program
+        return self._test.sam(*arguments)
+
+
+def code(resource: Any) -> bool:
+    return "CodeUri" in resource.get("Properties", {})
