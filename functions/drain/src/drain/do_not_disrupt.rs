@@ -83,8 +83,6 @@ fn seconds_of(unit: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;

@@ -239,8 +239,6 @@ fn retry_after(response: &ApiResponse, status: &Status) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;

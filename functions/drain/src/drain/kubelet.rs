@@ -33,8 +33,6 @@ fn kubelet_of(node: &Node) -> Kubelet {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::json;
 
     use super::*;

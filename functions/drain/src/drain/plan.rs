@@ -153,8 +153,6 @@ fn whole_seconds(seconds: i64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use serde_json::{Value, json};
 
     use super::*;

@@ -83,7 +83,6 @@ async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
     use crate::publish::tests::unread;
 

@@ -45,7 +45,7 @@ fn asked_until(end: Instant) -> Instant {
 }
 
 /// Looks at everything, tells the log, and answers the report. A check that cannot be made is no failure of
-/// the doctor's: the report says so.
+/// the self-test: the report says so.
 pub(crate) async fn examine(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
     let (clusters, checked) = clusters::look(context, request, end).await;

@@ -1,7 +1,5 @@
 //! Where a drain stands, step by step, with the clock handed in.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::json;
 
 use super::*;
