@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use gotemplate_json::Template;
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use gotemplate_json::Template;
 
 use crate::form::Form;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
 use gotemplate_json::Template;
+use serde_json::Value;
 
 use crate::document::Document;
 use crate::event::Event;
