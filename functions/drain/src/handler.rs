@@ -27,7 +27,7 @@ use crate::receipt::{Outcome, Receipt, StepName, Subject};
 /// event.
 pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
-    let incoming = notice::read(event, &invocation.home);
+    let incoming = notice::read(event, &invocation.home).map(|incoming| incoming.as_of(invocation.clock.started()));
     let mut record = Record::default();
     let mut heartbeats = Vec::new();
 
@@ -154,7 +154,10 @@ async fn whose(
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let settings = &context.settings;
     let Attempt { notice, invocation, .. } = target.attempt;
-    let decision = decision::decide(notice, target.managed_by, settings);
+    let decision = match decision::is_over(notice, target.instance, invocation.clock.now()) {
+        Some(reason) => Decision::Ignore(reason),
+        None => decision::decide(notice, target.managed_by, settings),
+    };
     (record.managed_by, record.decision) = (Some(target.managed_by), Some(decision.as_str()));
     if settings.dry_run {
         return actions::dry_run::dry_run(context, decision, target, record).await;

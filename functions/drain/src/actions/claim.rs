@@ -54,6 +54,7 @@ pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut 
         Unclaimed::NoNode => lifecycle::no_node(target, record).await?,
         Unclaimed::OptedOut(node) => Outcome::Ignored(Reason::OptedOut(node)),
         Unclaimed::GivenBack(node) => Outcome::Ignored(Reason::GivenBack(node)),
+        Unclaimed::MaintenanceBegan(node) => Outcome::Ignored(Reason::MaintenanceBegan(node)),
         Unclaimed::NotSelected(node) => Outcome::Ignored(Reason::NotSelected(node)),
         Unclaimed::ManagedBy(managed_by) => Outcome::ManagedBy(managed_by),
     })

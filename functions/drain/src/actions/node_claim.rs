@@ -22,7 +22,8 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
         let deadline = match attempt.notice.deadline {
             // From one that is past Karpenter would reckon a second for each pod.
             Deadline::Hard(at) => Some(at.max(clock.now() + LEAST_WINDOW)),
-            Deadline::HeldByHook | Deadline::Open => None,
+            // Of one that nobody knows no pod is given less than its own grace.
+            Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         node_claim::hand_over(&client, instance, &context.settings.node_selector, deadline).await
     });

@@ -40,7 +40,7 @@ pub(crate) async fn postpone(
     record.node = uncordoned.node().map(str::to_owned);
     let starts = match notice.deadline {
         Deadline::Hard(starts) => Some(starts),
-        Deadline::HeldByHook | Deadline::Open => None,
+        Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
     };
     Ok(Outcome::Postponed { instance: notice.instance.clone(), starts, begins, uncordoned })
 }

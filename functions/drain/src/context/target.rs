@@ -23,6 +23,9 @@ use crate::settings::{HeldPods, Settings};
 pub(crate) const LEAST_WINDOW: SignedDuration = SignedDuration::from_secs(10);
 /// The same when a hook waits: its answer must still find it waiting.
 const LEAST_WINDOW_OF_A_HOOK: SignedDuration = SignedDuration::from_secs(2);
+/// How long what blocks a pod is respected when its instance is going and nobody says when: as long as after a spot
+/// notice, which an operating system that is shutting down seldom takes. Sooner, if its kubelet reports no more.
+const RESPECTED_FOR: SignedDuration = SignedDuration::from_mins(2);
 
 /// One notice in one invocation.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl Attempt<'_> {
     pub(crate) fn window(&self, settings: &Settings) -> Window {
         let clock = self.invocation.clock;
         let least = match self.notice.deadline {
-            Deadline::Hard(_) | Deadline::Open => LEAST_WINDOW,
+            Deadline::Hard(_) | Deadline::Unknown | Deadline::Open => LEAST_WINDOW,
             Deadline::HeldByHook => LEAST_WINDOW_OF_A_HOOK,
         };
         // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
@@ -58,6 +61,11 @@ impl Attempt<'_> {
         let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
         let limit = clock.instant(limit.max(clock.now() + least));
         let instance_goes = match (self.notice.deadline, settings.held_pods) {
+            // It may be over by now: nobody says that the instance goes.
+            (Deadline::Unknown, _) if self.notice.kind == Kind::Maintenance => Termination::Unknown,
+            (Deadline::Unknown, _) => {
+                Termination::Soon { respected_until: clock.instant(self.notice.time + RESPECTED_FOR) }
+            }
             (Deadline::Hard(_), _) | (_, HeldPods::Delete) => Termination::At(limit),
             (Deadline::HeldByHook, HeldPods::Keep) => Termination::AtTheLatest(limit),
             (Deadline::Open, HeldPods::Keep) => Termination::Unknown,
@@ -118,7 +126,7 @@ impl Target<'_> {
         let maintenance = notice.maintenance.as_ref();
         let until = match notice.deadline {
             Deadline::Hard(at) => Some(at),
-            Deadline::HeldByHook | Deadline::Open => None,
+            Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         let mark = ClaimAnnotation {
             event: event.clone(),
@@ -135,6 +143,8 @@ impl Target<'_> {
             mark,
             handed_on_by: history.handed_on_by().map(str::to_owned),
             reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
+            only_goes_on: notice.deadline == Deadline::Unknown
+                && maintenance.is_some_and(|maintenance| maintenance.reboots),
             taint: names.and_then(|names| taint::for_notice(kind, event, names, settings.taint_effect)),
             excludes: settings.exclude_from_load_balancers,
             managed_by: self.managed_by,

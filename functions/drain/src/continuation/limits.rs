@@ -19,6 +19,9 @@ pub(crate) const MOST_INVOCATIONS: usize = 200;
 
 /// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
+/// How long a drain waits when the instance is going, or its maintenance has begun, and nobody says how long is left. An
+/// instance that stops has stopped long before; its node then says so.
+const GONE_WITHIN: Duration = Duration::from_mins(10);
 /// How long it may take until the control plane takes a node for not Ready whose kubelet is gone (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
 
@@ -38,6 +41,7 @@ impl Limits {
         let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
         match (notice.deadline, waits) {
             (Deadline::Hard(at), _) => Self::until(at),
+            (Deadline::Unknown, _) => Self::until(after(GONE_WITHIN)),
             (Deadline::HeldByHook, _) if our_hook(notice, settings).is_none() => Self::until(after(BACK_WITHIN)),
             (Deadline::Open, _) => Self::until(after(match notice.kind {
                 Kind::Rebalance => settings.rebalance_window,
@@ -158,6 +162,7 @@ mod tests {
         };
         assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[("SPILLWAY_REBALANCE_WINDOW_S", "300")]), 300);
         assert_eq!(limit(Kind::Running, Deadline::Open, &[]), 600);
+        assert_eq!(limit(Kind::Stopping, Deadline::Unknown, &[]), 600);
         assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);
         let root_volume = |variables| limit(Kind::RootVolumeReplaced, Deadline::HeldByHook, variables);
         assert_eq!(root_volume(&[]), 600, "its hook is left to others, and not held");

@@ -1,8 +1,14 @@
-//! Whether what EC2 says of an instance is older than its notice. Pure.
+//! Whether what EC2 says of an instance is older than its notice, or newer. Pure.
 
+use jiff::{SignedDuration, Timestamp};
+
+use super::Reason;
 use crate::aws::instance::{Instance, InstanceState};
-use crate::notice::Kind;
+use crate::notice::{Kind, Notice};
 use crate::settings::Settings;
+
+/// By then EC2's answer is not behind its own notice any more: that takes seconds, as a rule.
+const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 /// Whether EC2's answer contradicts the notice, and may not have caught up with it: what it describes is "eventually
 /// consistent" (EC2 developer guide). Where nothing hangs on it, it is not.
@@ -17,10 +23,36 @@ pub(crate) fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Set
     }
 }
 
+/// Why a notice is about a state of its instance that is no more, if it is: delivered late, or tried again, it finds the
+/// instance running again. Stopping and starting may take less than the minutes after which Lambda tries again.
+pub(crate) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
+    let is_going = matches!(notice.kind, Kind::Stopping | Kind::ShuttingDown);
+    let is_old = CAUGHT_UP_AFTER < now.duration_since(notice.time);
+    let is_over = is_going && is_old && instance.state == InstanceState::Up;
+    is_over.then(|| Reason::RunsAgain(instance.id.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{instance, settings};
+    use crate::notice::Deadline;
+    use crate::test_support::{self, instance, settings};
+
+    #[test]
+    fn a_stopping_that_is_old_is_over_when_the_instance_runs_and_a_new_one_is_believed() {
+        let is_over = |kind, state, age_s| {
+            let notice = test_support::notice(kind, Deadline::Unknown);
+            is_over(&notice, &Instance { state, ..instance() }, notice.time + SignedDuration::from_secs(age_s))
+                .is_some()
+        };
+        for kind in [Kind::Stopping, Kind::ShuttingDown] {
+            assert!(is_over(kind, InstanceState::Up, 180));
+            assert!(!is_over(kind, InstanceState::Up, 5), "EC2's answer may be behind");
+            assert!(!is_over(kind, InstanceState::GoingDown, 180));
+            assert!(!is_over(kind, InstanceState::Down, 180), "its pods are to be replaced");
+        }
+        assert!(!is_over(Kind::Spot, InstanceState::Up, 180), "it runs until it is taken back");
+    }
 
     fn behind(taint: &str, kind: Kind, state: Option<InstanceState>) -> bool {
         let settings = settings(&[("SPILLWAY_OUT_OF_SERVICE_TAINT", taint)]);

@@ -14,7 +14,7 @@ use spillway_eks::ClusterName;
 use crate::aws::instance::{Instance, ManagedBy, Membership, membership};
 use crate::notice::{Hook, Kind, Notice};
 use crate::settings::{KarpenterNodes, LaunchHooks, ManagedNodeGroups, Policy, Settings};
-pub(crate) use behind::is_behind;
+pub(crate) use behind::{is_behind, is_over};
 pub(crate) use reason::{Reason, Refusal};
 pub(crate) use times::{begins, first_check, next_check};
 

@@ -51,6 +51,12 @@ pub(crate) enum Reason {
     NothingLeft,
     #[error("no claim of ours is for a {0} that is over")]
     NothingToUndo(&'static str),
+    #[error("instance {0} runs again")]
+    RunsAgain(String),
+    #[error(
+        "the maintenance of node {0} was to begin before now, and its drain has not begun, or is over: whether its reboot is still to come nobody says"
+    )]
+    MaintenanceBegan(String),
     #[error("instance {0} does not run: its node stays as it is")]
     NotUp(String),
     #[error("instance {0} is neither stopped nor terminated")]

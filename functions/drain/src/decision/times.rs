@@ -19,7 +19,7 @@ pub(crate) fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     };
     match notice.deadline {
         Deadline::Hard(at) => at.saturating_sub(lead).unwrap_or(Timestamp::MIN),
-        Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
+        Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
     }
 }
 
@@ -31,6 +31,7 @@ pub(crate) fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) 
     match (notice.kind, notice.deadline) {
         (Kind::Rebalance, _) => Some(notice.time.saturating_add(settings.rebalance_undo).unwrap_or(Timestamp::MAX)),
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
+        (Kind::Maintenance, Deadline::Unknown) if reboots => Some(soon),
         // The group tells when the volume is replaced; but not everybody has a hook for that.
         (Kind::ReplaceRootVolume, _) => Some(soon),
         _ => None,

@@ -1,9 +1,11 @@
 //! Watches the PodDisruptionBudgets of the namespaces in which one blocks a pod.
 //!
-//! Nothing is requested before that, so that a drain without budgets costs nothing. What a change
-//! means is decided in `budgets`.
+//! Nothing is requested before that, so that a drain without budgets costs nothing. Each watch keeps a stream of the
+//! connection for as long as it lasts: of more than a few namespaces the budgets are watched by one for the cluster. What a
+//! change means is decided in `budgets`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_all;
@@ -13,10 +15,50 @@ use kube::{Api, Client};
 use crate::kube::watch::{Change, Selection, Watch};
 use spillway_startup::logs::chain;
 
-/// The watches of budgets, one for each namespace.
+/// How many namespaces are watched one by one. Budgets block pods in few as a rule; a cluster may have thousands of budgets,
+/// each of which changes with each of its pods.
+pub(super) const NAMESPACES_WATCHED: usize = 3;
+
+/// Whose budgets a watch is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WatchScope {
+    Namespace(String),
+    Cluster,
+}
+
+impl WatchScope {
+    /// Whether that namespace's budgets are among them.
+    pub(super) fn has(&self, namespace: &str) -> bool {
+        match self {
+            Self::Namespace(own) => own == namespace,
+            Self::Cluster => true,
+        }
+    }
+}
+
+impl fmt::Display for WatchScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace(namespace) => write!(f, "namespace {namespace}"),
+            Self::Cluster => f.write_str("the cluster"),
+        }
+    }
+}
+
+/// What is watched when budgets block pods in these namespaces.
+fn scopes(namespaces: &BTreeSet<String>) -> BTreeSet<WatchScope> {
+    if namespaces.len() > NAMESPACES_WATCHED {
+        return [WatchScope::Cluster].into();
+    }
+    namespaces.iter().cloned().map(WatchScope::Namespace).collect()
+}
+
+/// The watches of budgets.
 pub(crate) struct BudgetWatch {
     client: Client,
-    watches: BTreeMap<String, Watch<PodDisruptionBudget>>,
+    /// In which budgets have blocked pods.
+    namespaces: BTreeSet<String>,
+    watches: BTreeMap<WatchScope, Watch<PodDisruptionBudget>>,
     right: WatchRight,
 }
 
@@ -32,29 +74,36 @@ enum WatchRight {
 impl BudgetWatch {
     /// No namespace is watched yet.
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, watches: BTreeMap::new(), right: WatchRight::Granted }
+        Self { client, namespaces: BTreeSet::new(), watches: BTreeMap::new(), right: WatchRight::Granted }
     }
 
     /// Watches these namespaces too from now on.
     pub(crate) fn watch(&mut self, namespaces: BTreeSet<&str>) {
-        if self.right == WatchRight::Missing {
+        let before = self.namespaces.len();
+        self.namespaces.extend(namespaces.into_iter().map(str::to_owned));
+        if self.right == WatchRight::Missing || self.namespaces.len() == before {
             return;
         }
-        for namespace in namespaces {
-            if !self.watches.contains_key(namespace) {
-                let api = Api::namespaced(self.client.clone(), namespace);
-                let watch = Selection { api, field_selector: None }.watch(None);
-                self.watches.insert(namespace.to_owned(), watch);
-            }
+        let scopes = scopes(&self.namespaces);
+        self.watches.retain(|scope, _| scopes.contains(scope));
+        for scope in scopes {
+            let client = self.client.clone();
+            self.watches.entry(scope).or_insert_with_key(|scope| {
+                let api = match scope {
+                    WatchScope::Namespace(namespace) => Api::namespaced(client, namespace),
+                    WatchScope::Cluster => Api::all(client),
+                };
+                Selection { api, field_selector: None }.watch(None)
+            });
         }
     }
 
-    /// The next change and its namespace; never, while nothing is watched. Can be cancelled without
+    /// The next change and whose it is; never, while nothing is watched. Can be cancelled without
     /// losing one.
-    pub(crate) async fn next(&mut self) -> (String, Change<PodDisruptionBudget>) {
+    pub(crate) async fn next(&mut self) -> (WatchScope, Change<PodDisruptionBudget>) {
         loop {
-            let (namespace, change) = self.next_of_any().await;
-            let Change::Interrupted(error) = &change else { return (namespace, change) };
+            let (scope, change) = self.next_of_any().await;
+            let Change::Interrupted(error) = &change else { return (scope, change) };
             if error.code() == Some(403) {
                 tracing::warn!(
                     error = chain(&error),
@@ -64,23 +113,36 @@ impl BudgetWatch {
                 self.watches.clear();
             } else {
                 tracing::warn!(
-                    namespace,
                     error = chain(&error),
-                    "the watch of the PodDisruptionBudgets of namespace {namespace} broke; watching again"
+                    "the watch of the PodDisruptionBudgets of {scope} broke; watching again"
                 );
             }
         }
     }
 
-    async fn next_of_any(&mut self) -> (String, Change<PodDisruptionBudget>) {
+    async fn next_of_any(&mut self) -> (WatchScope, Change<PodDisruptionBudget>) {
         if self.watches.is_empty() {
             return std::future::pending().await;
         }
-        let nexts = self
-            .watches
-            .iter_mut()
-            .map(|(namespace, watch)| async move { (namespace.clone(), watch.next().await) }.boxed());
+        let nexts =
+            self.watches.iter_mut().map(|(scope, watch)| async move { (scope.clone(), watch.next().await) }.boxed());
         let (next, ..) = select_all(nexts).await;
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_namespaces_takes_a_bounded_number_of_watches() {
+        let namespaces = |count: usize| (0..count).map(|n| format!("ns-{n}")).collect::<BTreeSet<_>>();
+        for count in 0..200 {
+            let (namespaces, scopes) = (namespaces(count), scopes(&namespaces(count)));
+            assert!(scopes.len() <= NAMESPACES_WATCHED, "{scopes:?}");
+            assert!(namespaces.iter().all(|namespace| scopes.iter().any(|scope| scope.has(namespace))), "{scopes:?}");
+        }
+        assert!(!scopes(&namespaces(1)).contains(&WatchScope::Cluster), "the rest of the cluster is not read");
     }
 }

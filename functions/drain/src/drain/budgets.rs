@@ -15,6 +15,7 @@ use std::time::Duration;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
+use super::budget_watch::WatchScope;
 use super::plan::{PodUid, Tier};
 use super::pod::blocker::BudgetName;
 use super::pod::{PodState, Tracked};
@@ -96,32 +97,32 @@ impl KnownBudgets {
         }
     }
 
-    /// Takes what a watch saw of a namespace's budgets; returns those that are no more.
+    /// Takes what a watch saw of the budgets of its scope; returns those that are no more.
     pub(crate) fn changed(
         &mut self,
-        namespace: &str,
+        scope: &WatchScope,
         change: Change<PodDisruptionBudget>,
         now: Instant,
     ) -> Vec<BudgetName> {
         match change {
             Change::Seen(budget) => {
-                self.see(namespace, &budget, now);
+                self.see(&budget, now);
                 Vec::new()
             }
-            Change::Gone(budget) => self.forget(|known| name(namespace, &budget).as_ref() == Some(known)),
+            Change::Gone(budget) => self.forget(|known| name(&budget).as_ref() == Some(known)),
             Change::OnlyThese(budgets) => {
-                let there: Vec<BudgetName> = budgets.iter().filter_map(|budget| name(namespace, budget)).collect();
+                let there: BTreeSet<BudgetName> = budgets.iter().filter_map(name).collect();
                 for budget in &budgets {
-                    self.see(namespace, budget, now);
+                    self.see(budget, now);
                 }
-                self.forget(|known| known.namespace == namespace && !there.contains(known))
+                self.forget(|known| scope.has(&known.namespace) && !there.contains(known))
             }
             Change::Begun | Change::Interrupted(_) => Vec::new(),
         }
     }
 
-    fn see(&mut self, namespace: &str, budget: &PodDisruptionBudget, now: Instant) {
-        let Some(name) = name(namespace, budget) else { return };
+    fn see(&mut self, budget: &PodDisruptionBudget, now: Instant) {
+        let Some(name) = name(budget) else { return };
         let unknown = DisruptionsAllowed { pods: 0, said_at: now, probe_at: now + PROBE_EVERY };
         let allowed = self.0.entry(name).or_insert(unknown);
         allowed.pods = disruptions_allowed(budget);
@@ -156,8 +157,9 @@ fn queues(pods: &BTreeMap<PodUid, Tracked>, tier: Tier) -> BTreeMap<&BudgetName,
     queues
 }
 
-fn name(namespace: &str, budget: &PodDisruptionBudget) -> Option<BudgetName> {
-    Some(BudgetName { namespace: namespace.to_owned(), name: budget.metadata.name.clone()? })
+fn name(budget: &PodDisruptionBudget) -> Option<BudgetName> {
+    let metadata = &budget.metadata;
+    Some(BudgetName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? })
 }
 
 /// None, while its controller has not yet looked at the budget as it stands: the API server then refuses all.

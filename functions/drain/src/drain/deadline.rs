@@ -5,6 +5,9 @@
 //! blocks it (a PodDisruptionBudget, or its do-not-disrupt annotation) is respected until respecting
 //! it any longer would cost the pod its clean shutdown; then the pod is deleted. While a hook
 //! holds the instance nothing is deleted, but its longest wait is an end that is known, too.
+//!
+//! An instance that is going at a time that nobody knows gives no reason to take grace from a pod: a replacement starts when
+//! the deletion is accepted, however long the grace. What blocks a pod is respected for a time that is set.
 
 use std::time::Duration;
 
@@ -15,6 +18,9 @@ const LEAST_GRACE: Duration = Duration::from_secs(1);
 
 /// The least `Retry-After` of a busy API server: so long it may always have.
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The least time that an eviction has to be answered: of 110 at once the last was answered after 240 ms.
+const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A pod that is leaving already is not requested again unless its new end is at least so far ahead. One that is past when
 /// the API server gets to it makes a grace of one second. It has the end in whole seconds, and a clock of its own; the
@@ -40,6 +46,8 @@ pub(crate) enum Termination {
     At(Instant),
     /// When its hook is completed, which is then at the latest.
     AtTheLatest(Instant),
+    /// It is going, and nobody says when. What blocks a pod is respected until then.
+    Soon { respected_until: Instant },
     /// Nobody says that it goes at all.
     Unknown,
 }
@@ -49,7 +57,7 @@ impl Termination {
     pub(crate) fn hard(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
-            Self::AtTheLatest(_) | Self::Unknown => None,
+            Self::AtTheLatest(_) | Self::Soon { .. } | Self::Unknown => None,
         }
     }
 
@@ -57,7 +65,7 @@ impl Termination {
     fn latest(self) -> Option<Instant> {
         match self {
             Self::At(at) | Self::AtTheLatest(at) => Some(at),
-            Self::Unknown => None,
+            Self::Soon { .. } | Self::Unknown => None,
         }
     }
 }
@@ -112,6 +120,9 @@ impl Window {
     /// The last safe moment of a pod that asks for this grace: requested to leave then, it still gets
     /// all of it.
     pub(crate) fn last_safe_moment(&self, grace: Duration) -> Option<Instant> {
+        if let Termination::Soon { respected_until } = self.instance_goes {
+            return Some(respected_until.max(self.start));
+        }
         let goes = self.instance_goes.latest()?;
         Some(goes.checked_sub(grace.saturating_add(self.margin)).unwrap_or(self.start).max(self.start))
     }
@@ -123,9 +134,30 @@ impl Window {
         (now + after).min(latest.max(now + LEAST_RETRY_AFTER))
     }
 
+    /// How long the answer to an eviction of now is waited for, if less than to any call: at its last safe moment its pod is
+    /// deleted, but not because an API server was a little slow.
+    pub(crate) fn patience(&self, grace: Duration, now: Instant) -> Option<Duration> {
+        let left = self.forced_from(grace)?.checked_duration_since(now).filter(|left| !left.is_zero())?;
+        Some(left.max(LEAST_PATIENCE))
+    }
+
+    /// The same window, when nobody is left on the node to report that a pod has stopped: of an instance that is going, that
+    /// says that it has gone, and nothing is respected any longer.
+    pub(crate) fn on_silence(self, now: Instant) -> Self {
+        match self.instance_goes {
+            Termination::Soon { respected_until } => {
+                Self { instance_goes: Termination::Soon { respected_until: respected_until.min(now) }, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// From when on a pod that something blocks is deleted all the same: its last safe moment, but
     /// not before half of the window, so that a long grace does not make a budget void.
     pub(crate) fn forced_from(&self, grace: Duration) -> Option<Instant> {
+        if let Termination::Soon { .. } = self.instance_goes {
+            return self.last_safe_moment(grace);
+        }
         let goes = self.instance_goes.hard()?;
         let half = self.start + goes.saturating_duration_since(self.start) / 2;
         self.last_safe_moment(grace).map(|moment| moment.max(half))
@@ -207,6 +239,34 @@ mod tests {
         let soft = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
         assert_eq!(again(soft, 10, 100), seconds(110));
         assert_eq!(again(soft, 10, 115), seconds(120), "the end of the window");
+    }
+
+    fn soon(start: Instant, respected: Duration) -> Window {
+        let instance_goes = Termination::Soon { respected_until: start + respected };
+        Window { start, end: start + Duration::from_secs(600), instance_goes, margin: MARGIN }
+    }
+
+    #[test]
+    fn an_eviction_is_waited_for_until_its_pod_is_forced_and_a_late_one_as_any_call() {
+        let now = Instant::now();
+        let (grace, seconds) = (Duration::from_secs(30), Duration::from_secs);
+        let patience = |at| hard(now, 120).patience(grace, now + seconds(at));
+        assert_eq!(patience(80), Some(seconds(8)));
+        assert_eq!(patience(87), Some(seconds(2)), "an API server may be a little slow");
+        assert_eq!(patience(88), None);
+        let open = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
+        assert_eq!(open.patience(grace, now), None);
+    }
+
+    #[test]
+    fn when_the_node_of_an_instance_that_is_going_is_silent_nothing_is_respected_any_longer() {
+        let (start, grace) = (Instant::now(), Duration::from_secs(30));
+        let at = start + Duration::from_secs(20);
+        let window = soon(start, Duration::from_secs(120));
+        assert_eq!(window.forced_from(grace), Some(start + Duration::from_secs(120)));
+        assert_eq!(window.on_silence(at).forced_from(grace), Some(at));
+        assert_eq!(window.on_silence(at).on_silence(at + grace), window.on_silence(at));
+        assert_eq!(hard(start, 120).on_silence(at), hard(start, 120));
     }
 
     /// What the rule says of forcing, in whole milliseconds from the start.
@@ -305,6 +365,19 @@ mod tests {
             let cut = Window { end: start + Duration::from_millis(end_ms), ..whole };
             prop_assert_eq!(cut.forced_from(grace), whole.forced_from(grace));
             prop_assert_eq!(cut.grace(grace, at), whole.grace(grace, at));
+        }
+
+        #[test]
+        fn of_an_instance_that_goes_at_a_time_that_nobody_knows_no_pod_gets_less_than_its_own_grace(
+            asked_s in 0..200_000_u64, respected_s in 0..600_u64, at_ms in 0..2_000_000_u64, ago_s in 0..1000_u64,
+        ) {
+            let start = Instant::now();
+            let (grace, at) = (Duration::from_secs(asked_s), start + Duration::from_millis(at_ms));
+            let window = soon(start, Duration::from_secs(respected_s));
+            prop_assert_eq!(window.grace(grace, at), Grace::Own);
+            prop_assert_eq!(window.on_silence(at).grace(grace, at), Grace::Own);
+            prop_assert_eq!(window.shortened(deletion(ago_s, asked_s, at), at), None);
+            prop_assert_eq!(window.forced_from(grace), Some(start + Duration::from_secs(respected_s)));
         }
 
         #[test]

@@ -134,9 +134,10 @@ fn meaning(answer: Answer, name: &PodName) -> Predicted {
         Answer::NamespaceTerminating => Predicted::BlockedBy(Blocker::Namespace),
         Answer::Forbidden { message } | Answer::Refused { message } => Predicted::Refused(message),
         Answer::Throttled { .. } => Predicted::Unanswered("the API server is busy".to_owned()),
-        Answer::Unauthorized { message } | Answer::ServerError { message, .. } | Answer::Unanswered { message } => {
-            Predicted::Unanswered(message)
-        }
+        Answer::Unauthorized { message }
+        | Answer::ServerError { message, .. }
+        | Answer::Unanswered { message }
+        | Answer::GivenUp { message } => Predicted::Unanswered(message),
     }
 }
 

@@ -16,11 +16,12 @@ use super::plan::{PodName, PodUid};
 use crate::kube::pod::Pod;
 use crate::kube::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_terminating};
 
-/// How many evictions are under way at once: of the 100 streams that an API server allows on an
-/// HTTP/2 connection (kubernetes, `secure_serving.go`) all but three, for the pods' watch, a
-/// budget's watch and a look at the node. The others wait for the first answers: of 110 pods that
-/// left a node at once those came after 80 to 240 ms.
-pub(crate) const EVICTIONS_AT_ONCE: usize = 97;
+/// How many evictions are under way at once. An API server allows 100 streams on an HTTP/2 connection (kubernetes,
+/// `secure_serving.go`); what else a drain takes of them at once, `drain/mod.rs` adds up. The other pods wait for the first
+/// answers: of 110 that left a node at once those came after 80 to 240 ms.
+pub(crate) const EVICTIONS_AT_ONCE: usize = 72;
+/// How many deletions are under way at once, beside the evictions: one at its pod's last safe moment never waits for them.
+pub(crate) const DELETIONS_AT_ONCE: usize = 10;
 
 /// How a pod is requested to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,17 @@ pub(crate) enum Method {
     Evict,
     /// By deleting it, past its budget.
     Delete,
+}
+
+/// A pod to be requested to leave, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaveRequest {
+    pub(crate) uid: PodUid,
+    pub(crate) name: PodName,
+    pub(crate) method: Method,
+    pub(crate) grace: Grace,
+    /// How long its answer is waited for, if that is less than for any call.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// What the API server said to an eviction or a deletion.
@@ -58,6 +70,8 @@ pub(crate) enum Answer {
     ServerError { message: String, retry_after: Option<Duration> },
     /// No answer came, or none that can be read.
     Unanswered { message: String },
+    /// No answer had come when the pod could wait for it no longer.
+    GivenUp { message: String },
 }
 
 /// What receipts call the two answers that a budget gives.
@@ -80,7 +94,7 @@ impl Answer {
             (Self::Forbidden { .. }, _) => "forbidden",
             (Self::Refused { .. }, _) => "refused",
             (Self::ServerError { .. }, _) => "server-error",
-            (Self::Unanswered { .. }, _) => "no-answer",
+            (Self::Unanswered { .. } | Self::GivenUp { .. }, _) => "no-answer",
         }
     }
 }
@@ -91,12 +105,19 @@ impl Answer {
 /// server does not read, and grace and UID would be lost without a word (kube-core 5.0,
 /// `subresource.rs`); and of no answer does it hand out the headers, where a busy API server says
 /// how long to wait.
-pub(crate) async fn send(client: Client, method: Method, name: PodName, uid: PodUid, grace: Grace) -> Answer {
+pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
+    let LeaveRequest { uid, name, method, grace, patience } = request;
     let request = match method {
         Method::Evict => PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
         Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
-    answer(&client, &name, &request).await
+    match patience {
+        Some(patience) if patience < CALL_TIMEOUT => {
+            let given_up = |_| Answer::GivenUp { message: ApiError::Timeout(patience).to_string() };
+            timeout(patience, answer(&client, &name, &request)).await.unwrap_or_else(given_up)
+        }
+        _ => answer(&client, &name, &request).await,
+    }
 }
 
 /// Requests an eviction as a dry run: whether the pod could leave now. That it is one is said twice: in the
@@ -211,6 +232,8 @@ fn meaning(response: &ApiResponse) -> Answer {
         403 if is_of_rbac(&status) => Answer::Forbidden { message: status.message },
         429 => match cause("DisruptionBudget") {
             Some(cause) => Answer::BlockedBy { budget: budget_name(&cause.message) },
+            // What a busy API server answers is no webhook's.
+            None if is_of_webhook(&status) => Answer::Refused { message: message() },
             None => Answer::Throttled { retry_after },
         },
         500 if status.message.contains("more than one PodDisruptionBudget") => Answer::BlockedBySeveral,
@@ -222,6 +245,11 @@ fn meaning(response: &ApiResponse) -> Answer {
 /// Whether a right is missing (apiserver, `responsewriters/errors.go`).
 fn is_of_rbac(status: &Status) -> bool {
     status.message.contains("is forbidden: User \"")
+}
+
+/// Whether an admission webhook said no, with whichever code (apiserver, `webhook/errors/statuserror.go`).
+fn is_of_webhook(status: &Status) -> bool {
+    status.message.starts_with("admission webhook ")
 }
 
 /// "The disruption budget web needs 3 healthy pods and has 3 currently": its name is the fourth word.
@@ -238,147 +266,4 @@ fn retry_after(response: &ApiResponse, status: &Status) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn answered(status: &Value) -> Answer {
-        let code = u16::try_from(status["code"].as_u64().unwrap()).unwrap();
-        meaning(&ApiResponse { code, retry_after: None, body: serde_json::to_vec(status).unwrap() })
-    }
-
-    fn message(text: &str) -> String {
-        format!("the API server answered {text}")
-    }
-
-    fn name() -> PodName {
-        PodName { namespace: "shop".to_owned(), name: "web-0".to_owned() }
-    }
-
-    #[test]
-    fn an_eviction_names_the_pods_uid() {
-        let body = serde_json::to_string_pretty(&eviction(&name(), &PodUid("u-1".to_owned()), Grace::Own)).unwrap();
-        insta::assert_snapshot!(body);
-    }
-
-    #[test]
-    fn an_eviction_carries_a_grace_only_when_it_is_clamped() {
-        let clamped = Grace::Clamped(Duration::from_secs(7));
-        let body = serde_json::to_string_pretty(&eviction(&name(), &PodUid("u-1".to_owned()), clamped)).unwrap();
-        insta::assert_snapshot!(body);
-    }
-
-    #[test]
-    fn a_deletion_names_the_pods_uid_and_the_grace_that_is_left() {
-        let clamped = Grace::Clamped(Duration::from_secs(7));
-        let body = serde_json::to_string_pretty(&deletion(&PodUid("u-1".to_owned()), clamped)).unwrap();
-        insta::assert_snapshot!(body);
-    }
-
-    #[test]
-    fn a_budget_that_allows_no_disruption_is_named() {
-        let status = json!({"code": 429, "reason": "TooManyRequests",
-            "message": "Cannot evict pod as it would violate the pod's disruption budget.",
-            "details": {"causes": [{"reason": "DisruptionBudget",
-                "message": "The disruption budget web needs 3 healthy pods and has 3 currently"}]}});
-        assert_eq!(answered(&status), Answer::BlockedBy { budget: "web".to_owned() });
-    }
-
-    #[test]
-    fn a_busy_api_server_is_not_taken_for_a_budget() {
-        let status = json!({"code": 429, "message": "too many requests", "details": {"retryAfterSeconds": 3}});
-        assert_eq!(answered(&status), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) });
-        assert_eq!(answered(&json!({"code": 429})), Answer::Throttled { retry_after: None });
-    }
-
-    #[test]
-    fn a_busy_api_server_says_in_a_header_how_long_to_wait() {
-        let body = b"Too many requests, please try again later.\n".to_vec();
-        let response = ApiResponse { code: 429, retry_after: Some("7".to_owned()), body };
-        assert_eq!(meaning(&response), Answer::Throttled { retry_after: Some(Duration::from_secs(7)) });
-        let by_date = ApiResponse { retry_after: Some("Sat, 21 Nov 2026 03:12:00 GMT".to_owned()), ..response };
-        assert_eq!(meaning(&by_date), Answer::Throttled { retry_after: None });
-    }
-
-    #[test]
-    fn an_answer_that_is_no_json_is_judged_by_its_code() {
-        let answer = |code, body: &str| meaning(&ApiResponse { code, retry_after: None, body: body.into() });
-        let bad_gateway = message("502: bad gateway");
-        assert_eq!(answer(502, "bad gateway"), Answer::ServerError { message: bad_gateway, retry_after: None });
-        assert_eq!(answer(422, "{"), Answer::Refused { message: message("422: {") });
-    }
-
-    #[test]
-    fn a_success_that_is_no_object_evicts_nobody() {
-        let answer = |body: &str| meaning(&ApiResponse { code: 201, retry_after: None, body: body.into() });
-        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201});
-        assert_eq!(answer(&status.to_string()), Answer::Leaving);
-        assert!(matches!(answer("<html>"), Answer::Unanswered { .. }));
-    }
-
-    #[test]
-    fn a_token_that_is_not_accepted_is_told_from_a_missing_right() {
-        let unauthorized = answered(&json!({"code": 401, "reason": "Unauthorized", "message": "Unauthorized"}));
-        assert_eq!(unauthorized, Answer::Unauthorized { message: message("401 Unauthorized: Unauthorized") });
-    }
-
-    #[test]
-    fn a_budget_that_others_change_at_the_same_time_says_when_to_ask_again() {
-        let status =
-            json!({"code": 504, "reason": "Timeout", "message": "conflicts", "details": {"retryAfterSeconds": 10}});
-        let message = message("504 Timeout: conflicts");
-        assert_eq!(answered(&status), Answer::ServerError { message, retry_after: Some(Duration::from_secs(10)) });
-    }
-
-    #[test]
-    fn a_deletion_has_a_name_of_its_own() {
-        assert_eq!((Answer::Leaving.name(Method::Evict), Answer::Leaving.name(Method::Delete)), ("evicted", "deleted"));
-    }
-
-    #[test]
-    fn two_budgets_for_one_pod_are_told_from_a_server_error() {
-        let message =
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-        assert_eq!(answered(&json!({"code": 500, "message": message})), Answer::BlockedBySeveral);
-        assert!(matches!(answered(&json!({"code": 500, "message": "boom"})), Answer::ServerError { .. }));
-    }
-
-    #[test]
-    fn a_pod_that_went_or_was_replaced_is_gone() {
-        let not_found = json!({"code": 404, "details": {"name": "web-0", "kind": "pods"}});
-        assert_eq!(answered(&not_found), Answer::Gone);
-        let message = "the UID in the precondition (u-1) does not match the UID in record (u-2)";
-        assert_eq!(answered(&json!({"code": 409, "message": message})), Answer::Replaced);
-        assert!(matches!(answered(&json!({"code": 409, "message": "object was modified"})), Answer::Refused { .. }));
-    }
-
-    #[test]
-    fn a_path_that_is_not_found_says_nothing_of_the_pod() {
-        let status = json!({"code": 404, "message": "the server could not find the requested resource"});
-        assert!(matches!(answered(&status), Answer::Refused { .. }));
-        let page = ApiResponse { code: 404, retry_after: None, body: b"404 page not found".to_vec() };
-        assert!(matches!(meaning(&page), Answer::Refused { .. }));
-    }
-
-    #[test]
-    fn a_terminating_namespace_is_told_from_a_missing_right() {
-        let status = json!({"code": 403, "details": {"causes": [{"reason": "NamespaceTerminating"}]}});
-        assert_eq!(answered(&status), Answer::NamespaceTerminating);
-    }
-
-    #[test]
-    fn who_says_no_with_403_is_told_from_a_missing_right() {
-        let no_right = "pods \"web-0\" is forbidden: User \"spillway\" cannot create resource \"pods/eviction\" \
-                        in API group \"\" in the namespace \"shop\"";
-        let status = json!({"code": 403, "reason": "Forbidden", "message": no_right});
-        assert_eq!(answered(&status), Answer::Forbidden { message: no_right.to_owned() });
-        for no in [
-            "admission webhook \"keep.example.com\" denied the request: not today",
-            "poddisruptionbudgets.policy \"web\" is forbidden: pdb disruptions allowed is negative",
-        ] {
-            let status = json!({"code": 403, "reason": "Forbidden", "message": no});
-            assert_eq!(answered(&status), Answer::Refused { message: message(&format!("403 Forbidden: {no}")) });
-        }
-    }
-}
+mod tests;

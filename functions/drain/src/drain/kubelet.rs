@@ -1,12 +1,12 @@
-//! Whether a node's kubelet still answers: one look at the node.
+//! Whether a node's kubelet still answers: a watch of the node.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
 
-use crate::kube::{ApiError, call, is_missing};
 use crate::node::readiness::{Ready, ready};
+use crate::node::{NodeWatch, ObservedNodeChange};
 
-/// What a look at a node says of its kubelet.
+/// What a node says of its kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kubelet {
     /// It reports, or has been silent for no longer than the cluster puts up with.
@@ -15,14 +15,24 @@ pub(crate) enum Kubelet {
     Silent,
 }
 
-/// Looks at the node.
-pub(crate) async fn look(client: Client, node: String) -> Result<Kubelet, ApiError> {
-    let nodes: Api<Node> = Api::all(client);
-    match call(nodes.get(&node)).await {
-        Ok(node) => Ok(kubelet_of(&node)),
-        // Not any 404: something on the way that does not know the path says so too, and nothing of the node.
-        Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => Ok(Kubelet::Silent),
-        Err(error) => Err(error),
+/// A watch of a node's kubelet.
+#[derive(Debug)]
+pub(crate) struct KubeletWatch(NodeWatch);
+
+impl KubeletWatch {
+    /// Watches that of the node by that name.
+    pub(crate) fn of(client: &Client, node: &str) -> Self {
+        Self(NodeWatch::of(Api::all(client.clone()), node))
+    }
+
+    /// What the node says, at first, and then after each change. One that cannot be watched is given the benefit of the
+    /// doubt. Can be cancelled without losing a change.
+    pub(crate) async fn next(&mut self) -> Kubelet {
+        match self.0.next_change().await {
+            ObservedNodeChange::Is(node) => kubelet_of(&node),
+            ObservedNodeChange::NotThere => Kubelet::Silent,
+            ObservedNodeChange::NotSeen => Kubelet::Answers,
+        }
     }
 }
 

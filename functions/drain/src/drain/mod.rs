@@ -4,12 +4,13 @@
 //! * `deadline`: how long there is, and what that means for a pod's grace (pure)
 //! * `do_not_disrupt`: which pods say that they are not to be disrupted (pure)
 //! * `plan`: which pods leave, which stay, and why (pure)
+//! * `put_back`: which pods their controllers put back (pure)
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave, and the meaning of the answer
-//! * `kubelet`: whether anybody is there to report a pod's end
+//! * `kubelet`: whether anybody is there to report a pod's end: a watch of the node
 //! * `pod`: one pod: its state, what blocks it, what comes next (pure)
-//! * `budgets`: which pods that a budget blocks are evicted again, and when (pure)
 //! * `budget_watch`: the watches of budgets that block pods
+//! * `budgets`: which pods that a budget blocks are evicted again, and when (pure)
 //! * `report`: how it ended
 //! * `progress`: all pods: what is to be requested next, and what became of each (pure)
 //! * `side_task`: what is done beside a drain once it is under way
@@ -28,6 +29,7 @@ mod list;
 pub(crate) mod plan;
 pub(crate) mod pod;
 mod progress;
+mod put_back;
 mod report;
 pub(crate) mod side_task;
 
@@ -40,13 +42,12 @@ use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep_until};
 
 use crate::invocation::clock::Clock;
-use crate::kube::ApiError;
 use crate::kube::pod::Pod;
 use crate::kube::watch::{Change, Listed, Watch};
 use crate::node::Claim;
 use budget_watch::BudgetWatch;
 use deadline::Window;
-use kubelet::Kubelet;
+use kubelet::{Kubelet, KubeletWatch};
 pub(crate) use list::list;
 use list::pods_of;
 use pod::transition::Transition;
@@ -83,7 +84,7 @@ pub(crate) async fn drain(
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
     let mut budgets = BudgetWatch::new(client.clone());
     let mut evictions = FuturesUnordered::new();
-    let mut looks = FuturesUnordered::new();
+    let mut kubelet = None;
     let mut blind = None;
     let mut stop = std::pin::pin!(stop);
     let end = loop {
@@ -91,19 +92,18 @@ pub(crate) async fn drain(
         for request in progress.requests(now) {
             let client = client.clone();
             evictions.push(async move {
-                let answer =
-                    evict::send(client, request.method, request.name, request.uid.clone(), request.grace).await;
-                (request.uid, answer)
+                let uid = request.uid.clone();
+                (uid, evict::send(client, request).await)
             });
-        }
-        if progress.is_look_due(now) {
-            progress.look_begins(now);
-            looks.push(kubelet::look(client.clone(), node.to_owned()));
         }
         budgets.watch(progress.namespaces_to_watch());
         progress.take_transitions().into_iter().for_each(Transition::log);
         if let Some(end) = progress.end() {
             break end;
+        }
+        if progress.is_node_watch_due(now) {
+            progress.node_watch_begins();
+            kubelet = Some(KubeletWatch::of(client, node));
         }
         if watch.is_none() && (evictions.is_empty() || watch_from <= now) {
             watch = Some(pods_of(client, node).watch(Some(listed.resource_version.clone())));
@@ -124,11 +124,11 @@ pub(crate) async fn drain(
                 }
                 progress.changed(change, Instant::now());
             }
-            (namespace, change) = budgets.next() => {
-                progress.budgets_changed(&namespace, change, Instant::now());
+            (scope, change) = budgets.next() => {
+                progress.budgets_changed(&scope, change, Instant::now());
             }
-            Some(kubelet) = looks.next() => {
-                progress.looked(seen(kubelet, node), Instant::now());
+            seen = next_seen(&mut kubelet) => {
+                progress.kubelet_seen(seen, Instant::now());
             }
             () = side_task.go_on(), if watch.is_some() => {}
             () = sleep_until(next_due) => {
@@ -142,22 +142,34 @@ pub(crate) async fn drain(
     DrainReport { pods: progress.into_pods(), end, blind }
 }
 
-/// A node that cannot be looked at is given the benefit of the doubt.
-fn seen(kubelet: Result<Kubelet, ApiError>, node: &str) -> Kubelet {
-    kubelet.unwrap_or_else(|error| {
-        tracing::warn!(
-            node.name = node,
-            error = chain(&error),
-            "cannot see whether node {node} still answers; looking again"
-        );
-        Kubelet::Answers
-    })
-}
-
 /// The next change; never, before the watch has begun.
 async fn next_change(watch: &mut Option<Watch<Pod>>) -> Change<Pod> {
     match watch {
         Some(watch) => watch.next().await,
         None => std::future::pending().await,
+    }
+}
+
+/// What is seen of the kubelet next; nothing, before it is watched.
+async fn next_seen(watch: &mut Option<KubeletWatch>) -> Kubelet {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an API server allows on a connection by its defaults (kubernetes, `secure_serving.go`).
+    const STREAMS: usize = 100;
+
+    #[test]
+    fn all_that_a_drain_has_under_way_at_once_finds_a_stream() {
+        // The node's kubelet, and whether it was given back.
+        let (pods_watch, node_watches) = (1, 2);
+        let watches = pods_watch + node_watches + budget_watch::NAMESPACES_WATCHED;
+        assert!(watches + progress::REQUESTS_AT_ONCE + side_task::REQUESTS_AT_ONCE < STREAMS);
     }
 }

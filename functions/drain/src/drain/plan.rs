@@ -60,6 +60,8 @@ pub(crate) enum Stays {
     Mirror,
     /// Its DaemonSet would put it back at once.
     DaemonSet,
+    /// It has been evicted, and its controller has put it back.
+    PutBack,
 }
 
 impl Stays {
@@ -68,6 +70,7 @@ impl Stays {
         match self {
             Self::Mirror => "a static pod of the node",
             Self::DaemonSet => "a DaemonSet's pod",
+            Self::PutBack => "its controller puts it back on the node, cordoned as it is",
         }
     }
 }

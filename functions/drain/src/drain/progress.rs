@@ -8,14 +8,16 @@ use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
+use super::budget_watch::WatchScope;
 use super::budgets::{KnownBudgets, namespaces_to_watch};
-use super::deadline::{Deletion, Grace, Window};
-use super::evict::{Answer, EVICTIONS_AT_ONCE, Method};
+use super::deadline::{Deletion, Termination, Window};
+use super::evict::{Answer, DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
 use super::kubelet::Kubelet;
-use super::plan::{Disposition, Planned, PodName, PodUid, Tier, plan};
+use super::plan::{Disposition, Planned, PodUid, Stays, Tier, plan};
 use super::pod::blocker::Blocker;
 use super::pod::transition::Transition;
 use super::pod::{PodState, Tracked};
+use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use crate::invocation::clock::Clock;
 use crate::kube::pod::Pod;
@@ -23,17 +25,8 @@ use crate::kube::watch::Change;
 
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// How often a node is looked at while a pod on it is overdue.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
-
-/// A pod to be requested to leave, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LeaveRequest {
-    pub(crate) uid: PodUid,
-    pub(crate) name: PodName,
-    pub(crate) method: Method,
-    pub(crate) grace: Grace,
-}
+/// How many requests are under way at once.
+pub(super) const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
 /// All pods of the node.
 #[derive(Debug)]
@@ -42,13 +35,42 @@ pub(crate) struct Progress {
     clock: Clock,
     pods: BTreeMap<PodUid, Tracked>,
     budgets: KnownBudgets,
-    in_flight: usize,
-    /// The last look at the node.
-    looked: Option<(Instant, Kubelet)>,
+    put_back: PutBack,
+    in_flight: InFlight,
+    /// What is known of the node's kubelet, once its node is watched.
+    kubelet: Option<Kubelet>,
     /// What is to be logged.
     transitions: Vec<Transition>,
     /// The missing rights that have been logged.
     forbidden: BTreeSet<String>,
+}
+
+/// How many requests are under way.
+#[derive(Debug, Default)]
+struct InFlight {
+    evictions: usize,
+    deletions: usize,
+}
+
+impl InFlight {
+    /// Whether there is room for another. A deletion takes what evictions leave, and has some for itself.
+    fn has_room_for(&self, method: Method) -> bool {
+        match method {
+            Method::Evict => self.evictions < EVICTIONS_AT_ONCE && self.all() < REQUESTS_AT_ONCE,
+            Method::Delete => self.all() < REQUESTS_AT_ONCE,
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.evictions + self.deletions
+    }
+
+    fn of(&mut self, method: Method) -> &mut usize {
+        match method {
+            Method::Evict => &mut self.evictions,
+            Method::Delete => &mut self.deletions,
+        }
+    }
 }
 
 impl Progress {
@@ -59,8 +81,9 @@ impl Progress {
             clock,
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
-            in_flight: 0,
-            looked: None,
+            put_back: PutBack::since(clock.at(now)),
+            in_flight: InFlight::default(),
+            kubelet: None,
             transitions: Vec::new(),
             forbidden: BTreeSet::new(),
         };
@@ -98,17 +121,18 @@ impl Progress {
 
     /// The requests to make now; each has to be [`answered`](Self::answered).
     pub(crate) fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
+        self.give_up_on_silence(now);
         let tier = self.tier(now);
         let released = self.budgets.released(&self.pods, tier, now);
         let window = self.window;
         let mut requests = Vec::new();
         for (uid, pod) in &mut self.pods {
-            if self.in_flight == EVICTIONS_AT_ONCE {
-                break;
-            }
             let by_time = pod.next_request(window).filter(|(due, _)| pod.tier <= tier && *due <= now);
             let by_budget = released.contains(uid).then_some(Method::Evict);
             let Some(method) = by_time.map(|(_, method)| method).or(by_budget) else { continue };
+            if !self.in_flight.has_room_for(method) {
+                continue;
+            }
             let Some(grace) = pod.grace_now(window, now) else {
                 pod.goes_on();
                 continue;
@@ -116,26 +140,25 @@ impl Progress {
             if let Some(budget) = pod.state.budget() {
                 self.budgets.requested(budget, now);
             }
+            let patience = window.patience(pod.grace, now).filter(|_| method == Method::Evict);
             pod.request(method, grace, now);
-            self.in_flight += 1;
-            requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace });
+            *self.in_flight.of(method) += 1;
+            requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, patience });
         }
         requests
     }
 
-    /// When there may be new [`requests`](Self::requests) or a [look](Self::is_look_due) by the mere
-    /// passing of time.
+    /// When there may be new [`requests`](Self::requests), or the node's watch [is due](Self::is_node_watch_due), by the
+    /// mere passing of time.
     pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
-        let look = self.next_look();
-        if self.in_flight == EVICTIONS_AT_ONCE {
-            return look;
-        }
         let tier = self.tier(now);
+        let has_room = |method| self.in_flight.has_room_for(method);
         let by_time = self.pods.values().filter(|pod| pod.waits()).filter_map(|pod| {
-            if pod.tier <= tier { pod.next_request(self.window).map(|(due, _)| due) } else { self.critical_tier_at() }
+            let (due, _) = pod.next_request(self.window).filter(|(_, method)| has_room(*method))?;
+            if pod.tier <= tier { Some(due) } else { self.critical_tier_at() }
         });
-        let by_budget = self.budgets.next_due(&self.pods, tier, now);
-        by_time.chain(by_budget).chain(look).min()
+        let by_budget = self.budgets.next_due(&self.pods, tier, now).filter(|_| has_room(Method::Evict));
+        by_time.chain(by_budget).chain(self.overdue_at()).min()
     }
 
     /// The namespaces whose budgets block pods.
@@ -143,34 +166,51 @@ impl Progress {
         namespaces_to_watch(&self.pods)
     }
 
-    /// Whether the node is to be looked at now.
-    pub(crate) fn is_look_due(&self, now: Instant) -> bool {
-        self.next_look().is_some_and(|at| at <= now)
+    /// Whether it is time to watch the node: a pod that is overdue raises the question whether anybody is there to report
+    /// its end; and while something blocks a pod whose instance is going, whether it has gone.
+    pub(crate) fn is_node_watch_due(&self, now: Instant) -> bool {
+        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let is_blocked = || self.pods.values().any(|pod| pod.state.blocker().is_some());
+        self.kubelet.is_none() && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
     }
 
-    /// Notes that the node is being looked at; what is seen has to be [`looked`](Self::looked).
-    pub(crate) fn look_begins(&mut self, now: Instant) {
-        let before = self.looked.map_or(Kubelet::Answers, |(_, kubelet)| kubelet);
-        self.looked = Some((now, before));
+    /// Notes that the node is watched from now on; what is seen has to be [told](Self::kubelet_seen).
+    pub(crate) fn node_watch_begins(&mut self) {
+        self.kubelet = Some(Kubelet::Answers);
     }
 
-    /// A pod that is overdue raises the question whether anybody is there to report its end. Once
-    /// nobody was, the question is raised for every pod that leaves.
-    fn next_look(&self) -> Option<Instant> {
-        let silent = self.looked.is_some_and(|(_, kubelet)| kubelet == Kubelet::Silent);
+    /// Takes what the watch of the node saw.
+    pub(crate) fn kubelet_seen(&mut self, kubelet: Kubelet, now: Instant) {
+        self.kubelet = Some(kubelet);
+        if kubelet == Kubelet::Silent {
+            self.window = self.window.on_silence(now);
+        }
+        self.give_up_on_silence(now);
+    }
+
+    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over.
+    fn overdue_at(&self) -> Option<Instant> {
+        let after = match self.kubelet {
+            Some(Kubelet::Answers) => return None,
+            Some(Kubelet::Silent) => Duration::ZERO,
+            None => OVERDUE_AFTER,
+        };
         let leaving = self.pods.values().filter_map(|pod| match pod.state {
-            PodState::Leaving { by } => Some(if silent { pod.history.last_requested_at() } else { by + OVERDUE_AFTER }),
+            PodState::Leaving { by } => Some(by + after),
             _ => None,
         });
-        let overdue = leaving.min()?;
-        Some(self.looked.map_or(overdue, |(at, _)| overdue.max(at + LOOK_EVERY)))
+        leaving.min()
     }
 
-    /// Takes what a look at the node saw: on a silent one nothing that leaves is waited for.
-    pub(crate) fn looked(&mut self, kubelet: Kubelet, now: Instant) {
-        self.looked = Some((now, kubelet));
-        if kubelet == Kubelet::Silent {
-            for pod in self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. })) {
+    /// On a silent node nothing is waited for whose grace is over: a kubelet that is only cut off still gives each pod all
+    /// of its own. If the instance was going, it has gone, and nothing is waited for.
+    fn give_up_on_silence(&mut self, now: Instant) {
+        if self.kubelet != Some(Kubelet::Silent) {
+            return;
+        }
+        let has_gone = matches!(self.window.instance_goes, Termination::Soon { .. });
+        for pod in self.pods.values_mut() {
+            if matches!(pod.state, PodState::Leaving { by } if has_gone || by <= now) {
                 pod.state = PodState::Unconfirmed;
                 self.transitions.push(Transition::Unconfirmed(pod.name.clone()));
             }
@@ -195,8 +235,9 @@ impl Progress {
 
     /// Takes the answer to a request.
     pub(crate) fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
-        self.in_flight -= 1;
         let Some(pod) = self.pods.get_mut(uid) else { return };
+        // A pod has one request under way at most, its last.
+        *self.in_flight.of(pod.history.last_method().unwrap_or(Method::Evict)) -= 1;
         let blocked_before = pod.state.budget().cloned();
         let transition = pod.answered(answer, self.window, now);
         match (&pod.state, blocked_before) {
@@ -240,9 +281,9 @@ impl Progress {
         }
     }
 
-    /// Takes what a watch saw of a namespace's budgets. A budget that is no more blocks nothing.
-    pub(crate) fn budgets_changed(&mut self, namespace: &str, change: Change<PodDisruptionBudget>, now: Instant) {
-        for gone in self.budgets.changed(namespace, change, now) {
+    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing.
+    pub(crate) fn budgets_changed(&mut self, scope: &WatchScope, change: Change<PodDisruptionBudget>, now: Instant) {
+        for gone in self.budgets.changed(scope, change, now) {
             for pod in self.pods.values_mut() {
                 pod.release(|by| by.budget() == Some(&gone), now);
             }
@@ -253,8 +294,13 @@ impl Progress {
     /// changed.
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, grace, tier, disposition }) = plan(pod) else { return };
-        let pod = self.pods.entry(uid).or_insert_with(|| Tracked::new(name, tier, grace, now));
+        if !self.pods.contains_key(&uid) {
+            self.first_seen(&uid, pod, Tracked::new(name, tier, grace, now), now);
+        }
+        let Some(pod) = self.pods.get_mut(&uid) else { return };
         let transition = match disposition {
+            // Whatever is seen of it.
+            _ if pod.state == PodState::Stays(Stays::PutBack) => None,
             Disposition::Stays(why) => {
                 pod.state = PodState::Stays(why);
                 None
@@ -276,6 +322,20 @@ impl Progress {
             }
         };
         self.note(transition);
+    }
+
+    /// A pod that its controller has put back is evicted once more, after a pause; then it stays.
+    fn first_seen(&mut self, uid: &PodUid, pod: &Pod, mut tracked: Tracked, now: Instant) {
+        let has_left = |uid: &PodUid| self.pods.get(uid).is_some_and(Tracked::has_left);
+        match self.put_back.seen(uid, pod, has_left) {
+            Return::None => {}
+            Return::Once => tracked.state = PodState::Due { at: now + put_back::PAUSE, failed: None },
+            Return::Again => {
+                tracked.state = PodState::Stays(Stays::PutBack);
+                self.transitions.push(Transition::PutBack(tracked.name.clone()));
+            }
+        }
+        self.pods.insert(uid.clone(), tracked);
     }
 
     fn gone(&mut self, uid: &PodUid, now: Instant) {

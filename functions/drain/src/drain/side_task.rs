@@ -6,6 +6,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::{Fuse, FusedFuture as _, LocalBoxFuture};
 use tokio::time::{Instant, timeout_at};
 
+/// How many requests it may have under way at once, of those that a connection can carry.
+pub(crate) const REQUESTS_AT_ONCE: usize = 10;
+
 /// How long it may take, however it goes: little beside the shortest notice.
 const PATIENCE: Duration = Duration::from_secs(5);
 

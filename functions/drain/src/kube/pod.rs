@@ -51,6 +51,7 @@ struct Metadata {
     labels: Option<BTreeMap<String, String>>,
     annotations: Option<BTreeMap<String, String>>,
     owner_references: Option<Vec<OwnerReference>>,
+    creation_timestamp: Option<Time>,
     deletion_timestamp: Option<Time>,
     deletion_grace_period_seconds: Option<i64>,
 }
@@ -65,6 +66,7 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
         labels: read.labels,
         annotations: read.annotations,
         owner_references: read.owner_references,
+        creation_timestamp: read.creation_timestamp,
         deletion_timestamp: read.deletion_timestamp,
         deletion_grace_period_seconds: read.deletion_grace_period_seconds,
         ..ObjectMeta::default()
@@ -112,6 +114,7 @@ mod tests {
             "metadata": {
                 "name": "web-0", "namespace": "shop", "uid": "u-1", "resourceVersion": "7",
                 "labels": {"app": "web"}, "annotations": {"a": "b"}, "finalizers": ["f"],
+                "creationTimestamp": "2026-11-21T02:59:00Z",
                 "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30,
                 "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}],
                 "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1"}],

@@ -24,7 +24,7 @@ impl Claimant<'_> {
 
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     fn looks_first(&self) -> bool {
-        self.reboots || self.handed_on_by.is_some() || !self.selector.selects_all()
+        self.reboots || self.only_goes_on || self.handed_on_by.is_some() || !self.selector.selects_all()
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Claimant<'a> {
     pub(crate) handed_on_by: Option<String>,
     /// Whether the node comes back by a reboot, so that its boot id is of use.
     pub(crate) reboots: bool,
+    /// Whether only a drain that has begun goes on: a node without a claim may have been given back.
+    pub(crate) only_goes_on: bool,
     /// The taint for such a notice, if the settings ask for one.
     pub(crate) taint: Option<Taint>,
     /// Whether the node is taken out of load balancers.
@@ -80,6 +82,8 @@ pub(crate) enum Unclaimed {
     OptedOut(String),
     /// Since we claimed that node it was given back, or somebody uncordoned it.
     GivenBack(String),
+    /// The maintenance of that node should have begun, and no claim for it is there.
+    MaintenanceBegan(String),
     /// That node lacks the labels that the settings ask for.
     NotSelected(String),
     /// Its labels say that somebody else manages it than its instance's tags did.

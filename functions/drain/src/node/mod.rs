@@ -36,4 +36,4 @@ pub(crate) use claim_annotation::ClaimAnnotation;
 pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use labels::{left_alone, managed_by};
-pub(crate) use watch::{NodeWatch, until_given_back};
+pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};

@@ -161,8 +161,16 @@ impl World {
             boot: None,
         };
         let (managed_by, selector) = (ManagedBy::SelfManaged, &*ANY);
-        let claimant =
-            Claimant { mark, handed_on_by: None, reboots: false, taint, excludes: true, managed_by, selector };
+        let claimant = Claimant {
+            mark,
+            handed_on_by: None,
+            reboots: false,
+            only_goes_on: false,
+            taint,
+            excludes: true,
+            managed_by,
+            selector,
+        };
         for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
             match claim_state(seen, "n-1", &claimant) {
                 ClaimState::Free(free) => {

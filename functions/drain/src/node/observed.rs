@@ -97,6 +97,7 @@ pub(super) fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_
         None if claimant.handed_on_by.is_some() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
             return ClaimState::Barred(Unclaimed::GivenBack(name.to_owned()));
         }
+        None if claimant.only_goes_on => return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned())),
         None => {
             let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
             (how, ClaimAnnotation { cordoned: !seen.cordoned, boot, ..wanted.clone() })

@@ -14,6 +14,17 @@ pub(crate) struct NodeWatch {
     watch: Watch<Node>,
 }
 
+/// What a watch saw of its node.
+#[derive(Debug)]
+pub(crate) enum ObservedNodeChange {
+    /// It is so.
+    Is(Box<Node>),
+    /// The cluster has no such node.
+    NotThere,
+    /// It cannot be watched for the moment.
+    NotSeen,
+}
+
 impl NodeWatch {
     /// Watches the node of that name, whether or not it is there.
     pub(crate) fn of(nodes: Api<Node>, name: &str) -> Self {
@@ -24,16 +35,28 @@ impl NodeWatch {
     /// The node as it is, at first, and then after each change. `None`: it is not there, or cannot be watched for the
     /// moment, which may be because the right is missing: who waits looks for themselves then.
     pub(crate) async fn next(&mut self) -> Option<Node> {
+        match self.next_change().await {
+            ObservedNodeChange::Is(node) => Some(*node),
+            ObservedNodeChange::NotThere | ObservedNodeChange::NotSeen => None,
+        }
+    }
+
+    /// The same, for who has to tell a node that is not there from one that cannot be watched for the moment. Can be
+    /// cancelled without losing a change.
+    pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {
-                Change::Seen(node) => return Some(*node),
-                Change::OnlyThese(mut nodes) => return nodes.pop(),
-                Change::Gone(_) => return None,
+                Change::Seen(node) => return ObservedNodeChange::Is(node),
+                Change::OnlyThese(mut nodes) => {
+                    let node = nodes.pop().map(Box::new);
+                    return node.map_or(ObservedNodeChange::NotThere, ObservedNodeChange::Is);
+                }
+                Change::Gone(_) => return ObservedNodeChange::NotThere,
                 Change::Begun => {}
                 Change::Interrupted(error) => {
                     let node = &self.name;
                     tracing::warn!(node.name = node, error = chain(&error), "cannot watch node {node}; watching again");
-                    return None;
+                    return ObservedNodeChange::NotSeen;
                 }
             }
         }

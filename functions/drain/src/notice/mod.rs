@@ -39,6 +39,8 @@ use undo_check::UndoCheck;
 pub(crate) enum Deadline {
     /// The instance goes at that time, whatever we do.
     Hard(Timestamp),
+    /// The instance is going, or what was announced has begun: nobody says how long is left.
+    Unknown,
     /// AWS waits for as long as the hook is held.
     HeldByHook,
     /// Nothing happens at a certain time: the settings say how long is enough.
@@ -82,6 +84,29 @@ pub(crate) struct Notice {
     pub(crate) hook: Option<Hook>,
     /// The maintenance that it is about.
     pub(crate) maintenance: Option<Maintenance>,
+}
+
+impl Notice {
+    /// What it means at that time: maintenance that should have begun may begin any moment, be under way or over.
+    fn as_of(self, now: Timestamp) -> Self {
+        match (self.kind, self.deadline) {
+            (Kind::Maintenance, Deadline::Hard(starts)) if starts <= now => {
+                Self { deadline: Deadline::Unknown, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+impl Incoming {
+    /// What it means at that time.
+    pub(crate) fn as_of(self, now: Timestamp) -> Self {
+        match self {
+            Self::Notice { notice, history } => Self::Notice { notice: notice.as_of(now), history },
+            Self::UndoCheck { notice, check } => Self::UndoCheck { notice: notice.as_of(now), check },
+            other @ (Self::Several(_) | Self::Unhandled { .. }) => other,
+        }
+    }
 }
 
 /// What an event turned out to be.

@@ -16,11 +16,9 @@ struct StateChangeDetail {
 
 pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
     let StateChangeDetail { instance, state } = envelope.detail()?;
-    // The operating system is shutting down already: as fast as possible.
-    let now = Deadline::Hard(envelope.time);
     let (kind, deadline) = match state.to_ascii_lowercase().as_str() {
-        "stopping" => (Kind::Stopping, now),
-        "shutting-down" => (Kind::ShuttingDown, now),
+        "stopping" => (Kind::Stopping, Deadline::Unknown),
+        "shutting-down" => (Kind::ShuttingDown, Deadline::Unknown),
         "stopped" => (Kind::Stopped, Deadline::Open),
         "terminated" => (Kind::Terminated, Deadline::Open),
         "running" => (Kind::Running, Deadline::Open),
@@ -45,11 +43,10 @@ mod tests {
 
     #[test]
     fn each_state_of_an_instance_is_a_notice_of_its_own() {
-        let now = Deadline::Hard("2026-11-21T03:12:00Z".parse().unwrap());
         for (name, kind, deadline) in [
-            ("stopping", Kind::Stopping, now),
+            ("stopping", Kind::Stopping, Deadline::Unknown),
             ("stopped", Kind::Stopped, Deadline::Open),
-            ("shutting-down", Kind::ShuttingDown, now),
+            ("shutting-down", Kind::ShuttingDown, Deadline::Unknown),
             ("terminated", Kind::Terminated, Deadline::Open),
             ("running", Kind::Running, Deadline::Open),
         ] {

@@ -250,7 +250,7 @@ impl NoticeRecord {
                 time: Some(notice.time),
                 deadline: match notice.deadline {
                     Deadline::Hard(at) => Some(at),
-                    Deadline::HeldByHook | Deadline::Open => None,
+                    Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
                 },
             },
             Subject::Several(several) => Self {

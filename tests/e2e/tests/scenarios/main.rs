@@ -11,6 +11,7 @@ mod doctor;
 mod drain;
 mod dry_run;
 mod each_notice;
+mod edges;
 mod faults;
 mod hooks;
 mod karpenter;

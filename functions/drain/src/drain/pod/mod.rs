@@ -228,6 +228,16 @@ impl Tracked {
         matches!(self.state, PodState::Due { .. } | PodState::Blocked { .. })
     }
 
+    /// Whether it has left, is about to, or has been requested to without anything blocking it since.
+    pub(crate) fn has_left(&self) -> bool {
+        match self.state {
+            PodState::Requested { .. } | PodState::Leaving { .. } | PodState::Unconfirmed | PodState::Gone { .. } => {
+                true
+            }
+            PodState::Due { .. } | PodState::Blocked { .. } | PodState::Stays(_) => false,
+        }
+    }
+
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
     /// deleted, and only when respecting that any longer would cost it its clean shutdown.
     pub(crate) fn next_request(&self, window: Window) -> Option<(Instant, Method)> {

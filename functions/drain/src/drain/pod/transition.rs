@@ -12,6 +12,8 @@ pub(crate) enum Transition {
     Forced(PodName, Blocker),
     /// The pod has gone.
     Gone(PodName),
+    /// The pod's controller has put it back for the second time.
+    PutBack(PodName),
     /// The pod was shutting down when its node stopped answering.
     Unconfirmed(PodName),
     /// Something blocks the pod; logged once for each pod and blocker.
@@ -32,6 +34,10 @@ impl Transition {
                 "deleted pod {pod}, which is blocked by {by}: any later, and it would not shut down cleanly"
             ),
             Self::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
+            Self::PutBack(pod) => tracing::warn!(
+                pod.name = %pod,
+                "pod {pod} stays: its controller puts it back on the node, cordoned as it is"
+            ),
             Self::Unconfirmed(pod) => tracing::warn!(
                 pod.name = %pod,
                 "pod {pod} should have shut down, and its node has stopped answering: not waiting for it any longer"

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::drain::deadline::Termination;
+use crate::drain::deadline::Grace;
 use crate::drain::pod::blocker::BudgetName;
 
 mod answers;
@@ -11,6 +11,8 @@ mod budgets;
 mod do_not_disrupt;
 mod model;
 mod others;
+mod put_back;
+mod silent;
 mod waiting;
 
 fn pod(name: &str, class: Option<&str>) -> Pod {
@@ -131,6 +133,12 @@ fn hard(now: Instant, seconds: u64) -> Window {
     Window { start: now, end: goes, instance_goes: Termination::At(goes), margin: MARGIN }
 }
 
+/// An instance that is going: what blocks a pod is respected so long.
+fn soon(now: Instant, respected_s: u64) -> Window {
+    let instance_goes = Termination::Soon { respected_until: now + Duration::from_secs(respected_s) };
+    Window { instance_goes, ..held_by_hook(now) }
+}
+
 fn blocked() -> Answer {
     Answer::BlockedBy { budget: "web".to_owned() }
 }
@@ -234,4 +242,35 @@ fn a_pod_whose_evictions_are_refused_or_fail_is_deleted_at_its_last_safe_moment_
         let [Transition::Forced(_, by)] = transitions.as_slice() else { panic!("{transitions:?}") };
         assert_eq!(by.to_string(), format!("its failing eviction (the API server answered {answered})"));
     }
+}
+
+#[test]
+fn a_deletion_at_the_last_safe_moment_does_not_wait_behind_evictions() {
+    let now = Instant::now();
+    let held = pod("held", None);
+    let others: Vec<Pod> = (0..2 * EVICTIONS_AT_ONCE).map(|n| pod(&format!("p-{n:03}"), None)).collect();
+    let mut progress = drain(&[held], hard(now, 120), now);
+    progress.requests(now);
+    progress.answered(&uid("held"), blocked(), now);
+    for other in others {
+        progress.changed(Change::Seen(Box::new(other)), now);
+    }
+    assert_eq!(progress.requests(now).len(), EVICTIONS_AT_ONCE, "none of them is answered");
+    let last_safe_moment = now + Duration::from_secs(88);
+    assert_eq!(progress.next_due(now), Some(last_safe_moment));
+    let requests = progress.requests(last_safe_moment);
+    assert_eq!((names(&requests), requests[0].method), (vec!["held"], Method::Delete));
+}
+
+#[test]
+fn an_eviction_that_is_not_answered_by_its_pods_last_safe_moment_is_given_up_for_the_deletion() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], hard(now, 120), now);
+    let at = now + Duration::from_secs(80);
+    let requests = progress.requests(at);
+    assert_eq!(requests[0].patience, Some(Duration::from_secs(8)));
+    let late = now + Duration::from_secs(88);
+    progress.answered(&uid("web-0"), Answer::GivenUp { message: "no answer within 8 s".to_owned() }, late);
+    let requests = progress.requests(late);
+    assert_eq!((requests[0].method, requests[0].patience), (Method::Delete, None));
 }

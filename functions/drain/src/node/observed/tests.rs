@@ -25,11 +25,22 @@ fn claimant(mark: ClaimAnnotation) -> Claimant<'static> {
         mark,
         handed_on_by: None,
         reboots: false,
+        only_goes_on: false,
         taint: None,
         excludes: false,
         managed_by: ManagedBy::SelfManaged,
         selector: &ANY,
     }
+}
+
+#[test]
+fn maintenance_that_should_have_begun_goes_on_with_its_claim_and_claims_no_node_anew() {
+    let claimant = Claimant { only_goes_on: true, ..claimant(mark("e-2", "r-2")) };
+    let barred = ClaimState::Barred(Unclaimed::MaintenanceBegan("n".to_owned()));
+    assert_eq!(claim_state(ObservedNode::untouched(), "n", &claimant), barred, "it may have been given back");
+    assert_eq!(claim_state(marked(false, &mark("e-1", "r-1")), "n", &claimant), barred, "somebody uncordoned it");
+    let going_on = claim_state(marked(true, &mark("e-1", "r-1")), "n", &claimant);
+    assert!(!matches!(going_on, ClaimState::Barred(_)), "{going_on:?}");
 }
 
 fn marked(cordoned: bool, mark: &ClaimAnnotation) -> ObservedNode {

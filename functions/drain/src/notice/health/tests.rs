@@ -191,3 +191,12 @@ fn an_event_without_a_name_is_not_taken_for_another() {
         assert_eq!(refused(with("eventArn", arn)), why);
     }
 }
+
+#[test]
+fn maintenance_that_should_have_begun_has_no_deadline_that_anybody_knows() {
+    let read = notice(sample("health-scheduled-maintenance"));
+    let Deadline::Hard(starts) = read.deadline else { panic!("no hard deadline") };
+    let before = starts - jiff::SignedDuration::from_secs(1);
+    assert_eq!(read.clone().as_of(before).deadline, Deadline::Hard(starts));
+    assert_eq!(read.as_of(starts).deadline, Deadline::Unknown);
+}

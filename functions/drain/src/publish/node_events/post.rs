@@ -9,11 +9,12 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::{Instant, timeout_at};
 
+use crate::drain::side_task::REQUESTS_AT_ONCE;
 use crate::kube::{ApiError, call, is_missing, is_terminating};
 
 /// How many are under way at a time: a fifth of what the API server's level `global-default` does at once by its defaults,
 /// which other drains and everybody else share.
-const AT_ONCE: usize = 10;
+const AT_ONCE: usize = REQUESTS_AT_ONCE;
 /// How long all of them may take. The notice's work is done by then, and the invocation costs money.
 const PATIENCE: Duration = Duration::from_secs(4);
 

@@ -73,7 +73,7 @@ fn evictions_that_fail_again_and_again_are_requested_less_and_less_often_until_o
 #[test]
 fn pods_that_a_busy_api_server_turned_away_together_do_not_come_back_together() {
     let now = Instant::now();
-    let all: Vec<_> = (0..80).map(|index| pod(&format!("web-{index}"), None)).collect();
+    let all: Vec<_> = (0..EVICTIONS_AT_ONCE).map(|index| pod(&format!("web-{index}"), None)).collect();
     let mut progress = drain(&all, held_by_hook(now), now);
     for request in progress.requests(now) {
         let retry_after = Some(Duration::from_secs(10));

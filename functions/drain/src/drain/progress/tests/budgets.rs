@@ -18,8 +18,12 @@ fn budget(name: &str, allowed: i32) -> PodDisruptionBudget {
     .unwrap()
 }
 
+fn namespace(name: &str) -> WatchScope {
+    WatchScope::Namespace(name.to_owned())
+}
+
 fn allows(progress: &mut Progress, disruptions: i32, now: Instant) {
-    progress.budgets_changed("shop", Change::Seen(Box::new(budget("web", disruptions))), now);
+    progress.budgets_changed(&namespace("shop"), Change::Seen(Box::new(budget("web", disruptions))), now);
 }
 
 /// All are requested to leave, and the budget blocks them.
@@ -141,9 +145,9 @@ fn a_budget_that_is_no_more_blocks_nothing() {
     let now = Instant::now();
     let mut progress = drain(&pods(3), held_by_hook(now), now);
     all_blocked(&mut progress, now);
-    progress.budgets_changed("shop", Change::Gone(Box::new(budget("other", 0))), now);
+    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(budget("other", 0))), now);
     assert!(progress.requests(now).is_empty());
-    progress.budgets_changed("shop", Change::Gone(Box::new(budget("web", 0))), now);
+    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(budget("web", 0))), now);
     assert_eq!(progress.requests(now).len(), 3);
 }
 
@@ -152,9 +156,9 @@ fn a_budget_that_went_while_nobody_watched_blocks_nothing() {
     let now = Instant::now();
     let mut progress = drain(&pods(3), held_by_hook(now), now);
     all_blocked(&mut progress, now);
-    progress.budgets_changed("elsewhere", Change::OnlyThese(vec![]), now);
+    progress.budgets_changed(&namespace("elsewhere"), Change::OnlyThese(vec![]), now);
     assert!(progress.requests(now).is_empty());
-    progress.budgets_changed("shop", Change::OnlyThese(vec![budget("other", 1)]), now);
+    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(vec![budget("other", 1)]), now);
     assert_eq!(progress.requests(now).len(), 3);
 }
 
@@ -164,7 +168,7 @@ fn a_pod_whose_budget_is_no_more_is_not_deleted_when_its_next_eviction_fails() {
     let late = now + seconds(87);
     let mut progress = drain(&pods(1), hard(now, 120), now);
     all_blocked(&mut progress, now);
-    progress.budgets_changed("shop", Change::Gone(Box::new(budget("web", 0))), late);
+    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(budget("web", 0))), late);
     progress.requests(late);
     progress.answered(&uid("web-00"), Answer::Throttled { retry_after: Some(seconds(60)) }, late);
     let again = progress.next_due(late).unwrap();
@@ -179,7 +183,7 @@ fn disruptions_allowed_before_the_budget_was_changed_do_not_count() {
     all_blocked(&mut progress, now);
     let mut changed = budget("web", 1);
     changed.metadata.generation = Some(3);
-    progress.budgets_changed("shop", Change::Seen(Box::new(changed)), now);
+    progress.budgets_changed(&namespace("shop"), Change::Seen(Box::new(changed)), now);
     assert!(progress.requests(now).is_empty());
 }
 

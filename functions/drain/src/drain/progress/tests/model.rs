@@ -31,6 +31,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         1 => Just(Answer::Refused { message: "422".to_owned() }),
         1 => retry_after().prop_map(|retry_after| Answer::ServerError { message: "500".to_owned(), retry_after }),
         1 => Just(Answer::Unanswered { message: "lost".to_owned() }),
+        1 => Just(Answer::GivenUp { message: "nothing came".to_owned() }),
     ]
 }
 
@@ -88,9 +89,9 @@ fn play(draws: &[Draw], window: Window) -> (Vec<Requested>, Progress) {
             progress.answered(&request.uid, answers[times.min(answers.len() - 1)].clone(), now);
             requested.push((now - window.start, request));
         }
-        if progress.is_look_due(now) {
-            progress.look_begins(now);
-            progress.looked(Kubelet::Answers, now);
+        if progress.is_node_watch_due(now) {
+            progress.node_watch_begins();
+            progress.kubelet_seen(Kubelet::Answers, now);
         }
         now = progress.next_due(now).unwrap_or(window.end).min(window.end);
     }
@@ -162,6 +163,19 @@ proptest! {
             prop_assert_eq!((request.method, request.grace), (Method::Evict, Grace::Own));
             let n: usize = request.name.name[2..].parse().unwrap();
             prop_assert!(!draws[n].do_not_disrupt);
+        }
+    }
+
+    #[test]
+    fn of_an_instance_that_goes_at_a_time_that_nobody_knows_no_pod_is_given_less_than_its_own_grace(
+        draws in prop::collection::vec(draw(), 1..9), respected_s in 0..300_u64,
+    ) {
+        let window = soon(Instant::now(), respected_s);
+        let (requested, _) = play(&draws, window);
+        for (at, request) in &requested {
+            prop_assert_eq!(request.grace, Grace::Own);
+            let is_early = *at < Duration::from_secs(respected_s);
+            prop_assert!(request.method == Method::Evict || !is_early, "{request:?} at {at:?}");
         }
     }
 

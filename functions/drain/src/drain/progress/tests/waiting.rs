@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::*;
 
-const GRACE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 pub(super) fn leaving(name: &str, by: Duration, grace_s: i64) -> Pod {
     let by = BEGIN.parse::<Timestamp>().unwrap() + SignedDuration::try_from(by).unwrap();
@@ -24,7 +24,7 @@ fn leaving_by(mut pod: Pod, by: Timestamp, grace_s: i64) -> Pod {
 }
 
 /// A drain whose pods have all accepted to leave.
-fn leaving_all(names: &[&str], window: Window, now: Instant) -> Progress {
+pub(super) fn leaving_all(names: &[&str], window: Window, now: Instant) -> Progress {
     let pods: Vec<Pod> = names.iter().map(|name| pod(name, None)).collect();
     let mut progress = drain(&pods, window, now);
     for request in progress.requests(now) {
@@ -49,79 +49,6 @@ fn a_pod_that_only_its_finalizers_keep_has_gone() {
 fn a_pod_that_only_its_finalizers_kept_before_is_not_waited_for_either() {
     let now = Instant::now();
     let progress = drain(&[leaving("web-0", GRACE, 0)], held_by_hook(now), now);
-    assert_eq!(progress.end(), Some(DrainEnd::Empty));
-}
-
-#[test]
-fn the_node_is_looked_at_when_a_pod_is_overdue_and_then_every_ten_seconds() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
-    let overdue = now + GRACE + Duration::from_secs(10);
-    assert_eq!(progress.next_due(now), Some(overdue));
-    assert!(!progress.is_look_due(overdue - Duration::from_millis(1)));
-    assert!(progress.is_look_due(overdue));
-    progress.look_begins(overdue);
-    assert!(!progress.is_look_due(overdue), "one look at a time");
-    let seen = overdue + Duration::from_secs(1);
-    progress.looked(Kubelet::Answers, seen);
-    assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
-    assert_eq!(progress.next_due(seen), Some(seen + Duration::from_secs(10)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_was_leaving_already_is_overdue_by_its_own_time() {
-    let now = Instant::now();
-    let progress = drain(&[leaving("web-0", Duration::from_secs(5), 30)], held_by_hook(now), now);
-    let overdue = now + Duration::from_secs(5 + 10);
-    assert_eq!(progress.next_due(now), Some(overdue));
-    assert!(progress.is_look_due(overdue));
-}
-
-#[test]
-fn a_pod_that_goes_in_time_costs_no_look() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
-    progress.changed(gone("web-0"), now);
-    assert!(!progress.is_look_due(now + Duration::from_secs(600)));
-}
-
-#[test]
-fn nothing_that_leaves_a_silent_node_is_waited_for() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["a", "b", "c"], held_by_hook(now), now);
-    progress.changed(gone("a"), now);
-    progress.take_transitions();
-    progress.looked(Kubelet::Silent, now);
-    assert_eq!(progress.end(), Some(DrainEnd::Silent));
-    assert_eq!(progress.take_transitions().len(), 2);
-    let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
-    assert_eq!(states, [PodState::Gone { at: now }, PodState::Unconfirmed, PodState::Unconfirmed]);
-}
-
-#[test]
-fn what_has_not_left_a_silent_node_is_still_evicted_and_then_not_waited_for_long() {
-    let now = Instant::now();
-    let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
-    let mut progress = drain(&pods, held_by_hook(now), now);
-    progress.requests(now);
-    progress.answered(&uid("web-0"), Answer::Leaving, now);
-    let overdue = now + GRACE + Duration::from_secs(10);
-    assert!(progress.is_look_due(overdue));
-    progress.look_begins(overdue);
-    progress.looked(Kubelet::Silent, overdue);
-    assert_eq!(names(&progress.requests(overdue)), ["dns"], "its turn has come");
-    progress.answered(&uid("dns"), Answer::Leaving, overdue);
-    assert_eq!(progress.end(), None);
-    assert_eq!(progress.next_due(overdue), Some(overdue + Duration::from_secs(10)), "long before its grace ends");
-}
-
-#[test]
-fn a_pod_whose_end_is_reported_after_all_has_gone() {
-    let now = Instant::now();
-    let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
-    progress.looked(Kubelet::Silent, now);
-    progress.changed(gone("a"), now);
-    progress.changed(gone("b"), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
 

@@ -1,0 +1,50 @@
+//! Pods that their controllers put back.
+
+use super::*;
+
+/// A pod of the one owner, created so long after the drain began.
+fn owned(name: &str, after_s: i64) -> Pod {
+    let mut pod = pod(name, None);
+    let created = BEGIN.parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(after_s);
+    pod.metadata.creation_timestamp = serde_json::from_value(json!(created.to_string())).unwrap();
+    pod.metadata.owner_references = serde_json::from_value(json!([
+        {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "web", "uid": "o-1", "controller": true}]))
+    .unwrap();
+    pod
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_comes_back_is_evicted_once_more_after_a_pause_and_then_stays() {
+    let now = Instant::now();
+    let mut progress = drain(&[owned("web-0", -60)], hard(now, 120), now);
+    let mut evictions = 0;
+    let mut at = now;
+    for n in 1..50 {
+        for request in progress.requests(at) {
+            progress.answered(&request.uid, Answer::Leaving, at);
+            evictions += 1;
+            progress.changed(gone(&request.name.name), at);
+            progress.changed(Change::Seen(Box::new(owned(&format!("web-{n}"), n))), at);
+            assert!(progress.requests(at).is_empty(), "not without a pause");
+        }
+        if progress.end().is_some() {
+            break;
+        }
+        at = progress.next_due(at).unwrap();
+    }
+    assert_eq!((progress.end(), evictions), (Some(DrainEnd::Empty), 2));
+    progress.changed(Change::Seen(Box::new(owned("web-2", 2))), at);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty), "whatever is seen of it");
+    let stays = |pod: &&Tracked| pod.state == PodState::Stays(Stays::PutBack);
+    assert_eq!(progress.into_pods().values().filter(stays).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_bound_late_has_not_come_back() {
+    let now = Instant::now();
+    let mut progress = drain(&[owned("web-0", -60)], hard(now, 120), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    progress.changed(Change::Seen(Box::new(owned("web-1", -60))), now);
+    assert_eq!(names(&progress.requests(now)), ["web-1"], "at once");
+}

@@ -1,0 +1,116 @@
+//! What a node that has stopped answering changes.
+
+use super::waiting::{GRACE, leaving, leaving_all};
+use super::*;
+
+#[test]
+fn the_node_is_watched_when_a_pod_is_overdue_and_nothing_asks_again() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
+    let overdue = now + GRACE + Duration::from_secs(10);
+    assert_eq!(progress.next_due(now), Some(overdue));
+    assert!(!progress.is_node_watch_due(overdue - Duration::from_millis(1)));
+    assert!(progress.is_node_watch_due(overdue));
+    progress.node_watch_begins();
+    assert!(!progress.is_node_watch_due(overdue), "it is watched once");
+    progress.kubelet_seen(Kubelet::Answers, overdue);
+    assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
+    assert_eq!(progress.next_due(overdue), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_leaving_already_is_overdue_by_its_own_time() {
+    let now = Instant::now();
+    let progress = drain(&[leaving("web-0", Duration::from_secs(5), 30)], held_by_hook(now), now);
+    let overdue = now + Duration::from_secs(5 + 10);
+    assert_eq!(progress.next_due(now), Some(overdue));
+    assert!(progress.is_node_watch_due(overdue));
+}
+
+#[test]
+fn a_pod_that_goes_in_time_costs_no_watch_of_its_node() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["web-0"], held_by_hook(now), now);
+    progress.changed(gone("web-0"), now);
+    assert!(!progress.is_node_watch_due(now + Duration::from_secs(600)));
+}
+
+#[test]
+fn on_a_silent_node_a_pod_is_waited_for_until_its_grace_is_over_and_no_longer() {
+    let now = Instant::now();
+    let mut long = pod("long", None);
+    long.spec.termination_grace_period_seconds = Some(300);
+    let mut progress = drain(&[pod("short", None), long], held_by_hook(now), now);
+    for request in progress.requests(now) {
+        progress.answered(&request.uid, Answer::Leaving, now);
+    }
+    let overdue = now + GRACE + Duration::from_secs(10);
+    progress.node_watch_begins();
+    progress.kubelet_seen(Kubelet::Silent, overdue);
+    assert_eq!(progress.end(), None, "its kubelet may only be cut off, and gives it all of its grace");
+    let over = now + Duration::from_secs(300);
+    assert_eq!(progress.next_due(overdue), Some(over));
+    progress.requests(over);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+    let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
+    assert_eq!(states, [PodState::Unconfirmed, PodState::Unconfirmed]);
+}
+
+#[test]
+fn what_has_not_left_a_silent_node_is_still_evicted() {
+    let now = Instant::now();
+    let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
+    let mut progress = drain(&pods, held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    let overdue = now + GRACE;
+    progress.kubelet_seen(Kubelet::Silent, overdue);
+    assert_eq!(names(&progress.requests(overdue)), ["dns"], "its turn has come");
+    progress.answered(&uid("dns"), Answer::Leaving, overdue);
+    assert_eq!(progress.next_due(overdue), Some(overdue + GRACE));
+}
+
+#[test]
+fn a_pod_whose_end_is_reported_after_all_has_gone() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
+    progress.kubelet_seen(Kubelet::Silent, now + GRACE);
+    progress.changed(gone("a"), now + GRACE);
+    progress.changed(gone("b"), now + GRACE);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
+}
+
+#[test]
+fn while_the_kubelet_of_an_instance_that_is_going_answers_what_blocks_a_pod_is_respected_for_a_time() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], soon(now, 120), now);
+    let mut at = now;
+    let forced = loop {
+        let request = progress.requests(at).remove(0);
+        if request.method == Method::Delete {
+            break request;
+        }
+        progress.answered(&uid("web-0"), blocked(), at);
+        assert!(progress.is_node_watch_due(at) || at > now, "whether the instance has gone decides");
+        progress.node_watch_begins();
+        at = progress.next_due(at).unwrap();
+    };
+    assert_eq!((at, forced.grace), (now + Duration::from_secs(120), Grace::Own));
+}
+
+#[test]
+fn when_the_kubelet_of_an_instance_that_is_going_is_silent_what_is_blocked_is_deleted_and_nothing_waited_for() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None), pod("web-1", None)], soon(now, 120), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), blocked(), now);
+    progress.answered(&uid("web-1"), Answer::Leaving, now);
+    let silent = now + Duration::from_secs(1);
+    progress.kubelet_seen(Kubelet::Silent, silent);
+    let requests = progress.requests(silent);
+    assert_eq!(names(&requests), ["web-0"]);
+    assert_eq!((requests[0].method, requests[0].grace), (Method::Delete, Grace::Own));
+    progress.answered(&uid("web-0"), Answer::Leaving, silent);
+    progress.requests(silent);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+}

@@ -1,0 +1,128 @@
+//! Pods that their controllers put back on the node, cordoned as it is: because they tolerate the cordon, or because
+//! nothing but this node will do. Pure.
+//!
+//! Each is evicted once more, after a pause: it may find another node by then. One that comes back a second time would come
+//! back for ever.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::plan::PodUid;
+use crate::kube::pod::Pod;
+
+/// How long a pod that has come back is left alone before it is evicted again: kubectl's own pause after a refusal.
+pub(crate) const PAUSE: Duration = Duration::from_secs(5);
+/// A pod that was created so much before the drain saw its node is none that came back. The API server says whole seconds,
+/// by a clock of its own.
+const CLOCKS_DIFFER_BY: SignedDuration = SignedDuration::from_secs(5);
+
+/// How often a pod's place on the node has been taken again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Return {
+    /// It has not come back.
+    None,
+    /// It is back for the first time.
+    Once,
+    /// It has come back again.
+    Again,
+}
+
+/// Which pods are of which owner, and which came back.
+#[derive(Debug)]
+pub(crate) struct PutBack {
+    since: Timestamp,
+    owners: BTreeMap<String, Owned>,
+}
+
+/// The pods of an owner: those that were there, and how many came back.
+#[derive(Debug, Default)]
+struct Owned {
+    first: Vec<PodUid>,
+    returned: usize,
+}
+
+impl PutBack {
+    /// Of a drain that first saw its node then.
+    pub(crate) fn since(at: Timestamp) -> Self {
+        Self { since: at.saturating_sub(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN), owners: BTreeMap::new() }
+    }
+
+    /// Takes a pod that is seen for the first time. It is back if its owner's pods have left here before. An owner with
+    /// several of them has each come back once before the first comes back again.
+    pub(crate) fn seen(&mut self, uid: &PodUid, pod: &Pod, has_left: impl Fn(&PodUid) -> bool) -> Return {
+        let mut owners = pod.metadata.owner_references.iter().flatten();
+        let Some(owner) = owners.find(|owner| owner.controller == Some(true)) else { return Return::None };
+        let owned = self.owners.entry(owner.uid.clone()).or_default();
+        let left = owned.first.iter().filter(|first| has_left(first)).count();
+        let is_new = pod.metadata.creation_timestamp.as_ref().is_some_and(|created| created.0 >= self.since);
+        if left == 0 || !is_new {
+            owned.first.push(uid.clone());
+            return Return::None;
+        }
+        owned.returned += 1;
+        if owned.returned <= left { Return::Once } else { Return::Again }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const BEGIN: &str = "2026-11-21T03:12:00Z";
+    const AFTER: &str = "2026-11-21T03:12:03Z";
+    const LONG_BEFORE: &str = "2026-11-21T03:11:00Z";
+
+    fn put_back() -> PutBack {
+        PutBack::since(BEGIN.parse().unwrap())
+    }
+
+    fn uid(n: usize) -> PodUid {
+        PodUid(format!("u-{n}"))
+    }
+
+    fn pod(owner: &str, created: &str, controls: bool) -> Pod {
+        serde_json::from_value(json!({"metadata": {"name": "p", "creationTimestamp": created, "ownerReferences": [
+            {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "o", "uid": owner, "controller": controls}]}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_pod_of_an_owner_whose_pod_has_left_here_is_back_and_the_next_one_again() {
+        let mut put_back = put_back();
+        let mut see = |n, pod: &Pod| put_back.seen(&uid(n), pod, |_| true);
+        assert_eq!(see(0, &pod("web", LONG_BEFORE, true)), Return::None);
+        assert_eq!(see(1, &pod("web", AFTER, true)), Return::Once);
+        assert_eq!(see(2, &pod("web", AFTER, true)), Return::Again);
+        assert_eq!(see(3, &pod("other", AFTER, true)), Return::None);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_return_is_none() {
+        let mut put_back = put_back();
+        put_back.seen(&uid(0), &pod("web", LONG_BEFORE, true), |_| true);
+        assert_eq!(put_back.seen(&uid(1), &pod("web", LONG_BEFORE, true), |_| true), Return::None, "it was bound late");
+        assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |_| false), Return::None, "none has left");
+        assert_eq!(put_back.seen(&uid(3), &pod("web", AFTER, false), |_| true), Return::None, "nobody puts it back");
+    }
+
+    proptest! {
+        #[test]
+        fn however_many_pods_an_owner_has_each_comes_back_once_before_one_comes_back_again(
+            pods in 1..20_usize, returns in 1..100_usize,
+        ) {
+            let mut put_back = put_back();
+            for n in 0..pods {
+                prop_assert_eq!(put_back.seen(&uid(n), &pod("web", LONG_BEFORE, true), |_| false), Return::None);
+            }
+            for n in 0..returns {
+                let is = put_back.seen(&uid(pods + n), &pod("web", AFTER, true), |_| true);
+                prop_assert_eq!(is, if n < pods { Return::Once } else { Return::Again });
+            }
+        }
+    }
+}
