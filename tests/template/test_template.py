@@ -541,7 +541,7 @@ class TheRights(unittest.TestCase):
         self.assertEqual(
             rights,
             {
-                ("nodes", "get", "list", "patch"),
+                ("nodes", "get", "list", "patch", "watch"),
                 ("pods", "list", "watch", "delete"),
                 ("pods/eviction", "create"),
                 ("poddisruptionbudgets", "list", "watch"),
