@@ -72,7 +72,7 @@ async fn follow(
 ) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
     let settings = &context.settings;
     if let Some(reason) = decision::by_setting(notice, settings) {
-        return (Ok(Outcome::Ignored(reason)), Vec::new());
+        return (Ok(Outcome::LeftToOthers(reason)), Vec::new());
     }
     let action = match decision::our_hook(notice, settings) {
         // A dry run leaves the hook alone: it has no action to send anything to.

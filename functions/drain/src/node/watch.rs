@@ -36,7 +36,9 @@ impl NodeWatch {
                     if !std::mem::replace(&mut self.is_logged, true) {
                         let node = &self.name;
                         tracing::warn!(
-                            node.name = node, error = chain(&error), "cannot watch node {node}; looking every few seconds"
+                            node.name = node,
+                            error = chain(&error),
+                            "cannot watch node {node}; looking every few seconds"
                         );
                     }
                     return None;

@@ -47,6 +47,8 @@ pub(crate) enum Outcome {
     NotANode { reason: Reason },
     /// Nothing was done, because it is a dry run: what would have been.
     WouldHave(String),
+    /// Nothing was to be done, and the settings say so: whose the hook is, was not asked.
+    LeftToOthers(Reason),
     /// Nothing was to be done.
     Ignored(Reason),
     /// The node's labels say that somebody else manages it than its instance's tags did: what is to be done has to be decided
@@ -76,6 +78,7 @@ impl Outcome {
             | Self::Uncordoned { .. }
             | Self::NotANode { .. }
             | Self::WouldHave(_)
+            | Self::LeftToOthers(_)
             | Self::Ignored(_)
             | Self::ManagedBy(_) => Ending::Ignored,
         }
@@ -85,7 +88,7 @@ impl Outcome {
     pub(crate) fn reason(&self, hook: Option<&HookRecord>) -> String {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),
-            (Self::WouldHave(_), _) => self.to_string(),
+            (Self::LeftToOthers(_), _) => self.to_string(),
             (outcome, Some(hook)) if outcome.ending() == Ending::Ignored && hook.is_left() => {
                 format!("{outcome}; its {hook}")
             }
@@ -129,7 +132,8 @@ impl fmt::Display for Outcome {
                 write!(f, "the lifecycle hook waits no longer; the pods of node {node} had not been listed")
             }
             Self::HookOver { node, lost: Some(lost) } => {
-                write!(f, "the lifecycle hook waits no longer; still on node {node}: {}", pods(*lost))
+                let were = if *lost == 1 { "was" } else { "were" };
+                write!(f, "the lifecycle hook waits no longer; {} {were} still on node {node}", pods(*lost))
             }
             Self::Cordoned { node } => {
                 write!(f, "node {node} is cordoned, and its pods stay: the settings ask for no more")
@@ -146,7 +150,7 @@ impl fmt::Display for Outcome {
                 write!(f, "the drain of {instance} that was scheduled is called off; {node}")
             }
             Self::LookedAgain { node, why, at } => {
-                write!(f, "node {node} is not given back yet: {why}; it is looked at again at {at}")
+                write!(f, "node {node} is not given back yet: {why}; it is looked for again at {at}")
             }
             Self::Postponed { instance, starts, begins, uncordoned } => {
                 write!(f, "maintenance of {instance}")?;
@@ -165,7 +169,7 @@ impl fmt::Display for Outcome {
             }
             Self::Continued { unfinished } => write!(f, "handed on to a later invocation: {unfinished}"),
             Self::WouldHave(done) => write!(f, "dry run: would have {done}"),
-            Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
+            Self::LeftToOthers(reason) | Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
             Self::ManagedBy(managed_by) => write!(f, "the node is managed by {}", managed_by.as_str()),
         }
     }

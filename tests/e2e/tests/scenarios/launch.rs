@@ -100,8 +100,8 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
     let waiting = tokio::spawn(async move { lambda.invoke(event).await });
     until_looked(&stage, 404, 1).await;
     stage.join().await;
-    // Every two seconds: longer than the hook waits without a heartbeat.
-    until_looked(&stage, 200, 8).await;
+    until_watched(&stage).await;
+    until_held(&stage, 3).await;
     let action = &stage.state().await.actions[0];
     assert!(action.result.is_none() && action.heartbeats >= 3, "its node is not Ready: {action:?}");
 
@@ -311,6 +311,29 @@ async fn an_instance_that_never_boots_from_its_new_root_volume_gets_the_answer_o
 }
 
 /// Waits until the function has looked for the node so often with that answer.
+/// Waits until the function watches the node.
+async fn until_watched(stage: &Stage) {
+    let mut audit = stage.audit.clone();
+    let watched = audit.wait_until("a watch of the node", Duration::from_secs(60), |requests| {
+        requests.iter().any(|request| request.resource == "nodes" && request.verb == "watch")
+    });
+    watched.await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Waits until the hook has had so many heartbeats, or has run out.
+async fn until_held(stage: &Stage, heartbeats: u32) {
+    let held = async {
+        loop {
+            let action = &stage.state().await.actions[0];
+            if action.heartbeats >= heartbeats || action.ended_by.is_some() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), held).await.expect("the hook has its heartbeats");
+}
+
 async fn until_looked(stage: &Stage, code: u16, times: usize) {
     let mut audit = stage.audit.clone();
     let looked = audit.wait_until("a look at the node", Duration::from_secs(60), |requests| {

@@ -56,7 +56,12 @@ const OF_EVERY_DRAIN: [Right; 10] = [
     right("", "nodes", "get", Fails("a node whose name is not the one guessed is not found")),
     right("", "nodes", "list", Fails("a node that is not called by its instance's DNS name or id is not found")),
     right("", "nodes", "patch", Fails("no node can be cordoned, and no drain begins")),
-    right("", "nodes", "watch", Suffers("it is seen late that a node is Ready again, or that its notice was called off")),
+    right(
+        "",
+        "nodes",
+        "watch",
+        Suffers("it is seen late that a node is Ready again, or that its notice was called off"),
+    ),
     right("", "pods", "list", Fails("nobody knows what runs on the node")),
     right("", "pods", "watch", Fails("a drain does not see that its pods have gone")),
     right("", "pods", "delete", Fails("a pod that something holds goes down with its node, without a clean shutdown")),
