@@ -80,7 +80,7 @@ def patterns() -> dict[str, dict[str, Any]]:
     """Of each rule that has one: what it lets through, with the stack's own name filled in."""
     rules = {name: rule for name, rule in of_type("AWS::Events::Rule").items() if name != SCHEDULE}
     filled_in = {
-        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID))
+        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID)).replace('{"Ref": "AWS::StackName"}', '"spillway"')
         for name, rule in rules.items()
     }
     return {name: json.loads(pattern) for name, pattern in filled_in.items()}
@@ -159,6 +159,7 @@ class TheRules(unittest.TestCase):
             neighbour("launch-lifecycle-action", **{"detail-type": "EC2 Instance Launch Successful"}),
             neighbour("drain-continuation", **{"detail-type": "Spillway Drain Ended"}),
             neighbour("drain-continuation", source="somebody"),
+            neighbour("drain-continuation", {"stack": "another"}),
             neighbour("stack-deployed", {"stack-id": STACK_ID.replace("spillway", "shop")}),
             neighbour("stack-deployed", {"status-details": {"status": "UPDATE_IN_PROGRESS"}}),
             neighbour("stack-deployed", **{"detail-type": "CloudFormation Resource Status Change"}),
@@ -348,7 +349,7 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        settings = {name for name, value in told.items() if name.startswith("SPILLWAY_") and "Ref" in value}
+        settings = {name for name, value in told.items() if name.startswith("SPILLWAY_") and value.get("Ref") in PARAMETERS}
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
             with self.subTest(setting=variable):
@@ -490,6 +491,14 @@ class TheRights(unittest.TestCase):
         self.assertTrue(statement["Resource"]["Fn::Sub"].endswith(":event-bus/default"))
         source = statement["Condition"]["StringEquals"]["events:source"]
         self.assertEqual([source], properties("DrainContinueDrain")["EventPattern"]["source"])
+
+    def test_two_stacks_in_one_account_do_not_hear_each_others_events(self) -> None:
+        self.assertEqual(variables("Drain")["SPILLWAY_STACK"], {"Ref": "AWS::StackName"})
+        own = [pattern for rule in of_type("AWS::Events::Rule").values() if "spillway" in (pattern := rule.get("EventPattern", {})).get("source", [])]
+        self.assertEqual(len(own), 2)
+        for pattern in own:
+            with self.subTest(detail_type=pattern["detail-type"]):
+                self.assertEqual(pattern["detail"], {"stack": [{"Ref": "AWS::StackName"}]})
 
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})

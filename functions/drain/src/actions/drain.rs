@@ -45,7 +45,10 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let begun = tells_begin(&claim, attempt.history).then(|| {
         let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
-        Receipt::begun(attempt.invocation, subject, record, not_yet(&claim.node, attempt.notice.kind))
+        let reason = not_yet(&claim.node, attempt.notice.kind);
+        let mut begun = Receipt::begun(attempt.invocation, subject, record, reason);
+        begun.stack.clone_from(&context.settings.stack);
+        begun
     });
     let begin = async {
         if let Some(begun) = begun {

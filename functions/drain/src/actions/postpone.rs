@@ -23,7 +23,7 @@ pub(crate) async fn postpone(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     // It begins anew then: what was tried before its time is no part of the drain.
     let history = History { earlier: Vec::new(), ..(*history).clone() };
-    let event = ScheduledEvent::new(DETAIL_TYPE, &history);
+    let event = ScheduledEvent::new(DETAIL_TYPE, &context.settings.stack, &history);
     // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
     let uncordoned = match cause(notice) {
         Some(cause) => {

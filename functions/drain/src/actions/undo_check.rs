@@ -103,5 +103,5 @@ async fn schedule(
     now: (Timestamp, Instant),
 ) -> Result<(), Failure> {
     let name = Name::of_check(notice, check.number);
-    context.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, check), now).await
+    context.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, &context.settings.stack, check), now).await
 }

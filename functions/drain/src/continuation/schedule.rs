@@ -16,7 +16,7 @@ use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::aws::{self, CallError};
+use crate::aws::{self, CallError, events};
 use crate::failure::Failure;
 use crate::notice::continued::SOURCE;
 use crate::notice::{InstanceId, Notice};
@@ -79,8 +79,9 @@ pub(crate) struct ScheduledEvent {
 }
 
 impl ScheduledEvent {
-    pub(crate) fn new(detail_type: &'static str, detail: &impl Serialize) -> Self {
-        Self { detail_type, detail: serde_json::to_string(detail).expect("it is plain data") }
+    /// An event of this stack.
+    pub(crate) fn new(detail_type: &'static str, stack: &str, data: &impl Serialize) -> Self {
+        Self { detail_type, detail: events::detail(stack, data) }
     }
 }
 
@@ -151,7 +152,7 @@ impl Scheduler {
     /// Moves a schedule that nobody has made, as the doctor asks: Scheduler obeys nobody, and says who may not ask.
     pub(crate) async fn move_nobodys(&self, now: Timestamp) -> Result<(), SdkError<UpdateScheduleError>> {
         let Some(place) = &self.place else { return Ok(()) };
-        let event = ScheduledEvent::new("Spillway Doctor", &serde_json::json!({}));
+        let event = ScheduledEvent::new("Spillway Doctor", "", &serde_json::json!({}));
         let at = expression(now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX));
         let request = self.client.update_schedule().name(NOBODYS).group_name(&place.group);
         let request = request.target(target(place, &event)).schedule_expression(at).flexible_time_window(at_once());

@@ -69,6 +69,7 @@ pub(crate) async fn publish(
     invocation: &Invocation,
 ) {
     let settings = &context.settings;
+    receipt.stack.clone_from(&settings.stack);
     let now = invocation.clock.now();
     // Of every pod, whether or not the receipt can name it.
     let metrics = metrics::line(receipt, &settings.metrics_namespace, now);

@@ -72,6 +72,9 @@ pub(crate) struct Receipt {
     /// Where the function is at home.
     pub(crate) account: String,
     pub(crate) region: String,
+    /// The stack that the function is of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) stack: String,
     pub(crate) notice: NoticeRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
@@ -194,6 +197,7 @@ impl Receipt {
             request_id: invocation.request_id.clone(),
             account,
             region,
+            stack: String::new(),
             instance,
             zone: described.map(|instance| instance.zone.clone()).filter(|zone| !zone.is_empty()),
             instance_type: described.and_then(|instance| instance.type_name.clone()),

@@ -80,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) metrics_namespace: String,
     /// Where what is done later is kept; absent when the template did not say.
     pub(crate) schedules: Option<Schedules>,
+    /// The name of the stack that the function is of; empty when the template did not say.
+    pub(crate) stack: String,
 }
 
 impl Settings {
@@ -119,6 +121,7 @@ impl Settings {
             announce: reader.read(table::ANNOUNCE, values::announce),
             metrics_namespace: reader.read(table::METRICS_NAMESPACE, values::metrics_namespace),
             schedules: reader.read(table::SCHEDULES, values::schedules),
+            stack: reader.read(table::STACK, values::stack),
         };
         settings.report_contradictions(&mut reader);
         reader.finish(settings)

@@ -262,7 +262,15 @@ pub(crate) const SCHEDULES: Setting = Setting {
     meaning: "where the function keeps what it does later; the template sets it",
 };
 
+/// The stack, by which its own events are known.
+pub(crate) const STACK: Setting = Setting {
+    name: "SPILLWAY_STACK",
+    default: NONE,
+    accepted: "the name of a CloudFormation stack",
+    meaning: "whose events the function puts on the bus; the template sets it",
+};
+
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK]].concat()
 }

@@ -150,7 +150,7 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     let template = file("template.yaml");
     let variables = template.split("Variables:").nth(1).unwrap().split("Events:").next().unwrap();
     let mut set: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
-    set.push(table::SCHEDULES.name);
+    set.extend([table::STACK.name, table::SCHEDULES.name]);
     assert_eq!(named_in(variables), set);
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;

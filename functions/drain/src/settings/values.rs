@@ -277,6 +277,11 @@ pub(super) fn schedules(value: &str) -> Accepted<Option<Schedules>> {
     complete.then_some(Some(Schedules { group, role_arn, failures_arn }))
 }
 
+pub(super) fn stack(value: &str) -> Accepted<String> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    value.chars().all(legal).then(|| value.to_owned())
+}
+
 pub(super) fn metrics_namespace(value: &str) -> Accepted<String> {
     let legal = |c: char| c.is_ascii_alphanumeric() || ".-_/#:".contains(c);
     let fits = (1..=255).contains(&value.len()) && value.chars().all(legal);
