@@ -20,7 +20,7 @@ pub(crate) struct Receipt {
     pub(crate) instance: Option<String>,
     pub(crate) instance_type: Option<String>,
     pub(crate) auto_scaling_group: Option<String>,
-    pub(crate) owner: Option<String>,
+    pub(crate) managed_by: Option<String>,
     pub(crate) decision: Option<String>,
     pub(crate) cluster: Option<String>,
     pub(crate) node: Option<String>,
@@ -84,11 +84,11 @@ pub(crate) struct Pod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {
-    /// Lost: it was still there when the time was up.
-    Left,
+    /// It was still there when the time was up.
+    Lost,
     /// Nobody knows.
     Unconfirmed,
-    /// Deleted past what held it, so that it could still shut down.
+    /// Deleted past what blocked it, so that it could still shut down.
     Forced,
     /// With less than the grace it asked for.
     Clamped,
@@ -105,7 +105,7 @@ impl Receipt {
     pub(crate) fn is_over(&self) -> bool {
         match self.ending {
             Some(Ending::Drained | Ending::Done | Ending::Failed) => true,
-            Some(Ending::Ignored) => self.pods.iter().any(|pod| pod.fate == Some(Fate::Left)),
+            Some(Ending::Ignored) => self.pods.iter().any(|pod| pod.fate == Some(Fate::Lost)),
             Some(Ending::Joined | Ending::Continued | Ending::Unknown) | None => false,
         }
     }
@@ -138,7 +138,7 @@ mod tests {
             "instance",
             "instance_type",
             "auto_scaling_group",
-            "owner",
+            "managed_by",
             "decision",
             "cluster",
             "node",

@@ -255,7 +255,8 @@ impl SelfTestReport {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
+/// So many of them, in the singular or the plural.
+pub(super) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -157,7 +157,7 @@ async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_erro
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
     let node = &stage.node.name;
-    assert_eq!(answer["reason"], format!("the lifecycle hook waits no longer; 1 pods were still on node {node}"));
+    assert_eq!(answer["reason"], format!("the lifecycle hook waits no longer; still on node {node}: 1 pod"));
     assert!(!stage.aws_calls().await.iter().any(|call| call.ends_with("CompleteLifecycleAction")));
 }
 

@@ -188,7 +188,7 @@ async fn a_budget_with_an_empty_selector_holds_its_whole_namespace_and_no_other(
     let receipt = drained_by(&stage, late(&stage)).await;
 
     let pod = record(&receipt, ODD);
-    assert_eq!((&pod["fate"], &pod["budget"]), (&json!("forced"), &json!("all")));
+    assert_eq!((&pod["fate"], &pod["blocked_by"]), (&json!("forced"), &json!("all")));
     assert!(evictions(&mut stage, ODD).iter().all(|code| *code == 429));
 }
 
