@@ -311,7 +311,7 @@ async fn what_is_left_at_the_end_is_told_pod_by_pod_with_the_fault() {
 
     assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "PodsLost");
     let receipt = receipt(&outcome);
-    assert_eq!(fates(&receipt), [("left".to_owned(), 3)].into());
+    assert_eq!(fates(&receipt), [("lost".to_owned(), 3)].into());
     for pod in receipt["pods"].as_array().expect("pods") {
         assert!(pod["why"].as_str().is_some_and(|why| why.contains("etcdserver: request timed out")), "{pod}");
     }

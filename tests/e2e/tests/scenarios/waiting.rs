@@ -176,7 +176,7 @@ async fn a_path_that_is_not_found_is_not_taken_for_a_node_that_is_gone() {
     let outcome = stage.lambda.invoke(&event).await;
 
     assert_eq!(gateway.rules().struck(), 1, "{:?}", gateway.rules().calls());
-    assert_eq!(fates(&receipt(&outcome)), [("left".to_owned(), 1)].into(), "{outcome:#?}");
+    assert_eq!(fates(&receipt(&outcome)), [("lost".to_owned(), 1)].into(), "{outcome:#?}");
 }
 
 #[tokio::test]
