@@ -34,7 +34,7 @@ def groups(drain: Drain) -> list[Group]:
         Group("Would be blocked", "in a dry run: something would keep the API server from evicting it", blocked),
         Group("Would leave", "in a dry run: the API server would let it go", free, is_folded=len(free) > MANY),
         Group("Lost", "still there at the end: lost with the instance, unless it is retried", of[Fate.LOST]),
-        Group("Unconfirmed", "told to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
+        Group("Unconfirmed", "requested to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
         Group("Handed on", "still there; a later invocation goes on with it", of[Fate.HANDED_ON]),
         Group("Forced", "deleted past what blocked it, in time to shut down", of[Fate.FORCED]),
         Group("Clamped", "gone, with less grace than it asks for", of[Fate.CLAMPED]),

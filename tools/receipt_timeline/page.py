@@ -153,9 +153,9 @@ def _legend(drain: Drain) -> Element:
     keys = [
         (True, upright(example, 50, "claimed"), "node claimed, drain over"),
         (are_timed, line(example, 5, 95, "waiting"), "waiting for its turn"),
-        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "asked, not yet answered"),
+        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "requested, not yet accepted"),
         (any(pod.refusals for pod in leaving), span(example, 5, 95, "blocked", y=3, height=12), "blocked by a budget (PDB)"),
-        (are_timed, span(example, 5, 95, "leaving clean"), "told to leave, shuts down"),
+        (are_timed, span(example, 5, 95, "leaving clean"), "accepted, shuts down"),
         (are_timed, span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
         (
             any(pod.given_s for pod in leaving),

@@ -144,7 +144,7 @@ impl Pod {
             "forced" => format!("past budget {budget}"),
             _ => format!("refused {refusals}× by {budget}"),
         });
-        let asked = (self.fate == "lost").then(|| format!("asked {}×", self.evictions));
+        let asked = (self.fate == "lost").then(|| format!("requested {}×", self.evictions));
         [gone, grace, budget, asked, self.why.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
@@ -260,7 +260,7 @@ mod tests {
             "gone at 41.9 s, 17 of 30 s of grace",
             "gone at 43.0 s, 20 of 30 s of grace, past budget web",
             "a DaemonSet's pod",
-            "asked 1×, it was still shutting down",
+            "requested 1×, it was still shutting down",
             "node cordoned at 0.8 s · drain over at 43.0 s",
             "77.0 s of 120 s were left",
             "drain of group workers: completed with CONTINUE",
