@@ -173,7 +173,7 @@ class TheAlarms(unittest.TestCase):
             self.assertIn(f"| `{name}` | ", page)
 
     def test_one_lost_pod_one_hook_and_one_finding_are_enough(self) -> None:
-        for name in ("PodsLeftAlarm", "HooksAlarm", "FindingsAlarm"):
+        for name in ("PodsLostAlarm", "HooksAlarm", "FindingsAlarm"):
             alarm = properties(name)
             self.assertEqual(alarm["Threshold"], 0)
             self.assertEqual(alarm["ComparisonOperator"], "GreaterThanThreshold")
@@ -181,7 +181,7 @@ class TheAlarms(unittest.TestCase):
 
     def test_the_saved_query_that_one_names_is_there(self) -> None:
         queries = [query["Name"] for query in of_type("AWS::Logs::QueryDefinition").values()]
-        for name in ("PodsLeftAlarm", "FindingsAlarm"):
+        for name in ("PodsLostAlarm", "FindingsAlarm"):
             text = properties(name)["AlarmDescription"]["Fn::Sub"]
             (named,) = re.findall(r'"(\$\{AWS::StackName\}/[^"]+)"', text)
             self.assertIn({"Fn::Sub": named}, queries)
@@ -209,7 +209,7 @@ class TheQueries(unittest.TestCase):
         for query in of_type("AWS::Logs::QueryDefinition").values():
             self.assertEqual(query["LogGroupNames"], [{"Ref": "DrainLogs"}])
         for widget in widgets("log"):
-            self.assertTrue(widget["query"].startswith("SOURCE '${DrainLogs}' | filter receipt = 1"))
+            self.assertTrue(widget["query"].startswith("SOURCE '${DrainLogs}' | filter receipt = 2"))
 
     def test_each_asks_for_fields_that_there_are(self) -> None:
         of_pods = {f"pod.{name}" for name in SCHEMA["$defs"]["PodRecord"]["properties"]}
@@ -238,7 +238,7 @@ class TheQueries(unittest.TestCase):
         self.assertIsNone(re.search(regex.replace("(?<", "(?P<"), self.line), "there is no cart-0 on it")
 
     def test_what_picks_lines_by_their_text_picks_the_functions_own(self) -> None:
-        for name in ("pods lost or forced", "what budgets held"):
+        for name in ("pods lost or forced", "what budgets blocked"):
             (regex,) = re.findall(r"@message like /(.*)/\n", self.queries[name])
             self.assertRegex(self.line, regex)
             spared = {**json.loads(self.line), "pods": []}

@@ -586,7 +586,7 @@ class TheAlarms(unittest.TestCase):
             "ThrottlesAlarm": "notBreaching",
             "LateNoticesAlarm": "notBreaching",
             "OutOfMemoryAlarm": "notBreaching",
-            "PodsLeftAlarm": "notBreaching",
+            "PodsLostAlarm": "notBreaching",
             "HooksAlarm": "notBreaching",
             "SelfTestAlarm": "breaching",
             "FindingsAlarm": "ignore",

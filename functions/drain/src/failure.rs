@@ -54,8 +54,8 @@ pub(crate) enum Failure {
     #[error("node {node} stays cordoned and marked as ours, because {why}: see what keeps it, and uncordon it")]
     NotBack { node: String, why: String },
     /// The node is not empty.
-    #[error("{left} of {all} pods were still on node {node} when the time was up")]
-    PodsLeft { node: String, left: usize, all: usize },
+    #[error("{} still on node {node} when the time was up", those_lost(*lost, *all))]
+    PodsLost { node: String, lost: usize, all: usize },
     /// The instance was launched, and pods cannot come to it.
     #[error("instance {instance} is not ready for the pods of cluster {cluster}: {readiness}")]
     NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
@@ -100,7 +100,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLeft { .. } => "PodsLeft",
+            Self::PodsLost { .. } => "PodsLost",
             Self::NotReady { .. } => "NodeNotReady",
         }
     }
@@ -113,11 +113,20 @@ impl Failure {
         match self {
             Self::Aws(error) => error.is_transient(),
             Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
-            Self::PodsLeft { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
+            Self::PodsLost { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
             Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } | Self::NoSchedules => {
                 false
             }
         }
+    }
+}
+
+/// How many pods were lost, of how many that had to leave.
+fn those_lost(lost: usize, all: usize) -> String {
+    match (lost, all) {
+        (1, 1) => "the one pod that had to leave was".to_owned(),
+        (1, all) => format!("1 of {all} pods was"),
+        (lost, all) => format!("{lost} of {all} pods were"),
     }
 }
 

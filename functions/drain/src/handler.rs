@@ -162,7 +162,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     let begins = decision::begins(notice, settings);
     match decision {
         Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
-            record.decision = Some("later");
+            record.decision = Some("postpone");
             actions::postpone::postpone(context, target, begins, record).await
         }
         Decision::Drain => actions::drain::drain(context, target, record).await,
@@ -213,7 +213,7 @@ async fn look_again(
     let Some(cause) = undo_check::cause(notice) else {
         return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
     };
-    record.decision = Some("undo");
+    record.decision = Some("uncordon");
     if context.settings.dry_run {
         return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
     }

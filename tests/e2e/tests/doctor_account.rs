@@ -181,7 +181,7 @@ async fn hooks_that_do_not_wait(account: &Account) {
 
     let queue = "arn:aws:sqs:us-east-1:123456789012:nth".to_owned();
     account.put_group(&[Hook { notifies: Some(queue), ..hook("spillway") }]).await;
-    let beside = "warn hook-tells-another hook spillway of Auto Scaling group workers";
+    let beside = "warn hook-notification-target hook spillway of Auto Scaling group workers";
     assert_eq!(account.findings().await, [beside]);
 
     account.put_group(&[hook("spillway")]).await;
@@ -203,7 +203,7 @@ async fn second_drainers(account: &Account) {
 
     let tags = [("karpenter.k8s.aws/ec2nodeclass".to_owned(), "default".to_owned())].into();
     let node = aws.run_instance(&InstanceRequest { tags, ..InstanceRequest::default() }).await.expect("it runs");
-    assert_eq!(account.findings().await, ["warn karpenter-deaf Karpenter's nodes"]);
+    assert_eq!(account.findings().await, ["warn karpenter-queue-missing Karpenter's nodes"]);
     aws.terminate_instance(&node.instance_id).await.expect("it ends");
 
     // In the cluster, as its Helm chart labels it.

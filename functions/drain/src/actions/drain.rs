@@ -81,7 +81,7 @@ async fn let_go(
     record.pods = PodRecord::all(report, |at| attempt.ms_until(at));
     let counts = Counts::of(&record.pods, &attempt.history.earlier);
     let node = claim.node.clone();
-    let lost = || Failure::PodsLeft { node: node.clone(), left: counts.lost, all: counts.lost + counts.moved };
+    let lost = || Failure::PodsLost { node: node.clone(), lost: counts.lost, all: counts.lost + counts.moved };
     if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
         return Err(lost());
     }

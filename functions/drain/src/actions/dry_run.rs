@@ -81,6 +81,6 @@ async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Re
 fn drained(node: &str, preview: &Preview, window: Window) -> String {
     let is_forced =
         window.instance_goes.hard().is_some() && preview.pods.values().any(|pod| pod.would.cause().is_some());
-    let then = if is_forced { "; what is still held is deleted in time to shut down" } else { "" };
+    let then = if is_forced { "; what is still blocked is deleted in time to shut down" } else { "" };
     format!("drained node {node}: {preview}{then}")
 }

@@ -43,8 +43,8 @@ impl Decision {
         match self {
             Self::Drain => "drain",
             Self::Cordon => "cordon",
-            Self::AwaitReady => "ready",
-            Self::Undo => "undo",
+            Self::AwaitReady => "await-ready",
+            Self::Undo => "uncordon",
             Self::OutOfService => "out-of-service",
             Self::NodeClaim => "nodeclaim",
             Self::Ignore(_) => "ignore",

@@ -1,7 +1,7 @@
 //! Handing a node to Karpenter: its `NodeClaim` is told until when, then deleted.
 //!
 //! Karpenter does the rest, and in the better order: it starts a replacement before it asks the first pod to leave.
-//! What it lacks is the deadline. Its own way with a spot notice sets none, so that a pod that a budget holds goes down
+//! What it lacks is the deadline. Its own way with a spot notice sets none, so that a pod that a budget blocks goes down
 //! with the instance; with one, the pod gets the whole of its grace before it (kubernetes-sigs/karpenter v1.12,
 //! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
 //! brought forward, also when Karpenter is at work already: it reads it again and again.
@@ -20,7 +20,7 @@ use crate::node::{self, Unclaimed};
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
 const PLURAL: &str = "nodeclaims";
-/// When the node is to be gone, whatever holds its pods; RFC 3339.
+/// When the node is to be gone, whatever blocks its pods; RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// How often the deadline is written anew when the claim changes between looking and patching.
 const STAMP_ATTEMPTS: u32 = 3;

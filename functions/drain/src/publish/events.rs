@@ -55,7 +55,7 @@ pub(super) fn is_end_told(settings: &Settings, receipt: &Receipt) -> bool {
         Announce::BeginAndEnd | Announce::End => !settings.dry_run,
         Announce::Nothing => false,
     };
-    is_wanted && (receipt.ending != Some(Ending::Ignored) || receipt.left_for_good() > 0)
+    is_wanted && (receipt.ending != Some(Ending::Ignored) || receipt.lost_for_good() > 0)
 }
 
 /// Tells that a drain has begun, and which pods have to leave.

@@ -33,8 +33,8 @@ fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
     let pods = |is_meant: fn(&PodRecord) -> bool| count(counted.iter().filter(|pod| is_meant(pod)).count());
     let refusals: u32 = receipt.pods.iter().map(PodRecord::refusals).sum();
     let drained = receipt.step_ms(StepName::Drained);
-    let emptied = drained.filter(|_| receipt.count(Fate::Left) == 0);
-    let goes = receipt.window.and_then(|window| window.goes_ms);
+    let emptied = drained.filter(|_| receipt.count(Fate::Lost) == 0);
+    let goes = receipt.window.and_then(|window| window.deadline_ms);
     // CloudWatch has no percentiles of a metric with a negative value.
     let time_left = goes.zip(drained).map(|(goes, drained)| goes.saturating_sub(drained).max(0));
     [
@@ -43,10 +43,10 @@ fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
         ("PodsClean", Unit::Count, pods(|pod| pod.fate == Fate::Clean)),
         ("PodsClamped", Unit::Count, pods(|pod| pod.fate == Fate::Clamped)),
         ("PodsForced", Unit::Count, pods(|pod| pod.fate == Fate::Forced)),
-        ("PodsLeft", Unit::Count, count(receipt.left_for_good())),
+        ("PodsLost", Unit::Count, count(receipt.lost_for_good())),
         ("PodsUnconfirmed", Unit::Count, pods(|pod| pod.fate == Fate::Unconfirmed)),
         ("PodsFullGrace", Unit::Count, pods(PodRecord::had_its_full_grace)),
-        ("PodsHeld", Unit::Count, pods(|pod| pod.refusals() > 0)),
+        ("PodsBlocked", Unit::Count, pods(|pod| pod.refusals() > 0)),
         ("BudgetRefusals", Unit::Count, Some(json!(refusals))),
         ("HooksNotCompleted", Unit::Count, count(usize::from(hook_not_completed))),
         ("NoticeToClaim", Unit::Milliseconds, receipt.step_ms(StepName::Claimed).map(Value::from)),

@@ -30,7 +30,7 @@ pub(crate) use times::StepName;
 use times::{Step, WindowRecord};
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How a notice ended. There is no other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,9 +86,9 @@ pub(crate) struct Receipt {
     /// The group that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     auto_scaling_group: Option<String>,
-    /// Who manages the node's life.
+    /// What manages the node's life.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) owner: Option<&'static str>,
+    pub(crate) managed_by: Option<&'static str>,
     /// What was to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decision: Option<&'static str>,
@@ -202,7 +202,7 @@ impl Receipt {
             zone: described.map(|instance| instance.zone.clone()).filter(|zone| !zone.is_empty()),
             instance_type: described.and_then(|instance| instance.type_name.clone()),
             auto_scaling_group: described.and_then(|instance| instance.group().map(str::to_owned)),
-            owner: record.managed_by.map(ManagedBy::as_str),
+            managed_by: record.managed_by.map(ManagedBy::as_str),
             decision: record.decision,
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),

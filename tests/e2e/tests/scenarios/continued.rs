@@ -93,7 +93,7 @@ async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_
     let answer = first.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("continued"), &json!("held")), "{first:#?}");
     let node = &stage.node.name;
-    let reason = format!("handed on to a later invocation: 1 of 3 pods were still on node {node} when the time was up");
+    let reason = format!("handed on to a later invocation: 1 of 3 pods was still on node {node} when the time was up");
     assert_eq!(answer["reason"], reason);
 
     let second = stage.lambda.invoke(stage.continuation().await).await;
@@ -106,8 +106,8 @@ async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_
     assert_eq!(last["reason"], format!("all 2 pods that had to leave node {node} have gone"));
     let earlier: Vec<&Value> = last["earlier"].as_array().expect("it has a history").iter().collect();
     assert_eq!([&earlier[0]["request_id"], &earlier[1]["request_id"]], [&first.request_id, &second.request_id]);
-    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "left": 1}));
-    assert_eq!(earlier[1]["pods"], json!({"left": 1}));
+    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "lost": 1}));
+    assert_eq!(earlier[1]["pods"], json!({"lost": 1}));
     assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 
@@ -279,7 +279,7 @@ async fn when_the_hooks_longest_wait_is_over_it_gets_the_result_of_the_setting()
     let last = &outcomes[outcomes.len() - 1];
     assert!(outcomes.len() > 1, "it took more than one invocation");
     let error = last.result.as_ref().expect_err("a pod is left");
-    assert_eq!(error.error_type, "PodsLeft", "{error}");
+    assert_eq!(error.error_type, "PodsLost", "{error}");
     let last = receipt(last);
     assert_eq!((&last["hook"]["state"], &last["hook"]["result"]), (&json!("completed"), &json!("ABANDON")), "{last:#}");
     assert_eq!(told(&stage).await, (Some("ABANDON".to_owned()), 1));

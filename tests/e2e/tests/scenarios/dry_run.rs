@@ -64,18 +64,18 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
     assert_eq!((&answer["ending"], &answer["dry_run"]), (&json!("ignored"), &json!(true)), "{answer:#}");
     let reason = format!(
         "dry run: would have drained node {}: 2 pods would leave, 4 would be blocked by PodDisruptionBudget \
-         dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); what is still held is deleted in time \
+         dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); what is still blocked is deleted in time \
          to shut down",
         stage.node.name
     );
     assert_eq!(answer["reason"], reason);
-    assert_eq!(fates(answer), [("would-be-held".to_owned(), 4), ("would-leave".to_owned(), 2)].into());
+    assert_eq!(fates(answer), [("would-be-blocked".to_owned(), 4), ("would-leave".to_owned(), 2)].into());
     let pods = answer["pods"].as_array().expect("the pods");
     let of = |app: &str| {
         pods.iter().find(|pod| pod["pod"].as_str().is_some_and(|name| name.contains(app))).expect("it is there")
     };
-    assert_eq!(of("/web")["answers"], json!({"held-by-budget": 1}));
-    assert_eq!(of("/web")["budget"], "web");
+    assert_eq!(of("/web")["answers"], json!({"blocked-by-budget": 1}));
+    assert_eq!(of("/web")["blocked_by"], "web");
     assert_eq!(of("/free")["answers"], json!({"would-leave": 1}));
     assert_eq!((&of("/wish")["answers"], &of("/wish")["evictions"]), (&Value::Null, &json!(0)), "it is not asked for");
     assert_nothing_was_touched(&mut stage, &before).await;
@@ -190,7 +190,7 @@ async fn a_dry_run_of_maintenance_that_is_to_come_says_when_it_would_begin_and_m
 
     let begins = maintenance.starts - SignedDuration::from_hours(1);
     let reason = format!(
-        "dry run: would have waited until {begins}, and then drained node {}: 1 pods would leave, 0 would be blocked",
+        "dry run: would have waited until {begins}, and then drained node {}: 1 pod would leave, 0 would be blocked",
         stage.node.name
     );
     assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);

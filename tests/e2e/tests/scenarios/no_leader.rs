@@ -176,13 +176,13 @@ async fn the_tightest_deadline_forces_what_a_hook_would_have_waited_for() {
     // It got the whole second that it asks for. That its budget was passed the holder cannot know, but who did it.
     let record = &receipt(&patient)["pods"][0];
     assert_eq!(
-        (&record["fate"], &record["given_s"], &record["told_ms"]),
+        (&record["fate"], &record["given_s"], &record["accepted_ms"]),
         (&json!("clean"), &Value::Null, &Value::Null)
     );
-    let why = "PodDisruptionBudget web held it until another notice's drain or a person had it leave";
+    let why = "PodDisruptionBudget web blocked it until another notice's drain or a person had it leave";
     assert_eq!(record["why"], why);
     let by_fate =
-        ["PodsClean", "PodsForced", "PodsHeld"].map(|metric| counted(&[patient.clone(), urgent.clone()], metric));
+        ["PodsClean", "PodsForced", "PodsBlocked"].map(|metric| counted(&[patient.clone(), urgent.clone()], metric));
     assert_eq!(by_fate, [0, 1, 1], "one pod, however many notices");
     assert_eq!(receipt(&patient)["hook"]["state"], "completed");
     let deletions =

@@ -46,7 +46,7 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
     let by_hooks = groups.iter().flat_map(|group| tells_another(group, settings, region));
     let findings: Vec<_> = by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).collect();
     let what = match findings.as_slice() {
-        [] => "nobody else hears the notices on the event bus who could act on them",
+        [] => "nobody else gets the notices on the event bus who could act on them",
         _ => "who else there is for the same nodes",
     };
     Check::made(ID, what, findings)
@@ -97,11 +97,11 @@ fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Fin
     if (karpenter, settings.karpenter) != (Karpenter::HasNodes, KarpenterNodes::Leave) || rules.iter().any(hears) {
         return None;
     }
-    let what = "are left to Karpenter, and no rule leads spot interruptions to a queue, by which it hears of them: when EC2 \
+    let what = "are left to Karpenter, and no rule leads spot interruptions to a queue, by which it gets them: when EC2 \
                 takes one back, nobody drains it";
     let to_do = "give Karpenter its interruption queue (settings.interruptionQueue, and the rules of its own template); or \
                  set the parameter Karpenter to nodeclaim";
-    Some(Finding::new("karpenter-deaf", Severity::Warn, "Karpenter's nodes", what, to_do))
+    Some(Finding::new("karpenter-queue-missing", Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
 fn finding(target: &str, hears: &Hears, settings: &Settings, region: &str) -> Finding {
@@ -151,7 +151,7 @@ fn tells_another<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) 
                      of its own, and name that in the parameter Hooks";
         let hook = &hook.name;
         let object = format!("hook {hook} of Auto Scaling group {group}");
-        Some(Finding::new("hook-tells-another", Severity::Warn, object, what, to_do).with_command(format!(
+        Some(Finding::new("hook-notification-target", Severity::Warn, object, what, to_do).with_command(format!(
             "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {group} --lifecycle-hook-name {hook} \
              --notification-target-arn '' --region {region}"
         )))
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn karpenter_has_to_hear_of_its_nodes_unless_they_are_ours() {
         let found = |rules: &[Rule], variables: &[(&str, &str)]| found_beside(Karpenter::HasNodes, rules, variables);
-        let deaf = [("karpenter-deaf", Severity::Warn)];
+        let deaf = [("karpenter-queue-missing", Severity::Warn)];
         assert_eq!(found(&[], &[]), deaf);
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);

@@ -36,7 +36,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
 
 /// The check when the bus would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
-    let what = format!("cannot see the rules, and who else hears the notices: {}", chain(&error));
+    let what = format!("cannot see the rules, and who else gets the notices: {}", chain(&error));
     let to_do = "deploy the template again, which gives the function's role the right";
     Check::made(ID, &what, vec![Finding::new("rules-unknown", Severity::Unknown, error.action, &what, to_do)])
 }
@@ -47,14 +47,14 @@ fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
     let name = &rule.name;
-    let what = format!("is disabled: of {} the function hears nothing", event.what);
+    let what = format!("is disabled: of {} the function gets nothing", event.what);
     let to_do = format!("enable it{}", or_do_not_want_it(event, settings));
     Finding::new("rule-disabled", Severity::Fail, format!("rule {name}"), what, to_do)
         .with_command(format!("aws events enable-rule --name {name} --region {region}"))
 }
 
 fn missing(event: &EventPattern, settings: &Settings) -> Finding {
-    let what = format!("there is none that leads to this function: of {} it hears nothing", event.what);
+    let what = format!("there is none that leads to this function: of {} it gets nothing", event.what);
     let to_do = format!("deploy the template again, which makes it{}", or_do_not_want_it(event, settings));
     Finding::new("rule-missing", Severity::Fail, format!("the rule for {}", event.what), what, to_do)
 }

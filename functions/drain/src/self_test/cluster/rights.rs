@@ -64,19 +64,19 @@ const OF_EVERY_DRAIN: [Right; 10] = [
     ),
     right("", "pods", "list", Fails("nobody knows what runs on the node")),
     right("", "pods", "watch", Fails("a drain does not see that its pods have gone")),
-    right("", "pods", "delete", Fails("a pod that something holds goes down with its node, without a clean shutdown")),
+    right("", "pods", "delete", Fails("a pod that something blocks goes down with its node, without a clean shutdown")),
     right("", EVICTION, "create", Fails("no pod can be evicted")),
     right(
         "policy",
         "poddisruptionbudgets",
         "list",
-        Suffers("pods that a budget holds are asked for only now and then"),
+        Suffers("pods that a budget blocks are requested only now and then"),
     ),
     right(
         "policy",
         "poddisruptionbudgets",
         "watch",
-        Suffers("pods that a budget holds are asked for only now and then"),
+        Suffers("pods that a budget blocks are requested only now and then"),
     ),
 ];
 

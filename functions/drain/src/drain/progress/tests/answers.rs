@@ -200,5 +200,5 @@ fn an_answer_that_comes_after_the_pod_has_gone_changes_nothing_but_the_count() {
     progress.changed(gone("web-0"), now);
     progress.answered(&uid("web-0"), blocked(), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    assert_eq!(progress.into_pods()[&uid("web-0")].history.answers, [("held-by-budget", 1)].into());
+    assert_eq!(progress.into_pods()[&uid("web-0")].history.answers, [("blocked-by-budget", 1)].into());
 }
