@@ -8,7 +8,7 @@ use crate::aws::instance::ManagedBy;
 use crate::decision::{self, Decision};
 use crate::node::{Unclaimed, left_alone, managed_by};
 use crate::notice::Kind;
-use crate::settings::{Policy, Settings};
+use crate::settings::{NoticeFamily, Settings};
 
 /// A node's name: many findings may hold it.
 pub(super) type NodeName = Arc<str>;
@@ -27,7 +27,7 @@ impl Fleet {
     /// No node is known yet. Which are ours does not depend on the kind of notice: a node whose spot notices are
     /// ignored is drained for others, and the same pods hold it up.
     pub(super) fn new(settings: &Settings) -> Self {
-        let settings = Settings { spot: Policy::Drain, ..settings.clone() };
+        let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         Self { settings, ours: BTreeSet::new(), others: BTreeMap::new() }
     }
 
