@@ -63,10 +63,8 @@ impl Reader {
     /// Reads from variables of the environment; those that are not ours are passed over. One of ours that is not known is
     /// no problem: Lambda changes code and variables in two steps, so that for a moment one of them is another version's.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
-        let variables: Vec<(String, SecretString)> = variables
-            .filter(|(name, _)| name.starts_with(PREFIX))
-            .map(|(name, value)| (name, value.into()))
-            .collect();
+        let variables: Vec<(String, SecretString)> =
+            variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();
         let is_known = |name: &str| known.iter().any(|setting| setting.name == name);
         let names = variables.iter().map(|(name, _)| name.clone());
         let unknown = names.filter(|name| !is_known(name)).collect();
@@ -110,7 +108,9 @@ impl Reader {
     /// What was read, or every problem there was with it. The log has a warning of each variable that is not known.
     pub fn finish<T>(self, settings: T) -> Result<T, SettingsError> {
         for name in &self.unknown {
-            tracing::warn!("{name} is no setting of this version, and changes nothing: docs/settings.md has all there are");
+            tracing::warn!(
+                "{name} is no setting of this version, and changes nothing: docs/settings.md has all there are"
+            );
         }
         if self.problems.is_empty() { Ok(settings) } else { Err(SettingsError(self.problems)) }
     }

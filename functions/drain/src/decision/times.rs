@@ -33,7 +33,9 @@ pub(crate) fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) 
     let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
-        (Kind::Rebalance, _) => Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX)),
+        (Kind::Rebalance, _) => {
+            Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
+        }
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         // The group tells when the volume is replaced; but not everybody has a hook for that.
         (Kind::ReplaceRootVolume, _) => Some(soon),

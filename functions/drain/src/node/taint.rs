@@ -16,7 +16,12 @@ pub(crate) fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<T
         TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),
         TaintNames::Nth => format!("aws-node-termination-handler/{}", of_nth(kind)?),
     };
-    Some(Taint { key, value: Some(value(event)).filter(|value| !value.is_empty()), effect: EFFECT.to_owned(), time_added: None })
+    Some(Taint {
+        key,
+        value: Some(value(event)).filter(|value| !value.is_empty()),
+        effect: EFFECT.to_owned(),
+        time_added: None,
+    })
 }
 
 /// Says that the node is out of service, so that Kubernetes frees its pods and volumes at once; the

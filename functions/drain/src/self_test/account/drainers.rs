@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(found(&[spot("arn:aws:sns:us-east-1:123456789012:topic")], &[]), []);
         assert_eq!(found(&[spot("arn:aws:logs:us-east-1:123456789012:log-group:/all")], &[]), []);
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), []);
-        assert_eq!(found(&[spot(QUEUE)], &[("SPILLWAY_SPOT", "ignore")]), []);
+        assert_eq!(found(&[spot(QUEUE)], &[("SPILLWAY_DRAIN_ON", "terminate")]), []);
     }
 
     #[test]

@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn with_a_rule_for_each_event_nothing_is_found() {
-        let all = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+        let all = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
         assert_eq!(found(&rules(), &all), []);
     }
 
     #[test]
     fn each_rule_that_is_disabled_or_gone_is_found_unless_the_settings_do_not_want_it() {
-        let wanted = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+        let wanted = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
         for at in 0..EVENT_PATTERNS.len() {
             let mut changed = rules();
             changed[at].state = State::Disabled;

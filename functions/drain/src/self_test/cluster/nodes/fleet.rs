@@ -104,7 +104,7 @@ mod tests {
             fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
             "1 of 1 nodes are Spillway's to drain"
         );
-        assert_eq!(fleet(&[("SPILLWAY_SPOT", "ignore")], &[&[]]), "1 of 1 nodes are Spillway's to drain");
+        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "none")], &[&[]]), "1 of 1 nodes are Spillway's to drain");
         assert_eq!(
             fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
             "1 of 2 nodes are Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"

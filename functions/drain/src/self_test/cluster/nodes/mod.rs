@@ -31,6 +31,7 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::rights::Evictions;
+use crate::drain::deadline::MARGIN;
 use crate::invocation::clock::Clock;
 use crate::kube::ApiError;
 use crate::notice::spot;
