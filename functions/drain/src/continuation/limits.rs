@@ -84,7 +84,7 @@ mod tests {
     const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
 
     fn notice(time: Timestamp, deadline: Deadline) -> Notice {
-        let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
+        let hook = Hook { group: "workers".to_owned(), name: "spillway".to_owned(), token: None };
         Notice {
             event_id: "e-1".to_owned(),
             kind: Kind::Terminate,

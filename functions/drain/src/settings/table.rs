@@ -5,14 +5,10 @@ use spillway_startup::settings::Setting;
 /// The default of a list or a name that means: no restriction.
 const NONE: &str = "";
 
-const NOTICES: &str =
-    "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or nothing";
-
 pub(crate) const DRAIN_ON: Setting = Setting {
     name: "SPILLWAY_DRAIN_ON",
     default: "spot,capacity,maintenance,state-change,terminate",
-    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas; none for \
-               no notice",
+    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or none",
     meaning: "which [notices](notices.md) drain a node. One that neither this nor `CordonOn` names is ignored, and its rule \
               switched off; without `terminate` all such hooks are left to others, without `state-change` a node that \
               runs again is not given back by it",
@@ -20,7 +16,7 @@ pub(crate) const DRAIN_ON: Setting = Setting {
 pub(crate) const CORDON_ON: Setting = Setting {
     name: "SPILLWAY_CORDON_ON",
     default: NONE,
-    accepted: NOTICES,
+    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or nothing",
     meaning: "which notices cordon a node and leave its pods; a terminate hook is then completed right after the cordon. \
               None that `DrainOn` names",
 };
