@@ -161,13 +161,10 @@ proptest! {
         let pods = progress.into_pods();
         for (at, request) in &requested {
             prop_assert_eq!(request.grace, Grace::Own);
-            if request.method == Method::Delete {
-                let pod = &pods[&request.uid];
+            let (pod, draw) = (&pods[&request.uid], &draws[request.name.name[2..].parse::<usize>().unwrap()]);
+            if request.method == Method::Delete || draw.do_not_disrupt {
                 prop_assert!(Some(window.start + *at) >= window.forced_from(pod.grace), "{request:?} at {at:?}");
                 prop_assert!(pod.history.blocked_by.is_some(), "{request:?}");
-            } else {
-                let n: usize = request.name.name[2..].parse().unwrap();
-                prop_assert!(!draws[n].do_not_disrupt);
             }
         }
     }
