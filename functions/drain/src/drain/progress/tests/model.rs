@@ -161,8 +161,8 @@ proptest! {
         let pods = progress.into_pods();
         for (at, request) in &requested {
             prop_assert_eq!(request.grace, Grace::Own);
-            let (pod, draw) = (&pods[&request.uid], &draws[request.name.name[2..].parse::<usize>().unwrap()]);
-            if request.method == Method::Delete || draw.do_not_disrupt {
+            let pod = &pods[&request.uid];
+            if request.method == Method::Delete {
                 prop_assert!(Some(window.start + *at) >= window.forced_from(pod.grace), "{request:?} at {at:?}");
                 prop_assert!(pod.history.blocked_by.is_some(), "{request:?}");
             }
