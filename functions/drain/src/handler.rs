@@ -84,7 +84,7 @@ async fn follow(
     let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), settings);
     let attempt = Attempt { notice, history, invocation, action, limits };
 
-    let outcome = match attempt.hold_action_during(settings, act(context, &attempt, record)).await {
+    let outcome = match attempt.hold_action_during(act(context, &attempt, record)).await {
         Err(failure) if !settings.dry_run => unfinished(context, &attempt, failure, record).await,
         outcome => outcome,
     };
@@ -93,7 +93,7 @@ async fn follow(
 
 /// Finds out whose node it is, and does what is decided for such a notice and such a node.
 async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, Failure> {
-    let end = attempt.window(&context.settings).end;
+    let end = attempt.window().end;
     let (instance, cluster) = match whose(context, attempt.notice, (attempt.invocation, end), record).await? {
         Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
@@ -189,7 +189,7 @@ async fn unfinished(
     }
     let Some(result) = last_answer(attempt, &failure, record, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
-    match attempt.hold_action_during(settings, completing).await {
+    match attempt.hold_action_during(completing).await {
         // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
         Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
             actions::hand_on::hand_on(context, attempt, &unanswered, record).await

@@ -25,7 +25,7 @@ use crate::settings::LifecycleResult;
 /// Moves the pods of the target's node, then lets the instance go.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, cluster, .. } = target;
-    let window = attempt.window(&context.settings);
+    let window = attempt.window();
     record.window = Some(window);
     let (claim, client) = match claim(context, target, record).await? {
         Claiming::Claimed(claim, client) => (claim, client),
@@ -61,7 +61,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let report = drain::drain(&client, &claim, &listed, window, attempt.invocation.clock, stop, &mut side_task).await;
     record.begin = publish::begin(&claim, attempt.history, &side_task);
-    let let_go = async { let_go(context, attempt, &claim, &report, record).await };
+    let let_go = async { let_go(attempt, &claim, &report, record).await };
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
     let outcome = outcome?;
     arranged.map(|()| outcome)
@@ -69,7 +69,6 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
 
 /// The drain is over: the record gets what became of the pods, the lifecycle action its answer.
 async fn let_go(
-    context: &Context,
     attempt: &Attempt<'_>,
     claim: &Claim,
     report: &DrainReport,
@@ -84,8 +83,8 @@ async fn let_go(
     }
     record.step(StepName::Drained, attempt.invocation.clock.now());
     let result = match report.end {
-        DrainEnd::Empty | DrainEnd::Silent => Some(LifecycleResult::Continue),
-        DrainEnd::TimeUp => Some(context.settings.undrained_result),
+        // With pods left, too: the instance goes either way, and ABANDON would skip the group's other hooks.
+        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::TimeUp => Some(LifecycleResult::Continue),
         DrainEnd::Stopped(StopReason::HookIsOver) => {
             record.hook = HookStatus::AlreadyOver(None);
             None

@@ -71,7 +71,7 @@ async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> R
         true => Some(Box::new(uncordon::uncordon(context, target, record).await?)),
         false => None,
     };
-    let end = attempt.window(&context.settings).end;
+    let end = attempt.window().end;
     let readiness = until_ready(context, cluster, instance, end).await?;
     record.node = readiness.node().map(str::to_owned);
     match readiness {

@@ -41,7 +41,7 @@ pub(super) fn cause(notice: &Notice) -> Option<UncordonCause> {
 /// Something is over: what was scheduled for it is not done, and the node is given back.
 pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let notice = target.attempt.notice;
-    let end = target.attempt.window(&context.settings).end;
+    let end = target.attempt.window().end;
     let deleted = match notice.kind {
         Kind::MaintenanceOver => context.scheduler.delete(&Name::of(notice), end).await?,
         _ => Deleted::No,

@@ -84,7 +84,7 @@ mod tests {
     const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
 
     fn notice(time: Timestamp, deadline: Deadline) -> Notice {
-        let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
+        let hook = Hook { group: "workers".to_owned(), name: "spillway".to_owned(), token: None };
         Notice {
             event_id: "e-1".to_owned(),
             kind: Kind::Terminate,
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);
         let root_volume = |variables| limit(Kind::RootVolumeReplaced, Deadline::HeldByHook, variables);
         assert_eq!(root_volume(&[]), 600, "its hook is left to others, and not held");
-        assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "complete")]), 3600);
+        assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "ABANDON")]), 3600);
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,17 +2,17 @@
 
 use spillway_eks::ClusterName;
 
+use super::Switch;
+
 /// Why a notice is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Reason {
     #[error("{0}")]
     NotHandled(String),
-    #[error("the setting {0} says ignore")]
-    Setting(&'static str),
+    #[error("{0}")]
+    SwitchedOff(Switch),
     #[error("lifecycle hook {0} is not one of those that SPILLWAY_HOOKS names")]
     NotOurHook(String),
-    #[error("lifecycle hook {0} is EKS' own, which EKS completes")]
-    HookOfEks(String),
     #[error("EC2 knows no instance {0}")]
     NoInstance(String),
     #[error("EC2 knows no instance that runs in capacity reservation {0}")]
@@ -47,7 +47,7 @@ pub(crate) enum Reason {
     GivenBack(String),
     #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]
     NotSelected(String),
-    #[error("nothing is left to drain, and the setting SPILLWAY_OUT_OF_SERVICE_TAINT says false")]
+    #[error("nothing is left to drain, and SPILLWAY_TAINTS does not name out-of-service")]
     NothingLeft,
     #[error("no claim of ours is for a {0} that is over")]
     NothingToUndo(&'static str),

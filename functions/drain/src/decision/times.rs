@@ -1,11 +1,15 @@
 //! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::notice::undo_check::UndoCheck;
 use crate::notice::{Deadline, Kind, Notice};
 use crate::settings::Settings;
 
+/// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
+const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// How long it takes from one look at a node that is to come back to the next.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// How often it is looked: for a day. EC2's windows for a reboot are of hours.
@@ -29,7 +33,9 @@ pub(crate) fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) 
     let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
-        (Kind::Rebalance, _) => Some(notice.time.saturating_add(settings.rebalance_undo).unwrap_or(Timestamp::MAX)),
+        (Kind::Rebalance, _) => {
+            Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
+        }
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         // The group tells when the volume is replaced; but not everybody has a hook for that.
         (Kind::ReplaceRootVolume, _) => Some(soon),
@@ -86,10 +92,10 @@ mod tests {
 
     #[test]
     fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
-        let settings = settings(&[("SPILLWAY_REBALANCE_UNDO_S", "1800")]);
+        let settings = settings(&[("SPILLWAY_REBALANCE_WINDOW_S", "1800")]);
         let rebalance = notice(Kind::Rebalance, false);
         for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
-            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:00Z")));
+            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:15Z")));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::publish::emf::{self, Metric, Unit};
 use crate::receipt::{Ending, Fate, HookRecord, PodRecord, Receipt, StepName};
 
 /// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers.
-pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option<String> {
+pub(super) fn line(receipt: &Receipt, now: Timestamp) -> Option<String> {
     let ending = receipt.ending?;
     let kind = match (receipt.notice.kind, ending) {
         (Some(kind), _) => kind,
@@ -21,7 +21,7 @@ pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option
         ("Ending", json!(ending)),
     ];
     let metrics = metrics(receipt).into_iter().filter_map(|(name, unit, value)| Some((name, unit, value?)));
-    Some(emf::line(namespace, &dimensions, &metrics.collect::<Vec<_>>(), now))
+    Some(emf::line(&dimensions, &metrics.collect::<Vec<_>>(), now))
 }
 
 /// Every metric, and its value if the receipt has one. docs/metrics.md says what each means.

@@ -238,7 +238,7 @@ async fn a_failure_says_what_becomes_of_the_hook() {
 #[tokio::test(start_paused = true)]
 async fn the_metrics_are_in_the_embedded_format() {
     let receipt = receipt_of(&story(), Ok(&drained()));
-    insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
+    insta::assert_snapshot!(pretty(&metrics::line(&receipt, after(9_060)).unwrap()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +263,7 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
         let report = DrainReport { pods: pods.into(), end: DrainEnd::TimeUp, blind: None };
         story.1.pods = PodRecord::all(&report, |_| 9_000);
         let receipt = receipt_of(&story, Err(&pods_left()));
-        let line: Value = serde_json::from_str(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()).unwrap();
+        let line: Value = serde_json::from_str(&metrics::line(&receipt, after(9_060)).unwrap()).unwrap();
         ["PodsClean", "PodsFullGrace", "PodsLeft"].map(|metric| line[metric].as_u64().unwrap())
     };
     assert_eq!(counted(How::First), [3, 3, 1]);
@@ -274,7 +274,7 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
 async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_negative() {
     let mut story = story();
     let measured = |receipt: &Receipt| {
-        let line = metrics::line(receipt, "Spillway", after(9_060)).unwrap();
+        let line = metrics::line(receipt, after(9_060)).unwrap();
         let line: Value = serde_json::from_str(&line).unwrap();
         (line["NoticeToDrained"].as_i64(), line["TimeLeft"].as_i64())
     };
@@ -302,7 +302,7 @@ async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left
     let line: Value = serde_json::from_str(&document(&first, after(9_060), To::Log)).unwrap();
     assert_eq!(line["level"], "INFO");
     insta::assert_snapshot!(line["message"].as_str().unwrap());
-    let metrics: Value = serde_json::from_str(&metrics::line(&first, "Spillway", after(9_060)).unwrap()).unwrap();
+    let metrics: Value = serde_json::from_str(&metrics::line(&first, after(9_060)).unwrap()).unwrap();
     assert_eq!((&metrics["PodsLeft"], &metrics["HooksNotCompleted"]), (&0.into(), &0.into()));
     insta::assert_json_snapshot!(story.1.in_short("e-1", "r-1", (after(350), after(9_050))));
 }
@@ -311,6 +311,6 @@ async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left
 fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
     let mut receipt = unread();
     (receipt.ending, receipt.reason) = (Some(Ending::Ignored), "not handled".to_owned());
-    assert_eq!(metrics::line(&receipt, "Spillway", notice_time()), None);
+    assert_eq!(metrics::line(&receipt, notice_time()), None);
     assert!(document(&receipt, notice_time(), To::Log).contains("ignored: not handled"));
 }

@@ -1,8 +1,12 @@
 //! Every check and every finding by its id: what `docs/doctor.md` shows, and what a report may have.
 
 /// What is looked at: the check's id, and what it asks.
-pub(super) const CHECKS: [(&str, &str); 13] = [
+pub(super) const CHECKS: [(&str, &str); 15] = [
     ("clusters", "Which clusters are there: the one that was asked about, those of `Clusters`, or all that EKS has."),
+    (
+        "variables",
+        "Is every variable with the prefix `SPILLWAY_` one that this version knows? Another one changes nothing.",
+    ),
     ("dry-run", "Does the function act on notices, or only say what it would have done?"),
     (
         "aws-rights",
@@ -16,6 +20,7 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
          a queue, a function or a workflow, or a hook with a notification target of its own? \
          And does Karpenter hear of the nodes that are left to it?",
     ),
+    ("hook-names", "Has some group each hook that `Hooks` names?"),
     (
         "hooks",
         "Does each Auto Scaling group with nodes in the cluster have a terminate hook of ours, does it wait long enough, \
@@ -41,9 +46,13 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
 ];
 
 /// What may be found: the finding's id, and what it means.
-pub(super) const FINDINGS: [(&str, &str); 40] = [
+pub(super) const FINDINGS: [(&str, &str); 43] = [
     ("no-clusters", "EKS has no cluster in this Region."),
     ("clusters-unknown", "The clusters could not be listed, and no setting names them."),
+    (
+        "unknown-variable",
+        "A setting of another version, or a slip of the pen in a template of your own. It has no effect.",
+    ),
     ("dry-run", "`DryRun` is true: no notice is acted on, and each hook runs to its timeout."),
     ("aws-right-missing", "AWS denies a call of a drain. The finding says what fails without it."),
     ("aws-right-unknown", "The call could not be tried, so nobody knows: no answer, or an odd one."),
@@ -76,6 +85,12 @@ pub(super) const FINDINGS: [(&str, &str); 40] = [
         "What holds if nobody answers is ABANDON: the other hooks are not waited for, or the instance is kept. For the \
          only hook of a group it makes no difference, and is only told.",
     ),
+    (
+        "hook-left-to-others",
+        "A group has a terminate hook beside ours. If nobody completes it, each instance waits for its timeout; with a \
+         notification target it is only told.",
+    ),
+    ("hook-of-no-group", "`Hooks` names a hook, and no group with nodes in these clusters has it."),
     ("groups-unknown", "The groups or their hooks could not be listed."),
     ("unknown-cluster", "EKS does not tell the way into the cluster."),
     ("wrong-certificate-authority", "Who answers at the endpoint is not who EKS says."),

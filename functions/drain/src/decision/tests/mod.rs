@@ -50,26 +50,28 @@ fn tags_that_name_two_clusters_are_refused() {
 }
 
 #[test]
-fn a_hook_is_ours_unless_it_is_eks_own_or_the_setting_names_others() {
-    assert_eq!(hook("drain", &[]), None);
-    assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
+fn a_hook_is_ours_if_the_setting_names_it() {
+    let not_ours = |name: &str| Some(Reason::NotOurHook(name.to_owned()));
+    assert_eq!(hook("spillway", &[]), None);
+    assert_eq!(hook("logs", &[]), not_ours("logs"), "another tool's");
+    assert_eq!(hook("Terminate-LC-Hook", &[]), not_ours("Terminate-LC-Hook"), "EKS' own");
     assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
-    assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
+    assert_eq!(hook("spillway", &[("SPILLWAY_HOOKS", "drain")]), not_ours("spillway"));
 }
 
 #[test]
 fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
     for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
         let decision = |variables: &[(&str, &str)]| {
-            let (notice, settings) = (notice(kind, "launch"), settings(variables));
+            let (notice, settings) = (notice(kind, "spillway"), settings(variables));
             let decide = || decide(&notice, ManagedBy::SelfManaged, &settings);
             by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
         };
-        let (no_terminate, launch) = (("SPILLWAY_TERMINATE", "ignore"), ("SPILLWAY_LAUNCH", "complete"));
+        let (no_terminate, launch) = (("SPILLWAY_DRAIN_ON", "spot"), ("SPILLWAY_LAUNCH", "ABANDON"));
         assert_eq!(decision(&[]), Decision::Undo);
         assert_eq!(decision(&[launch]), Decision::AwaitReady);
         assert_eq!(decision(&[launch, ("SPILLWAY_HOOKS", "drain")]), Decision::Undo, "that hook is another's");
         assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
-        assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
+        assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::SwitchedOff(Switch::Launch)));
     }
 }

@@ -12,7 +12,7 @@ use crate::decision;
 use crate::notice::Kind;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::{KarpenterNodes, Policy, Settings};
+use crate::settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
 
 const ID: &str = "drainers";
 
@@ -72,7 +72,7 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
 
 /// Whether it matters who else hears it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_some_and(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
+    event.kind.is_some_and(|kind| decision::is_wanted(kind, settings))
 }
 
 fn can_act(target: &RuleTarget) -> bool {
@@ -144,7 +144,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
 /// The hooks that tell a queue or topic of their own, as NTH's were set up before it could hear the bus.
 fn tells_another<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) -> impl Iterator<Item = Finding> + 'a {
     let ours = group.terminate_hooks().filter(move |hook| decision::left_to_others(&hook.name, settings).is_none());
-    ours.filter(move |_| settings.terminate != Policy::Ignore).filter_map(move |hook| {
+    ours.filter(move |_| settings.policy(NoticeFamily::Terminate) != Policy::Ignore).filter_map(move |hook| {
         let (target, group) = (hook.notifies.as_ref()?, &group.name);
         let what = format!("tells {target} too: whoever reads there may complete it while Spillway still drains");
         let to_do = "see who reads it. If it is a drainer, take the notification target away; if not, give Spillway a hook \
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(found(&[spot("arn:aws:sns:us-east-1:123456789012:topic")], &[]), []);
         assert_eq!(found(&[spot("arn:aws:logs:us-east-1:123456789012:log-group:/all")], &[]), []);
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), []);
-        assert_eq!(found(&[spot(QUEUE)], &[("SPILLWAY_SPOT", "ignore")]), []);
+        assert_eq!(found(&[spot(QUEUE)], &[("SPILLWAY_DRAIN_ON", "terminate")]), []);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::aws::CallError;
 use crate::decision;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::{Policy, Settings};
+use crate::settings::Settings;
 use spillway_startup::logs::chain;
 
 const ID: &str = "rules";
@@ -42,7 +42,7 @@ pub(super) fn unknown(error: &CallError) -> Check {
 }
 
 fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_none_or(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
+    event.kind.is_none_or(|kind| decision::is_wanted(kind, settings))
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
@@ -61,8 +61,8 @@ fn missing(event: &EventPattern, settings: &Settings) -> Finding {
 
 /// The other way for the settings and the rules to be at one.
 fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
-    let setting = |kind| decision::policy_for(kind, settings).1;
-    event.kind.map_or_else(String::new, |kind| format!("; or, if nobody wants these, set {} to ignore", setting(kind)))
+    let unwanted = |kind| format!("; or, if nobody wants these, {}", decision::switch_of(kind, settings).off());
+    event.kind.map_or_else(String::new, unwanted)
 }
 
 #[cfg(test)]
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn with_a_rule_for_each_event_nothing_is_found() {
-        let all = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+        let all = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
         assert_eq!(found(&rules(), &all), []);
     }
 
     #[test]
     fn each_rule_that_is_disabled_or_gone_is_found_unless_the_settings_do_not_want_it() {
-        let wanted = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+        let wanted = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
         for at in 0..EVENT_PATTERNS.len() {
             let mut changed = rules();
             changed[at].state = State::Disabled;

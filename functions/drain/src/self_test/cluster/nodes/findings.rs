@@ -9,7 +9,6 @@ use super::survey::{HeldUp, REPLACED_WITHIN};
 use super::workload::Workload;
 use crate::drain::pod::blocker::BudgetName;
 use crate::self_test::report::{Finding, Severity};
-use crate::settings::HeldPods;
 
 /// What a finding tells beside the cause.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +16,6 @@ pub(super) struct Circumstances<'a> {
     /// How long a pod has to shut down that is told to at once.
     pub(super) window: Duration,
     pub(super) budgets: &'a ClusterBudgets,
-    pub(super) held_pods: HeldPods,
     /// How long a lifecycle hook is held.
     pub(super) hook_wait: Duration,
 }
@@ -55,12 +53,9 @@ impl Telling<'_> {
             (None, None) => String::new(),
         };
         let nodes = self.nodes();
-        let for_a_hook = match self.circumstances.held_pods {
-            HeldPods::Keep => "for a lifecycle hook they are waited for until it waits no longer, and then left",
-            HeldPods::Delete => "for a lifecycle hook they are deleted at the end of its longest wait",
-        };
         let what = format!(
-            "it never lets a pod go{why}. {nodes}. Before a spot instance goes its pods are deleted past it; {for_a_hook}"
+            "it never lets a pod go{why}. {nodes}. Before a spot instance goes its pods are deleted past it; for a lifecycle \
+             hook they are deleted at the end of its longest wait"
         );
         let BudgetName { namespace, name } = name;
         let (to_do, command) = match unreckoned {

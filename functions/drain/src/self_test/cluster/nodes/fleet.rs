@@ -8,7 +8,7 @@ use crate::aws::instance::ManagedBy;
 use crate::decision::{self, Decision};
 use crate::node::{Unclaimed, left_alone, managed_by};
 use crate::notice::Kind;
-use crate::settings::{Policy, Settings};
+use crate::settings::{NoticeFamily, Settings};
 
 /// A node's name: many findings may hold it.
 pub(super) type NodeName = Arc<str>;
@@ -27,7 +27,7 @@ impl Fleet {
     /// No node is known yet. Which are ours does not depend on the kind of notice: a node whose spot notices are
     /// ignored is drained for others, and the same pods hold it up.
     pub(super) fn new(settings: &Settings) -> Self {
-        let settings = Settings { spot: Policy::Drain, ..settings.clone() };
+        let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         Self { settings, ours: BTreeSet::new(), others: BTreeMap::new() }
     }
 
@@ -104,7 +104,7 @@ mod tests {
             fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
             "1 of 1 nodes are Spillway's to drain"
         );
-        assert_eq!(fleet(&[("SPILLWAY_SPOT", "ignore")], &[&[]]), "1 of 1 nodes are Spillway's to drain");
+        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "none")], &[&[]]), "1 of 1 nodes are Spillway's to drain");
         assert_eq!(
             fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
             "1 of 2 nodes are Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"

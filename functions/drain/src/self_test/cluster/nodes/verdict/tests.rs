@@ -7,7 +7,6 @@ use super::super::budgets::{ClusterBudgets, tests::budget};
 use super::*;
 use crate::kube::pod::Pod;
 use crate::self_test::report::CheckStatus;
-use crate::settings::HeldPods;
 use crate::test_support::settings;
 
 /// A pod of an app of namespace shop.
@@ -41,7 +40,7 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsa
     }
     survey.hold_by_few_allowed();
     let hook_wait = Duration::from_secs(3600);
-    let circumstances = Circumstances { window, budgets: &budgets, held_pods: HeldPods::Keep, hook_wait };
+    let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
     check("nodes", &fleet, &survey, circumstances, &Looked { seen: Ok(()), rehearsal })
 }
 
@@ -186,7 +185,7 @@ fn a_list_that_broke_off_is_told() {
     let window = Duration::from_secs(118);
     let survey = Survey::new(&fleet, &budgets, window, Timestamp::UNIX_EPOCH);
     let hook_wait = Duration::from_secs(3600);
-    let circumstances = Circumstances { window, budgets: &budgets, held_pods: HeldPods::Keep, hook_wait };
+    let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
     let looked = Looked { seen: Err(ApiError::TimeUp), rehearsal: Rehearsal::LeftOut };
     let check = check("nodes", &fleet, &survey, circumstances, &looked);
     assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, "not-all-pods-seen"));
