@@ -50,7 +50,8 @@ def text(value: Any, parameters: dict[str, str]) -> Any:
     if function == "Fn::Split":
         return text(of[1], parameters).split(of[0])
     if function == "Fn::Join":
-        return of[0].join(text(one, parameters) for one in of[1])
+        members = text(of[1], parameters) if isinstance(of[1], dict) else [text(one, parameters) for one in of[1]]
+        return of[0].join(members)
     raise AssertionError(f"no {function} is expected in a condition")
 
 
@@ -85,10 +86,14 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
 
         self.assertEqual(refused(), [])
         self.assertEqual(refused(Webhook="/x"), [])
-        self.assertEqual(refused(Announce="none"), [])
-        for sink in SINKS:
-            self.assertEqual(refused(Announce="none", **{sink: "x"}), ["NothingToAnnounce"])
-            self.assertEqual(refused(Announce="end", **{sink: "x"}), [])
+        self.assertEqual(refused(DrainOn="none", CordonOn="spot,rebalance"), [])
+        self.assertEqual(refused(CordonOn="spot"), ["EachNoticeOnce"], "it drains as well, by default")
+        for word in "spot capacity maintenance state-change terminate rebalance".split():
+            self.assertEqual(refused(DrainOn=word, CordonOn=word), ["EachNoticeOnce"])
+        for drain_on in ("none,spot", "spot,none"):
+            self.assertEqual(refused(DrainOn=drain_on), ["EachNoticeOnce"])
+        # What SAM makes of "rebalance, spot" without quotes.
+        self.assertEqual(refused(DrainOn="none", CordonOn="rebalance,"), ["EachNoticeOnce"])
 
 
     def test_subnets_and_security_groups_are_given_together_and_whole(self) -> None:

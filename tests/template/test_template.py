@@ -209,7 +209,7 @@ class TheRules(unittest.TestCase):
                 "DrainSpotInterruption": 120,
                 "DrainCapacityReservationInterruption": 120,
                 "DrainCapacityBlockExpiry": 600,
-                "DrainRebalanceRecommendation": 600,
+                "DrainRebalanceRecommendation": 3600,
                 "DrainScheduledMaintenance": 86_400,
                 "DrainStateChange": 120,
                 "DrainTerminateLifecycleAction": 3600,
@@ -237,12 +237,31 @@ class TheRules(unittest.TestCase):
         self.assertEqual({*switches, *COMING_BACK, *always}, set(RULES))
         for rule in (*always, SCHEDULE):
             self.assertNotIn("State", properties(rule))
-        for rule, parameter in switches.items():
+        for rule, kind in switches.items():
             with self.subTest(rule=rule):
-                condition = f"Handles{parameter}"
-                self.assertEqual(properties(rule)["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
-                ignored = {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, "ignore"]}]}
-                self.assertEqual(TEMPLATE["Conditions"][condition], ignored)
+                self.assertEqual(properties(rule)["State"], {"Fn::If": [f"Handles{kind}", "ENABLED", "DISABLED"]})
+
+    def test_a_rule_is_switched_on_by_either_list_that_names_its_notices(self) -> None:
+        # Here, because it reads the template by this module.
+        from test_announcing import holds
+
+        words = {
+            "Spot": "spot",
+            "Capacity": "capacity",
+            "Maintenance": "maintenance",
+            "StateChange": "state-change",
+            "Terminate": "terminate",
+            "Rebalance": "rebalance",
+        }
+        for kind, word in words.items():
+            others = ",".join(other for other in words.values() if other != word)
+            handled = {"Condition": f"Handles{kind}"}
+            with self.subTest(notice=word):
+                self.assertTrue(holds(handled, {"DrainOn": word, "CordonOn": ""}))
+                self.assertTrue(holds(handled, {"DrainOn": f"{others},{word}", "CordonOn": ""}))
+                self.assertTrue(holds(handled, {"DrainOn": "none", "CordonOn": word}))
+                self.assertFalse(holds(handled, {"DrainOn": others, "CordonOn": ""}))
+                self.assertFalse(holds(handled, {"DrainOn": "none", "CordonOn": others}))
 
     def test_a_node_that_comes_back_is_heard_of_by_who_drained_it_and_by_who_completes_its_launch_hook(self) -> None:
         condition = "HandlesComingBack"
@@ -335,8 +354,7 @@ class TheDrainFunction(unittest.TestCase):
         for name in FUNCTIONS:
             logging = properties(name)["LoggingConfig"]
             self.assertEqual(logging["LogFormat"], "JSON")
-            self.assertEqual(logging["ApplicationLogLevel"], {"Ref": "LogLevel"})
-        self.assertTrue({"WARN", "ERROR", "FATAL"}.isdisjoint(PARAMETERS["LogLevel"]["AllowedValues"]))
+            self.assertEqual(logging["ApplicationLogLevel"], "INFO")
 
 
 class TheParameters(unittest.TestCase):
@@ -348,12 +366,13 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        settings = {name for name, value in told.items() if name.startswith("SPILLWAY_") and "Ref" in value}
+        settings = {name for name in told if name.startswith("SPILLWAY_") and name != "SPILLWAY_SCHEDULES"}
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
             with self.subTest(setting=variable):
                 parameter = PARAMETERS[name]
-                self.assertEqual(told[variable], {"Ref": name})
+                whole, joined = {"Ref": name}, {"Fn::Join": [",", {"Ref": name}]}
+                self.assertEqual(told[variable], joined if parameter["Type"] == "CommaDelimitedList" else whole)
                 if "AllowedValues" in parameter:
                     self.assertEqual(set(parameter["AllowedValues"]), set(re.split(r", | or ", words)))
                 elif "MinValue" in parameter:
@@ -363,11 +382,23 @@ class TheParameters(unittest.TestCase):
                 else:
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
-    def test_a_metrics_namespace_is_checked_before_the_deployment(self) -> None:
-        pattern = re.compile(PARAMETERS["MetricsNamespace"]["AllowedPattern"])
-        for good in ("Spillway", "Team/Nodes", "a.b-c_d#e:f", "n" * 255):
+    def test_there_are_at_most_thirty(self) -> None:
+        self.assertLessEqual(len(PARAMETERS), 30)
+
+    def test_a_list_of_notices_takes_their_words_only(self) -> None:
+        for name in ("DrainOn", "CordonOn"):
+            pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
+            for word in PARAMETERS["DrainOn"]["Default"].split(","):
+                self.assertRegex(word, pattern)
+            for wrong in ("sport", "spot capacity", "Spot", "launch"):
+                self.assertNotRegex(wrong, pattern)
+        self.assertNotRegex("", re.compile(PARAMETERS["DrainOn"]["AllowedPattern"]))
+
+    def test_taints_are_ours_or_nths_and_of_stopped_nodes(self) -> None:
+        pattern = re.compile(PARAMETERS["Taints"]["AllowedPattern"])
+        for good in ("", "spillway", "nth", "out-of-service", "nth,out-of-service", "out-of-service, spillway"):
             self.assertRegex(good, pattern)
-        for bad in ("", ":a", "AWS/Lambda", "a b", "n" * 256):
+        for bad in ("none", "nth,spillway", "nth,", "out-of-service,out-of-service", "NTH"):
             self.assertNotRegex(bad, pattern)
 
     def test_none_is_a_secret(self) -> None:
@@ -379,14 +410,13 @@ class TheParameters(unittest.TestCase):
         groups = {group["Label"]["default"]: group["Parameters"] for group in interface["ParameterGroups"]}
         self.assertCountEqual([name for names in groups.values() for name in names], PARAMETERS)
         self.assertEqual(set(interface["ParameterLabels"]), set(PARAMETERS))
-        section = (ROOT / "docs/settings.md").read_text().split("## By question\n")[1].split("\n## ")[0]
         documented: dict[str, list[str]] = {}
-        for question, name, label in re.findall(r"^\*\*(.+?)\*\*|^- `(\w+)`: (.+)$", section, re.MULTILINE):
+        page = (ROOT / "docs/settings.md").read_text()
+        for question, name in re.findall(r"^## (.+\?)$|^\| `(\w+)` \| (?:`SPILLWAY_|–)", page, re.MULTILINE):
             if question:
                 names = documented.setdefault(question, [])
             else:
                 names.append(name)
-                self.assertEqual(label, interface["ParameterLabels"][name]["default"])
         self.assertEqual(documented, groups)
 
     def test_the_applications_version_is_that_of_the_code(self) -> None:
@@ -399,7 +429,7 @@ class TheParameters(unittest.TestCase):
     def test_a_list_of_which_sam_has_cut_the_end_off_is_refused(self) -> None:
         for name, good, cut in (
             ("Clusters", ["", "a", "a,b", "a, b"], ["a,", "a, ", ",a", "a,,b"]),
-            ("Hooks", ["", "spillway", "a/b,c", "a, b"], ["a,", ",a", "a,,b"]),
+            ("Hooks", ["spillway", "a/b,c", "a, b"], ["", "a,", ",a", "a,,b"]),
             ("NodeSelector", ["", "team=shop,tier in (web,api),!legacy", "a=b, c=d"], ["team=shop,", "a=b "]),
         ):
             pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
