@@ -16,7 +16,7 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{function, sample, world};
 
 /// Every kind of notice is wanted, so that every rule is missed.
-const WANTED: [(&str, &str); 2] = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+const WANTED: [(&str, &str); 2] = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
 
 /// What is broken, what is found then.
 struct Account {

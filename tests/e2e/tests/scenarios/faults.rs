@@ -49,7 +49,7 @@ async fn drains_past(name: &str, call: &str, fault: Fault) -> (Stage, Gateway) {
 
 /// Drains two pods past one fault at AWS' end, in one try; what failed is asked again, and the hook is completed.
 async fn drains_past_aws(name: &str, service: &str, action: &str, fault: impl FnOnce(AwsFault) -> AwsFault) {
-    let stage = Stage::set_in_group(name, Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group(name, Hook::terminate("spillway")).await;
     // Long enough for the second try of a heartbeat, which the drain does not wait for.
     stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(8))).await;
     let once = AwsFault { times: 1, ..AwsFault::of(stage.lambda.access_key_id(), service, action) };

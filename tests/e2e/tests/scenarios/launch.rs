@@ -34,7 +34,7 @@ impl Stage {
         let aws = world.aws_side();
         aws.put_group(name, hooks).await.expect("a group");
         let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
-        let env = more.iter().chain(&[("SPILLWAY_LAUNCH", "complete")]);
+        let env = [("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_HOOKS", "launch,spillway")].iter().chain(more);
         let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let function_name = name.to_owned();
         let lambda = Lambda::start(world, LambdaOptions { function_name, env, timeout, ..LambdaOptions::default() });
@@ -163,7 +163,7 @@ async fn an_instance_whose_node_is_never_ready_is_abandoned_and_the_notice_fails
 
 #[tokio::test]
 async fn an_instance_whose_node_is_never_ready_goes_into_service_if_the_setting_says_so_and_the_notice_fails() {
-    let env = [("SPILLWAY_UNREADY_RESULT", "CONTINUE")];
+    let env = [("SPILLWAY_LAUNCH", "CONTINUE")];
     assert_eq!(never_ready("never-mind", &env).await.as_deref(), Some("CONTINUE"));
 }
 
@@ -225,7 +225,7 @@ async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() 
 #[tokio::test]
 async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_back_when_it_is_ready() {
     let aws = world().await.aws_side();
-    let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
+    let hooks = [Hook::launch("launch"), Hook::terminate("spillway")];
     let stage = Stage::set_with("root-volume-completed", &hooks, Duration::from_mins(15), &[]).await;
     let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
     stage.join().await;
@@ -250,7 +250,7 @@ async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_ba
 #[tokio::test]
 async fn a_node_that_comes_out_of_a_running_warm_pool_is_given_back() {
     let aws = world().await.aws_side();
-    let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
+    let hooks = [Hook::launch("launch"), Hook::terminate("spillway")];
     let stage = Stage::set_with("running-pool", &hooks, Duration::from_mins(15), &[]).await;
     let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
     stage.join().await;
