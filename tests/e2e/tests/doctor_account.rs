@@ -176,8 +176,12 @@ async fn hooks_that_do_not_wait(account: &Account) {
     assert_eq!(account.findings().await, [short]);
 
     account.put_group(&[hook("spillway"), Hook::terminate("dns")]).await;
-    let abandoned = "warn hook-default-abandon hook dns of Auto Scaling group workers";
-    assert_eq!(account.findings().await, [abandoned]);
+    let left = "warn hook-left-to-others hook dns of Auto Scaling group workers";
+    assert_eq!(account.findings().await, [left]);
+
+    account.put_group(&[Hook::terminate("spillway"), hook("dns")]).await;
+    let abandoned = "warn hook-default-abandon hook spillway of Auto Scaling group workers";
+    assert_eq!(account.findings().await, [abandoned, left]);
 
     let queue = "arn:aws:sqs:us-east-1:123456789012:nth".to_owned();
     account.put_group(&[Hook { notifies: Some(queue), ..hook("spillway") }]).await;

@@ -140,6 +140,8 @@ async fn a_notice_that_came_to_nothing_is_not_told() {
 #[tokio::test]
 async fn a_drain_that_its_hook_does_not_wait_for_is_told_from_its_begin_to_its_end() {
     let stage = Stage::set_in_group("told-stopped", often()).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });

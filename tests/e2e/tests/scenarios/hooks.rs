@@ -72,6 +72,8 @@ async fn a_hook_is_kept_waiting_while_the_pods_cannot_be_listed() {
 #[tokio::test]
 async fn a_hook_that_ends_while_the_pods_are_being_listed_ends_the_waiting() {
     let mut stage = Stage::set_in_group("ended-unlisted", often()).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     stage.deploy("web", 1, PodShape::default()).await;
     let gateway = stage.through_gateway().await;
     let held = Held::default();
@@ -147,6 +149,8 @@ async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
 async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_error() {
     let mut stage = Stage::set_in_group("ended", often()).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
     stage.until_evicted(1).await;
@@ -215,11 +219,11 @@ async fn a_hook_that_may_not_be_completed_is_said_to_be_left_and_the_event_is_ke
 #[tokio::test]
 async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
     let world = world().await;
-    let hooks = [Hook::terminate("spillway"), Hook::terminate("logs")];
+    let hooks = [Hook::terminate("spillway"), Hook::terminate("traces")];
     world.aws_side().put_group("two-hooks", &hooks).await.expect("the group is new");
     let node = NodeOptions { group: Some("two-hooks".to_owned()), ..NodeOptions::default() };
     let mut stage =
-        Stage::set_with("two-hooks", node).await.with_settings(&[("SPILLWAY_HOOKS", "spillway,logs")]).await;
+        Stage::set_with("two-hooks", node).await.with_settings(&[("SPILLWAY_HOOKS", "spillway,traces")]).await;
     // Slow enough to be still there when the other comes to look.
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(10))).await;
     let delivered = world.aws_side().terminate(&stage.node.instance_id).await.expect("it terminates");
@@ -238,7 +242,7 @@ async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
 #[tokio::test]
 async fn of_the_hooks_of_a_group_only_those_that_the_setting_names_are_ours() {
     let world = world().await;
-    let hooks = [Hook::terminate("spillway"), Hook::terminate("logs")];
+    let hooks = [Hook::terminate("spillway"), Hook::terminate("traces")];
     world.aws_side().put_group("named-hooks", &hooks).await.expect("the group is new");
     let node = NodeOptions { group: Some("named-hooks".to_owned()), ..NodeOptions::default() };
     let stage = Stage::set_with("named-hooks", node).await;
@@ -251,12 +255,12 @@ async fn of_the_hooks_of_a_group_only_those_that_the_setting_names_are_ours() {
     assert_eq!(stage.aws_calls().await, [""; 0], "nothing is asked about a hook that is not ours");
     let of_drain = stage.lambda.invoke(drain.event).await;
 
-    let reason = "lifecycle hook logs is not one of those that SPILLWAY_HOOKS names";
+    let reason = "lifecycle hook traces is not one of those that SPILLWAY_HOOKS names";
     assert_eq!(of_logs.result.as_ref().expect("it is no failure")["reason"], reason);
     assert_eq!(of_drain.result.as_ref().expect("it drains")["ending"], "drained");
     let instance = world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
     assert_eq!(instance.lifecycle_state.as_deref(), Some("Terminating:Wait"), "for its other hook");
-    assert_eq!(results(&instance), [("spillway", Some("CONTINUE")), ("logs", None)]);
+    assert_eq!(results(&instance), [("spillway", Some("CONTINUE")), ("traces", None)]);
 }
 
 #[tokio::test]

@@ -19,10 +19,10 @@ const WAIT: Duration = Duration::from_mins(1);
 
 /// A stage with a node of a group that has two terminate hooks: its end is told twice.
 async fn stage(name: &str) -> Stage {
-    let hooks = [Hook::terminate("spillway"), Hook::terminate("logs")];
+    let hooks = [Hook::terminate("spillway"), Hook::terminate("traces")];
     world().await.aws_side().put_group(name, &hooks).await.expect("the group is new");
     let stage = Stage::set_with(name, NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() }).await;
-    stage.with_settings(&[("SPILLWAY_HOOKS", "spillway,logs")]).await
+    stage.with_settings(&[("SPILLWAY_HOOKS", "spillway,traces")]).await
 }
 
 /// Everything that AWS says when it takes a spot instance of a group: its reclaim, and each hook's notice.
@@ -98,7 +98,7 @@ async fn many_notices_at_once_drain_the_node_once_and_complete_every_hook() {
     }
     assert_eq!(counted(&outcomes, "PodsClean"), 20, "but one counts it");
     assert_eq!(evictions(&mut stage), once_each(&pods));
-    assert_eq!(hooks(&stage).await, [completed("spillway"), completed("logs")]);
+    assert_eq!(hooks(&stage).await, [completed("spillway"), completed("traces")]);
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn notices_one_after_another_find_the_node_drained_and_complete_every_hook
     let endings: Vec<String> = outcomes.iter().map(ending).collect();
     assert_eq!(endings, ["drained", "joined", "joined", "ignored", "ignored", "ignored"], "{outcomes:#?}");
     assert_eq!(evictions(&mut stage), once_each(&pods));
-    assert_eq!(hooks(&stage).await, [completed("spillway"), completed("logs")]);
+    assert_eq!(hooks(&stage).await, [completed("spillway"), completed("traces")]);
 }
 
 #[tokio::test]
