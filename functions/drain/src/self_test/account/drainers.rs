@@ -72,7 +72,7 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
 
 /// Whether it matters who else hears it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_some_and(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
+    event.kind.is_some_and(|kind| decision::is_wanted(kind, settings))
 }
 
 fn can_act(target: &RuleTarget) -> bool {
