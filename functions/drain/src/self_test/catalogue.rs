@@ -41,7 +41,7 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
 ];
 
 /// What may be found: the finding's id, and what it means.
-pub(super) const FINDINGS: [(&str, &str); 40] = [
+pub(super) const FINDINGS: [(&str, &str); 41] = [
     ("no-clusters", "EKS has no cluster in this Region."),
     ("clusters-unknown", "The clusters could not be listed, and no setting names them."),
     ("dry-run", "`DryRun` is true: no notice is acted on, and each hook runs to its timeout."),
@@ -61,6 +61,11 @@ pub(super) const FINDINGS: [(&str, &str); 40] = [
     ),
     ("karpenter-queue", "Karpenter's interruption queue. All is well while its nodes are left to it."),
     ("karpenter-deaf", "Karpenter has nodes, they are left to it, and no rule leads spot interruptions to any queue."),
+    (
+        "rebalance-loop",
+        "`Rebalance=drain` with `Karpenter=nodeclaim`: Karpenter may launch the same capacity again, which gets the next \
+         recommendation.",
+    ),
     ("hook-tells-another", "A terminate hook of ours has a notification target: somebody else may complete it."),
     ("hook-missing", "A group ends its nodes without waiting for a drain. Spot notices are handled all the same."),
     (
