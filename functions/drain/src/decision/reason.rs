@@ -46,6 +46,8 @@ pub(crate) enum Reason {
     KarpenterHasNoGroup,
     #[error("node {0} has no NodeClaim, though its instance has Karpenter's tags")]
     NoNodeClaim(String),
+    #[error("NodeClaim {claim}, which node {node} names as its owner, is of {names}: neither is touched")]
+    NodeClaimOfAnother { node: String, claim: String, names: String },
     #[error("the node belongs to EKS Auto Mode, which drains it itself")]
     AutoMode,
     #[error("the node's label says that it is Fargate's, whose pods EKS manages")]

@@ -76,7 +76,7 @@ impl Outcome {
             | Self::OneForEach(_)
             | Self::Continued { .. } => Ending::Continued,
             Self::HookOver { .. }
-            | Self::HandedOver(HandedOver::NotKarpenters { .. })
+            | Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
             | Self::Uncordoned { .. }
             | Self::NotANode { .. }
             | Self::WouldHave(_)
@@ -193,6 +193,10 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "NodeClaim {claim} had been deleted before: Karpenter is taking node {node} away")
         }
         HandedOver::NotKarpenters { node } => write!(f, "{}", Reason::NoNodeClaim(node.clone())),
+        HandedOver::OfAnother { node, claim, provider_id } => {
+            let names = provider_id.as_deref().unwrap_or("no instance").to_owned();
+            write!(f, "{}", Reason::NodeClaimOfAnother { node: node.clone(), claim: claim.clone(), names })
+        }
     }
 }
 
