@@ -37,13 +37,9 @@ RULES = {
         "health-scheduled-maintenance-page-2",
         "health-scheduled-reboot",
     },
-    "DrainStateChange": {
-        "state-change-running",
-        "state-change-shutting-down",
-        "state-change-stopped",
-        "state-change-stopping",
-        "state-change-terminated",
-    },
+    "DrainStateChange": {"state-change-shutting-down", "state-change-stopping"},
+    "DrainInstanceDown": {"state-change-stopped", "state-change-terminated"},
+    "DrainInstanceRunning": {"state-change-running"},
     "DrainTerminateLifecycleAction": {
         "terminate-lifecycle-action",
         "terminate-from-warm-pool",
@@ -213,6 +209,8 @@ class TheRules(unittest.TestCase):
                 "DrainRebalanceRecommendation": 3600,
                 "DrainScheduledMaintenance": 86_400,
                 "DrainStateChange": 120,
+                "DrainInstanceDown": 120,
+                "DrainInstanceRunning": 120,
                 "DrainTerminateLifecycleAction": 3600,
                 "DrainLaunchLifecycleAction": 3600,
                 "DrainLaunchFromWarmPool": 3600,
@@ -231,11 +229,12 @@ class TheRules(unittest.TestCase):
             "DrainRebalanceRecommendation": "Rebalance",
             "DrainScheduledMaintenance": "Maintenance",
             "DrainStateChange": "StateChange",
+            "DrainInstanceRunning": "StateChange",
             "DrainTerminateLifecycleAction": "Terminate",
             "DrainLaunchLifecycleAction": "Launch",
         }
         always = {"DrainContinueDrain", "DrainDeployed"}
-        self.assertEqual({*switches, *COMING_BACK, *always}, set(RULES))
+        self.assertEqual({*switches, *COMING_BACK, *always, "DrainInstanceDown"}, set(RULES))
         for rule in (*always, SCHEDULE):
             self.assertNotIn("State", properties(rule))
         for rule, kind in switches.items():
@@ -263,6 +262,14 @@ class TheRules(unittest.TestCase):
                 self.assertTrue(holds(handled, {"DrainOn": "none", "CordonOn": word}))
                 self.assertFalse(holds(handled, {"DrainOn": others, "CordonOn": ""}))
                 self.assertFalse(holds(handled, {"DrainOn": "none", "CordonOn": others}))
+
+    def test_an_instance_that_is_down_is_heard_of_only_if_something_follows_from_it(self) -> None:
+        condition = "HandlesInstanceDown"
+        self.assertEqual(properties("DrainInstanceDown")["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
+        both = {"Fn::And": [{"Condition": "HandlesStateChange"}, {"Condition": "TaintsOutOfService"}]}
+        self.assertEqual(TEMPLATE["Conditions"][condition], both)
+        tainted = {"Fn::Equals": [{"Ref": "OutOfServiceTaint"}, "true"]}
+        self.assertEqual(TEMPLATE["Conditions"]["TaintsOutOfService"], tainted)
 
     def test_a_node_that_comes_back_is_heard_of_by_who_drained_it_and_by_who_completes_its_launch_hook(self) -> None:
         condition = "HandlesComingBack"

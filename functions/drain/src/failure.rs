@@ -27,6 +27,13 @@ pub(crate) enum Failure {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Aws(#[from] CallError),
+    /// The tags name a cluster that EKS does not have here: kOps and OpenShift use the same tag.
+    #[error("EKS has no cluster {cluster} in this account and Region, though the tags of the instance name it")]
+    UnknownCluster {
+        cluster: ClusterName,
+        #[source]
+        why: CallError,
+    },
     /// EKS told us of a cluster that cannot be connected to.
     #[error("cannot use cluster {cluster}")]
     Cluster {
@@ -91,6 +98,7 @@ impl Failure {
                 CallErrorKind::Broken => "AwsBroken",
                 CallErrorKind::Refused => "AwsRefused",
             },
+            Self::UnknownCluster { .. } => "ClusterUnknown",
             Self::Cluster { .. } => "UnusableCluster",
             Self::Kubernetes { error, .. } => match error.code() {
                 Some(401 | 403) => "KubernetesDenied",
@@ -114,9 +122,12 @@ impl Failure {
             Self::Aws(error) => error.is_transient(),
             Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
             Self::PodsLost { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
-            Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } | Self::NoSchedules => {
-                false
-            }
+            Self::Notice(_)
+            | Self::Refused(_)
+            | Self::UnknownCluster { .. }
+            | Self::Cluster { .. }
+            | Self::TooLate { .. }
+            | Self::NoSchedules => false,
         }
     }
 }
@@ -134,13 +145,18 @@ impl Failure {
     /// Whether the instance's node cannot be got at until somebody lets us in, or says where it is.
     pub(crate) fn shuts_us_out(&self) -> bool {
         match self {
-            Self::Refused(Refusal::SeveralClusters { .. }) => true,
+            Self::Refused(Refusal::SeveralClusters { .. }) | Self::UnknownCluster { .. } => true,
             Self::Aws(error) => {
                 error.action == DESCRIBE_CLUSTER && matches!(error.kind, CallErrorKind::Denied | CallErrorKind::Refused)
             }
             Self::Kubernetes { error, .. } => matches!(error.code(), Some(401 | 403)),
             _ => false,
         }
+    }
+
+    /// Whether the cluster does not know who we are.
+    pub(crate) fn is_unknown_here(&self) -> bool {
+        matches!(self, Self::Kubernetes { error, .. } if error.code() == Some(401))
     }
 }
 

@@ -97,7 +97,9 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
     let (instance, cluster) = match whose(context, attempt.notice, (attempt.invocation, end), record).await? {
         Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
-        Whose::NotOurs(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => {
+        Whose::NotOurs(
+            reason @ (Reason::NotOurCluster(_) | Reason::NotOurClusters { .. } | Reason::NoManagedTag { .. }),
+        ) => {
             return Ok(Outcome::Ignored(reason));
         }
         Whose::NotOurs(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,

@@ -120,6 +120,7 @@ async fn rules_that_are_off(account: &Account) {
         "DrainRebalanceRecommendation",
         "DrainScheduledMaintenance",
         "DrainStateChange",
+        "DrainInstanceRunning",
         "DrainTerminateLifecycleAction",
         "DrainLaunchLifecycleAction",
         "DrainLaunchFromWarmPool",

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::uncordon::{NotReady, cause, give_back};
+use super::uncordon::{NotReady, cause, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::{Name, ScheduledEvent};
 use crate::failure::Failure;
@@ -28,7 +28,8 @@ pub(crate) async fn postpone(
     let uncordoned = match cause(notice) {
         Some(cause) => {
             let end = invocation.drains_until();
-            give_back(context, target.cluster, target.instance, &cause, end, NotReady::Answer).await
+            let ends = (end, reached_by(end));
+            give_back(context, target.cluster, target.instance, &cause, ends, NotReady::Answer).await
         }
         None => Ok(UncordonResult::NoNode),
     };

@@ -23,6 +23,8 @@ pub(crate) struct Access {
 enum Undescribed {
     /// The call failed.
     Call(CallError),
+    /// There is no such cluster in this account and Region.
+    Unknown(CallError),
     /// What it told is of no use.
     Incomplete(DescribeError),
 }
@@ -47,7 +49,11 @@ impl Access {
     async fn describe(&self, name: &ClusterName, end: Instant) -> Result<Cluster, Failure> {
         let ask = async || match self.clusters.get(name).await {
             Ok(cluster) => Ok(cluster),
-            Err(DescribeError::Call(_, source)) => Err(Undescribed::Call(CallError::new(DESCRIBE_CLUSTER, *source))),
+            Err(DescribeError::Call(_, source)) => {
+                let unknown = source.as_service_error().is_some_and(|error| error.is_resource_not_found_exception());
+                let error = CallError::new(DESCRIBE_CLUSTER, *source);
+                Err(if unknown { Undescribed::Unknown(error) } else { Undescribed::Call(error) })
+            }
             Err(error @ DescribeError::Incomplete(..)) => Err(Undescribed::Incomplete(error)),
         };
         let retrying = |error: &Undescribed| {
@@ -57,6 +63,7 @@ impl Access {
         };
         retry::until(end, ask, retrying).await.map_err(|error| match error {
             Some(Undescribed::Call(error)) => error.into(),
+            Some(Undescribed::Unknown(why)) => Failure::UnknownCluster { cluster: name.clone(), why },
             Some(Undescribed::Incomplete(error)) => unusable(name, error),
             None => CallError::unanswered(DESCRIBE_CLUSTER, "the time was up").into(),
         })

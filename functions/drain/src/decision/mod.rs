@@ -17,8 +17,8 @@ use crate::notice::{Hook, Kind, Notice};
 use crate::settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 pub(crate) use behind::is_behind;
 pub(crate) use reason::{Reason, Refusal};
-pub(crate) use switch::{Switch, is_wanted, switch_of};
-pub(crate) use times::{begins, first_check, next_check};
+pub(crate) use switch::{Switch, switch_of};
+pub(crate) use times::{begins, first_check, follows_a_claim, next_check};
 
 /// What is to be done with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Decision {
 
 /// What the settings rule out before anything is asked of AWS.
 pub(crate) fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
-    if !is_wanted(notice.kind, settings) {
-        return Some(Reason::SwitchedOff(switch_of(notice.kind, settings)));
+    if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
+        return Some(reason);
     }
     // A node is given back, whoever completes its hook.
     let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
@@ -96,8 +96,13 @@ pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseClust
         }
         Membership::NoCluster => WhoseCluster::NotOurs(Reason::NoCluster(instance.id.to_string())),
         Membership::Several(clusters) => {
+            let is_ours = |cluster: &&String| settings.clusters.is_empty() || settings.clusters.contains(cluster);
             let instance = instance.id.to_string();
-            WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters })
+            match clusters.iter().filter(is_ours).collect::<Vec<_>>()[..] {
+                [] => WhoseCluster::NotOurs(Reason::NotOurClusters { instance, clusters }),
+                [one] => WhoseCluster::Ours(ClusterName::new(one)),
+                _ => WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters }),
+            }
         }
     }
 }
@@ -132,6 +137,11 @@ pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Dec
         ManagedBy::Fargate => Decision::Ignore(Reason::Fargate),
         ManagedBy::Hybrid => Decision::Ignore(Reason::Hybrid),
     }
+}
+
+/// Whether the settings want anything done about such a notice.
+pub(crate) fn is_wanted(kind: Kind, settings: &Settings) -> bool {
+    !matches!(decision_for(kind, settings), Decision::Ignore(_))
 }
 
 /// What a notice does to a node that nobody else sees to.

@@ -65,8 +65,3 @@ pub(crate) fn switch_of(kind: Kind, settings: &Settings) -> Switch {
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Switch::Launch,
     }
 }
-
-/// Whether the settings want such notices acted on.
-pub(crate) fn is_wanted(kind: Kind, settings: &Settings) -> bool {
-    switch_of(kind, settings).policy(settings) != Policy::Ignore
-}

@@ -7,9 +7,13 @@ use crate::drain::pod::RequestedBy;
 use crate::publish::emf::{self, Metric, Unit};
 use crate::receipt::{Ending, Fate, HookRecord, PodRecord, Receipt, StepName};
 
-/// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers.
+/// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an
+/// instance of no cluster of ours: CloudWatch charges each hour in which one comes, and an account starts instances all day.
 pub(super) fn line(receipt: &Receipt, now: Timestamp) -> Option<String> {
     let ending = receipt.ending?;
+    if receipt.is_not_ours {
+        return None;
+    }
     let kind = match (receipt.notice.kind, ending) {
         (Some(kind), _) => kind,
         (None, Ending::Failed) => "unreadable",
@@ -68,8 +72,31 @@ fn is_counted(pod: &PodRecord, receipt: &Receipt) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use spillway_eks::ClusterName;
+
     use super::*;
-    use crate::publish::tests::unread;
+    use crate::decision::Reason;
+    use crate::publish::tests::{pods_lost, receipt_of, story, unread};
+    use crate::receipt::Outcome;
+
+    #[test]
+    fn an_ignored_notice_is_counted_only_if_it_is_of_a_cluster_of_ours_and_a_failure_always() {
+        let is_counted =
+            |ended: Result<&Outcome, &_>| line(&receipt_of(&story(), ended), Timestamp::UNIX_EPOCH).is_some();
+        let ignored = |reason| is_counted(Ok(&Outcome::Ignored(reason)));
+        let other = || ClusterName::new("other");
+        for reason in [
+            Reason::NoCluster("i-1".to_owned()),
+            Reason::NotOurCluster(other()),
+            Reason::NotLetIn { cluster: other(), code: 401 },
+            Reason::UnknownCluster(other()),
+            Reason::NothingLeft,
+        ] {
+            assert!(!ignored(reason.clone()), "{reason}");
+        }
+        assert!(ignored(Reason::OptedOut("n-1".to_owned())));
+        assert!(is_counted(Err(&pods_lost())));
+    }
 
     #[test]
     fn the_page_of_metrics_names_each_with_its_unit() {

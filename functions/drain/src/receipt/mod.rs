@@ -96,6 +96,9 @@ pub(crate) struct Receipt {
     pub(crate) cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
+    /// Whether it was about an instance of no cluster of ours. Not for the log, where `reason` says it in words.
+    #[serde(skip)]
+    pub(crate) is_not_ours: bool,
     /// Whether the node's events tell of the begin. Not for the log.
     #[serde(skip)]
     pub(crate) begin: BeginNotified,
@@ -175,6 +178,7 @@ impl Receipt {
             Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
             Err(failure) => (Some(Ending::Failed), receipt.failed(failure)),
         };
+        receipt.is_not_ours = ended.is_ok_and(Outcome::is_not_ours);
         receipt
     }
 
@@ -206,6 +210,7 @@ impl Receipt {
             decision: record.decision,
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
+            is_not_ours: false,
             begin: record.begin,
             how: record.claim.as_ref().map(|claim| claim.how.clone()),
             node_labels: record.claim.as_ref().map(|claim| claim.labels.clone()).unwrap_or_default(),

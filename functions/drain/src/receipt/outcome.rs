@@ -35,6 +35,8 @@ pub(crate) enum Outcome {
     CalledOff { instance: InstanceId, node: Box<Outcome> },
     /// The node has not come back: it is looked at again.
     LookedAgain { node: String, why: NotYet, at: Timestamp },
+    /// The cluster cannot be reached: whether there is a node to give back is looked at again.
+    NotReached { cluster: ClusterName, why: String, at: Timestamp },
     /// Its time has not come: a schedule brings the notice back.
     Postponed { instance: InstanceId, starts: Option<Timestamp>, begins: Timestamp, uncordoned: UncordonResult },
     /// Each instance of the notice gets an invocation of its own.
@@ -70,11 +72,13 @@ impl Outcome {
             | Self::Uncordoned {
                 result: UncordonResult::GivenBack { .. } | UncordonResult::LeftAlone { .. }, ..
             } => Ending::Done,
-            Self::LookedAgain { .. } | Self::Postponed { .. } | Self::OneForEach(_) | Self::Continued { .. } => {
-                Ending::Continued
-            }
+            Self::LookedAgain { .. }
+            | Self::NotReached { .. }
+            | Self::Postponed { .. }
+            | Self::OneForEach(_)
+            | Self::Continued { .. } => Ending::Continued,
             Self::HookOver { .. }
-            | Self::HandedOver(HandedOver::NotKarpenters { .. })
+            | Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
             | Self::Uncordoned { .. }
             | Self::NotANode { .. }
             | Self::WouldHave(_)
@@ -82,6 +86,11 @@ impl Outcome {
             | Self::Ignored(_)
             | Self::ManagedBy(_) => Ending::Ignored,
         }
+    }
+
+    /// Whether nothing was done because the instance is in no cluster of ours.
+    pub(crate) fn is_not_ours(&self) -> bool {
+        matches!(self, Self::Ignored(reason) if reason.is_not_ours())
     }
 
     /// The sentence, with what became of the hook where the notice came to nothing.
@@ -152,6 +161,9 @@ impl fmt::Display for Outcome {
             Self::LookedAgain { node, why, at } => {
                 write!(f, "node {node} is not given back yet: {why}; it is looked for again at {at}")
             }
+            Self::NotReached { cluster, why, at } => {
+                write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
+            }
             Self::Postponed { instance, starts, begins, uncordoned } => {
                 write!(f, "maintenance of {instance}")?;
                 starts.map_or(Ok(()), |starts| write!(f, " begins at {starts}"))?;
@@ -185,6 +197,10 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "NodeClaim {claim} had been deleted before: Karpenter is taking node {node} away")
         }
         HandedOver::NotKarpenters { node } => write!(f, "{}", Reason::NoNodeClaim(node.clone())),
+        HandedOver::OfAnother { node, claim, provider_id } => {
+            let names = provider_id.as_deref().unwrap_or("no instance").to_owned();
+            write!(f, "{}", Reason::NodeClaimOfAnother { node: node.clone(), claim: claim.clone(), names })
+        }
     }
 }
 

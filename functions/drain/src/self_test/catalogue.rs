@@ -46,7 +46,7 @@ pub(super) const CHECKS: [(&str, &str); 15] = [
 ];
 
 /// What may be found: the finding's id, and what it means.
-pub(super) const FINDINGS: [(&str, &str); 43] = [
+pub(super) const FINDINGS: [(&str, &str); 44] = [
     ("no-clusters", "EKS has no cluster in this Region."),
     ("clusters-unknown", "The clusters could not be listed, and no setting names them."),
     (
@@ -72,6 +72,11 @@ pub(super) const FINDINGS: [(&str, &str); 43] = [
     (
         "karpenter-queue-missing",
         "Karpenter has nodes, they are left to it, and no rule leads spot interruptions to any queue.",
+    ),
+    (
+        "rebalance-loop",
+        "`rebalance` in `DrainOn` with `Karpenter=nodeclaim`: Karpenter may launch the same capacity again, which gets the next \
+         recommendation.",
     ),
     ("hook-notification-target", "A terminate hook of ours has a notification target: somebody else may complete it."),
     ("hook-missing", "A group ends its nodes without waiting for a drain. Spot notices are handled all the same."),

@@ -111,7 +111,7 @@ async fn the_hook_of_an_instance_in_a_cluster_that_is_not_ours_is_left_to_who_ac
 #[tokio::test]
 async fn the_hook_of_an_instance_whose_cluster_eks_does_not_show_us_gets_the_answer_and_the_notice_fails() {
     for (name, status, code, error_type) in [
-        ("no-such-cluster", 404, "ResourceNotFoundException", "AwsRefused"),
+        ("no-such-cluster", 404, "ResourceNotFoundException", "ClusterUnknown"),
         ("hidden-cluster", 403, "AccessDeniedException", "AwsDenied"),
     ] {
         let (instance, event) = terminating(name, Some("bed")).await;

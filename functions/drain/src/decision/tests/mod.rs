@@ -50,6 +50,25 @@ fn tags_that_name_two_clusters_are_refused() {
 }
 
 #[test]
+fn of_two_clusters_the_one_that_is_named_counts_and_without_one_it_is_somebody_elses() {
+    let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
+    let whose = |clusters| cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", clusters)]));
+    assert_eq!(whose("b,c"), WhoseCluster::Ours(ClusterName::new("b")));
+    assert_eq!(
+        why_not_ours(whose("c")),
+        "the tags of instance i-0123456789abcdef0 name the clusters a, b, and SPILLWAY_CLUSTERS names none of them"
+    );
+    assert!(matches!(whose("a,b"), WhoseCluster::Ambiguous(_)));
+}
+
+#[test]
+fn what_nothing_follows_from_is_ruled_out_before_anything_is_asked_of_aws() {
+    let stopped = test_support::notice(Kind::Stopped, Deadline::Open);
+    assert_eq!(by_setting(&stopped, &settings(&[])), Some(Reason::NothingLeft));
+    assert_eq!(by_setting(&stopped, &settings(&[("SPILLWAY_TAINTS", "out-of-service")])), None);
+}
+
+#[test]
 fn a_hook_is_ours_if_the_setting_names_it() {
     let not_ours = |name: &str| Some(Reason::NotOurHook(name.to_owned()));
     assert_eq!(hook("spillway", &[]), None);

@@ -44,7 +44,8 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
     let others = others(rules, function, settings);
     let by_rules = others.iter().map(|(target, hears)| finding(target, hears, settings, region));
     let by_hooks = groups.iter().flat_map(|group| tells_another(group, settings, region));
-    let findings: Vec<_> = by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).collect();
+    let findings: Vec<_> =
+        by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).chain(loops(karpenter, settings)).collect();
     let what = match findings.as_slice() {
         [] => "nobody else gets the notices on the event bus who could act on them",
         _ => "who else there is for the same nodes",
@@ -102,6 +103,20 @@ fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Fin
     let to_do = "give Karpenter its interruption queue (settings.interruptionQueue, and the rules of its own template); or \
                  set the parameter Karpenter to nodeclaim";
     Some(Finding::new("karpenter-queue-missing", Severity::Warn, "Karpenter's nodes", what, to_do))
+}
+
+/// Says that Karpenter's nodes may be replaced again and again: a recommendation is about the capacity, and the next node may
+/// well be of the same.
+fn loops(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
+    let is_set =
+        settings.karpenter == KarpenterNodes::NodeClaim && settings.policy(NoticeFamily::Rebalance) == Policy::Drain;
+    if karpenter != Karpenter::HasNodes || !is_set {
+        return None;
+    }
+    let what = "are ended at each rebalance recommendation, though most of those instances are never interrupted; Karpenter may \
+                launch the same capacity again, which gets the next recommendation";
+    let to_do = "take rebalance out of the parameter DrainOn: an interruption still drains them";
+    Some(Finding::new("rebalance-loop", Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
 fn finding(target: &str, hears: &Hears, settings: &Settings, region: &str) -> Finding {
@@ -217,6 +232,15 @@ mod tests {
         assert_eq!(found(&karpenters, &[]), [("karpenter-queue", Severity::Info)]);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
         assert_eq!(both, [("karpenter-queue", Severity::Warn)]);
+    }
+
+    #[test]
+    fn karpenters_nodes_that_are_ended_at_each_recommendation_may_go_round_for_ever() {
+        let both = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_DRAIN_ON", "rebalance")];
+        let found = |variables: &[(&str, &str)]| found_beside(Karpenter::HasNodes, &[], variables);
+        assert_eq!(found(&both), [("rebalance-loop", Severity::Warn)]);
+        assert_eq!(found(&both[..1]), []);
+        assert_eq!(found_beside(Karpenter::HasNone, &[], &both), []);
     }
 
     #[test]

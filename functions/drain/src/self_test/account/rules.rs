@@ -75,6 +75,9 @@ mod tests {
     use crate::self_test::report::CheckStatus;
     use crate::test_support::settings;
 
+    /// With these every event is wanted.
+    const ALL: [(&str, &str); 3] =
+        [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_TAINTS", "out-of-service")];
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
 
     /// A rule for each event, as the template has them.
@@ -102,27 +105,25 @@ mod tests {
 
     #[test]
     fn with_a_rule_for_each_event_nothing_is_found() {
-        let all = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
-        assert_eq!(found(&rules(), &all), []);
+        assert_eq!(found(&rules(), &ALL), []);
     }
 
     #[test]
     fn each_rule_that_is_disabled_or_gone_is_found_unless_the_settings_do_not_want_it() {
-        let wanted = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
         for at in 0..EVENT_PATTERNS.len() {
             let mut changed = rules();
             changed[at].state = State::Disabled;
             let name = changed[at].name.clone();
-            assert_eq!(found(&changed, &wanted), [("rule-disabled", format!("rule {name}"))]);
+            assert_eq!(found(&changed, &ALL), [("rule-disabled", format!("rule {name}"))]);
             changed.remove(at);
-            assert_eq!(
-                found(&changed, &wanted),
-                [("rule-missing", format!("the rule for {}", EVENT_PATTERNS[at].what))]
-            );
+            assert_eq!(found(&changed, &ALL), [("rule-missing", format!("the rule for {}", EVENT_PATTERNS[at].what))]);
         }
         let without_launch = |rule: &Rule| rule.name != "spillway-launch-hooks";
         let rules: Vec<Rule> = rules().into_iter().filter(without_launch).collect();
         assert_eq!(found(&rules, &[("SPILLWAY_LAUNCH", "ignore")]), []);
+        let without_down = |rule: &Rule| rule.name != "spillway-instances-that-have-stopped-or-ended";
+        let rules: Vec<Rule> = rules.into_iter().filter(without_down).collect();
+        assert_eq!(found(&rules, &[]), [], "nothing follows from it without the taint");
     }
 
     #[test]
