@@ -227,3 +227,6 @@ async fn look_again(
         Whose::NotOurs(reason) => Ok(Outcome::Ignored(reason)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,11 @@
 //! From a cluster's name to a Kubernetes client: EKS' answer, our credentials, one connection.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
+use spillway_eks::{Cluster, ClusterName, Clusters, ConnectError, Connection, DescribeError};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -17,6 +19,34 @@ pub(crate) struct Access {
     pub(crate) clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
+    pub(crate) connector: Box<dyn Connector>,
+}
+
+/// Makes a client for a cluster as EKS describes it: by one HTTP/2 connection, or in a test by a scripted API server.
+pub(crate) trait Connector: Debug + Send + Sync {
+    fn connect(
+        &self,
+        cluster: &Cluster,
+        clusters: &Arc<Clusters>,
+        region: &str,
+        credentials: Credentials,
+    ) -> Result<Connection, ConnectError>;
+}
+
+/// One HTTP/2 connection to the endpoint that EKS names.
+#[derive(Debug)]
+pub(crate) struct OneConnection;
+
+impl Connector for OneConnection {
+    fn connect(
+        &self,
+        cluster: &Cluster,
+        clusters: &Arc<Clusters>,
+        region: &str,
+        credentials: Credentials,
+    ) -> Result<Connection, ConnectError> {
+        spillway_eks::connect(cluster, Arc::clone(clusters), region, credentials)
+    }
 }
 
 /// Why EKS did not tell the way to a cluster.
@@ -42,7 +72,8 @@ impl Access {
     pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let cluster = self.describe(name, end).await?;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
-        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials)
+        self.connector
+            .connect(&cluster, &self.clusters, &self.region, credentials)
             .map_err(|error| unusable(name, error))
     }
 
