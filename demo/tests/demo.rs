@@ -15,7 +15,7 @@ fn both_notices_end_drained_and_nothing_of_it_runs_afterwards() {
     let errors = String::from_utf8_lossy(&demo.stderr);
     assert!(demo.status.success(), "{}\n{text}\n{errors}", demo.status);
     assert_eq!(text.matches("The receipt: drained: all ").count(), 2, "{text}");
-    assert!(text.contains("hook drain completed with CONTINUE"), "{text}");
+    assert!(text.contains("hook spillway completed with CONTINUE"), "{text}");
     let unfit = text.lines().find(|line| line.chars().count() > 100 || line.contains('\x1b'));
     assert_eq!(unfit, None, "it is read without colours in 100 columns");
 

@@ -60,7 +60,7 @@ def overrides_of(command: list[str]) -> list[str]:
 class WhatADeploymentChanges(unittest.TestCase):
     def test_a_parameter_that_is_left_out_keeps_its_value(self) -> None:
         # So no page may rely on leaving one out.
-        self.assertEqual(deployed({"DryRun": "true"}, {"MarginS": "5"})["DryRun"], "true")
+        self.assertEqual(deployed({"DryRun": "true"}, {"HookMaxWaitS": "7200"})["DryRun"], "true")
 
     def test_no_page_has_a_parameter_taken_back_by_leaving_it_out(self) -> None:
         relying = re.compile(r"(?i)deploy (it )?without (it|`\w+`)|take (that|this) parameter out|the next takes it back")
@@ -83,7 +83,7 @@ class WhatADeploymentChanges(unittest.TestCase):
                 section = tomllib.loads(file.read_text())["from-nth"]["deploy"]["parameters"]
                 stack = deployed(stack, parsed(section["parameter_overrides"]))
                 self.assertEqual({**stack, **parsed(promised.split())}, stack)
-                self.assertEqual((stack["Taint"], stack["ClusterAccess"], stack["Clusters"]), ("nth", "prod", "prod"))
+                self.assertEqual((stack["Taints"], stack["ClusterAccess"], stack["Clusters"]), ("nth", "prod", "prod"))
         self.assertEqual(stack["DryRun"], "false")
         self.assertLess(page.index(steps[1][0]), page.index("aws autoscaling delete-tags"), "live before NTH's tag goes")
         (emptied,) = [command for command in commands(ROOT / "docs/from-nth.md") if 'ManagedTag=""' in command]

@@ -6,14 +6,14 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from test_template import PARAMETERS, RESOURCES, attribute, of_type, properties
+from test_template import RESOURCES, attribute, of_type, properties
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = ROOT / "functions/drain/src/publish/snapshots"
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 SELF_TEST = json.loads((ROOT / "docs/self-test.schema.json").read_text())
 
-NAMESPACE = "${MetricsNamespace}"
+NAMESPACE = "Spillway"
 # The metrics of AWS' own that are shown, by namespace: their dimension and its value.
 AWS = {"AWS/SQS": ["QueueName", "${Failures.QueueName}"], "AWS/Lambda": ["FunctionName", "${Drain}"]}
 
@@ -66,9 +66,8 @@ def rows(widget: dict[str, Any]) -> tuple[list[list[str]], list[str]]:
 
 
 class TheDashboard(unittest.TestCase):
-    def test_a_setting_makes_it_and_no_two_regions_make_the_same(self) -> None:
-        self.assertEqual(RESOURCES["DashboardOfDrains"]["Condition"], "HasDashboard")
-        self.assertEqual(PARAMETERS["Dashboard"]["AllowedValues"], ["true", "false"])
+    def test_it_is_always_made_and_no_two_regions_make_the_same(self) -> None:
+        self.assertNotIn("Condition", RESOURCES["DashboardOfDrains"])
         name = properties("DashboardOfDrains")["DashboardName"]["Fn::Sub"]
         self.assertEqual(name, "${AWS::StackName}-${AWS::Region}")
 
@@ -154,7 +153,7 @@ class TheAlarms(unittest.TestCase):
         for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
             with self.subTest(alarm=name):
                 dimensions = [value for dimension in alarm.get("Dimensions", []) for value in dimension.values()]
-                if alarm["Namespace"] == {"Ref": "MetricsNamespace"}:
+                if alarm["Namespace"] == NAMESPACE:
                     self.assertIn(alarm["MetricName"], {*EMITTED, *OF_THE_LOG})
                     self.assertEqual(dimensions, [])
                 else:
@@ -164,7 +163,7 @@ class TheAlarms(unittest.TestCase):
         ours = {
             (alarm["MetricName"], name)
             for name, alarm in of_type("AWS::CloudWatch::Alarm").items()
-            if alarm["Namespace"] == {"Ref": "MetricsNamespace"} and alarm["MetricName"] not in OF_THE_LOG
+            if alarm["Namespace"] == NAMESPACE and alarm["MetricName"] not in OF_THE_LOG
         }
         documented = {(metric, *re.findall(r"`(\w+)`", alarm)) for metric, alarm in ROWS if alarm.strip()}
         self.assertEqual(documented - {("Failures", "ErrorsAlarm")}, ours)
@@ -173,7 +172,7 @@ class TheAlarms(unittest.TestCase):
             self.assertIn(f"| `{name}` | ", page)
 
     def test_one_lost_pod_one_hook_and_one_finding_are_enough(self) -> None:
-        for name in ("PodsLeftAlarm", "HooksAlarm", "FindingsAlarm"):
+        for name in ("PodsLostAlarm", "HooksAlarm", "FindingsAlarm"):
             alarm = properties(name)
             self.assertEqual(alarm["Threshold"], 0)
             self.assertEqual(alarm["ComparisonOperator"], "GreaterThanThreshold")
@@ -181,7 +180,7 @@ class TheAlarms(unittest.TestCase):
 
     def test_the_saved_query_that_one_names_is_there(self) -> None:
         queries = [query["Name"] for query in of_type("AWS::Logs::QueryDefinition").values()]
-        for name in ("PodsLeftAlarm", "FindingsAlarm"):
+        for name in ("PodsLostAlarm", "FindingsAlarm"):
             text = properties(name)["AlarmDescription"]["Fn::Sub"]
             (named,) = re.findall(r'"(\$\{AWS::StackName\}/[^"]+)"', text)
             self.assertIn({"Fn::Sub": named}, queries)
@@ -209,7 +208,7 @@ class TheQueries(unittest.TestCase):
         for query in of_type("AWS::Logs::QueryDefinition").values():
             self.assertEqual(query["LogGroupNames"], [{"Ref": "DrainLogs"}])
         for widget in widgets("log"):
-            self.assertTrue(widget["query"].startswith("SOURCE '${DrainLogs}' | filter receipt = 1"))
+            self.assertTrue(widget["query"].startswith("SOURCE '${DrainLogs}' | filter receipt = 2"))
 
     def test_each_asks_for_fields_that_there_are(self) -> None:
         of_pods = {f"pod.{name}" for name in SCHEMA["$defs"]["PodRecord"]["properties"]}
@@ -238,7 +237,7 @@ class TheQueries(unittest.TestCase):
         self.assertIsNone(re.search(regex.replace("(?<", "(?P<"), self.line), "there is no cart-0 on it")
 
     def test_what_picks_lines_by_their_text_picks_the_functions_own(self) -> None:
-        for name in ("pods lost or forced", "what budgets held"):
+        for name in ("pods lost or forced", "what budgets blocked"):
             (regex,) = re.findall(r"@message like /(.*)/\n", self.queries[name])
             self.assertRegex(self.line, regex)
             spared = {**json.loads(self.line), "pods": []}

@@ -37,13 +37,9 @@ RULES = {
         "health-scheduled-maintenance-page-2",
         "health-scheduled-reboot",
     },
-    "DrainStateChange": {
-        "state-change-running",
-        "state-change-shutting-down",
-        "state-change-stopped",
-        "state-change-stopping",
-        "state-change-terminated",
-    },
+    "DrainStateChange": {"state-change-shutting-down", "state-change-stopping"},
+    "DrainInstanceDown": {"state-change-stopped", "state-change-terminated"},
+    "DrainInstanceRunning": {"state-change-running"},
     "DrainTerminateLifecycleAction": {
         "terminate-lifecycle-action",
         "terminate-from-warm-pool",
@@ -80,7 +76,7 @@ def patterns() -> dict[str, dict[str, Any]]:
     """Of each rule that has one: what it lets through, with the stack's own name filled in."""
     rules = {name: rule for name, rule in of_type("AWS::Events::Rule").items() if name != SCHEDULE}
     filled_in = {
-        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID))
+        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID)).replace('{"Ref": "AWS::StackName"}', '"spillway"')
         for name, rule in rules.items()
     }
     return {name: json.loads(pattern) for name, pattern in filled_in.items()}
@@ -159,6 +155,7 @@ class TheRules(unittest.TestCase):
             neighbour("launch-lifecycle-action", **{"detail-type": "EC2 Instance Launch Successful"}),
             neighbour("drain-continuation", **{"detail-type": "Spillway Drain Ended"}),
             neighbour("drain-continuation", source="somebody"),
+            neighbour("drain-continuation", {"stack": "another"}),
             neighbour("stack-deployed", {"stack-id": STACK_ID.replace("spillway", "shop")}),
             neighbour("stack-deployed", {"status-details": {"status": "UPDATE_IN_PROGRESS"}}),
             neighbour("stack-deployed", **{"detail-type": "CloudFormation Resource Status Change"}),
@@ -209,9 +206,11 @@ class TheRules(unittest.TestCase):
                 "DrainSpotInterruption": 120,
                 "DrainCapacityReservationInterruption": 120,
                 "DrainCapacityBlockExpiry": 600,
-                "DrainRebalanceRecommendation": 600,
+                "DrainRebalanceRecommendation": 3600,
                 "DrainScheduledMaintenance": 86_400,
                 "DrainStateChange": 120,
+                "DrainInstanceDown": 120,
+                "DrainInstanceRunning": 120,
                 "DrainTerminateLifecycleAction": 3600,
                 "DrainLaunchLifecycleAction": 3600,
                 "DrainLaunchFromWarmPool": 3600,
@@ -230,19 +229,47 @@ class TheRules(unittest.TestCase):
             "DrainRebalanceRecommendation": "Rebalance",
             "DrainScheduledMaintenance": "Maintenance",
             "DrainStateChange": "StateChange",
+            "DrainInstanceRunning": "StateChange",
             "DrainTerminateLifecycleAction": "Terminate",
             "DrainLaunchLifecycleAction": "Launch",
         }
         always = {"DrainContinueDrain", "DrainDeployed"}
-        self.assertEqual({*switches, *COMING_BACK, *always}, set(RULES))
+        self.assertEqual({*switches, *COMING_BACK, *always, "DrainInstanceDown"}, set(RULES))
         for rule in (*always, SCHEDULE):
             self.assertNotIn("State", properties(rule))
-        for rule, parameter in switches.items():
+        for rule, kind in switches.items():
             with self.subTest(rule=rule):
-                condition = f"Handles{parameter}"
-                self.assertEqual(properties(rule)["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
-                ignored = {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, "ignore"]}]}
-                self.assertEqual(TEMPLATE["Conditions"][condition], ignored)
+                self.assertEqual(properties(rule)["State"], {"Fn::If": [f"Handles{kind}", "ENABLED", "DISABLED"]})
+
+    def test_a_rule_is_switched_on_by_either_list_that_names_its_notices(self) -> None:
+        # Here, because it reads the template by this module.
+        from test_announcing import holds
+
+        words = {
+            "Spot": "spot",
+            "Capacity": "capacity",
+            "Maintenance": "maintenance",
+            "StateChange": "state-change",
+            "Terminate": "terminate",
+            "Rebalance": "rebalance",
+        }
+        for kind, word in words.items():
+            others = ",".join(other for other in words.values() if other != word)
+            handled = {"Condition": f"Handles{kind}"}
+            with self.subTest(notice=word):
+                self.assertTrue(holds(handled, {"DrainOn": word, "CordonOn": ""}))
+                self.assertTrue(holds(handled, {"DrainOn": f"{others},{word}", "CordonOn": ""}))
+                self.assertTrue(holds(handled, {"DrainOn": "none", "CordonOn": word}))
+                self.assertFalse(holds(handled, {"DrainOn": others, "CordonOn": ""}))
+                self.assertFalse(holds(handled, {"DrainOn": "none", "CordonOn": others}))
+
+    def test_an_instance_that_is_down_is_heard_of_only_if_something_follows_from_it(self) -> None:
+        condition = "HandlesInstanceDown"
+        self.assertEqual(properties("DrainInstanceDown")["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
+        both = {"Fn::And": [{"Condition": "HandlesStateChange"}, {"Condition": "TaintsOutOfService"}]}
+        self.assertEqual(TEMPLATE["Conditions"][condition], both)
+        tainted = {"Fn::Equals": [{"Ref": "OutOfServiceTaint"}, "true"]}
+        self.assertEqual(TEMPLATE["Conditions"]["TaintsOutOfService"], tainted)
 
     def test_a_node_that_comes_back_is_heard_of_by_who_drained_it_and_by_who_completes_its_launch_hook(self) -> None:
         condition = "HandlesComingBack"
@@ -335,8 +362,7 @@ class TheDrainFunction(unittest.TestCase):
         for name in FUNCTIONS:
             logging = properties(name)["LoggingConfig"]
             self.assertEqual(logging["LogFormat"], "JSON")
-            self.assertEqual(logging["ApplicationLogLevel"], {"Ref": "LogLevel"})
-        self.assertTrue({"WARN", "ERROR", "FATAL"}.isdisjoint(PARAMETERS["LogLevel"]["AllowedValues"]))
+            self.assertEqual(logging["ApplicationLogLevel"], "INFO")
 
 
 class TheParameters(unittest.TestCase):
@@ -348,12 +374,14 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        settings = {name for name, value in told.items() if name.startswith("SPILLWAY_") and "Ref" in value}
+        template_sets = {"SPILLWAY_SCHEDULES", "SPILLWAY_STACK"}
+        settings = {name for name in told if name.startswith("SPILLWAY_")} - template_sets
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
             with self.subTest(setting=variable):
                 parameter = PARAMETERS[name]
-                self.assertEqual(told[variable], {"Ref": name})
+                whole, joined = {"Ref": name}, {"Fn::Join": [",", {"Ref": name}]}
+                self.assertEqual(told[variable], joined if parameter["Type"] == "CommaDelimitedList" else whole)
                 if "AllowedValues" in parameter:
                     self.assertEqual(set(parameter["AllowedValues"]), set(re.split(r", | or ", words)))
                 elif "MinValue" in parameter:
@@ -363,11 +391,23 @@ class TheParameters(unittest.TestCase):
                 else:
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
-    def test_a_metrics_namespace_is_checked_before_the_deployment(self) -> None:
-        pattern = re.compile(PARAMETERS["MetricsNamespace"]["AllowedPattern"])
-        for good in ("Spillway", "Team/Nodes", "a.b-c_d#e:f", "n" * 255):
+    def test_there_are_at_most_thirty(self) -> None:
+        self.assertLessEqual(len(PARAMETERS), 30)
+
+    def test_a_list_of_notices_takes_their_words_only(self) -> None:
+        for name in ("DrainOn", "CordonOn"):
+            pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
+            for word in PARAMETERS["DrainOn"]["Default"].split(","):
+                self.assertRegex(word, pattern)
+            for wrong in ("sport", "spot capacity", "Spot", "launch"):
+                self.assertNotRegex(wrong, pattern)
+        self.assertNotRegex("", re.compile(PARAMETERS["DrainOn"]["AllowedPattern"]))
+
+    def test_taints_are_ours_or_nths_and_of_stopped_nodes(self) -> None:
+        pattern = re.compile(PARAMETERS["Taints"]["AllowedPattern"])
+        for good in ("", "spillway", "nth", "out-of-service", "nth,out-of-service", "out-of-service, spillway"):
             self.assertRegex(good, pattern)
-        for bad in ("", ":a", "AWS/Lambda", "a b", "n" * 256):
+        for bad in ("none", "nth,spillway", "nth,", "out-of-service,out-of-service", "NTH"):
             self.assertNotRegex(bad, pattern)
 
     def test_none_is_a_secret(self) -> None:
@@ -379,14 +419,13 @@ class TheParameters(unittest.TestCase):
         groups = {group["Label"]["default"]: group["Parameters"] for group in interface["ParameterGroups"]}
         self.assertCountEqual([name for names in groups.values() for name in names], PARAMETERS)
         self.assertEqual(set(interface["ParameterLabels"]), set(PARAMETERS))
-        section = (ROOT / "docs/settings.md").read_text().split("## By question\n")[1].split("\n## ")[0]
         documented: dict[str, list[str]] = {}
-        for question, name, label in re.findall(r"^\*\*(.+?)\*\*|^- `(\w+)`: (.+)$", section, re.MULTILINE):
+        page = (ROOT / "docs/settings.md").read_text()
+        for question, name in re.findall(r"^## (.+\?)$|^\| `(\w+)` \| (?:`SPILLWAY_|–)", page, re.MULTILINE):
             if question:
                 names = documented.setdefault(question, [])
             else:
                 names.append(name)
-                self.assertEqual(label, interface["ParameterLabels"][name]["default"])
         self.assertEqual(documented, groups)
 
     def test_the_applications_version_is_that_of_the_code(self) -> None:
@@ -399,7 +438,7 @@ class TheParameters(unittest.TestCase):
     def test_a_list_of_which_sam_has_cut_the_end_off_is_refused(self) -> None:
         for name, good, cut in (
             ("Clusters", ["", "a", "a,b", "a, b"], ["a,", "a, ", ",a", "a,,b"]),
-            ("Hooks", ["", "spillway", "a/b,c", "a, b"], ["a,", ",a", "a,,b"]),
+            ("Hooks", ["spillway", "a/b,c", "a, b"], ["", "a,", ",a", "a,,b"]),
             ("NodeSelector", ["", "team=shop,tier in (web,api),!legacy", "a=b, c=d"], ["team=shop,", "a=b "]),
         ):
             pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
@@ -491,6 +530,14 @@ class TheRights(unittest.TestCase):
         source = statement["Condition"]["StringEquals"]["events:source"]
         self.assertEqual([source], properties("DrainContinueDrain")["EventPattern"]["source"])
 
+    def test_two_stacks_in_one_account_do_not_hear_each_others_events(self) -> None:
+        self.assertEqual(variables("Drain")["SPILLWAY_STACK"], {"Ref": "AWS::StackName"})
+        own = [pattern for rule in of_type("AWS::Events::Rule").values() if "spillway" in (pattern := rule.get("EventPattern", {})).get("source", [])]
+        self.assertEqual(len(own), 2)
+        for pattern in own:
+            with self.subTest(detail_type=pattern["detail-type"]):
+                self.assertEqual(pattern["detail"], {"stack": [{"Ref": "AWS::StackName"}]})
+
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
         self.assertEqual(set(self.policies), {"drain", "deliver"})
@@ -541,7 +588,7 @@ class TheRights(unittest.TestCase):
         self.assertEqual(
             rights,
             {
-                ("nodes", "get", "list", "patch"),
+                ("nodes", "get", "list", "patch", "watch"),
                 ("pods", "list", "watch", "delete"),
                 ("pods/eviction", "create"),
                 ("poddisruptionbudgets", "list", "watch"),
@@ -577,7 +624,7 @@ class TheAlarms(unittest.TestCase):
             "ThrottlesAlarm": "notBreaching",
             "LateNoticesAlarm": "notBreaching",
             "OutOfMemoryAlarm": "notBreaching",
-            "PodsLeftAlarm": "notBreaching",
+            "PodsLostAlarm": "notBreaching",
             "HooksAlarm": "notBreaching",
             "SelfTestAlarm": "breaching",
             "FindingsAlarm": "ignore",

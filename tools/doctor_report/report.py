@@ -1,4 +1,4 @@
-"""A report as the function answers or logs it, version 1 (docs/self-test.schema.json)."""
+"""A report as the function answers or logs it, version 2 (docs/self-test.schema.json)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 
 
 class NoReport(Exception):

@@ -44,6 +44,13 @@ def main(arguments: list[str]) -> int:
         type=parameter,
         help="a parameter of Spillway's own, which wins over what NTH's values say; may be given several times",
     )
+    parser.add_argument(
+        "--hook",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a terminate hook of your groups that Spillway is to complete, for the parameter Hooks; may be given several times",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--samconfig",
@@ -76,7 +83,8 @@ def run(nth: Installation, options: argparse.Namespace) -> int:
     if options.webhook:
         print(json.dumps(document(nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
         return 0
-    conversion = convert(nth, template.parameters(), options.cluster, options.live, dict(options.set))
+    hooks = {"Hooks": ",".join(dict.fromkeys(options.hook))} if options.hook else {}
+    conversion = convert(nth, template.parameters(), options.cluster, options.live, hooks | dict(options.set))
     width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
     report = render(conversion, width, options.all)
     if options.overrides:

@@ -5,15 +5,11 @@ import json
 from .installation import Installation
 from .values import Unusable
 
-# Our defaults for the kinds of notice: what equals them need not be said. A test compares them with template.yaml.
-DEFAULTS = {
-    "Spot": "drain",
-    "Capacity": "drain",
-    "Maintenance": "drain",
-    "StateChange": "drain",
-    "Terminate": "drain",
-    "Rebalance": "ignore",
-}
+# Our words for the notices, and which of them drain a node if nothing else is said. A test compares them with template.yaml.
+NOTICES = ("spot", "capacity", "maintenance", "state-change", "terminate", "rebalance")
+DRAIN_BY_DEFAULT = NOTICES[:-1]
+# The parameters that name them.
+LISTS = ("DrainOn", "CordonOn")
 # Where the webhook's document is put.
 WEBHOOK_PARAMETER = "/spillway/webhook"
 # Spillway's own tag: groups move from NTH's to it, one at a time.
@@ -27,22 +23,22 @@ UNSET = -1
 
 def wanted(nth: Installation) -> dict[str, str]:
     """Our parameters by name. What Spillway does by itself is left out."""
-    found = {name: action for name, action in actions(nth).items() if action != DEFAULTS[name]}
+    found = lists(nth)
     found |= hooks(nth)
     found |= webhook(nth)
     if tag := managed_tag(nth):
         found["ManagedTag"] = tag
     if selector := node_selector(nth):
         found["NodeSelector"] = selector
+    taints = []
     if nth["taintNode"]:
-        found["Taint"] = "nth"
-        if nth["TAINT_EFFECT"] in ("PreferNoSchedule", "NoExecute"):
-            found["TaintEffect"] = nth["TAINT_EFFECT"]
-    if nth["logLevel"].lower() == "debug":
-        found["LogLevel"] = "DEBUG"
+        taints.append("nth")
+    if nth["enableOutOfServiceTaint"]:
+        taints.append("out-of-service")
+    if taints:
+        found["Taints"] = ",".join(taints)
     for value, name, word in (
-        ("enableOutOfServiceTaint", "OutOfServiceTaint", "true"),
-        ("excludeFromLoadBalancers", "ExcludeFromLoadBalancers", "true"),
+        ("excludeFromLoadBalancers", "LoadBalancers", "exclude"),
         ("dryRun", "DryRun", "true"),
         ("emitKubernetesEvents", "NodeEvents", "nth"),
     ):
@@ -51,19 +47,27 @@ def wanted(nth: Installation) -> dict[str, str]:
     return found
 
 
+def lists(nth: Installation) -> dict[str, str]:
+    """Which notices drain a node and which cordon it, where that is not our default."""
+    doing = actions(nth)
+    drain, cordon = ([notice for notice in NOTICES if doing[notice] == what] for what in ("drain", "cordon"))
+    found = {} if tuple(drain) == DRAIN_BY_DEFAULT else {"DrainOn": ",".join(drain) or "none"}
+    return found | ({"CordonOn": ",".join(cordon)} if cordon else {})
+
+
 def actions(nth: Installation) -> dict[str, str]:
     """What each kind of notice does. In queue mode NTH knows no difference between them."""
     act = "cordon" if nth["cordonOnly"] else "drain"
     if nth.queue_mode:
-        return dict.fromkeys(DEFAULTS, act)
+        return dict.fromkeys(NOTICES, act)
     rebalance = act if nth["enableRebalanceDraining"] else "cordon" if nth["enableRebalanceMonitoring"] else "ignore"
     return {
-        "Spot": act if nth["enableSpotInterruptionDraining"] else "ignore",
-        "Capacity": act,
-        "Maintenance": act if nth["enableScheduledEventDraining"] else "ignore",
-        "StateChange": act,
-        "Terminate": act if nth["enableASGLifecycleDraining"] else "ignore",
-        "Rebalance": rebalance,
+        "spot": act if nth["enableSpotInterruptionDraining"] else "ignore",
+        "capacity": act,
+        "maintenance": act if nth["enableScheduledEventDraining"] else "ignore",
+        "state-change": act,
+        "terminate": act if nth["enableASGLifecycleDraining"] else "ignore",
+        "rebalance": rebalance,
     }
 
 
@@ -98,19 +102,14 @@ def heartbeats_until(nth: Installation) -> int | None:
 
 
 def hooks(nth: Installation) -> dict[str, str]:
-    """How long a hook is held, and how often it gets a heartbeat."""
+    """How long a hook is held."""
     limits = [heartbeats_until(nth)]
     if nth["nodeTerminationGracePeriod"] > NTHS_ATTEMPT_S:
         limits.append(nth["nodeTerminationGracePeriod"])
     known = [limit for limit in limits if limit is not None]
     if not known:
         return {}
-    longest = max(60, min(LONGEST_HOOK_S, *known))
-    found = {"HookMaxWaitS": str(longest)}
-    # A heartbeat that is as long as the wait itself stops our start.
-    if heartbeats_until(nth) is not None and nth["heartbeatInterval"] < longest:
-        found["HeartbeatS"] = str(nth["heartbeatInterval"])
-    return found
+    return {"HookMaxWaitS": str(max(60, min(LONGEST_HOOK_S, *known)))}
 
 
 def webhook(nth: Installation) -> dict[str, str]:

@@ -23,6 +23,8 @@ class Parameter:
     least: float | None = None
     most: float | None = None
     longest: int | None = None
+    # Each of its words is matched by itself.
+    is_list: bool = False
 
     def refuses(self, value: str) -> str | None:
         """Why it does not take the value; nothing if it does."""
@@ -32,7 +34,8 @@ class Parameter:
             return f"it holds {self.longest} characters, and this has {len(value)}"
         if self.allowed and value not in self.allowed:
             return f"it takes {' or '.join(self.allowed)}"
-        if self.pattern and not re.search(self.pattern, value):
+        words = value.split(",") if self.is_list else [value]
+        if self.pattern and not all(re.search(self.pattern, word) for word in words):
             return f"it takes what {self.pattern} matches"
         if self.least is not None and self.most is not None and not self.least <= float(value) <= self.most:
             return f"it takes {self.least:g} to {self.most:g}"
@@ -58,6 +61,7 @@ def parameter(body: str) -> Parameter:
         least=float(value["MinValue"]) if "MinValue" in value else None,
         most=float(value["MaxValue"]) if "MaxValue" in value else None,
         longest=int(value["MaxLength"]) if "MaxLength" in value else None,
+        is_list=value.get("Type") == "CommaDelimitedList",
     )
 
 

@@ -1,4 +1,4 @@
-"""A row for each pod: waiting, asked, told to leave, gone, and how long it might take to shut down."""
+"""A row for each pod: waiting, requested, accepted, gone, and how long it might take to shut down."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
     claimed = drain.step_ms("claimed") or 0
     ended = pod.gone_ms if pod.gone_ms is not None else drain.over_ms
     drawn = picture(element("title", f"{pod.name}: {story(pod)}"))
-    asked = pod.asked_ms if pod.asked_ms is not None else pod.told_ms
+    asked = pod.requested_ms if pod.requested_ms is not None else pod.accepted_ms
     if asked is None:
         append(drawn, span(scale, claimed, ended, f"unknown {css(pod.fate)}"))
     else:
-        told = pod.told_ms if pod.told_ms is not None else ended
+        told = pod.accepted_ms if pod.accepted_ms is not None else ended
         append(drawn, line(scale, claimed, asked, "waiting"))
-        append(drawn, span(scale, asked, told, "held" if pod.refusals else "asked", y=3, height=12))
-        append(drawn, _label(scale, asked, told, pod.budget and f"PDB {pod.budget}"))
+        append(drawn, span(scale, asked, told, "blocked" if pod.refusals else "asked", y=3, height=12))
+        append(drawn, _label(scale, asked, told, pod.blocked_by and f"PDB {pod.blocked_by}"))
         for part in _grace(pod, scale):
             append(drawn, part)
-        if pod.told_ms is not None:
+        if pod.accepted_ms is not None:
             append(drawn, span(scale, told, ended, f"leaving {css(pod.fate)}"))
     append(drawn, mark(scale, ended, css(pod.fate)))
     return drawn
@@ -40,16 +40,16 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
 
 def is_timed(pod: Pod) -> bool:
     """Whether more is known than its end: not in an older receipt, nor of a pod that was leaving already."""
-    return pod.asked_ms is not None or pod.told_ms is not None
+    return pod.requested_ms is not None or pod.accepted_ms is not None
 
 
 def _grace(pod: Pod, scale: Scale) -> list[Element]:
     """What it was given to shut down, and what it asks for beyond that."""
-    if pod.grace_s is None or pod.told_ms is None:
+    if pod.grace_s is None or pod.accepted_ms is None:
         return []
     given_s = pod.grace_s if pod.given_s is None else pod.given_s
-    given_ms, asks_ms = pod.told_ms + given_s * 1000, pod.told_ms + pod.grace_s * 1000
-    given = span(scale, pod.told_ms, given_ms, "grace", y=2, height=14)
+    given_ms, asks_ms = pod.accepted_ms + given_s * 1000, pod.accepted_ms + pod.grace_s * 1000
+    given = span(scale, pod.accepted_ms, given_ms, "grace", y=2, height=14)
     return [given] if given_s >= pod.grace_s else [given, span(scale, given_ms, asks_ms, "missing", y=2, height=14)]
 
 
@@ -66,22 +66,22 @@ def story(pod: Pod) -> str:
 
 
 def _asked(pod: Pod) -> str | None:
-    if pod.asked_ms is not None:
-        return f"asked at {moment(pod.asked_ms)}"
+    if pod.requested_ms is not None:
+        return f"requested at {moment(pod.requested_ms)}"
     return "was leaving already" if pod.evictions == 0 and pod.gone_ms is not None and not pod.answers else None
 
 
 def _refused(pod: Pod) -> str | None:
     if not pod.refusals:
         return None
-    by = f"budget {pod.budget}" if pod.budget else "several budgets"
-    if pod.asked_ms is not None and pod.told_ms is not None:
-        return f"held {duration(pod.told_ms - pod.asked_ms)} by {by}, refused {pod.refusals}×"
+    by = f"budget {pod.blocked_by}" if pod.blocked_by else "several budgets"
+    if pod.requested_ms is not None and pod.accepted_ms is not None:
+        return f"blocked {duration(pod.accepted_ms - pod.requested_ms)} by {by}, refused {pod.refusals}×"
     return f"refused {pod.refusals}× by {by}"
 
 
 def _told(pod: Pod) -> str | None:
-    return None if pod.told_ms is None else f"told at {moment(pod.told_ms)}"
+    return None if pod.accepted_ms is None else f"accepted at {moment(pod.accepted_ms)}"
 
 
 def _ended(pod: Pod) -> str | None:
@@ -89,8 +89,8 @@ def _ended(pod: Pod) -> str | None:
     if pod.grace_s is None:
         return gone or None
     is_clamped = pod.given_s is not None and pod.given_s < pod.grace_s
-    if pod.gone_ms is not None and pod.told_ms is not None:
-        took = f"{gone}, after {duration(pod.gone_ms - pod.told_ms)}"
+    if pod.gone_ms is not None and pod.accepted_ms is not None:
+        took = f"{gone}, after {duration(pod.gone_ms - pod.accepted_ms)}"
         if is_clamped:
             return f"{took} of {pod.given_s} s of grace; it asks for {pod.grace_s} s"
         return f"{took} of {pod.grace_s} s of grace"
@@ -102,7 +102,7 @@ def _other_answers(pod: Pod) -> str | None:
     """What a reader may want to ask about: answers that are neither the usual one nor a budget's."""
     usual = ("evicted", "deleted", "gone")
     odd = [
-        f"{name} {count}×" for name, count in sorted(pod.answers.items()) if name not in usual and "held" not in name
+        f"{name} {count}×" for name, count in sorted(pod.answers.items()) if name not in usual and "blocked" not in name
     ]
     return f"also answered: {listed(odd)}" if odd else None
 

@@ -45,7 +45,7 @@ class Drain:
     instance: str | None
     cluster: str | None
     node: str | None
-    owner: str | None
+    managed_by: str | None
     decision: str | None
     dry_run: bool
     ending: str
@@ -65,18 +65,18 @@ class Drain:
 
     @property
     def over_ms(self) -> int:
-        """When what was not done by then was left."""
+        """When what had not gone by then was lost."""
         return self.drained_ms if self.drained_ms is not None else self.invocations[-1].to_ms
 
     @property
     def limit_ms(self) -> int | None:
-        """When the instance goes; with a hook, when its longest wait is over, if held pods are deleted before that."""
-        return self.deadline_ms if self.deadline_ms is not None else self.window and self.window.goes_ms
+        """When the instance goes; with a hook, when its longest wait is over, if blocked pods are deleted before that."""
+        return self.deadline_ms if self.deadline_ms is not None else self.window and self.window.deadline_ms
 
     @property
     def window_ms(self) -> int | None:
         """Until when there was time: the limit, or while something waits for us, the last invocation's end."""
-        return self.limit_ms if self.limit_ms is not None else self.window and self.window.to_ms
+        return self.limit_ms if self.limit_ms is not None else self.window and self.window.end_ms
 
     @property
     def leaving(self) -> list[Pod]:
@@ -114,7 +114,7 @@ def _drain(receipts: list[Receipt]) -> Drain:
         instance=last.instance,
         cluster=_latest([receipt.cluster for receipt in receipts]),
         node=_latest([receipt.node for receipt in receipts]),
-        owner=_latest([receipt.owner for receipt in receipts]),
+        managed_by=_latest([receipt.managed_by for receipt in receipts]),
         decision=_latest([receipt.decision for receipt in receipts]),
         dry_run=last.dry_run,
         ending=last.ending,
@@ -158,13 +158,13 @@ def _pods(receipts: list[Receipt]) -> tuple[Pod, ...]:
         # An invocation that came as far as the pods says of one that is not among them that it has gone.
         if here or receipt.step_ms("drained") is not None:
             for uid, pod in seen.items():
-                if uid not in here and pod.fate is Fate.LEFT:
+                if uid not in here and pod.fate is Fate.LOST:
                     seen[uid] = _gone_before(pod, _span(receipt)[0])
         for uid, pod in here.items():
             seen[uid] = _over_all(seen[uid], pod) if uid in seen else pod
     handed_on = receipts[-1].ending == "continued"
     return tuple(
-        replace(pod, fate=Fate.HANDED_ON, why=None) if handed_on and pod.fate is Fate.LEFT else pod
+        replace(pod, fate=Fate.HANDED_ON, why=None) if handed_on and pod.fate is Fate.LOST else pod
         for pod in seen.values()
     )
 
@@ -182,10 +182,10 @@ def _over_all(before: Pod, after: Pod) -> Pod:
         evictions=before.evictions + after.evictions,
         answers=dict(Counter(before.answers) + Counter(after.answers)),
         given_s=_latest([before.given_s, after.given_s]),
-        budget=_latest([before.budget, after.budget]),
+        blocked_by=_latest([before.blocked_by, after.blocked_by]),
         why=after.why,
-        asked_ms=_latest([after.asked_ms, before.asked_ms]),
-        told_ms=_latest([before.told_ms, after.told_ms]),
+        requested_ms=_latest([after.requested_ms, before.requested_ms]),
+        accepted_ms=_latest([before.accepted_ms, after.accepted_ms]),
     )
     return replace(whole, fate=_fate_over_all(whole))
 

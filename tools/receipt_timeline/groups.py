@@ -29,16 +29,16 @@ def groups(drain: Drain) -> list[Group]:
     clean = sorted(of[Fate.CLEAN], key=_slowest_first)
     slow = _slow(clean) if len(clean) > MANY else []
     others = [pod for pod in clean if pod not in slow]
-    stayed, held, free = (_by_name(of[fate]) for fate in (Fate.STAYED, Fate.WOULD_BE_HELD, Fate.WOULD_LEAVE))
+    stayed, blocked, free = (_by_name(of[fate]) for fate in (Fate.STAYED, Fate.WOULD_BE_BLOCKED, Fate.WOULD_LEAVE))
     all_of_them = [
-        Group("Would be held", "in a dry run: something would keep the API server from evicting it", held),
+        Group("Would be blocked", "in a dry run: something would keep the API server from evicting it", blocked),
         Group("Would leave", "in a dry run: the API server would let it go", free, is_folded=len(free) > MANY),
-        Group("Left", "still there at the end: lost with the instance, unless it is retried", of[Fate.LEFT]),
-        Group("Unconfirmed", "told to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
+        Group("Lost", "still there at the end: lost with the instance, unless it is retried", of[Fate.LOST]),
+        Group("Unconfirmed", "requested to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
         Group("Handed on", "still there; a later invocation goes on with it", of[Fate.HANDED_ON]),
-        Group("Forced", "deleted past what held it, in time to shut down", of[Fate.FORCED]),
+        Group("Forced", "deleted past what blocked it, in time to shut down", of[Fate.FORCED]),
         Group("Clamped", "gone, with less grace than it asks for", of[Fate.CLAMPED]),
-        Group("Clean, but held or last to go", "all its grace", slow),
+        Group("Clean, but blocked or last to go", "all its grace", slow),
         Group("Clean", "gone, with all its grace", others, is_folded=len(others) > MANY),
         Group("Stayed", "left alone", stayed, is_folded=len(stayed) > MANY),
     ]

@@ -20,7 +20,7 @@ STEP_WORDS = {
     "completed": "hook completed",
     "handed-on": "handed on",
 }
-HOOK_MARKS = {"completed": "done", "failed": "left", "held": "handed-on"}
+HOOK_MARKS = {"completed": "done", "failed": "lost", "held": "handed-on"}
 # Nearer to the edge than this share, in per cent, a label stands beside its mark.
 EDGE = 4
 # More invocations than these share a row.
@@ -60,7 +60,7 @@ def _window_in_words(drain: Drain) -> str:
         if drain.window is None:
             return open_ended
         whose = "the last invocation" if len(drain.invocations) > 1 else "the invocation"
-        return f"{open_ended}; {whose} could work until {moment(drain.window.to_ms)}"
+        return f"{open_ended}; {whose} could work until {moment(drain.window.end_ms)}"
     ends = f"{limit_in_words(drain)} {duration(limit)} after the notice"
     if drained is None:
         return ends

@@ -14,18 +14,18 @@ FILLED = {
     "notice": "M-4,-6L5,0L-4,6Z",
 }
 DRAWN = {
-    "left": "M-5,-5L5,5M5,-5L-5,5",
+    "lost": "M-5,-5L5,5M5,-5L-5,5",
     "unconfirmed": "M-3.5,-3A3.5,3.5 0 1 1 0,0.5V2.5M0,6V6.5",
     "handed-on": "M-4,-5L3,0L-4,5",
     "stayed": "M-5,0H5",
     "would-leave": "M-5,0H5M1,-4L5,0L1,4",
-    "would-be-held": "M-3,-5V5M3,-5V5",
+    "would-be-blocked": "M-3,-5V5M3,-5V5",
     "done": "M-5,0L-1.5,4L5,-4",
 }
 
 
 def shapes() -> Element:
-    """What the pictures of a page refer to: every shape, and how a held pod's bar is filled."""
+    """What the pictures of a page refer to: every shape, and how a blocked pod's bar is filled."""
     filled = [element("g", element("path", d=path), id=f"mark-{name}") for name, path in FILLED.items()]
     drawn = [
         element("g", element("circle", class_="halo", r=8), element("path", d=path, class_="stroke"), id=f"mark-{name}")

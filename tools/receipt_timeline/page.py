@@ -21,7 +21,7 @@ STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 # How an ending looks; every other one is good.
-ENDINGS = {"failed": "left", "continued": "handed-on", "ignored": "stayed"}
+ENDINGS = {"failed": "lost", "continued": "handed-on", "ignored": "stayed"}
 
 
 def page(drain: Drain) -> str:
@@ -71,7 +71,7 @@ def _facts(drain: Drain) -> list[tuple[str, str]]:
         ("Instance", drain.instance),
         ("Node", drain.node),
         ("Cluster", drain.cluster),
-        ("Owner", drain.owner),
+        ("Managed by", drain.managed_by),
         ("Decision", drain.decision),
         ("Hook", drain.hook and f"{drain.hook.name}, {lanes.hook_in_words(drain)}"),
     ]
@@ -153,9 +153,9 @@ def _legend(drain: Drain) -> Element:
     keys = [
         (True, upright(example, 50, "claimed"), "node claimed, drain over"),
         (are_timed, line(example, 5, 95, "waiting"), "waiting for its turn"),
-        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "asked, not yet answered"),
-        (any(pod.refusals for pod in leaving), span(example, 5, 95, "held", y=3, height=12), "held by a budget (PDB)"),
-        (are_timed, span(example, 5, 95, "leaving clean"), "told to leave, shuts down"),
+        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "requested, not yet accepted"),
+        (any(pod.refusals for pod in leaving), span(example, 5, 95, "blocked", y=3, height=12), "blocked by a budget (PDB)"),
+        (are_timed, span(example, 5, 95, "leaving clean"), "accepted, shuts down"),
         (are_timed, span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
         (
             any(pod.given_s for pod in leaving),

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
 
+from . import version1
 from .words import listed
 
 VERSIONS = (1, 2)
@@ -30,17 +31,17 @@ class Fate(Enum):
     CLAMPED = "clamped"
     FORCED = "forced"
     STAYED = "stayed"
-    LEFT = "left"
+    LOST = "lost"
     UNCONFIRMED = "unconfirmed"
     # Of a dry run.
     WOULD_LEAVE = "would-leave"
-    WOULD_BE_HELD = "would-be-held"
-    # Not the receipt's word: it is left, and a later invocation goes on with it.
+    WOULD_BE_BLOCKED = "would-be-blocked"
+    # Not the receipt's word: it is still there, and a later invocation goes on with it.
     HANDED_ON = "handed on"
 
 
 # Nothing was done to pods that came to these.
-UNTOUCHED = (Fate.STAYED, Fate.WOULD_LEAVE, Fate.WOULD_BE_HELD)
+UNTOUCHED = (Fate.STAYED, Fate.WOULD_LEAVE, Fate.WOULD_BE_BLOCKED)
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,16 @@ class Pod:
     given_s: int | None = None
     evictions: int = 0
     answers: dict[str, int] = field(default_factory=dict)
-    budget: str | None = None
+    blocked_by: str | None = None
     why: str | None = None
-    asked_ms: int | None = None
-    told_ms: int | None = None
+    requested_ms: int | None = None
+    accepted_ms: int | None = None
     gone_ms: int | None = None
 
     @property
     def refusals(self) -> int:
         """How often a budget refused that it leave."""
-        return sum(count for answer, count in self.answers.items() if answer.startswith("held-by"))
+        return sum(count for answer, count in self.answers.items() if answer.startswith("blocked-by"))
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,9 @@ class Window:
     """How long there was for the drain."""
 
     # When the invocation had to stop.
-    to_ms: int
+    end_ms: int
     # When the instance goes; None while something waits for us.
-    goes_ms: int | None = None
+    deadline_ms: int | None = None
     margin_s: int = 0
 
 
@@ -112,7 +113,7 @@ class Receipt:
     instance: str | None
     cluster: str | None
     node: str | None
-    owner: str | None
+    managed_by: str | None
     decision: str | None
     dry_run: bool
     window: Window | None
@@ -140,6 +141,9 @@ def read(document: dict[str, Any]) -> Receipt:
     version = top.number("receipt")
     if version not in VERSIONS:
         raise NotAReceipt(f"a receipt of version {version}; this program knows {listed(list(map(str, VERSIONS)))}")
+    if version == 1:
+        document = version1.in_version_2(document)
+        top = _Fields(document, "")
     notice = top.fields("notice")
     window, hook = top.maybe_fields("window"), top.maybe_fields("hook")
     return Receipt(
@@ -153,7 +157,7 @@ def read(document: dict[str, Any]) -> Receipt:
         instance=top.maybe_text("instance"),
         cluster=top.maybe_text("cluster"),
         node=top.maybe_text("node"),
-        owner=top.maybe_text("owner"),
+        managed_by=top.maybe_text("managed_by"),
         decision=top.maybe_text("decision"),
         dry_run=document.get("dry_run") is True,
         window=window and _window(window),
@@ -171,8 +175,8 @@ def read(document: dict[str, Any]) -> Receipt:
 
 def _window(window: _Fields) -> Window:
     return Window(
-        to_ms=window.number("to_ms"),
-        goes_ms=window.maybe_number("goes_ms"),
+        end_ms=window.number("end_ms"),
+        deadline_ms=window.maybe_number("deadline_ms"),
         margin_s=window.maybe_number("margin_s") or 0,
     )
 
@@ -187,10 +191,10 @@ def _pod(pod: _Fields) -> Pod:
         given_s=pod.maybe_number("given_s"),
         evictions=pod.maybe_number("evictions") or 0,
         answers=pod.counts("answers"),
-        budget=pod.maybe_text("budget"),
+        blocked_by=pod.maybe_text("blocked_by"),
         why=pod.maybe_text("why"),
-        asked_ms=pod.maybe_number("asked_ms"),
-        told_ms=pod.maybe_number("told_ms"),
+        requested_ms=pod.maybe_number("requested_ms"),
+        accepted_ms=pod.maybe_number("accepted_ms"),
         gone_ms=pod.maybe_number("gone_ms"),
     )
 

@@ -82,7 +82,7 @@ def _padded(from_ms: int, to_ms: int) -> Scale:
 
 def _moments(drain: Drain) -> list[int]:
     """When anything happened."""
-    pods = [at for pod in drain.pods for at in (pod.asked_ms, pod.told_ms, pod.gone_ms) if at is not None]
+    pods = [at for pod in drain.pods for at in (pod.requested_ms, pod.accepted_ms, pod.gone_ms) if at is not None]
     heartbeats = drain.hook.heartbeats_ms if drain.hook else ()
     invocations = [at for invocation in drain.invocations for at in (invocation.from_ms, invocation.to_ms)]
     return [0, *pods, *heartbeats, *invocations]

@@ -21,7 +21,7 @@ def receipt(**fields: Any) -> Json:
         "timestamp": "2026-11-21T03:12:43.020218116Z",
         "level": "INFO",
         "message": "drained: …",
-        "receipt": 1,
+        "receipt": 2,
         "request_id": "r-1",
         "notice": {
             "event_id": "e-1",
@@ -32,9 +32,9 @@ def receipt(**fields: Any) -> Json:
         "instance": "i-1234567890abcdef0",
         "cluster": "prod",
         "node": "ip-10-0-12-34.ec2.internal",
-        "owner": "self-managed",
+        "managed_by": "self-managed",
         "decision": "drain",
-        "window": {"from_ms": 640, "to_ms": 120000, "goes_ms": 120000, "margin_s": 2},
+        "window": {"start_ms": 640, "end_ms": 120000, "deadline_ms": 120000, "margin_s": 2},
         "steps": steps(begun=640, described=731, claimed=802, drained=43017),
         "ending": "drained",
         "reason": "all pods that had to leave node ip-10-0-12-34.ec2.internal have gone",
@@ -47,16 +47,16 @@ def steps(**at_ms: int) -> list[Json]:
 
 
 def drained() -> Json:
-    """One pod of each way to go: clean, held by a budget, clamped, and one that stays."""
+    """One pod of each way to go: clean, blocked by a budget, clamped, and one that stays."""
     return receipt(
         pods=[
             pod("kube-system/log-agent-x7k2p", "stayed"),
-            pod("shop/web-5d9c7b8f6-qh2vz", "clean", evictions=3, answers={"held-by-budget": 2, "evicted": 1},
-                budget="web", asked_ms=850, told_ms=20000, gone_ms=24000),
+            pod("shop/web-5d9c7b8f6-qh2vz", "clean", evictions=3, answers={"blocked-by-budget": 2, "evicted": 1},
+                blocked_by="web", requested_ms=850, accepted_ms=20000, gone_ms=24000),
             pod("shop/orders-0", "clamped", grace_s=600, given_s=117, answers={"evicted": 1},
-                asked_ms=860, told_ms=900, gone_ms=41880),
+                requested_ms=860, accepted_ms=900, gone_ms=41880),
             pod("kube-system/dns-6b8f4c5d7-l9x4m", "clean", answers={"evicted": 1},
-                asked_ms=42000, told_ms=42100, gone_ms=43012),
+                requested_ms=42000, accepted_ms=42100, gone_ms=43012),
         ],
     )  # fmt: skip
 
@@ -74,8 +74,8 @@ def dry_run() -> Json:
         pods=[
             pod("kube-system/log-agent-x7k2p", "stayed"),
             pod("shop/web-0", "would-leave", answers={"would-leave": 1}),
-            pod("shop/db-0", "would-be-held", answers={"held-by-budget": 1}, budget="db",
-                why="PodDisruptionBudget db would hold it"),
+            pod("shop/db-0", "would-be-blocked", answers={"blocked-by-budget": 1}, blocked_by="db",
+                why="PodDisruptionBudget db would block it"),
         ],
     )  # fmt: skip
 
@@ -87,15 +87,15 @@ def lost() -> Json:
         timestamp="2026-11-21T03:14:00.100Z",
         steps=steps(begun=640, described=731, claimed=802, drained=120000),
         pods=[
-            pod("shop/cart-0", "left", grace_s=300, given_s=117, answers={"evicted": 1}, asked_ms=840, told_ms=900,
+            pod("shop/cart-0", "lost", grace_s=300, given_s=117, answers={"evicted": 1}, requested_ms=840, accepted_ms=900,
                 why="it was still shutting down"),
-            pod("shop/stuck-1", "left", evictions=9, answers={"held-by-budget": 9}, budget="stuck", asked_ms=845,
-                why="PodDisruptionBudget stuck held it"),
-            pod("shop/ghost-2", "unconfirmed", answers={"evicted": 1}, asked_ms=850, told_ms=910,
+            pod("shop/stuck-1", "lost", evictions=9, answers={"blocked-by-budget": 9}, blocked_by="stuck", requested_ms=845,
+                why="PodDisruptionBudget stuck blocked it"),
+            pod("shop/ghost-2", "unconfirmed", answers={"evicted": 1}, requested_ms=850, accepted_ms=910,
                 why="its node stopped answering while it shut down"),
-            pod("shop/db-0", "forced", given_s=28, evictions=4, answers={"held-by-budget": 4, "deleted": 1},
-                budget="db", asked_ms=860, told_ms=90000, gone_ms=95000, why="PodDisruptionBudget db held it"),
-            pod("shop/web-1", "clean", answers={"evicted": 1}, asked_ms=870, told_ms=930, gone_ms=3000),
+            pod("shop/db-0", "forced", given_s=28, evictions=4, answers={"blocked-by-budget": 4, "deleted": 1},
+                blocked_by="db", requested_ms=860, accepted_ms=90000, gone_ms=95000, why="PodDisruptionBudget db blocked it"),
+            pod("shop/web-1", "clean", answers={"evicted": 1}, requested_ms=870, accepted_ms=930, gone_ms=3000),
         ],
         ending="failed",
         reason="2 of 5 pods were still on node ip-10-0-12-34.ec2.internal when the time was up",
@@ -107,7 +107,7 @@ def ignored() -> Json:
         timestamp="2026-11-21T03:12:00.760Z",
         notice={"event_id": "e-2", "kind": "spot interruption", "time": "2026-11-21T03:12:00Z",
                 "deadline": "2026-11-21T03:14:00Z"},
-        cluster=None, node=None, owner=None, decision="ignore", window=None,
+        cluster=None, node=None, managed_by=None, decision="ignore", window=None,
         steps=steps(begun=640, described=731), ending="ignored",
         reason="instance i-1234567890abcdef0 is not a node: its tags name no cluster",
     )  # fmt: skip
@@ -126,7 +126,7 @@ def hook_of_forty_minutes() -> list[Json]:
         beats = list(range(from_ms + 200, to_ms, minutes(2.5)))
         return receipt(
             timestamp=f"2026-11-21T03:{at // 60:02}:{at % 60:02}.500Z", request_id=f"r-{number}", notice=notice,
-            window={"from_ms": 1000, "to_ms": from_ms + 895000, "margin_s": 2},
+            window={"start_ms": 1000, "end_ms": from_ms + 895000, "margin_s": 2},
             **{"hook": {**hook, "state": "held", "heartbeats_ms": beats}, "ending": "continued",
                "reason": "handed on to a later invocation", **fields},
         )  # fmt: skip
@@ -135,27 +135,27 @@ def hook_of_forty_minutes() -> list[Json]:
         at = "2026-11-21T03:{}Z"
         return {"request_id": f"r-{number}", "from": at.format(begun), "to": at.format(ended), "pods": pods}
 
-    told = {"asked_ms": 1300, "told_ms": 1400, "grace_s": 1800, "answers": {"evicted": 1}}
-    first = earlier(1, "00:01", "14:56", clean=1, left=2)
-    second = earlier(2, "14:57", "29:52", clean=1, left=1)
+    told = {"requested_ms": 1300, "accepted_ms": 1400, "grace_s": 1800, "answers": {"evicted": 1}}
+    first = earlier(1, "00:01", "14:56", clean=1, lost=2)
+    second = earlier(2, "14:57", "29:52", clean=1, lost=1)
     return [
         one(1, 1000, 895900, steps=steps(begun=1000, described=1100, claimed=1200, handed_on=895900), pods=[
-            pod("shop/web-0", "clean", asked_ms=1250, told_ms=1350, gone_ms=9000, answers={"evicted": 1}),
-            pod("shop/render-0", "left", why="it was still shutting down", **told),
-            pod("shop/db-0", "left", why="PodDisruptionBudget db held it", budget="db", asked_ms=1300, evictions=80,
-                answers={"held-by-budget": 80}),
+            pod("shop/web-0", "clean", requested_ms=1250, accepted_ms=1350, gone_ms=9000, answers={"evicted": 1}),
+            pod("shop/render-0", "lost", why="it was still shutting down", **told),
+            pod("shop/db-0", "lost", why="PodDisruptionBudget db blocked it", blocked_by="db", requested_ms=1300, evictions=80,
+                answers={"blocked-by-budget": 80}),
         ]),
         one(2, 897000, 1792000, steps=steps(begun=897000, described=897100, claimed=897200, handed_on=1792000),
             earlier=[first], pods=[
             pod("shop/render-0", "clean", grace_s=1800, evictions=0, gone_ms=1500000),
-            pod("shop/db-0", "left", why="PodDisruptionBudget db held it", budget="db", asked_ms=897300, evictions=80,
-                answers={"held-by-budget": 80}),
+            pod("shop/db-0", "lost", why="PodDisruptionBudget db blocked it", blocked_by="db", requested_ms=897300, evictions=80,
+                answers={"blocked-by-budget": 80}),
         ]),
         one(3, 1793000, 2400000,
             steps=steps(begun=1793000, described=1793100, claimed=1793200, drained=2399800, completed=2400000),
             earlier=[first, second],
-            pods=[pod("shop/db-0", "clean", budget="db", asked_ms=1793300, told_ms=2380000, gone_ms=2399700,
-                      evictions=60, answers={"held-by-budget": 59, "evicted": 1})],
+            pods=[pod("shop/db-0", "clean", blocked_by="db", requested_ms=1793300, accepted_ms=2380000, gone_ms=2399700,
+                      evictions=60, answers={"blocked-by-budget": 59, "evicted": 1})],
             ending="drained", reason="all 3 pods that had to leave node ip-10-0-12-34.ec2.internal have gone",
             hook={**hook, "state": "completed", "result": "CONTINUE",
                   "heartbeats_ms": list(range(1793200, 2400000, 150000))}),
@@ -163,22 +163,22 @@ def hook_of_forty_minutes() -> list[Json]:
 
 
 def of_300_pods() -> Json:
-    """A full node: most leave at once, some are held, one is forced, two are left."""
+    """A full node: most leave at once, some are blocked, one is forced, three are lost."""
     pods = [pod(f"kube-system/agent-{n}", "stayed") for n in range(8)]
     for n in range(260):
         told = 900 + 5 * n
-        pods.append(pod(f"batch/worker-7c9d8b6f5-{n:03}", "clean", asked_ms=told - 30, told_ms=told,
+        pods.append(pod(f"batch/worker-7c9d8b6f5-{n:03}", "clean", requested_ms=told - 30, accepted_ms=told,
                         gone_ms=told + 2000 + (n * 7919) % 26000, answers={"evicted": 1}))  # fmt: skip
     for n in range(24):
-        pods.append(pod(f"shop/web-5d9c7b8f6-{n:02}", "clean", asked_ms=900, told_ms=1000 + 3000 * n, budget="web",
-                        gone_ms=5000 + 3000 * n, answers={"held-by-budget": 1, "evicted": 1}))  # fmt: skip
+        pods.append(pod(f"shop/web-5d9c7b8f6-{n:02}", "clean", requested_ms=900, accepted_ms=1000 + 3000 * n, blocked_by="web",
+                        gone_ms=5000 + 3000 * n, answers={"blocked-by-budget": 1, "evicted": 1}))  # fmt: skip
     for n in range(4):
-        pods.append(pod(f"data/kafka-{n}", "clamped", grace_s=300, given_s=117, asked_ms=900, told_ms=950,
+        pods.append(pod(f"data/kafka-{n}", "clamped", grace_s=300, given_s=117, requested_ms=900, accepted_ms=950,
                         gone_ms=60000 + 9000 * n, answers={"evicted": 1}))  # fmt: skip
-    pods.append(pod("data/redis-0", "forced", given_s=30, asked_ms=900, told_ms=87000, gone_ms=88000, budget="redis",
-                    answers={"held-by-budget": 17, "deleted": 1}, why="PodDisruptionBudget redis held it"))  # fmt: skip
+    pods.append(pod("data/redis-0", "forced", given_s=30, requested_ms=900, accepted_ms=87000, gone_ms=88000, blocked_by="redis",
+                    answers={"blocked-by-budget": 17, "deleted": 1}, why="PodDisruptionBudget redis blocked it"))  # fmt: skip
     for n in range(3):
-        pods.append(pod(f"shop/cart-{n}", "left", grace_s=600, given_s=117, asked_ms=900, told_ms=1000,
+        pods.append(pod(f"shop/cart-{n}", "lost", grace_s=600, given_s=117, requested_ms=900, accepted_ms=1000,
                         answers={"evicted": 1}, why="it was still shutting down"))  # fmt: skip
     return receipt(
         level="ERROR", pods=pods, timestamp="2026-11-21T03:14:00.100Z", ending="failed",
@@ -193,14 +193,14 @@ def maintenance_two_weeks_ahead() -> list[Json]:
     notice = {"event_id": "e-4", "kind": "scheduled maintenance", "time": "2026-11-07T03:12:00Z",
               "deadline": "2026-11-21T03:12:00Z"}  # fmt: skip
     at_the_notice = receipt(
-        request_id="r-1", timestamp="2026-11-07T03:12:00.900Z", notice=notice, decision="later", window=None,
+        request_id="r-1", timestamp="2026-11-07T03:12:00.900Z", notice=notice, decision="postpone", window=None,
         steps=steps(begun=500, described=700, handed_on=800), ending="continued",
         reason="handed to a schedule",
     )  # fmt: skip
     in_time = receipt(
         request_id="r-2", timestamp="2026-11-21T02:12:41Z", notice=notice,
-        window={"from_ms": begun, "to_ms": begun + 895_000, "goes_ms": 14 * 86_400_000, "margin_s": 2},
+        window={"start_ms": begun, "end_ms": begun + 895_000, "deadline_ms": 14 * 86_400_000, "margin_s": 2},
         steps=steps(begun=begun, described=begun + 100, claimed=begun + 200, drained=begun + 40_000),
-        pods=[pod("shop/web-0", "clean", asked_ms=begun + 300, told_ms=begun + 400, gone_ms=begun + 30_000)],
+        pods=[pod("shop/web-0", "clean", requested_ms=begun + 300, accepted_ms=begun + 400, gone_ms=begun + 30_000)],
     )  # fmt: skip
     return [at_the_notice, in_time]

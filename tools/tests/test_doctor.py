@@ -101,10 +101,10 @@ class TheTool(unittest.TestCase):
     def test_says_what_is_no_report(self) -> None:
         for text, said in (
             ("", "this is no report of the doctor's"),
-            ('{"receipt": 1}', "this is no report of the doctor's"),
+            ('{"receipt": 2}', "this is no report of the doctor's"),
             ('{"errorType": "x", "errorMessage": "no setting"}', "the function failed: no setting"),
-            (changed(self_test=2), "this is a report of version 2, and this tool knows version 1"),
-            ('{"self_test": 1}', "the report is not whole: KeyError('time')"),
+            (changed(self_test=1), "this is a report of version 1, and this tool knows version 2"),
+            ('{"self_test": 2}', "the report is not whole: KeyError('time')"),
         ):
             with self.subTest(text=text[:30]):
                 refused = run(text)

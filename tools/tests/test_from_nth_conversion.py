@@ -8,7 +8,7 @@ from unittest import mock
 from from_nth.answers import ANSWERS, Verdict
 from from_nth.chart import CHART, COMMON, FORMER, VARIABLES
 from from_nth.installation import installation
-from from_nth.parameters import DEFAULTS, document, wanted
+from from_nth.parameters import DRAIN_BY_DEFAULT, NOTICES, document, wanted
 from from_nth.rendering import Rendered
 from from_nth.report import Conversion, convert
 from from_nth.template import Parameter, parameters
@@ -18,13 +18,11 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = Path(__file__).parent / "nth"
 # Every parameter that NTH's values can lead to.
 OURS = frozenset(
-    "Spot Capacity Maintenance StateChange Terminate Rebalance HookMaxWaitS HeartbeatS ManagedTag NodeSelector Taint "
-    "TaintEffect OutOfServiceTaint ExcludeFromLoadBalancers DryRun NodeEvents Webhook LogLevel".split()
+    "DrainOn CordonOn HookMaxWaitS ManagedTag NodeSelector Taints LoadBalancers DryRun NodeEvents Webhook".split()
 )
 # Those that its answers and docs/from-nth.md name besides.
 TO_COME = frozenset(
-    "Launch Clusters RebalanceUndoS MaintenanceLeadS UnreadyResult ManagedNodeGroups Karpenter StrandedHooks "
-    "Hooks".split()
+    "Launch Clusters RebalanceWindowS MaintenanceLeadS ManagedNodeGroups Karpenter StrandedHooks Hooks".split()
 )
 # A version that has them all, and takes everything.
 LATER = {name: Parameter() for name in OURS | {"ClusterAccess", "Clusters"}}
@@ -92,23 +90,27 @@ class Nothing(unittest.TestCase):
 
 class Notices(unittest.TestCase):
     def test_in_queue_mode_rebalance_recommendations_drain_whatever_the_switches_say(self) -> None:
-        self.assertEqual(told(**QUEUE), {"Rebalance": "drain"})
-        self.assertEqual(
-            told(**QUEUE, enableRebalanceDraining=False, enableSpotInterruptionDraining=False), {"Rebalance": "drain"}
-        )
+        everything = {"DrainOn": "spot,capacity,maintenance,state-change,terminate,rebalance"}
+        self.assertEqual(told(**QUEUE), everything)
+        self.assertEqual(told(**QUEUE, enableRebalanceDraining=False, enableSpotInterruptionDraining=False), everything)
 
     def test_in_imds_mode_each_switch_is_a_notice_of_its_own(self) -> None:
         self.assertEqual(told(), {})
-        self.assertEqual(told(enableSpotInterruptionDraining=False), {"Spot": "ignore"})
-        self.assertEqual(told(enableScheduledEventDraining=False), {"Maintenance": "ignore"})
-        self.assertEqual(told(enableASGLifecycleDraining=False), {"Terminate": "ignore"})
-        self.assertEqual(told(enableRebalanceMonitoring=True), {"Rebalance": "cordon"})
-        self.assertEqual(told(enableRebalanceMonitoring=True, enableRebalanceDraining=True), {"Rebalance": "drain"})
+        for switch, notice in (
+            ("enableSpotInterruptionDraining", "spot"),
+            ("enableScheduledEventDraining", "maintenance"),
+            ("enableASGLifecycleDraining", "terminate"),
+        ):
+            others = ",".join(other for other in DRAIN_BY_DEFAULT if other != notice)
+            self.assertEqual(told(**{switch: False}), {"DrainOn": others})
+        self.assertEqual(told(enableRebalanceMonitoring=True), {"CordonOn": "rebalance"})
+        both = told(enableRebalanceMonitoring=True, enableRebalanceDraining=True)
+        self.assertEqual(both, {"DrainOn": ",".join(NOTICES)})
 
     def test_cordon_only_holds_for_every_notice_that_is_acted_on(self) -> None:
-        self.assertEqual(told(**QUEUE, cordonOnly=True), dict.fromkeys(DEFAULTS, "cordon"))
-        self.assertEqual(told(cordonOnly=True, enableSpotInterruptionDraining=False)["Spot"], "ignore")
-        self.assertNotIn("Rebalance", told(cordonOnly=True))
+        self.assertEqual(told(**QUEUE, cordonOnly=True), {"DrainOn": "none", "CordonOn": ",".join(NOTICES)})
+        without_spot = told(cordonOnly=True, enableSpotInterruptionDraining=False)
+        self.assertEqual(without_spot, {"DrainOn": "none", "CordonOn": "capacity,maintenance,state-change,terminate"})
 
 
 class Nodes(unittest.TestCase):
@@ -166,24 +168,18 @@ class Nodes(unittest.TestCase):
 
 
 class Hooks(unittest.TestCase):
-    def held(self, **values: object) -> tuple[str | None, str | None]:
-        found = told(**QUEUE, **values)
-        return found.get("HookMaxWaitS"), found.get("HeartbeatS")
+    def held(self, **values: object) -> str | None:
+        return told(**QUEUE, **values).get("HookMaxWaitS")
 
     def test_the_longest_wait_is_the_shorter_of_nths_two(self) -> None:
-        self.assertEqual(self.held(), (None, None))
-        self.assertEqual(self.held(nodeTerminationGracePeriod=120), (None, None))
-        self.assertEqual(self.held(nodeTerminationGracePeriod=600), ("600", None))
-        self.assertEqual(self.held(heartbeatInterval=60), ("172800", "60"))
-        self.assertEqual(self.held(heartbeatInterval=60, heartbeatUntil=900), ("900", "60"))
-        self.assertEqual(
-            self.held(heartbeatInterval=60, heartbeatUntil=900, nodeTerminationGracePeriod=600), ("600", "60")
-        )
-        self.assertEqual(self.held(heartbeatUntil=900), (None, None))
-        self.assertEqual(self.held(nodeTerminationGracePeriod=999_999), ("172800", None))
-
-    def test_a_heartbeat_as_long_as_the_wait_would_stop_our_start_and_is_left_out(self) -> None:
-        self.assertEqual(self.held(heartbeatInterval=60, heartbeatUntil=60), ("60", None))
+        self.assertIsNone(self.held())
+        self.assertIsNone(self.held(nodeTerminationGracePeriod=120))
+        self.assertEqual(self.held(nodeTerminationGracePeriod=600), "600")
+        self.assertEqual(self.held(heartbeatInterval=60), "172800")
+        self.assertEqual(self.held(heartbeatInterval=60, heartbeatUntil=900), "900")
+        self.assertEqual(self.held(heartbeatInterval=60, heartbeatUntil=900, nodeTerminationGracePeriod=600), "600")
+        self.assertIsNone(self.held(heartbeatUntil=900))
+        self.assertEqual(self.held(nodeTerminationGracePeriod=999_999), "172800")
 
 
 class Marks(unittest.TestCase):
@@ -196,21 +192,21 @@ class Marks(unittest.TestCase):
             dryRun=True,
         )
         expected = {
-            "Taint": "nth",
-            "OutOfServiceTaint": "true",
-            "ExcludeFromLoadBalancers": "true",
+            "Taints": "nth,out-of-service",
+            "LoadBalancers": "exclude",
             "NodeEvents": "nth",
             "DryRun": "true",
         }
         self.assertEqual(found, expected)
 
-    def test_the_taints_effect_comes_from_extra_env(self) -> None:
-        def effect(value: str, **values: object) -> str | None:
-            return told(extraEnv=[{"name": "TAINT_EFFECT", "value": value}], **values).get("TaintEffect")
+    def test_another_effect_of_the_taint_has_no_counterpart(self) -> None:
+        def verdict(value: str) -> Verdict:
+            values = {"taintNode": True, "extraEnv": [{"name": "TAINT_EFFECT", "value": value}]}
+            return verdicts(converted(values))["extraEnv TAINT_EFFECT"]
 
-        self.assertEqual(effect("NoExecute", taintNode=True), "NoExecute")
-        self.assertIsNone(effect("NoExecute"))
-        self.assertIsNone(effect("noexecute", taintNode=True))
+        self.assertIs(verdict("NoSchedule"), Verdict.SAME)
+        self.assertIs(verdict("NoExecute"), Verdict.NO_COUNTERPART)
+        self.assertIs(verdict("noexecute"), Verdict.DIFFERS)
 
 
 class Webhook(unittest.TestCase):
@@ -301,7 +297,7 @@ class Manifests(unittest.TestCase):
         ):
             with self.subTest(manifest=manifest):
                 conversion = converted(manifest)
-                self.assertEqual(conversion.parameters, {"Taint": "nth", "LogLevel": "DEBUG", "DryRun": "true"})
+                self.assertEqual(conversion.parameters, {"Taints": "nth", "DryRun": "true"})
                 self.assertIn(f"in the {manifest['kind']} nth", conversion.headline)
 
     def test_whose_values_are_elsewhere_are_refused_with_what_to_give(self) -> None:
@@ -315,20 +311,20 @@ class Manifests(unittest.TestCase):
 
 class AVersion(unittest.TestCase):
     def test_without_a_parameter_is_not_given_it_and_it_is_told(self) -> None:
-        without = {name: parameter for name, parameter in LATER.items() if name != "Taint"}
+        without = {name: parameter for name, parameter in LATER.items() if name != "Taints"}
         conversion = converted({"taintNode": True, "dryRun": True}, without)
         self.assertEqual(conversion.parameters, {"DryRun": "true"})
         self.assertEqual(verdicts(conversion)["taintNode"], Verdict.NOT_IN_THIS_VERSION)
         self.assertEqual(verdicts(converted({"taintNode": True}))["taintNode"], Verdict.SAME)
 
     def test_that_does_not_take_a_value_is_not_given_it(self) -> None:
-        narrow = LATER | {"Spot": Parameter(allowed=("drain", "ignore"))}
+        narrow = LATER | {"CordonOn": Parameter(allowed=("", "rebalance"))}
         conversion = converted({"cordonOnly": True}, narrow)
-        self.assertNotIn("Spot", conversion.parameters)
-        self.assertEqual(conversion.parameters["Terminate"], "cordon")
+        self.assertNotIn("CordonOn", conversion.parameters)
+        self.assertEqual(conversion.parameters["DrainOn"], "none")
         (line,) = [line for line in conversion.lines if line.value == "cordonOnly: true"]
         self.assertEqual(line.answer.verdict, Verdict.NOT_IN_THIS_VERSION)
-        self.assertIn("does not take this for Spot (it takes drain or ignore)", line.answer.why)
+        self.assertIn("does not take this for CordonOn (it takes  or rebalance)", line.answer.why)
 
     def test_is_let_into_one_cluster_and_keeps_to_it(self) -> None:
         self.assertEqual(
@@ -337,8 +333,8 @@ class AVersion(unittest.TestCase):
         )
 
     def test_is_given_what_a_person_sets_over_what_nth_says(self) -> None:
-        conversion = convert(installation(QUEUE), LATER, by_hand={"Rebalance": "ignore"})
-        self.assertEqual(conversion.parameters, {"Rebalance": "ignore", "DryRun": "true"})
+        conversion = convert(installation(QUEUE), LATER, by_hand={"DrainOn": "spot"})
+        self.assertEqual(conversion.parameters, {"DrainOn": "spot", "DryRun": "true"})
         unknown = convert(installation(QUEUE), LATER, by_hand={"Rebalnce": "ignore"})
         self.assertEqual(verdicts(unknown)["--set Rebalnce=ignore"], Verdict.NOT_IN_THIS_VERSION)
 
@@ -353,10 +349,8 @@ class ThisVersion(unittest.TestCase):
     TEMPLATE = parameters()
 
     def test_has_the_defaults_that_are_not_said(self) -> None:
-        for name, default in DEFAULTS.items():
-            if name in self.TEMPLATE:
-                with self.subTest(parameter=name):
-                    self.assertEqual(self.TEMPLATE[name].default, default)
+        self.assertEqual(self.TEMPLATE["DrainOn"].default, ",".join(DRAIN_BY_DEFAULT))
+        self.assertEqual(self.TEMPLATE["CordonOn"].default, "")
 
     def test_takes_every_value_that_it_is_given(self) -> None:
         """Only for the parameters that it has; for the others the report says so."""
@@ -405,6 +399,6 @@ class ThisVersion(unittest.TestCase):
         answers = "".join(path.read_text() for path in (ROOT / "tools/from_nth/answers").glob("*.py"))
         named = set(re.findall(r"\b([A-Z][a-z]+[A-Za-z]*)=[a-z(/{]", answers))
         named |= set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)(?:=[^`]*)?`", (ROOT / "docs/from-nth.md").read_text()))
-        self.assertGreaterEqual(len(named), 15)
+        self.assertGreaterEqual(len(named), 12)
         others = {"NotificationTargetARN"}
         self.assertEqual(named - self.TEMPLATE.keys() - OURS - TO_COME - others, set())

@@ -44,7 +44,7 @@ class TheReport(unittest.TestCase):
         nth = installation(
             {"enableSqsTerminationDraining": True, "cordonOnly": True, "taintNode": True, "logLevel": "debug"}
         )
-        has = {name: LATER[name] for name in ("Spot", "Terminate", "LogLevel")}
+        has = {name: LATER[name] for name in ("CordonOn", "NodeEvents")}
         self.assert_as_before("an-early-version", render(convert(nth, has, "prod"), 100))
 
     def test_wraps_what_is_explained_and_leaves_commands_whole(self) -> None:
@@ -84,6 +84,11 @@ class TheCommand(unittest.TestCase):
         overrides = self.run_it("--overrides", sample)
         self.assertRegex(overrides.stdout, r"^--parameter-overrides .*\bHookMaxWaitS=600\b.*\n$")
         self.assertIn("NOT NEEDED", overrides.stderr)
+
+    def test_names_the_hooks_that_it_is_told_of(self) -> None:
+        overrides = self.run_it("--hook", "drain", "--hook", "dns/drain", "--overrides", str(SAMPLES / "queue.yaml"))
+        self.assertRegex(overrides.stdout, r" Hooks=drain,dns/drain\b")
+        self.assertIn("--hook NAME", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
 
     def test_lets_no_deployment_follow_if_the_version_lacks_a_parameter(self) -> None:
         cut_off = {"nodeSelector": {"a": "b,"}}

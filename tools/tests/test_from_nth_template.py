@@ -37,10 +37,10 @@ class TheReader(unittest.TestCase):
 
     def test_says_what_a_parameter_does_not_take(self) -> None:
         read = parameters()
-        self.assertIsNone(read["Spot"].refuses("ignore"))
-        self.assertIn("drain", read["Spot"].refuses("explode") or "")
+        self.assertIsNone(read["Launch"].refuses("ignore"))
+        self.assertIn("CONTINUE", read["Launch"].refuses("explode") or "")
         self.assertIn("60 to 172800", read["HookMaxWaitS"].refuses("59") or "")
-        self.assertIsNone(read["HeartbeatS"].refuses("3600"))
-        self.assertIn("it takes what", read["HeartbeatS"].refuses("4") or "")
+        self.assertIsNone(read["DrainOn"].refuses("spot,terminate"))
+        self.assertIn("it takes what", read["DrainOn"].refuses("spot,sport") or "")
         self.assertIn("512 characters", read["RolePath"].refuses("/" + "x" * 511 + "/") or "")
-        self.assertIn("4096 bytes", read["MetricsNamespace"].refuses("n" * 4097) or "")
+        self.assertIn("4096 bytes", read["NodeSelector"].refuses("n" * 4097) or "")

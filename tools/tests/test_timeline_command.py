@@ -64,7 +64,7 @@ class Typed(unittest.TestCase):
         self.assertIn("no drain in it is of i-0", self.timeline(log, "--of", "i-0").stderr)
 
     def test_what_is_no_receipt_is_refused_by_name_and_nothing_is_written(self) -> None:
-        refused = self.timeline(self.log({"receipt": 1, "ending": "drained"}))
+        refused = self.timeline(self.log({"receipt": 2, "ending": "drained"}))
         self.assertEqual(refused.returncode, 1)
         self.assertEqual(refused.stderr, "log: not a receipt: `notice`, `steps` and `reason` are missing\n")
         self.assertFalse((self.folder / "timeline.html").exists())

@@ -34,14 +34,14 @@ class OneDrain(unittest.TestCase):
     def test_what_was_counted_in_each_invocation_is_added_up(self) -> None:
         drain = one(*(read(document) for document in receipts.hook_of_forty_minutes()))
         (db,) = [each for each in drain.pods if each.name == "shop/db-0"]
-        self.assertEqual((db.evictions, db.refusals, db.asked_ms, db.told_ms), (220, 219, 1300, 2_380_000))
+        self.assertEqual((db.evictions, db.refusals, db.requested_ms, db.accepted_ms), (220, 219, 1300, 2_380_000))
 
     def test_a_pod_that_one_invocation_clamped_or_forced_is_not_clean_in_the_next(self) -> None:
         before = invocation(
             0,
             "continued",
-            pod("shop/a", "left", grace_s=600, given_s=9, told_ms=200),
-            pod("shop/b", "left", given_s=9, told_ms=200, answers={"deleted": 1}),
+            pod("shop/a", "lost", grace_s=600, given_s=9, accepted_ms=200),
+            pod("shop/b", "lost", given_s=9, accepted_ms=200, answers={"deleted": 1}),
         )
         after = invocation(
             11_000, "drained", pod("shop/a", "clean", gone_ms=12_000), pod("shop/b", "clean", gone_ms=12_000)
@@ -49,20 +49,20 @@ class OneDrain(unittest.TestCase):
         self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLAMPED, Fate.FORCED])
 
     def test_a_pod_that_went_while_nobody_looked_had_gone_when_the_next_invocation_began(self) -> None:
-        before = invocation(0, "continued", pod("shop/a", "left", told_ms=200, why="it was still shutting down"))
+        before = invocation(0, "continued", pod("shop/a", "lost", accepted_ms=200, why="it was still shutting down"))
         (gone,) = one(before, invocation(11_000, "drained")).pods
         self.assertEqual((gone.fate, gone.gone_ms), (Fate.CLEAN, 11_000))
         self.assertEqual(gone.why, "it had gone when the next invocation began")
 
     def test_an_invocation_that_never_saw_the_pods_says_nothing_of_them(self) -> None:
-        before = invocation(0, "failed", pod("shop/a", "left"))
+        before = invocation(0, "failed", pod("shop/a", "lost"))
         blind = read(receipt(request_id="r-9", timestamp=None, steps=steps(begun=20_000), ending="failed"))
-        self.assertEqual([each.fate for each in one(before, blind).pods], [Fate.LEFT])
+        self.assertEqual([each.fate for each in one(before, blind).pods], [Fate.LOST])
 
     def test_a_pod_is_its_uid(self) -> None:
         before = invocation(0, "continued", pod("shop/db-0", "clean", gone_ms=900))
-        after = invocation(11_000, "failed", pod("shop/db-0", "left", uid="another"))
-        self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLEAN, Fate.LEFT])
+        after = invocation(11_000, "failed", pod("shop/db-0", "lost", uid="another"))
+        self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLEAN, Fate.LOST])
 
 
 class SeveralDrains(unittest.TestCase):

@@ -49,15 +49,15 @@ class ADrainedNode(PageTest):
                 continue
             with self.subTest(pod["pod"]):
                 row = self.page.row(pod["pod"])
-                self.reaches(self.page, row.one("line", "waiting"), 802, pod["asked_ms"])
-                self.reaches(self.page, row.one("rect", f"leaving {pod['fate']}"), pod["told_ms"], pod["gone_ms"])
+                self.reaches(self.page, row.one("line", "waiting"), 802, pod["requested_ms"])
+                self.reaches(self.page, row.one("rect", f"leaving {pod['fate']}"), pod["accepted_ms"], pod["gone_ms"])
                 self.stands(self.page, row.one("svg", f"mark {pod['fate']}"), pod["gone_ms"])
 
-    def test_a_held_pod_is_marked_from_its_first_refusal_on_with_its_budgets_name(self) -> None:
+    def test_a_blocked_pod_is_marked_from_its_first_refusal_on_with_its_budgets_name(self) -> None:
         row = self.page.row("shop/web-5d9c7b8f6-qh2vz")
-        self.reaches(self.page, row.one("rect", "held"), 850, 20000)
+        self.reaches(self.page, row.one("rect", "blocked"), 850, 20000)
         self.assertEqual(row.one("text", "budget").text, "PDB web")
-        self.assertIn("held 19.1 s by budget web, refused 2×", row.text)
+        self.assertIn("blocked 19.1 s by budget web, refused 2×", row.text)
 
     def test_a_pods_grace_is_shown_and_for_a_clamped_one_what_is_missing_of_it(self) -> None:
         row = self.page.row("shop/orders-0")
@@ -70,11 +70,11 @@ class ADrainedNode(PageTest):
 
     def test_the_legend_explains_what_is_drawn_and_nothing_else(self) -> None:
         keys = [key.text for key in self.page.root.one("ul", "legend").all("li")]
-        self.assertIn("held by a budget (PDB)", keys)
+        self.assertIn("blocked by a budget (PDB)", keys)
         self.assertNotIn("until its end: no more is known", keys)
-        only_clean = receipts.receipt(pods=[receipts.pod("shop/a", "clean", asked_ms=900, told_ms=950, gone_ms=2000)])
+        only_clean = receipts.receipt(pods=[receipts.pod("shop/a", "clean", requested_ms=900, accepted_ms=950, gone_ms=2000)])
         keys = [key.text for key in drawn(only_clean).root.one("ul", "legend").all("li")]
-        self.assertNotIn("held by a budget (PDB)", keys)
+        self.assertNotIn("blocked by a budget (PDB)", keys)
 
     def test_a_pod_that_stays_says_why(self) -> None:
         row = self.page.row("kube-system/log-agent-x7k2p")
@@ -111,7 +111,7 @@ class TheWindow(PageTest):
         page = Page(html(*documents), "2026-11-21T02:12:00")
         row = page.row("shop/web-0")
         self.reaches(page, row.one("rect", "leaving clean"), 400, 30_000)
-        self.assertIn("told at 335:00:00 h · gone at 335:00:30 h, after 29.6 s", row.text)
+        self.assertIn("accepted at 335:00:00 h · gone at 335:00:30 h, after 29.6 s", row.text)
         window = page.row("Window")
         self.assertAlmostEqual(window.one("rect", "window").percent("width"), 95.2, delta=0.1, msg="all of two weeks")
         self.assertIn("2026-11-21 02:12:00 UTC, after 13 days 23 h", page.root.one("header").text)
@@ -145,7 +145,7 @@ class AHookOfFortyMinutes(PageTest):
     def test_a_pod_that_left_over_two_invocations_is_one_bar(self) -> None:
         row = self.page.row("shop/render-0")
         self.reaches(self.page, row.one("rect", "leaving clean"), 1400, 1_500_000, OF_AN_HOUR)
-        self.reaches(self.page, self.page.row("shop/db-0").one("rect", "held"), 1300, 2_380_000, OF_AN_HOUR)
+        self.reaches(self.page, self.page.row("shop/db-0").one("rect", "blocked"), 1300, 2_380_000, OF_AN_HOUR)
         self.assertEqual(sorted(self.page.pods()), ["shop/db-0", "shop/render-0", "shop/web-0"])
 
     def test_its_window_has_no_end_while_the_hook_holds_the_instance(self) -> None:
@@ -155,9 +155,9 @@ class AHookOfFortyMinutes(PageTest):
         said = window.text
         self.assertIn("a hook holds the instance; the last invocation could work until 44 min 48 s", said)
 
-    def test_the_longest_wait_is_the_end_of_its_window_if_held_pods_are_deleted_before_that(self) -> None:
+    def test_the_longest_wait_is_the_end_of_its_window_if_blocked_pods_are_deleted_before_that(self) -> None:
         for document in self.documents:
-            document["window"]["goes_ms"] = 3_600_000
+            document["window"]["deadline_ms"] = 3_600_000
         page = drawn(*self.documents)
         self.stands(page, page.root.one("svg", "lines").one("line", "limit"), 3_600_000, OF_AN_HOUR)
         said = page.row("Window").text
@@ -167,9 +167,9 @@ class AHookOfFortyMinutes(PageTest):
         page = drawn(self.documents[-1])
         first = page.row("Invocation 1")
         self.reaches(page, first.one("rect", "invocation"), 1000, 896_000, OF_AN_HOUR)
-        self.assertIn("pods: 1 clean, 2 left · its own receipt is not in the file: request id r-1", first.text)
+        self.assertIn("pods: 1 clean, 2 lost · its own receipt is not in the file: request id r-1", first.text)
 
-    def test_a_drain_that_is_not_over_has_pods_that_are_handed_on_and_not_left(self) -> None:
+    def test_a_drain_that_is_not_over_has_pods_that_are_handed_on_and_not_lost(self) -> None:
         page = drawn(self.documents[0])
         fates = [fate.text for fate in page.root.all("span", "fate")]
         self.assertEqual(fates, ["handed on", "handed on", "clean"])
@@ -182,22 +182,22 @@ class LostPods(PageTest):
     def test_they_come_first_then_the_forced_one_then_the_clean_one(self) -> None:
         self.assertEqual(self.page.pods(), ["shop/cart-0", "shop/stuck-1", "shop/ghost-2", "shop/db-0", "shop/web-1"])
 
-    def test_a_left_pods_bar_reaches_to_the_end_of_the_drain_and_ends_in_a_cross(self) -> None:
+    def test_a_lost_pods_bar_reaches_to_the_end_of_the_drain_and_ends_in_a_cross(self) -> None:
         row = self.page.row("shop/cart-0")
-        self.reaches(self.page, row.one("rect", "leaving left"), 900, 120_000)
-        self.stands(self.page, row.one("svg", "mark left"), 120_000)
+        self.reaches(self.page, row.one("rect", "leaving lost"), 900, 120_000)
+        self.stands(self.page, row.one("svg", "mark lost"), 120_000)
         self.assertIn("it was still shutting down", row.text)
 
-    def test_a_pod_that_was_never_told_to_leave_is_held_to_the_end(self) -> None:
+    def test_a_pod_that_was_never_told_to_leave_is_blocked_to_the_end(self) -> None:
         row = self.page.row("shop/stuck-1")
-        self.reaches(self.page, row.one("rect", "held"), 845, 120_000)
+        self.reaches(self.page, row.one("rect", "blocked"), 845, 120_000)
         self.assertEqual(row.all("rect", "leaving"), [])
-        self.assertIn("PodDisruptionBudget stuck held it", row.text)
+        self.assertIn("PodDisruptionBudget stuck blocked it", row.text)
 
     def test_every_end_has_a_shape_and_a_word_of_its_own(self) -> None:
         shapes: dict[str, str] = {}
         for name, word in [
-            ("shop/cart-0", "left"),
+            ("shop/cart-0", "lost"),
             ("shop/ghost-2", "unconfirmed"),
             ("shop/db-0", "forced"),
             ("shop/web-1", "clean"),
@@ -244,31 +244,31 @@ class ThreeHundredPods(PageTest):
         self.assertEqual({name.split("-")[0] for name in of_folded}, {"batch/worker"})
         self.assertIn("clean, gone at 29.4 s", folded.all(class_="row")[1].text)
 
-    def test_of_the_clean_ones_the_held_and_the_last_to_go_are_shown_the_slowest_first(self) -> None:
-        group = next(node for node in self.page.root.all("section", "group") if "held or last" in node.text)
+    def test_of_the_clean_ones_the_blocked_and_the_last_to_go_are_shown_the_slowest_first(self) -> None:
+        group = next(node for node in self.page.root.all("section", "group") if "blocked or last" in node.text)
         shown = [pod.text for pod in group.all("span", "pod")]
         self.assertEqual(shown, [f"shop/web-5d9c7b8f6-{n:02}" for n in reversed(range(24))])
 
     def test_the_count_of_each_end_leads_to_its_pods(self) -> None:
         ids = {node.attributes.get("id") for node in self.page.root.walk()}
         ways = self.page.root.one("nav").all("a")
-        self.assertIn("3 left", [way.text for way in ways])
+        self.assertIn("3 lost", [way.text for way in ways])
         self.assertTrue({way.attributes["href"].lstrip("#") for way in ways} <= ids)
 
     def test_the_curve_falls_with_each_pod_that_goes(self) -> None:
         curve = self.page.row("Pods still there").one("polygon").attributes["points"]
         heights = [float(point.split(",")[1]) for point in curve.split()]
         self.assertEqual(heights[0], 0, "all of them are there")
-        self.assertAlmostEqual(heights[-3], 1000 * (1 - 3 / 292), delta=0.1, msg="three are left")
+        self.assertAlmostEqual(heights[-3], 1000 * (1 - 3 / 292), delta=0.1, msg="three are lost")
 
 
 class OlderReceipts(PageTest):
     def test_without_the_times_of_the_requests_a_bar_reaches_from_the_claim_to_the_end(self) -> None:
         document = receipts.lost()
-        for name in ("owner", "decision", "window"):
+        for name in ("managed_by", "decision", "window"):
             del document[name]
         for pod in document["pods"]:
-            for name in ("asked_ms", "told_ms"):
+            for name in ("requested_ms", "accepted_ms"):
                 pod.pop(name, None)
         page = drawn(document)
         row = page.row("shop/db-0")
@@ -305,7 +305,7 @@ class TheHeader(PageTest):
                 "Cluster": "prod",
                 "Node": "ip-10-0-12-34.ec2.internal",
                 "Instance": "i-1234567890abcdef0",
-                "Owner": "self-managed",
+                "Managed by": "self-managed",
                 "Decision": "drain",
             },
         )
@@ -316,7 +316,7 @@ class TheHeader(PageTest):
 
     def test_a_dry_run_says_which_pods_would_leave_and_what_would_hold_the_others(self) -> None:
         page = drawn(receipts.dry_run())
-        self.assertIn("PodDisruptionBudget db would hold it", page.row("shop/db-0").text)
+        self.assertIn("PodDisruptionBudget db would block it", page.row("shop/db-0").text)
         self.assertIn("would-leave", page.row("shop/web-0").text)
         for pod in ("shop/db-0", "shop/web-0"):
             self.assertEqual(page.row(pod).all("svg", "bar"), [], "nothing was done to it")
@@ -337,7 +337,7 @@ class Safety(unittest.TestCase):
         document["steps"].append({"step": self.EVIL, "at_ms": 5})
         for pod in document["pods"]:
             pod.update(
-                pod=pod["uid"] + self.EVIL, budget=self.EVIL, why=self.EVIL, answers={self.EVIL: 1, "held-by-budget": 1}
+                pod=pod["uid"] + self.EVIL, blocked_by=self.EVIL, why=self.EVIL, answers={self.EVIL: 1, "blocked-by-budget": 1}
             )
         page = drawn(document)
         nodes = list(page.root.walk())

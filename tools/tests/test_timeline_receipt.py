@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from receipt_timeline.receipt import NotAReceipt, read
+from receipt_timeline.receipt import Fate, NotAReceipt, read
 
 from . import receipts
 
@@ -20,7 +20,7 @@ class Refused(unittest.TestCase):
 
     def test_what_is_missing_is_named_all_at_once(self) -> None:
         with self.assertRaises(NotAReceipt) as refused:
-            read({"receipt": 1, "notice": {}, "ending": "drained"})
+            read({"receipt": 2, "notice": {}, "ending": "drained"})
         self.assertEqual(str(refused.exception), "not a receipt: `steps` and `reason` are missing")
 
     def test_what_is_missing_further_in_is_named_with_its_place(self) -> None:
@@ -45,9 +45,9 @@ class Refused(unittest.TestCase):
             notice={"time": "yesterday"},
         )
         self.because(
-            "not a receipt: `pods[0].fate` is 'lost', not one of clean, clamped, forced, stayed, left, unconfirmed, "
-            "would-leave and would-be-held",
-            pods=[{"pod": "shop/web-0", "fate": "lost"}],
+            "not a receipt: `pods[0].fate` is 'left', not one of clean, clamped, forced, stayed, lost, unconfirmed, "
+            "would-leave and would-be-blocked",
+            pods=[{"pod": "shop/web-0", "fate": "left"}],
         )
 
     def test_a_time_that_cannot_be_reckoned_with_is_none(self) -> None:
@@ -71,6 +71,34 @@ class Read(unittest.TestCase):
         written = read(receipts.drained()).written
         assert written is not None
         self.assertEqual(written.isoformat(), "2026-11-21T03:12:43.020218+00:00")
+
+    def test_a_receipt_of_version_1_is_read_by_the_names_of_version_2(self) -> None:
+        old_pod = {"pod": "shop/db-0", "uid": "u-1", "grace_s": 30, "evictions": 9, "budget": "db", "asked_ms": 845,
+                   "told_ms": 900}  # fmt: skip
+        old = receipts.receipt(
+            receipt=1,
+            window={"from_ms": 640, "to_ms": 110000, "goes_ms": 120000, "margin_s": 2},
+            pods=[
+                {**old_pod, "fate": "left", "answers": {"held-by-budget": 8, "held-by-several-budgets": 1}},
+                {**old_pod, "fate": "would-be-held"},
+            ],
+            earlier=[{"request_id": "r-0", "from": "2026-11-21T03:12:00Z", "to": "2026-11-21T03:12:09Z",
+                      "pods": {"clean": 1, "left": 2}}],
+        )  # fmt: skip
+        old["owner"] = old.pop("managed_by")
+        receipt = read(old)
+        lost, blocked = receipt.pods
+        window = receipt.window
+        assert window is not None
+        self.assertEqual((receipt.managed_by, window.end_ms, window.deadline_ms), ("self-managed", 110_000, 120_000))
+        self.assertEqual((lost.fate, blocked.fate), (Fate.LOST, Fate.WOULD_BE_BLOCKED))
+        self.assertEqual((lost.blocked_by, lost.requested_ms, lost.accepted_ms, lost.refusals), ("db", 845, 900, 9))
+        self.assertEqual(receipt.earlier[0].pods, {"clean": 1, "lost": 2})
+
+    def test_what_is_wrong_in_a_receipt_of_version_1_is_refused_as_in_version_2(self) -> None:
+        for fields in ({"pods": {}}, {"pods": [7]}, {"window": 7}, {"earlier": [7]}, {"earlier": 7}, {"pods": [{"fate": 7}]}):
+            with self.subTest(fields), self.assertRaises(NotAReceipt):
+                read(receipts.receipt(receipt=1, **fields))
 
     def test_a_field_that_is_not_known_is_passed_over(self) -> None:
         self.assertEqual(read({**receipts.drained(), "news": 1}), read(receipts.drained()))

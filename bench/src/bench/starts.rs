@@ -54,7 +54,7 @@ pub(super) async fn measure(programs: &Programs, turns: usize) -> Result<Vec<Sta
             drain: to_first_poll(&drain).await?,
             one_certificate: to_first_poll(&one_certificate).await?,
             empty_ends: to_end(&programs.empty, "SPILLWAY_EMPTY_ENDS")?,
-            drain_ends: to_end(&programs.drain, "SPILLWAY_SPOT")?,
+            drain_ends: to_end(&programs.drain, "SPILLWAY_DRAIN_ON")?,
         });
     }
     Ok(all)

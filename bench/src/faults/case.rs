@@ -36,8 +36,6 @@ const SPOT: Duration = Duration::from_secs(120);
 const HOOK_MAX_WAIT: Duration = Duration::from_secs(60);
 /// The shortest that Auto Scaling has.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
-/// The shortest pause between heartbeats that the settings allow.
-const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Drains a node past the case's fault, or up to it.
 pub(super) async fn drain(world: &World, case: FaultCase) -> CaseResult {
@@ -74,14 +72,17 @@ impl Ground {
         let name = &name(case);
         let hook = case.step.needs_hook();
         if hook {
-            world.aws_side().put_group(name, &[Hook::terminate("drain").heartbeat_timeout(HEARTBEAT_TIMEOUT)]).await?;
+            world
+                .aws_side()
+                .put_group(name, &[Hook::terminate("spillway").heartbeat_timeout(HEARTBEAT_TIMEOUT)])
+                .await?;
         }
         let group = hook.then(|| name.clone());
         let node = world.add_node(NodeOptions { group, spot: !hook, ..NodeOptions::default() }).await?;
         let client = world.admin();
         pods::create_namespace(&client, name).await?;
         // As long as two heartbeats take, where they are what fails.
-        let exit = if case.step == Step::Heartbeat { 6000 } else { 500 };
+        let exit = if case.step == Step::Heartbeat { 16_000 } else { 500 };
         let shape = PodShape::default().on_node(&node.name).exits_after(Duration::from_millis(exit));
         for number in 0..PODS {
             pods::create(&client, &pods::bare_pod(name, &format!("web-{number}"), &shape)).await?;
@@ -189,7 +190,6 @@ fn options(case: FaultCase, name: &str, aws: &Gateway) -> LambdaOptions {
     }
     if case.step.needs_hook() {
         env.push(("SPILLWAY_HOOK_MAX_WAIT_S".to_owned(), HOOK_MAX_WAIT.as_secs().to_string()));
-        env.push(("SPILLWAY_HEARTBEAT_S".to_owned(), HEARTBEAT.as_secs().to_string()));
     }
     LambdaOptions {
         function_name: name.to_owned(),

@@ -144,7 +144,7 @@ fn names(receipt: &Value, fault: Fault) -> bool {
 
 fn left(receipt: &Value, seen: &Seen) -> Left {
     let pods = receipt["pods"].as_array().into_iter().flatten();
-    Left { told: pods.filter(|pod| pod["fate"] == "left").count(), there: seen.left.len() }
+    Left { told: pods.filter(|pod| pod["fate"] == "lost").count(), there: seen.left.len() }
 }
 
 fn receipt(outcome: &Outcome) -> Option<Value> {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn told(names_it: bool, told: usize, there: usize) -> CaseResult {
-        CaseResult::Told { error: "PodsLeft".to_owned(), reason: String::new(), names_it, left: Left { told, there } }
+        CaseResult::Told { error: "PodsLost".to_owned(), reason: String::new(), names_it, left: Left { told, there } }
     }
 
     fn case(step: Step, lasts: Lasts) -> FaultCase {

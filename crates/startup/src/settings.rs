@@ -21,7 +21,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The template's parameter that sets it: `SPILLWAY_MARGIN_S` by `MarginS`.
+    /// The template's parameter that sets it: `SPILLWAY_DRY_RUN` by `DryRun`.
     #[must_use]
     pub fn parameter(&self) -> String {
         let words = self.name.trim_start_matches(PREFIX).split('_');
@@ -55,29 +55,26 @@ pub struct Reader {
     /// The settings whose value is not accepted.
     refused: Vec<&'static str>,
     problems: Vec<String>,
+    /// The variables of ours that are not known.
+    unknown: Vec<String>,
 }
 
 impl Reader {
-    /// Reads from variables of the environment; those that are not ours are passed over, and one of ours that is not
-    /// known is a problem.
+    /// Reads from variables of the environment; those that are not ours are passed over. One of ours that is not known is
+    /// no problem: Lambda changes code and variables in two steps, so that for a moment one of them is another version's.
     pub fn new(variables: impl Iterator<Item = (String, String)>, known: &[Setting]) -> Self {
-        let mut reader = Self {
-            variables: variables
-                .filter(|(name, _)| name.starts_with(PREFIX))
-                .map(|(name, value)| (name, value.into()))
-                .collect(),
-            refused: Vec::new(),
-            problems: Vec::new(),
-        };
-        reader.report_unknown_names(known);
-        reader
+        let variables: Vec<(String, SecretString)> =
+            variables.filter(|(name, _)| name.starts_with(PREFIX)).map(|(name, value)| (name, value.into())).collect();
+        let is_known = |name: &str| known.iter().any(|setting| setting.name == name);
+        let names = variables.iter().map(|(name, _)| name.clone());
+        let unknown = names.filter(|name| !is_known(name)).collect();
+        Self { variables, refused: Vec::new(), problems: Vec::new(), unknown }
     }
 
-    fn report_unknown_names(&mut self, known: &[Setting]) {
-        let is_known = |name: &str| known.iter().any(|setting| setting.name == name);
-        for (name, _) in self.variables.iter().filter(|(name, _)| !is_known(name)) {
-            self.problems.push(format!("{name} is no setting: docs/settings.md has all that there are"));
-        }
+    /// The variables of ours that this version does not know.
+    #[must_use]
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
     }
 
     /// A value that is not accepted is noted, and the default stands in so that reading goes on.
@@ -108,8 +105,13 @@ impl Reader {
         }
     }
 
-    /// What was read, or every problem there was with it.
+    /// What was read, or every problem there was with it. The log has a warning of each variable that is not known.
     pub fn finish<T>(self, settings: T) -> Result<T, SettingsError> {
+        for name in &self.unknown {
+            tracing::warn!(
+                "{name} is no setting of this version, and changes nothing: docs/settings.md has all there are"
+            );
+        }
         if self.problems.is_empty() { Ok(settings) } else { Err(SettingsError(self.problems)) }
     }
 }

@@ -52,7 +52,7 @@ struct Pod {
     evictions: u32,
     #[serde(default)]
     answers: BTreeMap<String, u32>,
-    budget: Option<String>,
+    blocked_by: Option<String>,
     why: Option<String>,
     gone_ms: Option<i64>,
 }
@@ -139,12 +139,12 @@ impl Pod {
             Some(given) => format!("{given} of {} s of grace", self.grace_s),
             None => format!("all {} s of grace", self.grace_s),
         });
-        let refusals = self.answers.get("held-by-budget").copied().unwrap_or_default();
-        let budget = self.budget.as_ref().map(|budget| match self.fate.as_str() {
+        let refusals = self.answers.get("blocked-by-budget").copied().unwrap_or_default();
+        let budget = self.blocked_by.as_ref().map(|budget| match self.fate.as_str() {
             "forced" => format!("past budget {budget}"),
             _ => format!("refused {refusals}× by {budget}"),
         });
-        let asked = (self.fate == "left").then(|| format!("asked {}×", self.evictions));
+        let asked = (self.fate == "lost").then(|| format!("requested {}×", self.evictions));
         [gone, grace, budget, asked, self.why.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
@@ -233,15 +233,15 @@ mod tests {
             pod
         };
         json!({
-            "receipt": 1,
+            "receipt": 2,
             "notice": {"kind": "spot interruption", "time": "2026-11-21T03:12:00Z", "deadline": "2026-11-21T03:14:00Z"},
             "steps": [{"step": "claimed", "at_ms": 802}, {"step": "drained", "at_ms": 43017}],
             "pods": [
-                pod("a", "clean", json!({"evictions": 6, "answers": {"held-by-budget": 5, "evicted": 1}, "budget": "web", "gone_ms": 9120})),
+                pod("a", "clean", json!({"evictions": 6, "answers": {"blocked-by-budget": 5, "evicted": 1}, "blocked_by": "web", "gone_ms": 9120})),
                 pod("b", "clamped", json!({"given_s": 17, "gone_ms": 41880})),
-                pod("c", "forced", json!({"given_s": 20, "answers": {"held-by-budget": 9, "deleted": 1}, "budget": "web", "gone_ms": 43012})),
+                pod("c", "forced", json!({"given_s": 20, "answers": {"blocked-by-budget": 9, "deleted": 1}, "blocked_by": "web", "gone_ms": 43012})),
                 pod("d", "stayed", json!({"evictions": 0, "why": "a DaemonSet's pod"})),
-                pod("e", "left", json!({"why": "it was still shutting down"})),
+                pod("e", "lost", json!({"why": "it was still shutting down"})),
             ],
             "hook": {"group": "workers", "name": "drain", "state": "completed", "result": "CONTINUE"},
             "ending": "drained",
@@ -260,7 +260,7 @@ mod tests {
             "gone at 41.9 s, 17 of 30 s of grace",
             "gone at 43.0 s, 20 of 30 s of grace, past budget web",
             "a DaemonSet's pod",
-            "asked 1×, it was still shutting down",
+            "requested 1×, it was still shutting down",
             "node cordoned at 0.8 s · drain over at 43.0 s",
             "77.0 s of 120 s were left",
             "drain of group workers: completed with CONTINUE",

@@ -29,7 +29,7 @@ pub(super) enum Tone {
     /// AWS does something.
     Cloud,
     Leaves,
-    Held,
+    Blocked,
     Gone,
     Good,
     Bad,
@@ -153,7 +153,7 @@ impl Scene {
             let (why, what) = match budget {
                 Some(budget) if code == 429 => {
                     let budget = budget.name_any();
-                    let what = format!("held by budget {budget}, asked again until it has room");
+                    let what = format!("blocked by budget {budget}, requested again until it allows a disruption");
                     (format!("budget {budget}"), what)
                 }
                 _ => {
@@ -162,7 +162,7 @@ impl Scene {
                 }
             };
             pod.held_by = Some(why);
-            lines.push(Line::new(Tone::Held, name, what));
+            lines.push(Line::new(Tone::Blocked, name, what));
         }
         lines
     }
@@ -306,7 +306,10 @@ mod tests {
         assert_eq!(scene.replicas(), 1);
         let refused = scene.refused(&[refusal("old"), refusal("old")]);
         assert_eq!(refused.len(), 1, "told once");
-        assert_eq!(what(refused.into_iter().next()), "shop/old held by budget web, asked again until it has room");
+        assert_eq!(
+            what(refused.into_iter().next()),
+            "shop/old blocked by budget web, requested again until it allows a disruption"
+        );
         assert_eq!(scene.refused(&[refusal("old")]), []);
         let line = scene.pod(&WatchEvent::Modified(leaving("old")));
         assert_eq!(what(line), "shop/old evicted at last: shuts down, and may take 30 s");

@@ -78,7 +78,7 @@ fn colour(tone: Tone) -> &'static str {
         Tone::Plain => "",
         Tone::Cloud => "36",
         Tone::Leaves => "33",
-        Tone::Held => "35",
+        Tone::Blocked => "35",
         Tone::Gone => "2",
         Tone::Good => "32",
         Tone::Bad => "31",

@@ -27,7 +27,7 @@ pub(crate) fn notification(message: &Message<'_>) -> Value {
     content.insert("description".to_owned(), json!(words::clip(&description(message, &nodes, &tally), DESCRIPTION)));
     if tally.lost > 0 {
         let next =
-            "In CloudWatch Logs Insights the saved query \"pods lost or forced\" has each lost pod and what held it";
+            "In CloudWatch Logs Insights the saved query \"pods lost or forced\" has each lost pod and what blocked it";
         content.insert("nextSteps".to_owned(), json!([next]));
     }
     let mut metadata = Map::new();

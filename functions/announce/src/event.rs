@@ -74,10 +74,10 @@ mod tests {
     #[test]
     fn both_events_are_read() {
         for (detail_type, phase) in [("Spillway Drain Begun", Phase::Begun), ("Spillway Receipt", Phase::Ended)] {
-            let event = read(&body(detail_type, &json!({"receipt": 1, "node": "n-1"}))).expect("an event of ours");
+            let event = read(&body(detail_type, &json!({"receipt": 2, "node": "n-1"}))).expect("an event of ours");
             assert_eq!((event.id.as_str(), event.phase), ("b-1", phase));
             assert_eq!(event.receipt.node.as_deref(), Some("n-1"));
-            assert_eq!(event.document["receipt"], 1);
+            assert_eq!(event.document["receipt"], 2);
         }
     }
 

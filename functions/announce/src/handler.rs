@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn begun(id: &str, node: &str) -> String {
-        let detail = json!({"receipt": 1, "node": node, "instance": id, "notice": {"event_id": id}});
+        let detail = json!({"receipt": 2, "node": node, "instance": id, "notice": {"event_id": id}});
         json!({"id": id, "detail-type": "Spillway Drain Begun", "source": "spillway", "detail": detail}).to_string()
     }
 

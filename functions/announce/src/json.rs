@@ -10,7 +10,7 @@ use crate::receipt::{Ending, Receipt};
 use crate::words;
 
 /// The version of this form. It changes when a field is renamed or changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// A message of a hundred drains, each with so many lost pods, is about two megabytes.
 const LOST: usize = 100;
 
@@ -76,9 +76,9 @@ struct Told<'a> {
     instance_type: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     auto_scaling_group: Option<&'a str>,
-    /// Who manages the node's life.
+    /// What manages the node's life.
     #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<&'a str>,
+    managed_by: Option<&'a str>,
     /// What was to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'a str>,
@@ -138,7 +138,7 @@ impl<'a> Told<'a> {
             instance: receipt.instance.as_deref(),
             instance_type: receipt.instance_type.as_deref(),
             auto_scaling_group: receipt.auto_scaling_group.as_deref(),
-            owner: receipt.owner.as_deref(),
+            managed_by: receipt.managed_by.as_deref(),
             decision: receipt.decision.as_deref(),
             ending: receipt.ending,
             dry_run: receipt.dry_run,

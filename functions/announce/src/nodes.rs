@@ -22,7 +22,7 @@ pub(crate) struct Tally {
     pub(crate) clamped: usize,
     pub(crate) forced: usize,
     pub(crate) unconfirmed: usize,
-    /// The pods that were `left` for good.
+    /// The pods that were still there at the end, with no later invocation to go on with them.
     pub(crate) lost: usize,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Node<'a> {
     /// The pods that were still there when the time was up, and that no later invocation goes on with.
     pub(crate) fn lost(&self) -> Vec<&'a Pod> {
         let is_over = self.receipts().any(Receipt::is_over);
-        self.pods().into_iter().filter(|pod| is_over && pod.fate == Some(Fate::Left)).collect()
+        self.pods().into_iter().filter(|pod| is_over && pod.fate == Some(Fate::Lost)).collect()
     }
 
     /// How its pods fared, those of earlier invocations too.
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(event.phase, Phase::Ended);
         assert_eq!(node.tally(), Tally { clean: 1, clamped: 1, forced: 1, unconfirmed: 1, lost: 1 });
         let lost: Vec<_> = node.lost().iter().map(|pod| (pod.name.as_str(), pod.why.as_deref())).collect();
-        assert_eq!(lost, [("shop/held", Some("PodDisruptionBudget web held it"))]);
+        assert_eq!(lost, [("shop/held", Some("PodDisruptionBudget web blocked it"))]);
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
     fn pods_of_earlier_invocations_count_once_and_what_was_handed_on_is_not_lost() {
         let mut event = written();
         event.receipt.earlier =
-            serde_json::from_value(json!([{"pods": {"clean": 7, "left": 3}}])).expect("earlier ones");
+            serde_json::from_value(json!([{"pods": {"clean": 7, "lost": 3}}])).expect("earlier ones");
         assert_eq!(Node::of(&event).tally().clean, 8);
         assert_eq!(nodes(&[&event, &event])[0].tally().clean, 8);
         event.receipt.ending = Some(Ending::Continued);

@@ -20,7 +20,10 @@ pub(crate) struct Receipt {
     pub(crate) instance: Option<String>,
     pub(crate) instance_type: Option<String>,
     pub(crate) auto_scaling_group: Option<String>,
-    pub(crate) owner: Option<String>,
+    //  The alias is version 1's name: its events may wait in the queue while the stack is upgraded. With the version after 0.2
+    //  nobody writes it any more; so with the alias below.
+    #[serde(alias = "owner")]
+    pub(crate) managed_by: Option<String>,
     pub(crate) decision: Option<String>,
     pub(crate) cluster: Option<String>,
     pub(crate) node: Option<String>,
@@ -84,11 +87,12 @@ pub(crate) struct Pod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {
-    /// Lost: it was still there when the time was up.
-    Left,
+    /// It was still there when the time was up.
+    #[serde(alias = "left")]
+    Lost,
     /// Nobody knows.
     Unconfirmed,
-    /// Deleted past what held it, so that it could still shut down.
+    /// Deleted past what blocked it, so that it could still shut down.
     Forced,
     /// With less than the grace it asked for.
     Clamped,
@@ -105,7 +109,7 @@ impl Receipt {
     pub(crate) fn is_over(&self) -> bool {
         match self.ending {
             Some(Ending::Drained | Ending::Done | Ending::Failed) => true,
-            Some(Ending::Ignored) => self.pods.iter().any(|pod| pod.fate == Some(Fate::Left)),
+            Some(Ending::Ignored) => self.pods.iter().any(|pod| pod.fate == Some(Fate::Lost)),
             Some(Ending::Joined | Ending::Continued | Ending::Unknown) | None => false,
         }
     }
@@ -123,7 +127,32 @@ impl Receipt {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_receipt_of_version_1_that_waited_in_the_queue_loses_no_pod() {
+        let read = |version: u32, fate: &str, whose: &str| {
+            let written = json!({"receipt": version, whose: "karpenter", "ending": "failed", "pods": [{"pod": "shop/db-0", "fate": fate}]});
+            let receipt = Receipt::deserialize(written).expect("a receipt");
+            (receipt.managed_by.clone(), receipt.pods[0].fate)
+        };
+        assert_eq!(read(1, "left", "owner"), (Some("karpenter".to_owned()), Some(Fate::Lost)));
+        assert_eq!(read(1, "left", "owner"), read(2, "lost", "managed_by"));
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_passed_over() {
+        let written = json!({
+            "receipt": 3, "news": {"a": 1}, "ending": "postponed", "node": "n-1",
+            "pods": [{"pod": "shop/db-0", "fate": "teleported", "to": "n-2"}],
+        });
+        let receipt = Receipt::deserialize(written).expect("a receipt");
+        assert_eq!((receipt.ending, receipt.node.as_deref()), (Some(Ending::Unknown), Some("n-1")));
+        assert_eq!(receipt.pods[0].fate, Some(Fate::Stayed), "no end that is counted");
+        assert!(!receipt.is_over());
+    }
 
     #[test]
     fn every_field_that_is_read_is_one_of_the_documented_ones() {
@@ -138,7 +167,7 @@ mod tests {
             "instance",
             "instance_type",
             "auto_scaling_group",
-            "owner",
+            "managed_by",
             "decision",
             "cluster",
             "node",

@@ -14,8 +14,8 @@ fn event(id: &str, detail_type: &str, detail: &Value) -> Event {
 /// What both receipts of a drain say.
 fn receipt(n: usize) -> Value {
     json!({
-        "receipt": 1, "request_id": format!("r-{n}"), "account": "123456789012", "region": "eu-west-1",
-        "zone": "eu-west-1a", "instance": format!("i-{n:017x}"), "instance_type": "m7g.large", "owner": "self-managed",
+        "receipt": 2, "request_id": format!("r-{n}"), "account": "123456789012", "region": "eu-west-1",
+        "zone": "eu-west-1a", "instance": format!("i-{n:017x}"), "instance_type": "m7g.large", "managed_by": "self-managed",
         "auto_scaling_group": "workers", "cluster": "prod", "decision": "drain",
         "node": format!("ip-10-0-0-{n}.eu-west-1.compute.internal"), "node_labels": {"team": "shop"},
         "notice": {
@@ -48,7 +48,7 @@ pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
     let node = &detail["node"].as_str().expect("a node").to_owned();
     detail["reason"] = json!(match ending {
         "failed" => format!("2 of 6 pods were still on node {node} when the time was up"),
-        _ => format!("all 1 pods that had to leave node {node} have gone"),
+        _ => format!("the one pod that had to leave node {node} have gone"),
     });
     event(&format!("ended-{n}"), "Spillway Receipt", &detail)
 }
@@ -59,9 +59,9 @@ pub(crate) fn lossy(n: usize) -> Event {
         n,
         "failed",
         &json!([
-            {"pod": format!("shop/cart-{n}"), "fate": "left", "why": "PodDisruptionBudget cart held it"},
-            {"pod": format!("shop/queue-{n}"), "fate": "left", "why": "a webhook said <no> & no more"},
-            {"pod": format!("shop/forced-{n}"), "fate": "forced", "why": "PodDisruptionBudget web held it"},
+            {"pod": format!("shop/cart-{n}"), "fate": "lost", "why": "PodDisruptionBudget cart blocked it"},
+            {"pod": format!("shop/queue-{n}"), "fate": "lost", "why": "a webhook said <no> & no more"},
+            {"pod": format!("shop/forced-{n}"), "fate": "forced", "why": "PodDisruptionBudget web blocked it"},
             {"pod": format!("shop/clamped-{n}"), "fate": "clamped"},
             {"pod": format!("shop/web-{n}"), "fate": "clean"},
             {"pod": format!("shop/gone-{n}"), "fate": "unconfirmed"},

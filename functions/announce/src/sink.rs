@@ -143,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn an_attempt_that_does_better_or_loses_more_is_news() {
         let (lossy, drained) = (attempt("second", lossy(1)), attempt("third", ended(1, "drained")));
-        let first_of_all = ended_with(1, "failed", &json!([{"pod": "shop/late", "fate": "left"}]));
+        let first_of_all = ended_with(1, "failed", &json!([{"pod": "shop/late", "fate": "lost"}]));
         let came_back = attempt("came-back", first_of_all);
         let read = read(&[&[&ended(1, "failed")], &[&lossy], &[&drained], &[&came_back]]).await;
         assert_eq!(

@@ -77,7 +77,7 @@ fn ours(event: &Event) -> [(&'static str, Value); 7] {
     let receipt = &event.receipt;
     [
         ("Cluster", json!(text(receipt.cluster.as_deref()))),
-        ("Owner", json!(text(receipt.owner.as_deref()))),
+        ("ManagedBy", json!(text(receipt.managed_by.as_deref()))),
         ("Notice", json!(text(receipt.notice.kind.as_deref()))),
         ("Ending", receipt.ending.map_or(json!(""), |ending| json!(ending))),
         ("Reason", json!(receipt.reason)),
@@ -263,7 +263,7 @@ mod tests {
             &mut receipt.node,
             &mut receipt.notice.event_id,
             &mut receipt.notice.kind,
-            &mut receipt.owner,
+            &mut receipt.managed_by,
             &mut receipt.region,
             &mut receipt.zone,
         ];

@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_drain_that_its_hook_did_not_wait_for_says_what_was_lost() {
-        let pods = [json!({"pod": "shop/web-1", "fate": "left", "why": "it was still shutting down"})];
+        let pods = [json!({"pod": "shop/web-1", "fate": "lost", "why": "it was still shutting down"})];
         let stopped = ended_with(1, "ignored", &json!(pods));
         assert_eq!(
             headline(&message(&[&stopped])),

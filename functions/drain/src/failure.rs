@@ -27,6 +27,13 @@ pub(crate) enum Failure {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Aws(#[from] CallError),
+    /// The tags name a cluster that EKS does not have here: `kOps` and `OpenShift` use the same tag.
+    #[error("EKS has no cluster {cluster} in this account and Region, though the tags of the instance name it")]
+    UnknownCluster {
+        cluster: ClusterName,
+        #[source]
+        why: CallError,
+    },
     /// EKS told us of a cluster that cannot be connected to.
     #[error("cannot use cluster {cluster}")]
     Cluster {
@@ -54,8 +61,8 @@ pub(crate) enum Failure {
     #[error("node {node} stays cordoned and marked as ours, because {why}: see what keeps it, and uncordon it")]
     NotBack { node: String, why: String },
     /// The node is not empty.
-    #[error("{left} of {all} pods were still on node {node} when the time was up")]
-    PodsLeft { node: String, left: usize, all: usize },
+    #[error("{} still on node {node} when the time was up", those_lost(*lost, *all))]
+    PodsLost { node: String, lost: usize, all: usize },
     /// The instance was launched, and pods cannot come to it.
     #[error("instance {instance} is not ready for the pods of cluster {cluster}: {readiness}")]
     NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
@@ -91,6 +98,7 @@ impl Failure {
                 CallErrorKind::Broken => "AwsBroken",
                 CallErrorKind::Refused => "AwsRefused",
             },
+            Self::UnknownCluster { .. } => "ClusterUnknown",
             Self::Cluster { .. } => "UnusableCluster",
             Self::Kubernetes { error, .. } => match error.code() {
                 Some(401 | 403) => "KubernetesDenied",
@@ -100,7 +108,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLeft { .. } => "PodsLeft",
+            Self::PodsLost { .. } => "PodsLost",
             Self::NotReady { .. } => "NodeNotReady",
         }
     }
@@ -113,11 +121,23 @@ impl Failure {
         match self {
             Self::Aws(error) => error.is_transient(),
             Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
-            Self::PodsLeft { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
-            Self::Notice(_) | Self::Refused(_) | Self::Cluster { .. } | Self::TooLate { .. } | Self::NoSchedules => {
-                false
-            }
+            Self::PodsLost { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
+            Self::Notice(_)
+            | Self::Refused(_)
+            | Self::UnknownCluster { .. }
+            | Self::Cluster { .. }
+            | Self::TooLate { .. }
+            | Self::NoSchedules => false,
         }
+    }
+}
+
+/// How many pods were lost, of how many that had to leave.
+fn those_lost(lost: usize, all: usize) -> String {
+    match (lost, all) {
+        (1, 1) => "the one pod that had to leave was".to_owned(),
+        (1, all) => format!("1 of {all} pods was"),
+        (lost, all) => format!("{lost} of {all} pods were"),
     }
 }
 
@@ -125,13 +145,18 @@ impl Failure {
     /// Whether the instance's node cannot be got at until somebody lets us in, or says where it is.
     pub(crate) fn shuts_us_out(&self) -> bool {
         match self {
-            Self::Refused(Refusal::SeveralClusters { .. }) => true,
+            Self::Refused(Refusal::SeveralClusters { .. }) | Self::UnknownCluster { .. } => true,
             Self::Aws(error) => {
                 error.action == DESCRIBE_CLUSTER && matches!(error.kind, CallErrorKind::Denied | CallErrorKind::Refused)
             }
             Self::Kubernetes { error, .. } => matches!(error.code(), Some(401 | 403)),
             _ => false,
         }
+    }
+
+    /// Whether the cluster does not know who we are.
+    pub(crate) fn is_unknown_here(&self) -> bool {
+        matches!(self, Self::Kubernetes { error, .. } if error.code() == Some(401))
     }
 }
 
@@ -178,7 +203,7 @@ mod tests {
             "cannot cordon in cluster prod: the API server answered 403 Reason: why; \
              the function's group lacks a right: apply deploy/rbac.yaml"
         );
-        assert!(failure.source().is_some_and(|source| source.is::<ApiError>()));
+        assert!(matches!(failure.source(), Some(source) if source.is::<ApiError>()));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::receipt::{Outcome, Receipt, StepName, Subject};
 /// event.
 pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
-    let incoming = notice::read(event, &invocation.home).map(|incoming| incoming.as_of(invocation.clock.started()));
+    let incoming = notice::read(event, &invocation.home).map(|incoming| incoming.at(invocation.clock.started()));
     let mut record = Record::default();
     let mut heartbeats = Vec::new();
 
@@ -72,7 +72,7 @@ async fn follow(
 ) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
     let settings = &context.settings;
     if let Some(reason) = decision::by_setting(notice, settings) {
-        return (Ok(Outcome::Ignored(reason)), Vec::new());
+        return (Ok(Outcome::LeftToOthers(reason)), Vec::new());
     }
     let action = match decision::our_hook(notice, settings) {
         // A dry run leaves the hook alone: it has no action to send anything to.
@@ -84,7 +84,7 @@ async fn follow(
     let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), settings);
     let attempt = Attempt { notice, history, invocation, action, limits };
 
-    let outcome = match attempt.hold_action_during(settings, act(context, &attempt, record)).await {
+    let outcome = match attempt.hold_action_during(act(context, &attempt, record)).await {
         Err(failure) if !settings.dry_run => unfinished(context, &attempt, failure, record).await,
         outcome => outcome,
     };
@@ -93,11 +93,13 @@ async fn follow(
 
 /// Finds out whose node it is, and does what is decided for such a notice and such a node.
 async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, Failure> {
-    let end = attempt.window(&context.settings).end;
+    let end = attempt.window().end;
     let (instance, cluster) = match whose(context, attempt.notice, (attempt.invocation, end), record).await? {
         Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
-        Whose::NotOurs(reason @ (Reason::NotOurCluster(_) | Reason::NoManagedTag { .. })) => {
+        Whose::NotOurs(
+            reason @ (Reason::NotOurCluster(_) | Reason::NotOurClusters { .. } | Reason::NoManagedTag { .. }),
+        ) => {
             return Ok(Outcome::Ignored(reason));
         }
         Whose::NotOurs(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,
@@ -165,7 +167,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     let begins = decision::begins(notice, settings);
     match decision {
         Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
-            record.decision = Some("later");
+            record.decision = Some("postpone");
             actions::postpone::postpone(context, target, begins, record).await
         }
         Decision::Drain => actions::drain::drain(context, target, record).await,
@@ -192,7 +194,7 @@ async fn unfinished(
     }
     let Some(result) = last_answer(attempt, &failure, record, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
-    match attempt.hold_action_during(settings, completing).await {
+    match attempt.hold_action_during(completing).await {
         // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
         Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
             actions::hand_on::hand_on(context, attempt, &unanswered, record).await
@@ -216,7 +218,7 @@ async fn look_again(
     let Some(cause) = undo_check::cause(notice) else {
         return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
     };
-    record.decision = Some("undo");
+    record.decision = Some("uncordon");
     if context.settings.dry_run {
         return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
     }
@@ -228,3 +230,6 @@ async fn look_again(
         Whose::NotOurs(reason) => Ok(Outcome::Ignored(reason)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::context::cluster::Access;
+use crate::context::cluster::{Access, OneConnection};
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
@@ -72,6 +72,7 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
             clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
             credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
             region,
+            connector: Box::new(OneConnection),
         },
     };
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&context, event)))).await
@@ -88,11 +89,9 @@ enum Response {
 /// Answers one event. An error keeps it.
 async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Response, Failure> {
     let invocation = Invocation::begin(&event.context);
-    match self_test::request(&event.payload) {
-        Some(request) => Ok(Response::Report(self_test::examine(context, &request, &invocation).await)),
-        None => {
-            let receipt = handler::handle(context, event.payload, &invocation).await?;
-            Ok(Response::Receipt(Box::new(receipt)))
-        }
+    if let Some(request) = self_test::request(&event.payload) {
+        return Ok(Response::Report(self_test::examine(context, &request, &invocation).await));
     }
+    let receipt = handler::handle(context, event.payload, &invocation).await?;
+    Ok(Response::Receipt(Box::new(receipt)))
 }

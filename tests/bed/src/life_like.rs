@@ -24,7 +24,7 @@ pub async fn life_like_cluster(world: &World) -> Result<LifeLike, BedError> {
     let (group, namespace) = ("workers", "shop");
     let client = world.admin();
     // As docs/install.md has the hook, and with the tag by which its nodes are known as the cluster's.
-    let hook = Hook { default_result: "CONTINUE".to_owned(), ..Hook::terminate("drain") };
+    let hook = Hook { default_result: "CONTINUE".to_owned(), ..Hook::terminate("spillway") };
     let of_cluster = format!("kubernetes.io/cluster/{}", world.cluster);
     world.aws_side().put_tagged_group(group, &[hook], &[(of_cluster.as_str(), "owned")]).await?;
     let node = |zone: &str, spot| {

@@ -52,15 +52,15 @@ pub fn drained(n: usize) -> Value {
         "version": "0", "id": format!("ended-{n}"), "detail-type": "Spillway Receipt", "source": "spillway",
         "account": "123456789012", "time": "2026-11-21T03:12:09Z", "region": "us-east-1", "resources": [],
         "detail": {
-            "receipt": 1, "request_id": format!("request-{n}"),
+            "receipt": 2, "request_id": format!("request-{n}"),
             "notice": {
                 "event_id": format!("event-{n}"), "kind": "spot interruption", "time": "2026-11-21T03:12:00Z",
                 "deadline": "2026-11-21T03:14:00Z",
             },
             "account": "123456789012", "region": "us-east-1", "zone": "us-east-1a", "instance": instance,
-            "instance_type": "m7g.large", "auto_scaling_group": "workers", "owner": "self-managed",
+            "instance_type": "m7g.large", "auto_scaling_group": "workers", "managed_by": "self-managed",
             "decision": "drain", "cluster": "prod", "node": node, "node_labels": {"team": "shop"},
-            "ending": "drained", "reason": format!("all 1 pods that had to leave node {node} have gone"),
+            "ending": "drained", "reason": format!("the one pod that had to leave node {node} have gone"),
             "dry_run": false, "pods": [{"pod": format!("shop/web-{n}"), "uid": "u", "fate": "clean"}],
         },
     })

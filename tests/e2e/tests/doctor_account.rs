@@ -16,7 +16,7 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{function, sample, world};
 
 /// Every kind of notice is wanted, so that every rule is missed.
-const WANTED: [(&str, &str); 2] = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
+const WANTED: [(&str, &str); 2] = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON")];
 
 /// What is broken, what is found then.
 struct Account {
@@ -120,6 +120,7 @@ async fn rules_that_are_off(account: &Account) {
         "DrainRebalanceRecommendation",
         "DrainScheduledMaintenance",
         "DrainStateChange",
+        "DrainInstanceRunning",
         "DrainTerminateLifecycleAction",
         "DrainLaunchLifecycleAction",
         "DrainLaunchFromWarmPool",
@@ -176,12 +177,16 @@ async fn hooks_that_do_not_wait(account: &Account) {
     assert_eq!(account.findings().await, [short]);
 
     account.put_group(&[hook("spillway"), Hook::terminate("dns")]).await;
-    let abandoned = "warn hook-default-abandon hook dns of Auto Scaling group workers";
-    assert_eq!(account.findings().await, [abandoned]);
+    let left = "warn hook-left-to-others hook dns of Auto Scaling group workers";
+    assert_eq!(account.findings().await, [left]);
+
+    account.put_group(&[Hook::terminate("spillway"), hook("dns")]).await;
+    let abandoned = "warn hook-default-abandon hook spillway of Auto Scaling group workers";
+    assert_eq!(account.findings().await, [abandoned, left]);
 
     let queue = "arn:aws:sqs:us-east-1:123456789012:nth".to_owned();
     account.put_group(&[Hook { notifies: Some(queue), ..hook("spillway") }]).await;
-    let beside = "warn hook-tells-another hook spillway of Auto Scaling group workers";
+    let beside = "warn hook-notification-target hook spillway of Auto Scaling group workers";
     assert_eq!(account.findings().await, [beside]);
 
     account.put_group(&[hook("spillway")]).await;
@@ -203,7 +208,7 @@ async fn second_drainers(account: &Account) {
 
     let tags = [("karpenter.k8s.aws/ec2nodeclass".to_owned(), "default".to_owned())].into();
     let node = aws.run_instance(&InstanceRequest { tags, ..InstanceRequest::default() }).await.expect("it runs");
-    assert_eq!(account.findings().await, ["warn karpenter-deaf Karpenter's nodes"]);
+    assert_eq!(account.findings().await, ["warn karpenter-queue-missing Karpenter's nodes"]);
     aws.terminate_instance(&node.instance_id).await.expect("it ends");
 
     // In the cluster, as its Helm chart labels it.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use spillway_bed::karpenter::Karpenter;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, World};
+use spillway_e2e::maintenance::{Maintenance, in_s};
 use spillway_e2e::{Stage, receipt, spot_notice, world};
 
 /// What the drain needs a right for, so that it is missed.
@@ -27,6 +28,8 @@ enum Need {
     Force,
     /// So it does, and we want to know when it has room.
     Room,
+    /// The notice may be called off, and we want to know it at once.
+    CallOff,
     /// The settings ask for Kubernetes events.
     Tell,
     /// The node is Karpenter's, and the settings hand it over.
@@ -45,7 +48,7 @@ impl Need {
     fn without(&self) -> Without {
         match self {
             Self::Common | Self::Look | Self::Search | Self::Force | Self::HandOver => Without::Fails,
-            Self::Room | Self::Tell => Without::GoesOn,
+            Self::Room | Self::CallOff | Self::Tell => Without::GoesOn,
         }
     }
 }
@@ -58,6 +61,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         ("nodes", "patch", Need::Common, "cannot patch resource \"nodes\""),
         ("nodes", "get", Need::Look, "cannot get resource \"nodes\""),
         ("nodes", "list", Need::Search, "cannot list resource \"nodes\""),
+        ("nodes", "watch", Need::CallOff, "cannot watch resource \"nodes\""),
         ("pods", "list", Need::Common, "cannot list resource \"pods\""),
         ("pods", "watch", Need::Common, "cannot watch resource \"pods\""),
         ("pods", "delete", Need::Force, "cannot delete resource \"pods\""),
@@ -100,7 +104,10 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         until_missed(&stage, &format!("missing-right {verb} {resource}")).await;
 
         // Late, so that the window is short: fifteen seconds. A pod that a budget holds has half of it to go.
-        let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(105));
+        let event = match need {
+            Need::CallOff => Maintenance::of(&stage.node.instance_id, in_s(120)).notice(&name),
+            _ => spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(105)),
+        };
         let outcome = stage.lambda.invoke(&event).await;
 
         give_back(world, whole).await;

@@ -79,7 +79,6 @@ def deploy(run: Run) -> None:
         "--parameter-overrides",
         f"TopicArn={run.outputs['Topic']}",
         f"MaintenanceLeadS={LEAD_S}",
-        "LogLevel=DEBUG",
     )
     _take_outputs(run, SPILLWAY)
 

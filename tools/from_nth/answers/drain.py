@@ -1,7 +1,7 @@
 """How NTH drained: the pods, the node, the hook."""
 
 from ..installation import Installation
-from ..parameters import NTHS_ATTEMPT_S, UNSET, heartbeats_until, wanted
+from ..parameters import NTHS_ATTEMPT_S, UNSET, heartbeats_until
 from .answer import NOT_IN_IMDS_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
 
 
@@ -19,7 +19,7 @@ def taint(nth: Installation) -> Answer:
     if not nth["taintNode"]:
         return same("Nodes get no taint.")
     return same(
-        "NTH's own keys, so that tolerations and alerts go on working. Taint=spillway has ours instead.", "Taint"
+        "NTH's own keys, so that tolerations and alerts go on working. Taints=spillway has ours instead.", "Taints"
     )
 
 
@@ -29,11 +29,12 @@ def taint_effect(nth: Installation) -> Answer:
         return not_needed("taintNode is false, so there was no taint.")
     if effect not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
         return differs("It is no taint's effect; NTH took NoSchedule instead, and so does Spillway.")
-    if effect == "NoExecute":
-        return differs(
-            "The same. It throws pods off past every PodDisruptionBudget, so think of NoSchedule.", "TaintEffect"
-        )
-    return same("The effect of the taint.", "TaintEffect")
+    if effect == "NoSchedule":
+        return same("The effect of the taint.")
+    return no_counterpart(
+        "Spillway's taint is always NoSchedule: the node is cordoned as well, and NoExecute throws pods off past every "
+        "PodDisruptionBudget."
+    )
 
 
 def out_of_service(nth: Installation) -> Answer:
@@ -42,14 +43,14 @@ def out_of_service(nth: Installation) -> Answer:
     return differs(
         "Only when EC2 says that the instance has stopped and the node is not ready, and taken off when it is back. "
         "NTH set it after each drain that succeeded, on a node that still ran.",
-        "OutOfServiceTaint",
+        "Taints",
     )
 
 
 def load_balancers(nth: Installation) -> Answer:
     if not nth["excludeFromLoadBalancers"]:
         return same("Nodes do not get the label.")
-    return differs("The same label, taken off again when the cordon is undone.", "ExcludeFromLoadBalancers")
+    return differs("The same label, taken off again when the cordon is undone.", "LoadBalancers")
 
 
 def local_data(nth: Installation) -> Answer:
@@ -88,7 +89,7 @@ def node_grace(nth: Installation) -> Answer:
         )
     return differs(
         "For hooks only: a spot interruption leaves two minutes, whatever is said here. NTH gave up after this and "
-        "left the hook to its timeout; Spillway completes it, with UndrainedResult.",
+        "left the hook to its timeout; Spillway completes it, with CONTINUE.",
         "HookMaxWaitS",
     )
 
@@ -98,9 +99,7 @@ def heartbeat(nth: Installation) -> Answer:
         return NOT_IN_IMDS_MODE
     if nth["heartbeatInterval"] == UNSET:
         return differs("Spillway always sends heartbeats while it drains, after half of the hook's timeout.")
-    if "HeartbeatS" not in wanted(nth):
-        return differs("It is no less than the longest wait, so half of the hook's own timeout is taken.")
-    return differs("Taken if it is less than half of the hook's own timeout; else half of that.", "HeartbeatS")
+    return differs("Heartbeats come after half of the hook's own timeout, whatever that is: one that is late does no harm.")
 
 
 def heartbeat_until(nth: Installation) -> Answer:

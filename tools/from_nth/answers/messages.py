@@ -145,14 +145,16 @@ def level(nth: Installation) -> Answer:
         return no_counterpart(
             "Receipts and metrics are lines of level INFO, so there is nothing above it. Nothing to do."
         )
-    return same("The same level.", *(["LogLevel"] if nth["logLevel"].lower() == "debug" else []))
+    if nth["logLevel"].lower() == "debug":
+        return no_counterpart("The log is of level INFO: the receipt has each pod and each step. Nothing to do.")
+    return same("The same level.")
 
 
 def prometheus(nth: Installation) -> Answer:
     if not nth["enablePrometheusServer"]:
         return same("Nothing is scraped. There are CloudWatch metrics.")
     return differs(
-        "There is nothing to scrape: metrics come to CloudWatch with the log, in MetricsNamespace, and the stack brings "
+        "There is nothing to scrape: metrics come to CloudWatch with the log, in the namespace Spillway, and the stack brings "
         "a dashboard and alarms on them (docs/metrics.md). What you have on actions_total and events_error_total has to "
         "be made anew; a CloudWatch exporter brings ours to Prometheus."
     )

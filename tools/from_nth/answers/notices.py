@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..chart import CHART
 from ..installation import Installation
-from ..parameters import DEFAULTS, actions, selectors
+from ..parameters import LISTS, actions, selectors
 from .answer import NOT_IN_IMDS_MODE, NOT_IN_QUEUE_MODE, Answer, Answers, differs, no_counterpart, not_needed, same
 
 OTHERS = (
@@ -19,8 +19,11 @@ def mode(nth: Installation) -> Answer:
             "The notices come from EventBridge to the function, with no queue between. What NTH got was decided by "
             "the rules of its queue, not by its values. It acted on each rebalance recommendation that came, and "
             "could not be told otherwise: where its queue has no rule for them, or you do not want it, give "
-            f"--set Rebalance=ignore. If it has a rule for launch actions, add --set Launch=complete. {OTHERS}",
-            "Rebalance",
+            "--set DrainOn=spot,capacity,maintenance,state-change,terminate. If it has a rule for launch actions, add --set "
+            "Launch=ABANDON. NTH completed every hook that came; Spillway completes those that Hooks names, by default "
+            "spillway: give --hook NAME for each terminate hook of your groups (aws autoscaling "
+            f"describe-lifecycle-hooks lists them). {OTHERS}",
+            *LISTS,
         )
     return differs(
         "NTH ran on each node and drained that one. Spillway gets the notices of all instances of the account and "
@@ -32,24 +35,24 @@ def cordon_only(nth: Installation) -> Answer:
     if not nth["cordonOnly"]:
         return same("Nodes are drained.")
     return differs(
-        "A choice for each kind of notice. Capacity notices, which NTH does not know, are told the same.", *DEFAULTS
+        "A choice for each kind of notice. Capacity notices, which NTH does not know, are told the same.", *LISTS
     )
 
 
-def switch(value: str, parameter: str, more: str = "") -> Callable[[Installation], Answer]:
+def switch(value: str, notice: str, more: str = "") -> Callable[[Installation], Answer]:
     """A switch of IMDS mode for one kind of notice."""
 
     def answer(nth: Installation) -> Answer:
         if nth.queue_mode and nth[value] is False:
             return differs(
-                f"NTH does not look at it in queue mode, and {actions(nth)[parameter]}s all the same; so does "
-                f"Spillway. If you mean it, give {parameter}=ignore."
+                f"NTH does not look at it in queue mode, and {actions(nth)[notice]}s all the same; so does "
+                f"Spillway. If you mean it, take {notice} out of DrainOn and CordonOn."
             )
         if nth.queue_mode:
             return NOT_IN_QUEUE_MODE
         if not nth[value]:
-            return same("Left alone, as NTH did.", parameter)
-        return differs(more, parameter) if more else same("Acted on, as NTH did.", parameter)
+            return same("Left alone, as NTH did.", *LISTS)
+        return differs(more, *LISTS) if more else same("Acted on, as NTH did.", *LISTS)
 
     return answer
 
@@ -59,8 +62,8 @@ def monitoring(nth: Installation) -> Answer:
         return not_needed("enableRebalanceDraining goes further, and holds.")
     return switch(
         "enableRebalanceMonitoring",
-        "Rebalance",
-        "The cordon is undone after RebalanceUndoS (an hour) if no interruption follows; NTH left it for ever.",
+        "rebalance",
+        "The cordon is undone after RebalanceWindowS (an hour) if no interruption follows; NTH left it for ever.",
     )(nth)
 
 
@@ -125,24 +128,24 @@ TOLERATIONS = ("tolerations", "daemonsetTolerations", "linuxTolerations", "windo
 ANSWERS: Answers = {
     "enableSqsTerminationDraining": mode,
     "cordonOnly": cordon_only,
-    "enableSpotInterruptionDraining": switch("enableSpotInterruptionDraining", "Spot"),
+    "enableSpotInterruptionDraining": switch("enableSpotInterruptionDraining", "spot"),
     "enableScheduledEventDraining": switch(
         "enableScheduledEventDraining",
-        "Maintenance",
+        "maintenance",
         "NTH drained as soon as the event was there, often days early; Spillway begins MaintenanceLeadS (an hour) "
         "before the start, and undoes it when AWS calls it off.",
     ),
     "enableASGLifecycleDraining": switch(
         "enableASGLifecycleDraining",
-        "Terminate",
+        "terminate",
         "NTH in IMDS mode never completed the hook, so it ran to its timeout; Spillway completes it when the node is "
-        "empty. The group needs a terminate hook (docs/install.md).",
+        "empty, if Hooks names it (--hook NAME). The group needs a terminate hook (docs/install.md).",
     ),
     "enableRebalanceMonitoring": monitoring,
     "enableRebalanceDraining": switch(
         "enableRebalanceDraining",
-        "Rebalance",
-        "The node is uncordoned after RebalanceUndoS (an hour) if no interruption follows; NTH left it cordoned for "
+        "rebalance",
+        "The node is uncordoned after RebalanceWindowS (an hour) if no interruption follows; NTH left it cordoned for "
         "ever.",
     ),
     "checkTagBeforeDraining": checked,

@@ -25,7 +25,7 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
     if let Some(action) = &attempt.action {
         action.is_ours();
     }
-    let (claimant, end) = (target.claimant(&context.settings), attempt.window(&context.settings).end);
+    let (claimant, end) = (target.claimant(&context.settings), attempt.window().end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
     let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
         let nodes = Api::all(client.clone());

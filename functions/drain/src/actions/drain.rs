@@ -25,7 +25,7 @@ use crate::settings::LifecycleResult;
 /// Moves the pods of the target's node, then lets the instance go.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, cluster, .. } = target;
-    let window = attempt.window(&context.settings);
+    let window = attempt.window();
     record.window = Some(window);
     let (claim, client) = match claim(context, target, record).await? {
         Claiming::Claimed(claim, client) => (claim, client),
@@ -43,13 +43,16 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             return Ok(Outcome::HookOver { node: claim.node, lost: None });
         }
     };
-    let begun = tells_begin(&claim, attempt.history).then(|| {
+    let receipt_so_far = tells_begin(&claim, attempt.history).then(|| {
         let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
-        Receipt::begun(attempt.invocation, subject, record, not_yet(&claim.node, attempt.notice.kind))
+        let reason = not_yet(&claim.node, attempt.notice.kind);
+        let mut begun = Receipt::begun(attempt.invocation, subject, record, reason);
+        begun.stack.clone_from(&context.settings.stack);
+        begun
     });
     let begin = async {
-        if let Some(begun) = begun {
-            publish_begin(&begun, &that_leave(&listed.items), context, &client, attempt.invocation).await;
+        if let Some(receipt) = receipt_so_far {
+            publish_begin(&receipt, &that_leave(&listed.items), context, &client, attempt.invocation).await;
         }
     };
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
@@ -61,7 +64,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let report = drain::drain(&client, &claim, &listed, window, attempt.invocation.clock, stop, &mut side_task).await;
     record.begin = publish::begin(&claim, attempt.history, &side_task);
-    let let_go = async { let_go(context, attempt, &claim, &report, record).await };
+    let let_go = async { let_go(attempt, &claim, &report, record).await };
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
     let outcome = outcome?;
     arranged.map(|()| outcome)
@@ -69,7 +72,6 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
 
 /// The drain is over: the record gets what became of the pods, the lifecycle action its answer.
 async fn let_go(
-    context: &Context,
     attempt: &Attempt<'_>,
     claim: &Claim,
     report: &DrainReport,
@@ -78,14 +80,14 @@ async fn let_go(
     record.pods = PodRecord::all(report, |at| attempt.ms_until(at));
     let counts = Counts::of(&record.pods, &attempt.history.earlier);
     let node = claim.node.clone();
-    let lost = || Failure::PodsLeft { node: node.clone(), left: counts.lost, all: counts.lost + counts.moved };
+    let lost = || Failure::PodsLost { node: node.clone(), lost: counts.lost, all: counts.lost + counts.moved };
     if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
         return Err(lost());
     }
     record.step(StepName::Drained, attempt.invocation.clock.now());
     let result = match report.end {
-        DrainEnd::Empty | DrainEnd::Silent => Some(LifecycleResult::Continue),
-        DrainEnd::TimeUp => Some(context.settings.undrained_result),
+        // With pods left, too: the instance goes either way, and ABANDON would skip the group's other hooks.
+        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::TimeUp => Some(LifecycleResult::Continue),
         DrainEnd::Stopped(StopReason::HookIsOver) => {
             record.hook = HookStatus::AlreadyOver(None);
             None

@@ -25,7 +25,7 @@ pub(crate) async fn dry_run(
     }
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
-    let window = attempt.window(&context.settings);
+    let window = attempt.window();
     let Some((client, node)) = find_node(context, target, window).await? else {
         let no_node = Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() };
         return Ok(match (decision, &attempt.notice.hook) {
@@ -80,7 +80,7 @@ async fn find_node(context: &Context, target: &Target<'_>, window: Window) -> Re
 
 fn drained(node: &str, preview: &Preview, window: Window) -> String {
     let is_forced =
-        window.instance_goes.hard().is_some() && preview.pods.values().any(|pod| pod.would.cause().is_some());
-    let then = if is_forced { "; what is still held is deleted in time to shut down" } else { "" };
+        window.instance_goes.latest().is_some() && preview.pods.values().any(|pod| pod.would.cause().is_some());
+    let then = if is_forced { "; what is still blocked is deleted in time to shut down" } else { "" };
     format!("drained node {node}: {preview}{then}")
 }

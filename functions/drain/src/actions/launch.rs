@@ -67,11 +67,11 @@ pub(crate) async fn await_ready(
 /// control plane misses the old kubelet, it takes the node for Ready.
 async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
-    let uncordoned = match attempt.notice.kind.comes_back() {
-        true => Some(Box::new(uncordon::uncordon(context, target, record).await?)),
-        false => None,
-    };
-    let end = attempt.window(&context.settings).end;
+    let mut uncordoned = None;
+    if attempt.notice.kind.comes_back() {
+        uncordoned = Some(Box::new(uncordon::uncordon(context, target, record).await?));
+    }
+    let end = attempt.window().end;
     let readiness = until_ready(context, cluster, instance, end).await?;
     record.node = readiness.node().map(str::to_owned);
     match readiness {

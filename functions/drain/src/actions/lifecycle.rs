@@ -3,7 +3,8 @@
 //! * An action whose node is drained, cordoned or Ready gets `CONTINUE` from the action that did it.
 //! * The instance's node never joined the cluster, or has left it: `CONTINUE`, so that no group waits for nothing.
 //! * The instance is in no cluster, or in one that does not let us in: what the setting `StrandedHooks` says, or nothing.
-//! * The notice failed for good: what the settings say of pods that are left, or of a node that never was Ready.
+//! * The notice failed for good: `CONTINUE` though pods are left, or what the setting `Launch` says of a node that never
+//!   was Ready.
 
 use crate::context::{Attempt, Context, Target};
 use crate::decision::{Reason, our_hook};
@@ -87,7 +88,8 @@ pub(crate) fn last_answer(
         _ if !failure.may_pass() => None,
         // Whose node it is was not seen: it may be nobody's.
         _ if record.decision.is_none() => settings.stranded_hooks,
-        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Some(settings.unready_result),
-        _ => Some(settings.undrained_result),
+        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => settings.launch,
+        // The instance goes either way, and ABANDON would skip the group's other hooks.
+        _ => Some(LifecycleResult::Continue),
     }
 }

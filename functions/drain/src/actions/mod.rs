@@ -23,3 +23,6 @@ pub(crate) mod out_of_service;
 pub(crate) mod postpone;
 pub(crate) mod uncordon;
 pub(crate) mod undo_check;
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ pub(crate) async fn out_of_service(
     let claimant = target.claimant(&context.settings);
     let mut ready = None;
     let doing = format!("declare the node of instance {} out of service", instance.id);
-    let declared = context.in_cluster(cluster, attempt.window(&context.settings).end, &doing, async |client| {
+    let declared = context.in_cluster(cluster, attempt.window().end, &doing, async |client| {
         let nodes = Api::all(client);
         let mut watch = None;
         loop {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::uncordon::{NotReady, cause, give_back};
+use super::uncordon::{NotReady, cause, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::{Name, ScheduledEvent};
 use crate::failure::Failure;
@@ -23,12 +23,13 @@ pub(crate) async fn postpone(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     // It begins anew then: what was tried before its time is no part of the drain.
     let history = History { earlier: Vec::new(), ..(*history).clone() };
-    let event = ScheduledEvent::new(DETAIL_TYPE, &history);
+    let event = ScheduledEvent::new(DETAIL_TYPE, &context.settings.stack, &history);
     // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
     let uncordoned = match cause(notice) {
         Some(cause) => {
             let end = invocation.drains_until();
-            give_back(context, target.cluster, target.instance, &cause, end, NotReady::Answer).await
+            let ends = (end, reached_by(end));
+            give_back(context, target.cluster, target.instance, &cause, ends, NotReady::Answer).await
         }
         None => Ok(UncordonResult::NoNode),
     };

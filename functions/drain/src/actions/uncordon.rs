@@ -1,20 +1,28 @@
 //! Giving a node back: when what it was taken out for is over, and as soon as it is Ready.
 
+use std::cell::Cell;
+use std::time::Duration;
+
 use kube::Api;
 use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
+use super::undo_check;
 use crate::aws::instance::{Instance, InstanceState};
-use crate::context::{Context, Target};
+use crate::context::{Context, Patience, Target};
 use crate::continuation::schedule::{Deleted, Name};
 use crate::decision::Reason;
 use crate::failure::Failure;
+use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{UncordonCause, UncordonResult, uncordon as take_off};
 use crate::notice::{Kind, Notice};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
+
+/// How long a cluster is tried that gives no answer; then a schedule tries it again. Three attempts at a connection.
+const REACHED_WITHIN: Duration = Duration::from_secs(15);
 
 /// What is done about a node that is not Ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +49,7 @@ pub(super) fn cause(notice: &Notice) -> Option<UncordonCause> {
 /// Something is over: what was scheduled for it is not done, and the node is given back.
 pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let notice = target.attempt.notice;
-    let end = target.attempt.window(&context.settings).end;
+    let end = target.attempt.window().end;
     let deleted = match notice.kind {
         Kind::MaintenanceOver => context.scheduler.delete(&Name::of(notice), end).await?,
         _ => Deleted::No,
@@ -67,40 +75,104 @@ async fn uncordon_claimed(
     if instance.state != InstanceState::Up {
         return Ok(Outcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
-    let result = give_back(context, cluster, instance, &cause, end, NotReady::Wait).await?;
+    // An action that waits is worth an invocation's time; else nobody waits.
+    let reached_by = if attempt.action.is_some() { end } else { reached_by(end) };
+    let result = match give_back(context, cluster, instance, &cause, (end, reached_by), NotReady::Wait).await {
+        Ok(result) => result,
+        Err(NotGivenBack::NotLetIn { reason, .. }) => return Ok(Outcome::Ignored(reason)),
+        Err(NotGivenBack::NotReached(failure)) => {
+            return undo_check::try_later(context, target, failure, record).await;
+        }
+        Err(NotGivenBack::Failed(failure)) => return Err(failure),
+    };
     record.node = result.node().map(str::to_owned);
     let (cluster, provider_id) = ((*cluster).clone(), instance.provider_id());
     Ok(Outcome::Uncordoned { result, cause, cluster, provider_id })
 }
 
-/// Takes our marks off the instance's node, if they are there for what is over. Tried until `end`.
+/// Why a node was not given back.
+#[derive(Debug)]
+pub(super) enum NotGivenBack {
+    /// The cluster is none of ours, and for that reason.
+    NotLetIn { reason: Reason, failure: Failure },
+    /// It gave no answer.
+    NotReached(Failure),
+    /// All else.
+    Failed(Failure),
+}
+
+impl NotGivenBack {
+    /// What the failure means, by whether we had been let in to look.
+    fn of(failure: Failure, cluster: &ClusterName, looked: bool) -> Self {
+        let code = match &failure {
+            Failure::UnknownCluster { .. } => {
+                return Self::NotLetIn { reason: Reason::UnknownCluster(cluster.clone()), failure };
+            }
+            Failure::Kubernetes { error, .. } => error.code(),
+            _ => return Self::Failed(failure),
+        };
+        match code {
+            Some(code @ (401 | 403)) if !looked => {
+                Self::NotLetIn { reason: Reason::NotLetIn { cluster: cluster.clone(), code }, failure }
+            }
+            _ if failure.is_transient() => Self::NotReached(failure),
+            _ => Self::Failed(failure),
+        }
+    }
+}
+
+impl From<NotGivenBack> for Failure {
+    fn from(why: NotGivenBack) -> Self {
+        match why {
+            NotGivenBack::NotLetIn { failure, .. }
+            | NotGivenBack::NotReached(failure)
+            | NotGivenBack::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Until when a cluster is tried in an invocation for which nobody waits, within its end.
+pub(super) fn reached_by(end: Instant) -> Instant {
+    end.min(Instant::now() + REACHED_WITHIN)
+}
+
+/// Takes our marks off the instance's node, if they are there for what is over. The cluster has to answer by `reached_by`; a
+/// node that is not Ready is waited for until `end`.
 pub(super) async fn give_back(
     context: &Context,
     cluster: &ClusterName,
     instance: &Instance,
     cause: &UncordonCause,
-    end: Instant,
+    (end, reached_by): (Instant, Instant),
     not_ready: NotReady,
-) -> Result<UncordonResult, Failure> {
-    let mut waiting = None;
+) -> Result<UncordonResult, NotGivenBack> {
+    let looked = Cell::new(false);
     let doing = format!("give back the node of instance {}", instance.id);
+    let patience = Patience::of_giving_back(reached_by);
+    let at_once = context.in_cluster(cluster, patience, &doing, async |client| {
+        take_off(&Api::all(client), instance, cause, &looked).await
+    });
+    let mut waiting = match at_once.await {
+        Ok(UncordonResult::NotReadyYet { node, why }) if not_ready == NotReady::Wait => (node, why),
+        Ok(result) => return Ok(result),
+        Err(failure) => return Err(NotGivenBack::of(failure, cluster, looked.get())),
+    };
     let given_back = context.in_cluster(cluster, end, &doing, async |client| {
         let nodes = Api::all(client);
-        let mut watch = None;
+        let mut watch = NodeWatch::of(nodes.clone(), &waiting.0);
         loop {
-            match take_off(&nodes, instance, cause).await? {
-                UncordonResult::NotReadyYet { node, why } if not_ready == NotReady::Wait => {
-                    waiting = Some((node.clone(), why));
-                    watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &node)).next().await;
-                }
+            watch.next().await;
+            match take_off(&nodes, instance, cause, &looked).await? {
+                UncordonResult::NotReadyYet { node, why } => waiting = (node, why),
                 result => return Ok(result),
             }
         }
     });
-    match (given_back.await, waiting) {
-        (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some((node, why))) => {
-            Err(Failure::NotBack { node, why: why.to_string() })
+    given_back.await.map_err(|failure| match failure {
+        Failure::Kubernetes { error: ApiError::TimeUp, .. } => {
+            let (node, why) = waiting;
+            NotGivenBack::Failed(Failure::NotBack { node, why: why.to_string() })
         }
-        (given_back, _) => given_back,
-    }
+        failure => NotGivenBack::Failed(failure),
+    })
 }

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use spillway_eks::ClusterName;
 use tokio::time::Instant;
 
-use super::uncordon::{NotReady, give_back};
-use crate::aws::instance::Instance;
-use crate::context::{Attempt, Context};
+use super::uncordon::{self, NotGivenBack, NotReady, give_back, reached_by};
+use crate::aws::instance::{Instance, InstanceState};
+use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::{Name, ScheduledEvent};
-use crate::decision;
+use crate::decision::{self, Reason};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::Claim;
@@ -29,7 +29,8 @@ pub(crate) fn cause(notice: &Notice) -> Option<UncordonCause> {
         (Kind::Rebalance, _) => Some(UncordonCause::Rebalance),
         (Kind::Maintenance, Some(maintenance)) => Some(UncordonCause::Reboot(maintenance.id.clone())),
         (Kind::ReplaceRootVolume, _) => Some(UncordonCause::RootVolume),
-        _ => None,
+        // Its cluster could not be reached when it came.
+        _ => uncordon::cause(notice),
     }
 }
 
@@ -79,20 +80,64 @@ pub(crate) async fn check(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let DueCheck { notice, check, instance, cluster, cause } = due;
+    let follows_a_claim = decision::follows_a_claim(notice.kind);
+    // When it runs again, that is another notice.
+    if !follows_a_claim && instance.state != InstanceState::Up {
+        return Ok(Outcome::Ignored(Reason::NotUp(instance.id.to_string())));
+    }
     let end = invocation.drains_until();
-    let result = give_back(context, cluster, instance, &cause, end, NotReady::Answer).await?;
+    let ends = (end, reached_by(end));
+    let result = match give_back(context, cluster, instance, &cause, ends, NotReady::Answer).await {
+        Ok(result) => result,
+        Err(NotGivenBack::NotLetIn { reason, .. }) if !follows_a_claim => return Ok(Outcome::Ignored(reason)),
+        Err(NotGivenBack::NotReached(failure)) => {
+            let Some(at) = decision::next_check(notice.kind, check, invocation.clock.now()) else {
+                let unreachable = Outcome::Ignored(Reason::Unreachable(cluster.clone()));
+                return if follows_a_claim { Err(failure) } else { Ok(unreachable) };
+            };
+            look_later(context, (notice, &check.next()), at, invocation, record).await?;
+            return Ok(Outcome::NotReached { cluster: cluster.clone(), why: failure.text(), at });
+        }
+        Err(why) => return Err(why.into()),
+    };
     record.node = result.node().map(str::to_owned);
     let UncordonResult::NotReadyYet { node, why } = result else {
         let (cluster, provider_id) = (cluster.clone(), instance.provider_id());
         return Ok(Outcome::Uncordoned { result, cause, cluster, provider_id });
     };
     let now = invocation.clock.now();
-    let Some(at) = decision::next_check(check, now) else {
+    let Some(at) = decision::next_check(notice.kind, check, now) else {
         return Err(Failure::NotBack { node, why: why.to_string() });
     };
-    schedule(context, notice, &check.next(), at, (now, invocation.hands_on_until())).await?;
-    record.step(StepName::HandedOn, invocation.clock.now());
+    look_later(context, (notice, &check.next()), at, invocation, record).await?;
     Ok(Outcome::LookedAgain { node, why, at })
+}
+
+/// Has a schedule try the target's cluster again, which could not be reached when something was over.
+pub(super) async fn try_later(
+    context: &Context,
+    target: &Target<'_>,
+    failure: Failure,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let Attempt { notice, history, invocation, .. } = target.attempt;
+    let check = UndoCheck { notice: history.notice.clone(), instance: notice.instance.to_string(), number: 0 };
+    let Some(at) = decision::next_check(notice.kind, &check, invocation.clock.now()) else { return Err(failure) };
+    look_later(context, (notice, &check.next()), at, invocation, record).await?;
+    Ok(Outcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
+}
+
+async fn look_later(
+    context: &Context,
+    (notice, check): (&Notice, &UndoCheck),
+    at: Timestamp,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let now = (invocation.clock.now(), invocation.hands_on_until());
+    schedule(context, notice, check, at, now).await?;
+    record.step(StepName::HandedOn, invocation.clock.now());
+    Ok(())
 }
 
 async fn schedule(
@@ -103,5 +148,5 @@ async fn schedule(
     now: (Timestamp, Instant),
 ) -> Result<(), Failure> {
     let name = Name::of_check(notice, check.number);
-    context.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, check), now).await
+    context.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, &context.settings.stack, check), now).await
 }

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use serde::Serialize;
 
 use crate::aws::CallError;
 use crate::notice::continued::SOURCE;
@@ -13,6 +14,18 @@ pub(crate) const PUT_EVENTS: &str = "events:PutEvents";
 /// What EventBridge takes in one call: so many entries, of so many bytes in all.
 pub(crate) const MOST_ENTRIES: usize = 10;
 pub(crate) const MOST_BYTES: usize = 256 * 1024;
+
+/// The detail of an event of ours: with the stack whose event it is, so that no other stack of the account takes it for its
+/// own.
+pub(crate) fn detail(stack: &str, data: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Own<'a, T> {
+        stack: &'a str,
+        #[serde(flatten)]
+        data: &'a T,
+    }
+    serde_json::to_string(&Own { stack, data }).expect("it is plain data with text for keys")
+}
 
 /// Puts an event with each of the details; those that are refused are left.
 pub(crate) async fn put(client: &Client, detail_type: &str, left: &Cell<Vec<String>>) -> Result<(), CallError> {

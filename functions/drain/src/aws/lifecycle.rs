@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::aws::{self, CallError};
 use crate::notice::{Hook, InstanceId};
-use crate::settings::{Heartbeat, LifecycleResult};
+use crate::settings::LifecycleResult;
 
 const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
@@ -61,12 +61,8 @@ impl HookTimeouts {
     }
 
     /// Twice in each timeout: one that is late does no harm.
-    fn between_heartbeats(self, heartbeat: Heartbeat) -> Duration {
-        let half = self.timeout / 2;
-        match heartbeat {
-            Heartbeat::Half => half,
-            Heartbeat::After(interval) => interval.min(half),
-        }
+    fn between_heartbeats(self) -> Duration {
+        self.timeout / 2
     }
 }
 
@@ -126,10 +122,10 @@ impl<'a> LifecycleAction<'a> {
     }
 
     /// Sends heartbeats until nobody waits any more: from when the action is known to be ours, or after a second.
-    pub(crate) async fn hold(&self, heartbeat: Heartbeat) {
+    pub(crate) async fn hold(&self) {
         // Until then there is no harm in waiting, and after it the hook's timeout might be near.
         let _ = timeout(UNHELD, self.is_ours.subscribe().wait_for(|is_ours| *is_ours)).await;
-        until_over(self.waits.between_heartbeats(heartbeat), || self.heartbeat()).await;
+        until_over(self.waits.between_heartbeats(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
         self.is_over.send_replace(true);
     }
@@ -227,7 +223,7 @@ fn tell_lost(error: &CallError) {
     tracing::warn!(error = chain(&error), "a heartbeat failed; the next one follows");
 }
 
-/// "No active Lifecycle LifecycleAction found with instance ID i-…" (or "with token …"), which comes as
+/// "No active Lifecycle Action found with instance ID i-…" (or "with token …"), which comes as
 /// a `ValidationError`: the text is all there is to tell it by.
 fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {
     error.message().is_some_and(|message| message.to_lowercase().contains("no active lifecycle action found"))
@@ -252,11 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_is_sent_after_half_the_hooks_timeout_or_sooner_if_the_setting_says_so() {
-        let after = |seconds| Heartbeat::After(Duration::from_secs(seconds));
-        assert_eq!(waits(300, None).between_heartbeats(Heartbeat::Half), Duration::from_secs(150));
-        assert_eq!(waits(300, None).between_heartbeats(after(20)), Duration::from_secs(20));
-        assert_eq!(waits(30, None).between_heartbeats(after(20)), Duration::from_secs(15));
+    fn a_heartbeat_is_sent_twice_in_the_hooks_timeout() {
+        assert_eq!(waits(300, None).between_heartbeats(), Duration::from_secs(150));
     }
 
     /// A hook that waits for its timeout after each heartbeat, and 48 hours in all. The heartbeats
@@ -264,7 +257,7 @@ mod tests {
     async fn held(timeout: Duration, lost: fn(u32) -> bool) -> (Duration, u32) {
         let began = Instant::now();
         let (latest, sent, failed) = (Cell::new(began), Cell::new(0), Cell::new(false));
-        let interval = HookTimeouts { timeout, in_all: LONGEST }.between_heartbeats(Heartbeat::Half);
+        let interval = HookTimeouts { timeout, in_all: LONGEST }.between_heartbeats();
         until_over(interval, || {
             let now = Instant::now();
             let waits = now - latest.get() < timeout && now - began < LONGEST;

@@ -1,9 +1,12 @@
 //! From a cluster's name to a Kubernetes client: EKS' answer, our credentials, one connection.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use spillway_eks::{Cluster, ClusterName, Clusters, Connection, DescribeError};
+use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
+use spillway_eks::{Cluster, ClusterName, Clusters, ConnectError, Connection, DescribeError};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -17,12 +20,42 @@ pub(crate) struct Access {
     pub(crate) clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
+    pub(crate) connector: Box<dyn Connector>,
+}
+
+/// Makes a client for a cluster as EKS describes it: by one HTTP/2 connection, or in a test by a scripted API server.
+pub(crate) trait Connector: Debug + Send + Sync {
+    fn connect(
+        &self,
+        cluster: &Cluster,
+        clusters: &Arc<Clusters>,
+        region: &str,
+        credentials: Credentials,
+    ) -> Result<Connection, ConnectError>;
+}
+
+/// One HTTP/2 connection to the endpoint that EKS names.
+#[derive(Debug)]
+pub(crate) struct OneConnection;
+
+impl Connector for OneConnection {
+    fn connect(
+        &self,
+        cluster: &Cluster,
+        clusters: &Arc<Clusters>,
+        region: &str,
+        credentials: Credentials,
+    ) -> Result<Connection, ConnectError> {
+        spillway_eks::connect(cluster, Arc::clone(clusters), region, credentials)
+    }
 }
 
 /// Why EKS did not tell the way to a cluster.
 enum Undescribed {
     /// The call failed.
     Call(CallError),
+    /// There is no such cluster in this account and Region.
+    Unknown(CallError),
     /// What it told is of no use.
     Incomplete(DescribeError),
 }
@@ -40,14 +73,20 @@ impl Access {
     pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let cluster = self.describe(name, end).await?;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
-        spillway_eks::connect(&cluster, Arc::clone(&self.clusters), &self.region, credentials)
+        self.connector
+            .connect(&cluster, &self.clusters, &self.region, credentials)
             .map_err(|error| unusable(name, error))
     }
 
     async fn describe(&self, name: &ClusterName, end: Instant) -> Result<Cluster, Failure> {
         let ask = async || match self.clusters.get(name).await {
             Ok(cluster) => Ok(cluster),
-            Err(DescribeError::Call(_, source)) => Err(Undescribed::Call(CallError::new(DESCRIBE_CLUSTER, *source))),
+            Err(DescribeError::Call(_, source)) => {
+                let unknown =
+                    source.as_service_error().is_some_and(DescribeClusterError::is_resource_not_found_exception);
+                let error = CallError::new(DESCRIBE_CLUSTER, *source);
+                Err(if unknown { Undescribed::Unknown(error) } else { Undescribed::Call(error) })
+            }
             Err(error @ DescribeError::Incomplete(..)) => Err(Undescribed::Incomplete(error)),
         };
         let retrying = |error: &Undescribed| {
@@ -57,6 +96,7 @@ impl Access {
         };
         retry::until(end, ask, retrying).await.map_err(|error| match error {
             Some(Undescribed::Call(error)) => error.into(),
+            Some(Undescribed::Unknown(why)) => Failure::UnknownCluster { cluster: name.clone(), why },
             Some(Undescribed::Incomplete(error)) => unusable(name, error),
             None => CallError::unanswered(DESCRIBE_CLUSTER, "the time was up").into(),
         })

@@ -1,6 +1,7 @@
 //! The clients and the settings that every action is handed, and what one notice is about (`target`).
 
 pub(crate) mod cluster;
+pub(crate) mod patience;
 pub(crate) mod target;
 
 use kube::Client;
@@ -10,10 +11,11 @@ use tokio::time::Instant;
 
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
-use crate::invocation::retry;
+use crate::invocation::retry::{self, Transient};
 use crate::kube::ApiError;
 use crate::settings::Settings;
 use cluster::Access;
+pub(crate) use patience::Patience;
 pub(crate) use target::{Attempt, Target};
 
 /// Everything that a notice needs, made once when the function starts.
@@ -27,24 +29,43 @@ pub(crate) struct Context {
     pub(crate) access: Access,
 }
 
+/// An attempt in a cluster that failed.
+struct FailedAttempt {
+    failure: Failure,
+    is_tried_again: bool,
+}
+
+impl Transient for FailedAttempt {
+    fn is_transient(&self) -> bool {
+        self.is_tried_again
+    }
+}
+
 impl Context {
-    /// Connects to a cluster and does something there, again and again until it succeeds, fails for good, or `end` is here.
-    /// `doing` completes the sentence "cannot …".
+    /// Connects to a cluster and does something there, again and again until it succeeds, fails for good, or the patience is
+    /// at its end. `doing` completes the sentence "cannot …".
     pub(crate) async fn in_cluster<T>(
         &self,
         cluster: &ClusterName,
-        end: Instant,
+        patience: impl Into<Patience>,
         doing: &str,
         mut work: impl AsyncFnMut(Client) -> Result<T, ApiError>,
     ) -> Result<T, Failure> {
         let cannot = |error| Failure::Kubernetes { doing: doing.to_owned(), cluster: cluster.clone(), error };
+        let Patience { end, lets_us_in } = patience.into();
+        let failed = |failure: Failure| {
+            let is_tried_again = failure.is_transient() && (!failure.is_unknown_here() || Instant::now() < lets_us_in);
+            FailedAttempt { failure, is_tried_again }
+        };
         let attempt = async || {
-            let connection = self.access.connect(cluster, end).await?;
-            work(connection.client).await.map_err(cannot)
+            let connection = self.access.connect(cluster, end).await.map_err(failed)?;
+            work(connection.client).await.map_err(cannot).map_err(failed)
         };
-        let retrying = |error: &Failure| {
-            tracing::warn!(cluster.name = %cluster, error = chain(error), "cannot {doing} in cluster {cluster}; trying again");
+        let retrying = |error: &FailedAttempt| {
+            let error = chain(&error.failure);
+            tracing::warn!(cluster.name = %cluster, error, "cannot {doing} in cluster {cluster}; trying again");
         };
-        retry::until(end, attempt, retrying).await.map_err(|error| error.unwrap_or_else(|| cannot(ApiError::TimeUp)))
+        let done = retry::until(end, attempt, retrying).await;
+        done.map_err(|error| error.map_or_else(|| cannot(ApiError::TimeUp), |error| error.failure))
     }
 }

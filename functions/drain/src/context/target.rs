@@ -10,13 +10,13 @@ use tokio::time::Instant;
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::LifecycleAction;
 use crate::continuation::Limits;
-use crate::drain::deadline::{Termination, Window};
+use crate::drain::deadline::{MARGIN, Termination, Window};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::{ClaimAnnotation, Claimant, taint};
 use crate::notice::continued::History;
 use crate::notice::{Deadline, Kind, Notice};
-use crate::settings::{HeldPods, Settings};
+use crate::settings::{LoadBalancers, Settings};
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
@@ -50,7 +50,7 @@ pub(crate) struct Target<'a> {
 
 impl Attempt<'_> {
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
-    pub(crate) fn window(&self, settings: &Settings) -> Window {
+    pub(crate) fn window(&self) -> Window {
         let clock = self.invocation.clock;
         let least = match self.notice.deadline {
             Deadline::Hard(_) | Deadline::Unknown | Deadline::Open => LEAST_WINDOW,
@@ -60,21 +60,19 @@ impl Attempt<'_> {
         let slow_by = self.notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
         let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
         let limit = clock.instant(limit.max(clock.now() + least));
-        let instance_goes = match (self.notice.deadline, settings.held_pods) {
+        let instance_goes = match self.notice.deadline {
             // It may be over by now: nobody says that the instance goes.
-            (Deadline::Unknown, _) if self.notice.kind == Kind::Maintenance => Termination::Unknown,
-            (Deadline::Unknown, _) => {
-                Termination::Soon { respected_until: clock.instant(self.notice.time + RESPECTED_FOR) }
-            }
-            (Deadline::Hard(_), _) | (_, HeldPods::Delete) => Termination::At(limit),
-            (Deadline::HeldByHook, HeldPods::Keep) => Termination::AtTheLatest(limit),
-            (Deadline::Open, HeldPods::Keep) => Termination::Unknown,
+            Deadline::Unknown if self.notice.kind == Kind::Maintenance => Termination::Unknown,
+            Deadline::Unknown => Termination::Soon { respected_until: clock.instant(self.notice.time + RESPECTED_FOR) },
+            Deadline::Hard(_) => Termination::At(limit),
+            Deadline::HeldByHook => Termination::AtTheLatest(limit),
+            Deadline::Open => Termination::Unknown,
         };
         Window {
             start: self.history.began().map_or_else(Instant::now, |began| clock.instant(began)),
             end: limit.min(self.invocation.drains_until()),
             instance_goes,
-            margin: settings.margin,
+            margin: MARGIN,
         }
     }
 
@@ -95,9 +93,9 @@ impl Attempt<'_> {
     }
 
     /// Does something, and keeps the lifecycle action waiting meanwhile.
-    pub(crate) async fn hold_action_during<T>(&self, settings: &Settings, doing: impl Future<Output = T>) -> T {
+    pub(crate) async fn hold_action_during<T>(&self, doing: impl Future<Output = T>) -> T {
         let Some(action) = &self.action else { return doing.await };
-        match select(pin!(doing), pin!(action.hold(settings.heartbeat))).await {
+        match select(pin!(doing), pin!(action.hold())).await {
             Either::Left((done, _)) => done,
             Either::Right(((), doing)) => doing.await,
         }
@@ -138,15 +136,14 @@ impl Target<'_> {
             maintenance: maintenance.map(|maintenance| maintenance.id.clone()),
             boot: None,
         };
-        let names = settings.taint;
         Claimant {
             mark,
             handed_on_by: history.handed_on_by().map(str::to_owned),
             reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
             only_goes_on: notice.deadline == Deadline::Unknown
                 && maintenance.is_some_and(|maintenance| maintenance.reboots),
-            taint: names.and_then(|names| taint::for_notice(kind, event, names, settings.taint_effect)),
-            excludes: settings.exclude_from_load_balancers,
+            taint: settings.taints.of_claim.and_then(|names| taint::for_notice(kind, event, names)),
+            excludes: settings.load_balancers == LoadBalancers::Exclude,
             managed_by: self.managed_by,
             selector: &settings.node_selector,
         }

@@ -63,7 +63,7 @@ impl Limits {
     pub(crate) fn leave_time_after(&self, invocation: &Invocation, failure: &Failure, history: &History) -> bool {
         let limit = match failure {
             failure if !failure.may_pass() => return false,
-            Failure::PodsLeft { .. } | Failure::NotReady { .. } => self.drain,
+            Failure::PodsLost { .. } | Failure::NotReady { .. } => self.drain,
             _ if invocation.is_over() => self.retry,
             // In mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
             _ => self.drain,
@@ -88,7 +88,7 @@ mod tests {
     const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
 
     fn notice(time: Timestamp, deadline: Deadline) -> Notice {
-        let hook = Hook { group: "workers".to_owned(), name: "drain".to_owned(), token: None };
+        let hook = Hook { group: "workers".to_owned(), name: "spillway".to_owned(), token: None };
         Notice {
             event_id: "e-1".to_owned(),
             kind: Kind::Terminate,
@@ -115,13 +115,13 @@ mod tests {
             from: Timestamp::UNIX_EPOCH,
             to: Timestamp::UNIX_EPOCH,
             node: Some("i-0123456789abcdef0.ap-southeast-1.compute.internal".to_owned()),
-            pods: ["clean", "clamped", "forced", "stayed", "left", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
+            pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
         History { notice: json!({"detail": "x".repeat(8_000)}), instance: None, earlier: vec![one; earlier] }
     }
 
-    fn pods_left() -> Failure {
-        Failure::PodsLeft { node: "n".to_owned(), left: 1, all: 2 }
+    fn pods_lost() -> Failure {
+        Failure::PodsLost { node: "n".to_owned(), lost: 1, all: 2 }
     }
 
     fn call_failed(kind: CallErrorKind) -> Failure {
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);
         let root_volume = |variables| limit(Kind::RootVolumeReplaced, Deadline::HeldByHook, variables);
         assert_eq!(root_volume(&[]), 600, "its hook is left to others, and not held");
-        assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "complete")]), 3600);
+        assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "ABANDON")]), 3600);
     }
 
     #[tokio::test(start_paused = true)]
@@ -175,7 +175,7 @@ mod tests {
         let leave_time = |max_wait, earlier| {
             let hook = notice(time, Deadline::HeldByHook);
             let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
-            limits.leave_time_after(&invocation, &pods_left(), &history(earlier))
+            limits.leave_time_after(&invocation, &pods_lost(), &history(earlier))
         };
         assert!(leave_time(Duration::from_secs(896), 0));
         assert!(!leave_time(Duration::from_secs(895), 0), "this invocation has told Auto Scaling so");
@@ -191,7 +191,7 @@ mod tests {
         let leave_time = |failure| limits.leave_time_after(&invocation, &failure, &history(0));
         assert!(leave_time(call_failed(CallErrorKind::Broken)));
         assert!(!leave_time(call_failed(CallErrorKind::Denied)), "a right that is missing is named at once");
-        assert!(!leave_time(pods_left()), "the drain is over");
+        assert!(!leave_time(pods_lost()), "the drain is over");
     }
 
     #[tokio::test(start_paused = true)]
@@ -213,7 +213,7 @@ mod tests {
         let (time, invocation) = ending().await;
         let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
         let limits = Limits::of(&spot, None, &settings(Duration::from_hours(1)));
-        assert!(!limits.leave_time_after(&invocation, &pods_left(), &history(0)));
+        assert!(!limits.leave_time_after(&invocation, &pods_lost(), &history(0)));
     }
 
     /// A hook's drain that never ends, of a notice of that time: how many invocations it takes and how long.
@@ -229,7 +229,7 @@ mod tests {
             let invocation = Invocation::until(clock.now() + INVOCATION, "r-1", clock);
             let limits = Limits::of(notice, Some(waits(Duration::from_hours(48))), settings);
             sleep_until(clock.instant(limits.drain).min(invocation.drains_until())).await;
-            if !limits.leave_time_after(&invocation, &pods_left(), &history) {
+            if !limits.leave_time_after(&invocation, &pods_lost(), &history) {
                 return (history.earlier.len() + 1, began.elapsed());
             }
             history = history.with(self::history(1).earlier.remove(0));

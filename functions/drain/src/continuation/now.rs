@@ -9,9 +9,14 @@ use crate::aws::events::{self, MOST_BYTES, MOST_ENTRIES, PUT_EVENTS};
 use crate::aws::{self, CallError};
 use crate::notice::continued::{DETAIL_TYPE, History};
 
-/// Puts an event for each history. Tried until `end`; what EventBridge has taken is not put again.
-pub(crate) async fn hand_on(client: &Client, histories: &[History], end: Instant) -> Result<(), CallError> {
-    let details = histories.iter().map(|history| serde_json::to_string(history).expect("a history is plain data"));
+/// Puts an event of this stack for each history. Tried until `end`; what EventBridge has taken is not put again.
+pub(crate) async fn hand_on(
+    client: &Client,
+    stack: &str,
+    histories: &[History],
+    end: Instant,
+) -> Result<(), CallError> {
+    let details = histories.iter().map(|history| events::detail(stack, history));
     for batch in batches(details.collect()) {
         let left = Cell::new(batch);
         aws::until(PUT_EVENTS, end, || events::put(client, DETAIL_TYPE, &left)).await?;

@@ -16,8 +16,9 @@ use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::aws::{self, CallError};
+use crate::aws::{self, CallError, events};
 use crate::failure::Failure;
+use crate::invocation::clock::Clock;
 use crate::notice::continued::SOURCE;
 use crate::notice::{InstanceId, Notice};
 use crate::settings::Schedules;
@@ -46,10 +47,10 @@ impl Name {
         Self::new(&notice.instance, &what(notice))
     }
 
-    /// For a check whether what was done for a notice may be undone. Each has a name of its own: Scheduler may
-    /// still have the one that it has fired.
+    /// For a check whether what was done for a notice may be undone: one for each instance and each maintenance. Each has a
+    /// name of its own: Scheduler may still have the one that it has fired.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
-        Self::new(&notice.instance, &format!("{}.{number}", notice.kind.as_str()))
+        Self::new(&notice.instance, &format!("{}.{number}", what(notice)))
     }
 
     /// Scheduler takes letters, digits, `-`, `_` and `.`; what is too long keeps its end, where AWS Health
@@ -79,8 +80,9 @@ pub(crate) struct ScheduledEvent {
 }
 
 impl ScheduledEvent {
-    pub(crate) fn new(detail_type: &'static str, detail: &impl Serialize) -> Self {
-        Self { detail_type, detail: serde_json::to_string(detail).expect("it is plain data") }
+    /// An event of this stack.
+    pub(crate) fn new(detail_type: &'static str, stack: &str, data: &impl Serialize) -> Self {
+        Self { detail_type, detail: events::detail(stack, data) }
     }
 }
 
@@ -121,11 +123,13 @@ impl Scheduler {
         (now, end): (Timestamp, Instant),
     ) -> Result<(), Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
-        let at = expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)));
+        let clock = Clock::starting_at(now);
         let target = target(place, event);
-        let exists = aws::until(CREATE, end, || self.create(place, name, &at, &target)).await?;
+        // An attempt may come long after the first one.
+        let exists =
+            aws::until(CREATE, end, async || self.create(place, name, &ahead(at, clock.now()), &target).await).await?;
         if let Exists::Yes = exists {
-            aws::until(UPDATE, end, || self.update(place, name, &at, &target)).await?;
+            aws::until(UPDATE, end, async || self.update(place, name, &ahead(at, clock.now()), &target).await).await?;
         }
         Ok(())
     }
@@ -151,7 +155,7 @@ impl Scheduler {
     /// Moves a schedule that nobody has made, as the doctor asks: Scheduler obeys nobody, and says who may not ask.
     pub(crate) async fn move_nobodys(&self, now: Timestamp) -> Result<(), SdkError<UpdateScheduleError>> {
         let Some(place) = &self.place else { return Ok(()) };
-        let event = ScheduledEvent::new("Spillway Doctor", &serde_json::json!({}));
+        let event = ScheduledEvent::new("Spillway Doctor", "", &serde_json::json!({}));
         let at = expression(now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX));
         let request = self.client.update_schedule().name(NOBODYS).group_name(&place.group);
         let request = request.target(target(place, &event)).schedule_expression(at).flexible_time_window(at_once());
@@ -215,6 +219,11 @@ fn at_once() -> FlexibleTimeWindow {
     FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().expect("it has a mode")
 }
 
+/// The time, or the earliest that Scheduler takes now.
+fn ahead(at: Timestamp, now: Timestamp) -> String {
+    expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
+}
+
 /// Scheduler reckons in whole seconds, and in UTC if it is told of no time zone.
 fn expression(at: Timestamp) -> String {
     let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
@@ -229,8 +238,11 @@ fn default_bus(role_arn: &str, region: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::test_support::instance_id;
+    use crate::notice::{Deadline, Kind, Maintenance};
+    use crate::test_support::{self, instance_id};
 
     fn name(what: &str) -> String {
         Name::new(&instance_id(), what).0
@@ -245,6 +257,28 @@ mod tests {
         assert_eq!(one.len(), LONGEST_NAME);
         assert_ne!(one, other);
         assert_eq!(name("a/b: ü"), "i-0123456789abcdef0.a-b---");
+    }
+
+    #[test]
+    fn the_checks_of_two_maintenances_of_an_instance_do_not_replace_each_other() {
+        let check = |id: &str, number| {
+            let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true });
+            let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(Timestamp::UNIX_EPOCH));
+            Name::of_check(&Notice { maintenance, ..notice }, number)
+        };
+        assert_eq!(check("M_1", 0), check("M_1", 0));
+        assert_ne!(check("M_1", 0), check("M_2", 0));
+        assert_ne!(check("M_1", 0), check("M_1", 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_schedule_is_ahead_of_each_attempt() {
+        let (clock, mut asked) = (Clock::starting_at(Timestamp::UNIX_EPOCH), Vec::new());
+        for _ in 0..2 {
+            asked.push(ahead(Timestamp::UNIX_EPOCH, clock.now()));
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        assert_eq!(asked, ["at(1970-01-01T00:00:02)", "at(1970-01-01T00:00:07)"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Set
     match (kind, described.map(|instance| instance.state)) {
         (Kind::Launch | Kind::LaunchFromWarmPool, None) => true,
         (Kind::Stopped | Kind::Terminated, Some(state)) => {
-            settings.out_of_service_taint && state != InstanceState::Down
+            settings.taints.out_of_service && state != InstanceState::Down
         }
         (Kind::Running | Kind::LaunchFromWarmPool, Some(state)) => state != InstanceState::Up,
         _ => false,
@@ -55,30 +55,30 @@ mod tests {
     }
 
     fn behind(taint: &str, kind: Kind, state: Option<InstanceState>) -> bool {
-        let settings = settings(&[("SPILLWAY_OUT_OF_SERVICE_TAINT", taint)]);
+        let settings = settings(&[("SPILLWAY_TAINTS", taint)]);
         let described = state.map(|state| Instance { state, ..instance() });
         is_behind(kind, described.as_ref(), &settings)
     }
 
     #[test]
     fn an_answer_from_before_the_notice_is_behind_it() {
-        assert!(behind("false", Kind::Launch, None));
+        assert!(behind("", Kind::Launch, None));
         for kind in [Kind::Running, Kind::LaunchFromWarmPool] {
-            assert!(behind("false", kind, Some(InstanceState::Down)));
+            assert!(behind("", kind, Some(InstanceState::Down)));
         }
         for kind in [Kind::Stopped, Kind::Terminated] {
-            assert!(behind("true", kind, Some(InstanceState::GoingDown)));
-            assert!(!behind("true", kind, Some(InstanceState::Down)));
-            assert!(!behind("false", kind, Some(InstanceState::GoingDown)), "nothing is done of it");
+            assert!(behind("out-of-service", kind, Some(InstanceState::GoingDown)));
+            assert!(!behind("out-of-service", kind, Some(InstanceState::Down)));
+            assert!(!behind("", kind, Some(InstanceState::GoingDown)), "nothing is done of it");
         }
     }
 
     #[test]
     fn what_any_time_may_answer_is_not() {
-        assert!(!behind("true", Kind::Launch, Some(InstanceState::Up)));
-        assert!(!behind("true", Kind::Running, Some(InstanceState::Up)));
-        assert!(!behind("true", Kind::Terminated, None), "EC2 forgets it after an hour");
-        assert!(!behind("true", Kind::Running, None), "nothing is to be given back");
-        assert!(!behind("true", Kind::Spot, None));
+        assert!(!behind("out-of-service", Kind::Launch, Some(InstanceState::Up)));
+        assert!(!behind("out-of-service", Kind::Running, Some(InstanceState::Up)));
+        assert!(!behind("out-of-service", Kind::Terminated, None), "EC2 forgets it after an hour");
+        assert!(!behind("out-of-service", Kind::Running, None), "nothing is to be given back");
+        assert!(!behind("out-of-service", Kind::Spot, None));
     }
 }

@@ -7,16 +7,18 @@
 
 mod behind;
 mod reason;
+mod switch;
 mod times;
 
 use spillway_eks::ClusterName;
 
 use crate::aws::instance::{Instance, ManagedBy, Membership, membership};
 use crate::notice::{Hook, Kind, Notice};
-use crate::settings::{KarpenterNodes, LaunchHooks, ManagedNodeGroups, Policy, Settings};
+use crate::settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 pub(crate) use behind::{is_behind, is_over};
 pub(crate) use reason::{Reason, Refusal};
-pub(crate) use times::{begins, first_check, next_check};
+pub(crate) use switch::{Switch, switch_of};
+pub(crate) use times::{begins, first_check, follows_a_claim, next_check};
 
 /// What is to be done with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +45,8 @@ impl Decision {
         match self {
             Self::Drain => "drain",
             Self::Cordon => "cordon",
-            Self::AwaitReady => "ready",
-            Self::Undo => "undo",
+            Self::AwaitReady => "await-ready",
+            Self::Undo => "uncordon",
             Self::OutOfService => "out-of-service",
             Self::NodeClaim => "nodeclaim",
             Self::Ignore(_) => "ignore",
@@ -52,13 +54,10 @@ impl Decision {
     }
 }
 
-/// The hooks that EKS puts on the groups of managed node groups, and completes itself.
-const HOOKS_OF_EKS: [&str; 2] = ["Launch-LC-Hook", "Terminate-LC-Hook"];
-
 /// What the settings rule out before anything is asked of AWS.
 pub(crate) fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
-    if let (Policy::Ignore, setting) = policy_for(notice.kind, settings) {
-        return Some(Reason::Setting(setting));
+    if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
+        return Some(reason);
     }
     // A node is given back, whoever completes its hook.
     let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
@@ -67,40 +66,14 @@ pub(crate) fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason>
 
 /// Why a hook of that name is left to others, if it is.
 pub(crate) fn left_to_others(hook: &str, settings: &Settings) -> Option<Reason> {
-    if settings.hooks.is_empty() {
-        HOOKS_OF_EKS.contains(&hook).then(|| Reason::HookOfEks(hook.to_owned()))
-    } else {
-        (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
-    }
+    (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
 }
 
 /// The hook that is ours to complete, if one waits: a node is given back, whoever completes its launch hook.
 pub(crate) fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
-    let launch_is_left = is_launch(notice.kind) && settings.launch == LaunchHooks::Ignore;
+    let launch_is_left = is_launch(notice.kind) && settings.launch.is_none();
     let is_left = |hook: &&Hook| launch_is_left || left_to_others(&hook.name, settings).is_some();
     notice.hook.as_ref().filter(|hook| !is_left(hook))
-}
-
-/// What the settings say of a kind of notice, and the name of the setting.
-pub(crate) fn policy_for(kind: Kind, settings: &Settings) -> (Policy, &'static str) {
-    match kind {
-        Kind::Spot => (settings.spot, "SPILLWAY_SPOT"),
-        Kind::CapacityReservation | Kind::CapacityBlock => (settings.capacity, "SPILLWAY_CAPACITY"),
-        Kind::Rebalance => (settings.rebalance, "SPILLWAY_REBALANCE"),
-        Kind::Maintenance | Kind::MaintenanceOver => (settings.maintenance, "SPILLWAY_MAINTENANCE"),
-        Kind::Stopping | Kind::ShuttingDown | Kind::Stopped | Kind::Terminated | Kind::Running => {
-            (settings.state_change, "SPILLWAY_STATE_CHANGE")
-        }
-        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => {
-            (settings.terminate, "SPILLWAY_TERMINATE")
-        }
-        // What we drained on its way out is given back, whoever completes launch hooks; and the other way round.
-        kind if kind.comes_back() && settings.terminate != Policy::Ignore => (settings.terminate, "SPILLWAY_TERMINATE"),
-        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => match settings.launch {
-            LaunchHooks::Complete => (Policy::Drain, "SPILLWAY_LAUNCH"),
-            LaunchHooks::Ignore => (Policy::Ignore, "SPILLWAY_LAUNCH"),
-        },
-    }
 }
 
 /// Whose cluster an instance is in.
@@ -123,8 +96,13 @@ pub(crate) fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseClust
         }
         Membership::NoCluster => WhoseCluster::NotOurs(Reason::NoCluster(instance.id.to_string())),
         Membership::Several(clusters) => {
+            let is_ours = |cluster: &&String| settings.clusters.is_empty() || settings.clusters.contains(cluster);
             let instance = instance.id.to_string();
-            WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters })
+            match clusters.iter().filter(is_ours).collect::<Vec<_>>()[..] {
+                [] => WhoseCluster::NotOurs(Reason::NotOurClusters { instance, clusters }),
+                [one] => WhoseCluster::Ours(ClusterName::new(one)),
+                _ => WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters }),
+            }
         }
     }
 }
@@ -141,7 +119,7 @@ pub(crate) fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> 
 pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
     let decision = decision_for(kind, settings);
     match owner {
-        _ if matches!(decision, Decision::Ignore(Reason::Setting(_))) => decision,
+        _ if matches!(decision, Decision::Ignore(Reason::SwitchedOff(_))) => decision,
         ManagedBy::SelfManaged => decision,
         ManagedBy::ManagedNodeGroup => match settings.managed_node_groups {
             ManagedNodeGroups::Leave => Decision::Ignore(Reason::ManagedNodeGroup),
@@ -161,12 +139,17 @@ pub(crate) fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Dec
     }
 }
 
+/// Whether the settings want anything done about such a notice.
+pub(crate) fn is_wanted(kind: Kind, settings: &Settings) -> bool {
+    !matches!(decision_for(kind, settings), Decision::Ignore(_))
+}
+
 /// What a notice does to a node that nobody else sees to.
 fn decision_for(kind: Kind, settings: &Settings) -> Decision {
-    let (policy, setting) = policy_for(kind, settings);
-    match (kind, policy) {
-        (_, Policy::Ignore) => Decision::Ignore(Reason::Setting(setting)),
-        (Kind::Stopped | Kind::Terminated, _) if settings.out_of_service_taint => Decision::OutOfService,
+    let switch = switch_of(kind, settings);
+    match (kind, switch.policy(settings)) {
+        (_, Policy::Ignore) => Decision::Ignore(Reason::SwitchedOff(switch)),
+        (Kind::Stopped | Kind::Terminated, _) if settings.taints.out_of_service => Decision::OutOfService,
         (Kind::Stopped | Kind::Terminated, _) => Decision::Ignore(Reason::NothingLeft),
         (Kind::Running | Kind::MaintenanceOver, _) => Decision::Undo,
         (Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced, _) => Decision::AwaitReady,

@@ -2,17 +2,17 @@
 
 use spillway_eks::ClusterName;
 
+use super::Switch;
+
 /// Why a notice is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Reason {
     #[error("{0}")]
     NotHandled(String),
-    #[error("the setting {0} says ignore")]
-    Setting(&'static str),
+    #[error("{0}")]
+    SwitchedOff(Switch),
     #[error("lifecycle hook {0} is not one of those that SPILLWAY_HOOKS names")]
     NotOurHook(String),
-    #[error("lifecycle hook {0} is EKS' own, which EKS completes")]
-    HookOfEks(String),
     #[error("EC2 knows no instance {0}")]
     NoInstance(String),
     #[error("EC2 knows no instance that runs in capacity reservation {0}")]
@@ -21,6 +21,17 @@ pub(crate) enum Reason {
     NoCluster(String),
     #[error("cluster {0} is not one of those that SPILLWAY_CLUSTERS names")]
     NotOurCluster(ClusterName),
+    #[error(
+        "the tags of instance {instance} name the clusters {}, and SPILLWAY_CLUSTERS names none of them",
+        clusters.join(", ")
+    )]
+    NotOurClusters { instance: String, clusters: Vec<String> },
+    #[error("cluster {cluster} does not let the function in, so that it has cordoned nothing there: it answers {code}")]
+    NotLetIn { cluster: ClusterName, code: u16 },
+    #[error("EKS has no cluster {0} in this account and Region: nothing was cordoned there")]
+    UnknownCluster(ClusterName),
+    #[error("cluster {0} could not be reached, and is not tried again: the doctor says why")]
+    Unreachable(ClusterName),
     #[error(
         "neither instance {instance} nor its Auto Scaling group has the tag {tag}, which SPILLWAY_MANAGED_TAG names"
     )]
@@ -35,6 +46,8 @@ pub(crate) enum Reason {
     KarpenterHasNoGroup,
     #[error("node {0} has no NodeClaim, though its instance has Karpenter's tags")]
     NoNodeClaim(String),
+    #[error("NodeClaim {claim}, which node {node} names as its owner, is of {names}: neither is touched")]
+    NodeClaimOfAnother { node: String, claim: String, names: String },
     #[error("the node belongs to EKS Auto Mode, which drains it itself")]
     AutoMode,
     #[error("the node's label says that it is Fargate's, whose pods EKS manages")]
@@ -47,7 +60,7 @@ pub(crate) enum Reason {
     GivenBack(String),
     #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]
     NotSelected(String),
-    #[error("nothing is left to drain, and the setting SPILLWAY_OUT_OF_SERVICE_TAINT says false")]
+    #[error("nothing is left to drain, and SPILLWAY_TAINTS does not name out-of-service")]
     NothingLeft,
     #[error("no claim of ours is for a {0} that is over")]
     NothingToUndo(&'static str),
@@ -69,6 +82,24 @@ pub(crate) enum Reason {
     LaunchIsOver,
     #[error("not a node of ours: cluster {cluster} has no node with the provider id {provider_id}")]
     NoNode { cluster: ClusterName, provider_id: String },
+}
+
+impl Reason {
+    /// Whether the instance is in no cluster of ours, or none was looked for because nothing could follow.
+    pub(crate) fn is_not_ours(&self) -> bool {
+        matches!(
+            self,
+            Self::SwitchedOff(_)
+                | Self::NothingLeft
+                | Self::NoInstance(_)
+                | Self::NoCluster(_)
+                | Self::NotOurCluster(_)
+                | Self::NotOurClusters { .. }
+                | Self::NotLetIn { .. }
+                | Self::UnknownCluster(_)
+                | Self::Unreachable(_)
+        )
+    }
 }
 
 /// Why acting would be wrong, which somebody has to fix.

@@ -1,15 +1,22 @@
 //! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::notice::undo_check::UndoCheck;
 use crate::notice::{Deadline, Kind, Notice};
 use crate::settings::Settings;
 
+/// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
+const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
 /// How long it takes from one look at a node that is to come back to the next.
 const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// How often it is looked: for a day. EC2's windows for a reboot are of hours.
 const MOST_CHECKS: u32 = 144;
+/// How often a cluster is tried that cannot be reached, for an instance that only runs again: for an hour. A control plane that
+/// is updated is away for minutes.
+const MOST_TRIES: u32 = 6;
 
 /// When to begin: at once, but for what is announced weeks ahead.
 pub(crate) fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
@@ -29,7 +36,9 @@ pub(crate) fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) 
     let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
-        (Kind::Rebalance, _) => Some(notice.time.saturating_add(settings.rebalance_undo).unwrap_or(Timestamp::MAX)),
+        (Kind::Rebalance, _) => {
+            Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
+        }
         (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
         (Kind::Maintenance, Deadline::Unknown) if reboots => Some(soon),
         // The group tells when the volume is replaced; but not everybody has a hook for that.
@@ -39,9 +48,15 @@ pub(crate) fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) 
 }
 
 /// When to look again, if at all.
-pub(crate) fn next_check(check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
-    let again = check.next().number < MOST_CHECKS;
+pub(crate) fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
+    let most = if follows_a_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
+    let again = check.next().number < most;
     again.then(|| now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX))
+}
+
+/// Whether something is over for which a node was claimed, as a rule; and not something that every instance does that starts.
+pub(crate) fn follows_a_claim(kind: Kind) -> bool {
+    matches!(kind, Kind::Rebalance | Kind::Maintenance | Kind::MaintenanceOver | Kind::ReplaceRootVolume)
 }
 
 #[cfg(test)]
@@ -87,10 +102,10 @@ mod tests {
 
     #[test]
     fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
-        let settings = settings(&[("SPILLWAY_REBALANCE_UNDO_S", "1800")]);
+        let settings = settings(&[("SPILLWAY_REBALANCE_WINDOW_S", "1800")]);
         let rebalance = notice(Kind::Rebalance, false);
         for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
-            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:00Z")));
+            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:15Z")));
         }
     }
 
@@ -98,9 +113,20 @@ mod tests {
     fn a_node_that_does_not_come_back_is_looked_for_every_ten_minutes_for_a_day() {
         let check = |number| UndoCheck { notice: Value::Null, instance: String::new(), number };
         let now = at("2026-12-24T03:00:00Z");
-        assert_eq!(next_check(&check(0), now), Some(at("2026-12-24T03:10:00Z")));
-        assert_eq!(next_check(&check(MOST_CHECKS - 2), now), Some(at("2026-12-24T03:10:00Z")));
-        assert_eq!(next_check(&check(MOST_CHECKS - 1), now), None);
-        assert_eq!(next_check(&check(u32::MAX), now), None);
+        let next = |number| next_check(Kind::Maintenance, &check(number), now);
+        assert_eq!(next(0), Some(at("2026-12-24T03:10:00Z")));
+        assert_eq!(next(MOST_CHECKS - 2), Some(at("2026-12-24T03:10:00Z")));
+        assert_eq!(next(MOST_CHECKS - 1), None);
+        assert_eq!(next(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_cluster_that_cannot_be_reached_is_tried_for_an_hour_when_nobody_claimed_a_node() {
+        let mut check = UndoCheck { notice: Value::Null, instance: String::new(), number: 0 };
+        let (mut now, mut tries) = (at("2026-12-24T03:00:00Z"), 1);
+        while let Some(next) = next_check(Kind::Running, &check, now) {
+            (now, tries, check) = (next, tries + 1, check.next());
+        }
+        assert_eq!((tries, now), (6, at("2026-12-24T03:50:00Z")));
     }
 }

@@ -3,8 +3,8 @@
 //! The rule, for an instance that goes at a known time whatever we do: a pod leaves by eviction,
 //! with its own grace period as long as that fits and with what is left when it does not. What
 //! blocks it (a PodDisruptionBudget, or its do-not-disrupt annotation) is respected until respecting
-//! it any longer would cost the pod its clean shutdown; then the pod is deleted. While a hook
-//! holds the instance nothing is deleted, but its longest wait is an end that is known, too.
+//! it any longer would cost the pod its clean shutdown; then the pod is deleted. The end of a hook's
+//! longest wait is such a time, because the instance goes then as well; but it clamps no grace.
 //!
 //! An instance that is going at a time that nobody knows gives no reason to take grace from a pod: a replacement starts when
 //! the deletion is accepted, however long the grace. What blocks a pod is respected for a time that is set.
@@ -12,6 +12,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+/// What is kept before the instance goes: a kubelet tells the API server within a second or so that its pods have stopped,
+/// and the drain has yet to hear of it.
+pub(crate) const MARGIN: Duration = Duration::from_secs(2);
 
 /// Never zero: a grace period of zero deletes the object while its containers still run.
 const LEAST_GRACE: Duration = Duration::from_secs(1);
@@ -62,7 +66,7 @@ impl Termination {
     }
 
     /// When it goes at the latest.
-    fn latest(self) -> Option<Instant> {
+    pub(crate) fn latest(self) -> Option<Instant> {
         match self {
             Self::At(at) | Self::AtTheLatest(at) => Some(at),
             Self::Soon { .. } | Self::Unknown => None,
@@ -158,7 +162,7 @@ impl Window {
         if let Termination::Soon { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
         }
-        let goes = self.instance_goes.hard()?;
+        let goes = self.instance_goes.latest()?;
         let half = self.start + goes.saturating_duration_since(self.start) / 2;
         self.last_safe_moment(grace).map(|moment| moment.max(half))
     }
@@ -169,8 +173,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const MARGIN: Duration = Duration::from_secs(2);
 
     fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
@@ -204,16 +206,17 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_is_held_clamps_nothing_and_forces_nothing() {
+    fn a_hook_that_is_held_clamps_nothing_and_forces_in_time_for_its_longest_wait() {
         let now = Instant::now();
         let end = now + Duration::from_secs(600);
         let window = Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN };
         assert_eq!(window.grace(Duration::MAX, now), Grace::Own);
         assert_eq!(window.shortened(deletion(0, 600, now), now), None);
-        assert_eq!(window.forced_from(Duration::ZERO), None);
+        assert_eq!(window.forced_from(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
         assert_eq!(window.last_safe_moment(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
         let open = Window { instance_goes: Termination::Unknown, ..window };
         assert_eq!(open.last_safe_moment(Duration::from_secs(30)), None);
+        assert_eq!(open.forced_from(Duration::from_secs(30)), None);
     }
 
     #[test]
@@ -381,14 +384,14 @@ mod tests {
         }
 
         #[test]
-        fn while_a_hook_holds_the_instance_nothing_is_forced_and_nothing_clamped(
+        fn while_a_hook_holds_the_instance_nothing_is_clamped_and_what_is_blocked_is_forced_by_its_end(
             asked_s in 0..200_000_u64, window_ms in 0..172_800_000_u64, at_ms in 0..172_800_000_u64,
         ) {
             let start = Instant::now();
             let whole = window(start, window_ms, 2000);
             let soft = Window { instance_goes: Termination::AtTheLatest(whole.end), ..whole };
             let grace = Duration::from_secs(asked_s);
-            prop_assert_eq!(soft.forced_from(grace), None);
+            prop_assert_eq!(soft.forced_from(grace), whole.forced_from(grace));
             prop_assert_eq!(soft.grace(grace, start + Duration::from_millis(at_ms)), Grace::Own);
         }
     }

@@ -164,7 +164,8 @@ impl fmt::Display for Preview {
         for cause in self.pods.values().filter_map(|pod| pod.would.cause()) {
             *causes.entry(cause).or_default() += 1;
         }
-        write!(f, "{leaving} pods would leave, {} would be blocked", causes.values().sum::<usize>())?;
+        let pods = if leaving == 1 { "pod" } else { "pods" };
+        write!(f, "{leaving} {pods} would leave, {} would be blocked", causes.values().sum::<usize>())?;
         let causes: Vec<_> = causes.into_iter().map(|(cause, count)| format!("{cause} ({count})")).collect();
         if causes.is_empty() { Ok(()) } else { write!(f, " by {}", causes.join(", ")) }
     }
@@ -198,6 +199,7 @@ mod tests {
     #[test]
     fn the_preview_counts_who_would_leave_and_names_what_would_block_the_others() {
         assert_eq!(preview(&[]), "0 pods would leave, 0 would be blocked");
+        assert_eq!(preview(&[Predicted::Leaves]), "1 pod would leave, 0 would be blocked");
         let refused = Predicted::Refused("pods is forbidden".to_owned());
         let woulds = [
             Predicted::Leaves,

@@ -75,8 +75,8 @@ pub(crate) enum Answer {
 }
 
 /// What receipts call the two answers that a budget gives.
-pub(crate) const BLOCKED_BY_BUDGET: &str = "held-by-budget";
-pub(crate) const BLOCKED_BY_SEVERAL_BUDGETS: &str = "held-by-several-budgets";
+pub(crate) const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
+pub(crate) const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
 impl Answer {
     /// What the receipt calls it.

@@ -52,17 +52,17 @@ impl PutBack {
     /// Takes a pod that is seen for the first time. It is back if its owner's pods have left here before. An owner with
     /// several of them has each come back once before the first comes back again.
     pub(crate) fn seen(&mut self, uid: &PodUid, pod: &Pod, has_left: impl Fn(&PodUid) -> bool) -> Return {
-        let mut owners = pod.metadata.owner_references.iter().flatten();
-        let Some(owner) = owners.find(|owner| owner.controller == Some(true)) else { return Return::None };
-        let owned = self.owners.entry(owner.uid.clone()).or_default();
-        let left = owned.first.iter().filter(|first| has_left(first)).count();
+        let mut references = pod.metadata.owner_references.iter().flatten();
+        let Some(owner) = references.find(|owner| owner.controller == Some(true)) else { return Return::None };
+        let pods = self.owners.entry(owner.uid.clone()).or_default();
+        let left = pods.first.iter().filter(|first| has_left(first)).count();
         let is_new = pod.metadata.creation_timestamp.as_ref().is_some_and(|created| created.0 >= self.since);
         if left == 0 || !is_new {
-            owned.first.push(uid.clone());
+            pods.first.push(uid.clone());
             return Return::None;
         }
-        owned.returned += 1;
-        if owned.returned <= left { Return::Once } else { Return::Again }
+        pods.returned += 1;
+        if pods.returned <= left { Return::Once } else { Return::Again }
     }
 }
 

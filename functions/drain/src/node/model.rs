@@ -18,7 +18,7 @@ use super::uncordon::{UncordonCause, UncordonResult, decide};
 use super::{How, taint};
 use crate::aws::instance::ManagedBy;
 use crate::notice::Kind;
-use crate::settings::{TaintEffect, TaintNames};
+use crate::settings::TaintNames;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
@@ -149,7 +149,7 @@ impl World {
         static ANY: LazyLock<Selector> = LazyLock::new(Selector::default);
         self.claims += 1;
         let event = format!("e-{}", self.claims);
-        let taint = taint::for_notice(kind, &event, TaintNames::Spillway, TaintEffect::NoSchedule);
+        let taint = taint::for_notice(kind, &event, TaintNames::Spillway);
         let mark = ClaimAnnotation {
             request: event.clone(),
             event,

@@ -1,10 +1,12 @@
 //! Handing a node to Karpenter: its `NodeClaim` is told until when, then deleted.
 //!
 //! Karpenter does the rest, and in the better order: it starts a replacement before it asks the first pod to leave.
-//! What it lacks is the deadline. Its own way with a spot notice sets none, so that a pod that a budget holds goes down
+//! What it lacks is the deadline. Its own way with a spot notice sets none, so that a pod that a budget blocks goes down
 //! with the instance; with one, the pod gets the whole of its grace before it (kubernetes-sigs/karpenter v1.12,
 //! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
 //! brought forward, also when Karpenter is at work already: it reads it again and again.
+//!
+//! Who owns a node, whoever may write nodes can write. So the claim itself has to name the instance before it is touched.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -20,7 +22,7 @@ use crate::node::{self, Unclaimed};
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
 const PLURAL: &str = "nodeclaims";
-/// When the node is to be gone, whatever holds its pods; RFC 3339.
+/// When the node is to be gone, whatever blocks its pods; RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// How often the deadline is written anew when the claim changes between looking and patching.
 const STAMP_ATTEMPTS: u32 = 3;
@@ -34,13 +36,18 @@ pub(crate) enum HandedOver {
     AlreadyLeaving { node: String, claim: String },
     /// The node has no `NodeClaim`, whatever its instance's tags say.
     NotKarpenters { node: String },
+    /// Its `NodeClaim` names another instance, or none.
+    OfAnother { node: String, claim: String, provider_id: Option<String> },
 }
 
 impl HandedOver {
     /// The node.
     pub(crate) fn node(&self) -> &str {
         match self {
-            Self::ToKarpenter { node, .. } | Self::AlreadyLeaving { node, .. } | Self::NotKarpenters { node } => node,
+            Self::ToKarpenter { node, .. }
+            | Self::AlreadyLeaving { node, .. }
+            | Self::NotKarpenters { node }
+            | Self::OfAnother { node, .. } => node,
         }
     }
 }
@@ -61,7 +68,8 @@ pub(crate) async fn hand_over(
     let Some(owner) = node_claim_of(&found.metadata) else { return Ok(Ok(HandedOver::NotKarpenters { node })) };
     let claims = node_claims(client);
     let claim = owner.name.clone();
-    Ok(Ok(match stamp(&claims, owner, deadline.map(whole_second_before)).await? {
+    Ok(Ok(match stamp(&claims, owner, &instance.provider_id(), deadline.map(whole_second_before)).await? {
+        NodeClaimState::OfAnother { provider_id } => HandedOver::OfAnother { node, claim, provider_id },
         NodeClaimState::Here { until } if delete(&claims, owner).await? => {
             HandedOver::ToKarpenter { node, claim, until }
         }
@@ -75,17 +83,20 @@ enum NodeClaimState {
     Here { until: Option<Timestamp> },
     /// Somebody has, or it has gone.
     Leaving,
+    /// It is another instance's.
+    OfAnother { provider_id: Option<String> },
 }
 
-/// Brings the claim's deadline forward, if this one is earlier.
+/// Brings the claim's deadline forward, if this one is earlier and the claim is the instance's.
 async fn stamp(
     claims: &Api<DynamicObject>,
     owner: &OwnerReference,
+    instance: &str,
     deadline: Option<Timestamp>,
 ) -> Result<NodeClaimState, ApiError> {
     until_settled(STAMP_ATTEMPTS, async || {
-        let claim = match call(claims.get_metadata(&owner.name)).await {
-            Ok(claim) => claim.metadata,
+        let (claim, provider_id) = match call(claims.get(&owner.name)).await {
+            Ok(claim) => (claim.metadata, provider_id(&claim.data)),
             Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => {
                 return Ok(Attempted::Settled(NodeClaimState::Leaving));
             }
@@ -93,6 +104,9 @@ async fn stamp(
         };
         if claim.uid.as_ref() != Some(&owner.uid) {
             return Ok(Attempted::Settled(NodeClaimState::Leaving));
+        }
+        if provider_id.as_deref() != Some(instance) {
+            return Ok(Attempted::Settled(NodeClaimState::OfAnother { provider_id }));
         }
         let state = match claim.deletion_timestamp {
             Some(_) => NodeClaimState::Leaving,
@@ -140,6 +154,11 @@ fn node_claims(client: &Client) -> Api<DynamicObject> {
 fn node_claim_of(node: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = node.owner_references.iter().flatten();
     owners.find(|owner| owner.kind == KIND && owner.api_version == API_VERSION)
+}
+
+/// The instance that a claim names.
+fn provider_id(claim: &Value) -> Option<String> {
+    claim.pointer("/status/providerID")?.as_str().map(str::to_owned)
 }
 
 /// Karpenter writes whole seconds; the earlier one, so that nothing is promised that there is no time for.
@@ -190,6 +209,15 @@ mod tests {
         for others in [owned_by("Machine", "karpenter.sh/v1"), owned_by("NodeClaim", "example.test/v1"), claim(None)] {
             assert_eq!(node_claim_of(&others), None);
         }
+    }
+
+    #[test]
+    fn a_claim_names_its_instance_in_its_status() {
+        let of = |claim: Value| provider_id(&claim);
+        let id = "aws:///us-east-1a/i-0123456789abcdef0";
+        assert_eq!(of(json!({"spec": {}, "status": {"providerID": id}})).as_deref(), Some(id));
+        assert_eq!(of(json!({"spec": {"providerID": id}, "status": {}})), None, "what nobody has launched");
+        assert_eq!(of(json!({})), None);
     }
 
     #[test]

@@ -3,19 +3,25 @@
 use k8s_openapi::api::core::v1::Taint;
 
 use crate::notice::Kind;
-use crate::settings::{TaintEffect, TaintNames};
+use crate::settings::TaintNames;
 
+/// New pods stay away. `NoExecute` would end pods without asking their budgets, and nothing else sets that right.
+const EFFECT: &str = "NoSchedule";
 /// The taint's value tells the event, as far as Kubernetes takes it.
 const LONGEST_VALUE: usize = 63;
 
 /// The taint for a kind of notice. Not every kind has one by NTH's names.
-pub(crate) fn for_notice(kind: Kind, event: &str, names: TaintNames, effect: TaintEffect) -> Option<Taint> {
+pub(crate) fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
     let key = match names {
         TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),
         TaintNames::Nth => format!("aws-node-termination-handler/{}", of_nth(kind)?),
     };
-    let effect = effect.as_str().to_owned();
-    Some(Taint { key, value: Some(value(event)).filter(|value| !value.is_empty()), effect, time_added: None })
+    Some(Taint {
+        key,
+        value: Some(value(event)).filter(|value| !value.is_empty()),
+        effect: EFFECT.to_owned(),
+        time_added: None,
+    })
 }
 
 /// Says that the node is out of service, so that Kubernetes frees its pods and volumes at once; the
@@ -65,7 +71,7 @@ mod tests {
     use super::*;
 
     fn taint(kind: Kind, event: &str, names: TaintNames) -> Option<String> {
-        for_notice(kind, event, names, TaintEffect::NoSchedule).as_ref().map(text)
+        for_notice(kind, event, names).as_ref().map(text)
     }
 
     #[test]

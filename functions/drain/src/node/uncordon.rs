@@ -1,10 +1,11 @@
 //! Giving a node back: our marks go, and so does the cordon, if it is still ours.
 //!
 //! A node that somebody had cordoned before us, or has uncordoned since, keeps its cordon as it is.
-//! CordonOwner the cordon is, the API server knows: `managedFields` name who last changed
+//! Whose the cordon is, the API server knows: `managedFields` name who last changed
 //! `spec.unschedulable`, and a cordon of a node that is cordoned already changes nothing. What cannot
 //! be told there is taken for somebody else's.
 
+use std::cell::Cell;
 use std::fmt;
 
 use json_patch::Patch;
@@ -147,11 +148,13 @@ impl UncordonCause {
     }
 }
 
-/// Gives the instance's node back, if that was what it was claimed for.
+/// Gives the instance's node back, if that was what it was claimed for. `looked` becomes true when the API server has let us
+/// look for it.
 pub(crate) async fn uncordon(
     nodes: &Api<Node>,
     instance: &Instance,
     over: &UncordonCause,
+    looked: &Cell<bool>,
 ) -> Result<UncordonResult, ApiError> {
     let attempt = async || {
         let found = match over {
@@ -160,6 +163,7 @@ pub(crate) async fn uncordon(
             UncordonCause::Stop => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };
+        looked.set(true);
         let Some(node) = found else { return Ok(Attempted::Settled(UncordonResult::NoNode)) };
         let (patch, undone) = decide(&node, over);
         let Some(patch) = patch else { return Ok(Attempted::Settled(undone)) };
@@ -235,7 +239,7 @@ fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, ove
     }
 }
 
-/// CordonOwner the cordon is; `None`: ours.
+/// Whose the cordon is; `None`: ours.
 fn cordon_owner(node: &Node, seen: &ObservedNode, mark: &ClaimAnnotation) -> Option<CordonOwner> {
     let entries = node.metadata.managed_fields.iter().flatten();
     let mut owners = entries.filter(|entry| {

@@ -12,6 +12,8 @@ use crate::kube::watch::{Change, Selection, Watch};
 pub(crate) struct NodeWatch {
     name: String,
     watch: Watch<Node>,
+    /// Whether it was logged that the node cannot be watched: once is enough.
+    is_logged: bool,
 }
 
 /// What a watch saw of its node.
@@ -29,7 +31,7 @@ impl NodeWatch {
     /// Watches the node of that name, whether or not it is there.
     pub(crate) fn of(nodes: Api<Node>, name: &str) -> Self {
         let selection = Selection { api: nodes, field_selector: Some(format!("metadata.name={name}")) };
-        Self { name: name.to_owned(), watch: selection.watch(None) }
+        Self { name: name.to_owned(), watch: selection.watch(None), is_logged: false }
     }
 
     /// The node as it is, at first, and then after each change. `None`: it is not there, or cannot be watched for the
@@ -54,8 +56,14 @@ impl NodeWatch {
                 Change::Gone(_) => return ObservedNodeChange::NotThere,
                 Change::Begun => {}
                 Change::Interrupted(error) => {
-                    let node = &self.name;
-                    tracing::warn!(node.name = node, error = chain(&error), "cannot watch node {node}; watching again");
+                    if !std::mem::replace(&mut self.is_logged, true) {
+                        let node = &self.name;
+                        tracing::warn!(
+                            node.name = node,
+                            error = chain(&error),
+                            "cannot watch node {node}; looking every few seconds"
+                        );
+                    }
                     return ObservedNodeChange::NotSeen;
                 }
             }

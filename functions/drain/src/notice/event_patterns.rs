@@ -38,7 +38,7 @@ const fn of_ours(what: &'static str, detail_type: &'static str) -> EventPattern 
 }
 
 /// Every event that a drain begins with, or goes on with.
-pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
+pub(crate) const EVENT_PATTERNS: [EventPattern; 15] = [
     of_ec2("spot interruptions", Kind::Spot, spot::DETAIL_TYPE),
     of_ec2("interruptions of capacity reservations", Kind::CapacityReservation, capacity_reservation::DETAIL_TYPE),
     of_ec2(
@@ -61,6 +61,20 @@ pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
         source: "aws.ec2",
         detail_type: state_change::DETAIL_TYPE,
         detail: &[("state", "shutting-down")],
+    },
+    EventPattern {
+        what: "instances that have stopped or ended",
+        kind: Some(Kind::Terminated),
+        source: "aws.ec2",
+        detail_type: state_change::DETAIL_TYPE,
+        detail: &[("state", "terminated")],
+    },
+    EventPattern {
+        what: "instances that run",
+        kind: Some(Kind::Running),
+        source: "aws.ec2",
+        detail_type: state_change::DETAIL_TYPE,
+        detail: &[("state", "running")],
     },
     of_group(
         "terminate hooks",

@@ -88,7 +88,7 @@ pub(crate) struct Notice {
 
 impl Notice {
     /// What it means at that time: maintenance that should have begun may begin any moment, be under way or over.
-    fn as_of(self, now: Timestamp) -> Self {
+    fn at(self, now: Timestamp) -> Self {
         match (self.kind, self.deadline) {
             (Kind::Maintenance, Deadline::Hard(starts)) if starts <= now => {
                 Self { deadline: Deadline::Unknown, ..self }
@@ -100,10 +100,10 @@ impl Notice {
 
 impl Incoming {
     /// What it means at that time.
-    pub(crate) fn as_of(self, now: Timestamp) -> Self {
+    pub(crate) fn at(self, now: Timestamp) -> Self {
         match self {
-            Self::Notice { notice, history } => Self::Notice { notice: notice.as_of(now), history },
-            Self::UndoCheck { notice, check } => Self::UndoCheck { notice: notice.as_of(now), check },
+            Self::Notice { notice, history } => Self::Notice { notice: notice.at(now), history },
+            Self::UndoCheck { notice, check } => Self::UndoCheck { notice: notice.at(now), check },
             other @ (Self::Several(_) | Self::Unhandled { .. }) => other,
         }
     }

@@ -23,8 +23,12 @@ impl Unit {
     }
 }
 
+/// The namespace of all metrics: alarms, dashboard and queries count on it. Two stacks of an account are told apart by
+/// their clusters.
+const NAMESPACE: &str = "Spillway";
+
 /// The line. Each metric is told without any dimension, and once more by all of these if there are any.
-pub(crate) fn line(namespace: &str, dimensions: &[(&str, Value)], metrics: &[Metric<Value>], now: Timestamp) -> String {
+pub(crate) fn line(dimensions: &[(&str, Value)], metrics: &[Metric<Value>], now: Timestamp) -> String {
     let names: Vec<_> = dimensions.iter().map(|(name, _)| *name).collect();
     let sets = if names.is_empty() { vec![names] } else { vec![Vec::new(), names] };
     let definitions: Vec<_> =
@@ -36,7 +40,7 @@ pub(crate) fn line(namespace: &str, dimensions: &[(&str, Value)], metrics: &[Met
         "_aws".to_owned(),
         json!({
             "Timestamp": now.as_millisecond(),
-            "CloudWatchMetrics": [{"Namespace": namespace, "Dimensions": sets, "Metrics": definitions}],
+            "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": sets, "Metrics": definitions}],
         }),
     );
     let values = metrics.iter().map(|(name, _, value)| (*name, value));

@@ -12,7 +12,7 @@ use crate::aws::events::{self, PUT_EVENTS};
 use crate::drain::plan::PodName;
 use crate::invocation::Invocation;
 use crate::receipt::{Ending, Receipt};
-use crate::settings::{Announce, Settings};
+use crate::settings::Settings;
 
 /// EventBridge answers in milliseconds. What it does not take in that time is in the log all the same.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -43,19 +43,10 @@ impl BusEvent {
     }
 }
 
-/// Whether it is told that a drain has begun.
-pub(super) fn is_begin_told(settings: &Settings) -> bool {
-    settings.announce == Announce::BeginAndEnd
-}
-
 /// Whether the ending is told. A notice that came to nothing is for the log; one that lost pods did not, though it is
 /// ignored because its hook waits no longer.
 pub(super) fn is_end_told(settings: &Settings, receipt: &Receipt) -> bool {
-    let is_wanted = match settings.announce {
-        Announce::BeginAndEnd | Announce::End => !settings.dry_run,
-        Announce::Nothing => false,
-    };
-    is_wanted && (receipt.ending != Some(Ending::Ignored) || receipt.left_for_good() > 0)
+    !settings.dry_run && (receipt.ending != Some(Ending::Ignored) || receipt.lost_for_good() > 0)
 }
 
 /// Tells that a drain has begun, and which pods have to leave.
@@ -85,36 +76,23 @@ async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) 
 mod tests {
     use super::*;
     use crate::publish::tests::unread;
-
-    fn settings(announce: &str, dry_run: &str) -> Settings {
-        let variables = [("SPILLWAY_ANNOUNCE", announce), ("SPILLWAY_DRY_RUN", dry_run)];
-        Settings::from_variables(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())))
-            .unwrap()
-    }
+    use crate::test_support::settings;
 
     #[test]
-    fn that_a_drain_has_begun_is_told_unless_the_settings_say_otherwise() {
-        let told = ["begin-and-end", "end", "none"].map(|announce| is_begin_told(&settings(announce, "false")));
-        assert_eq!(told, [true, false, false]);
-    }
-
-    #[test]
-    fn every_ending_but_ignored_is_told_unless_nothing_is_or_nothing_was_touched() {
+    fn every_ending_but_ignored_is_told_unless_nothing_was_touched() {
         let endings =
             [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
-        let told = |announce, dry_run| {
+        let told = |dry_run| {
             let mut receipt = unread();
             let mut told = endings.to_vec();
             told.retain(|ending| {
                 receipt.ending = Some(*ending);
-                is_end_told(&settings(announce, dry_run), &receipt)
+                is_end_told(&settings(&[("SPILLWAY_DRY_RUN", dry_run)]), &receipt)
             });
             told
         };
         let all_but_ignored = [Ending::Drained, Ending::Joined, Ending::Continued, Ending::Done, Ending::Failed];
-        assert_eq!(told("begin-and-end", "false"), all_but_ignored);
-        assert_eq!(told("end", "false"), all_but_ignored);
-        assert_eq!(told("none", "false"), []);
-        assert_eq!(told("end", "true"), []);
+        assert_eq!(told("false"), all_but_ignored);
+        assert_eq!(told("true"), []);
     }
 }

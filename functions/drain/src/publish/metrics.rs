@@ -7,9 +7,13 @@ use crate::drain::pod::RequestedBy;
 use crate::publish::emf::{self, Metric, Unit};
 use crate::receipt::{Ending, Fate, HookRecord, PodRecord, Receipt, StepName};
 
-/// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers.
-pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option<String> {
+/// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an
+/// instance of no cluster of ours: CloudWatch charges each hour in which one comes, and an account starts instances all day.
+pub(super) fn line(receipt: &Receipt, now: Timestamp) -> Option<String> {
     let ending = receipt.ending?;
+    if receipt.is_not_ours {
+        return None;
+    }
     let kind = match (receipt.notice.kind, ending) {
         (Some(kind), _) => kind,
         (None, Ending::Failed) => "unreadable",
@@ -21,7 +25,7 @@ pub(super) fn line(receipt: &Receipt, namespace: &str, now: Timestamp) -> Option
         ("Ending", json!(ending)),
     ];
     let metrics = metrics(receipt).into_iter().filter_map(|(name, unit, value)| Some((name, unit, value?)));
-    Some(emf::line(namespace, &dimensions, &metrics.collect::<Vec<_>>(), now))
+    Some(emf::line(&dimensions, &metrics.collect::<Vec<_>>(), now))
 }
 
 /// Every metric, and its value if the receipt has one. docs/metrics.md says what each means.
@@ -33,8 +37,8 @@ fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
     let pods = |is_meant: fn(&PodRecord) -> bool| count(counted.iter().filter(|pod| is_meant(pod)).count());
     let refusals: u32 = receipt.pods.iter().map(PodRecord::refusals).sum();
     let drained = receipt.step_ms(StepName::Drained);
-    let emptied = drained.filter(|_| receipt.count(Fate::Left) == 0);
-    let goes = receipt.window.and_then(|window| window.goes_ms);
+    let emptied = drained.filter(|_| receipt.count(Fate::Lost) == 0);
+    let goes = receipt.window.and_then(|window| window.deadline_ms);
     // CloudWatch has no percentiles of a metric with a negative value.
     let time_left = goes.zip(drained).map(|(goes, drained)| goes.saturating_sub(drained).max(0));
     [
@@ -43,10 +47,10 @@ fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
         ("PodsClean", Unit::Count, pods(|pod| pod.fate == Fate::Clean)),
         ("PodsClamped", Unit::Count, pods(|pod| pod.fate == Fate::Clamped)),
         ("PodsForced", Unit::Count, pods(|pod| pod.fate == Fate::Forced)),
-        ("PodsLeft", Unit::Count, count(receipt.left_for_good())),
+        ("PodsLost", Unit::Count, count(receipt.lost_for_good())),
         ("PodsUnconfirmed", Unit::Count, pods(|pod| pod.fate == Fate::Unconfirmed)),
         ("PodsFullGrace", Unit::Count, pods(PodRecord::had_its_full_grace)),
-        ("PodsHeld", Unit::Count, pods(|pod| pod.refusals() > 0)),
+        ("PodsBlocked", Unit::Count, pods(|pod| pod.refusals() > 0)),
         ("BudgetRefusals", Unit::Count, Some(json!(refusals))),
         ("HooksNotCompleted", Unit::Count, count(usize::from(hook_not_completed))),
         ("NoticeToClaim", Unit::Milliseconds, receipt.step_ms(StepName::Claimed).map(Value::from)),
@@ -68,8 +72,31 @@ fn is_counted(pod: &PodRecord, receipt: &Receipt) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use spillway_eks::ClusterName;
+
     use super::*;
-    use crate::publish::tests::unread;
+    use crate::decision::Reason;
+    use crate::publish::tests::{pods_lost, receipt_of, story, unread};
+    use crate::receipt::Outcome;
+
+    #[test]
+    fn an_ignored_notice_is_counted_only_if_it_is_of_a_cluster_of_ours_and_a_failure_always() {
+        let is_counted =
+            |ended: Result<&Outcome, &_>| line(&receipt_of(&story(), ended), Timestamp::UNIX_EPOCH).is_some();
+        let ignored = |reason| is_counted(Ok(&Outcome::Ignored(reason)));
+        let other = || ClusterName::new("other");
+        for reason in [
+            Reason::NoCluster("i-1".to_owned()),
+            Reason::NotOurCluster(other()),
+            Reason::NotLetIn { cluster: other(), code: 401 },
+            Reason::UnknownCluster(other()),
+            Reason::NothingLeft,
+        ] {
+            assert!(!ignored(reason.clone()), "{reason}");
+        }
+        assert!(ignored(Reason::OptedOut("n-1".to_owned())));
+        assert!(is_counted(Err(&pods_lost())));
+    }
 
     #[test]
     fn the_page_of_metrics_names_each_with_its_unit() {

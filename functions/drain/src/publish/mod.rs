@@ -52,11 +52,7 @@ pub(crate) async fn publish_begin(
     client: &Client,
     invocation: &Invocation,
 ) {
-    let on_the_bus = async {
-        if events::is_begin_told(&context.settings) {
-            events::tell_begin(&context.eventbridge, begun, leaving, invocation).await;
-        }
-    };
+    let on_the_bus = events::tell_begin(&context.eventbridge, begun, leaving, invocation);
     tokio::join!(on_the_bus, node_events::tell_begin(begun, &context.settings, client, invocation));
 }
 
@@ -69,9 +65,10 @@ pub(crate) async fn publish(
     invocation: &Invocation,
 ) {
     let settings = &context.settings;
+    receipt.stack.clone_from(&settings.stack);
     let now = invocation.clock.now();
     // Of every pod, whether or not the receipt can name it.
-    let metrics = metrics::line(receipt, &settings.metrics_namespace, now);
+    let metrics = metrics::line(receipt, now);
     cut(receipt, now);
     write([Some(document(receipt, now, To::Log)), metrics]);
     let on_the_bus = async {

@@ -136,8 +136,8 @@ pub(super) fn unread() -> Receipt {
     Receipt::begun(&invocation(), Subject::Unread { event_id: None }, &Record::default(), String::new())
 }
 
-pub(super) fn pods_left() -> Failure {
-    Failure::PodsLeft { node: "ip-10-0-0-1.ec2.internal".to_owned(), left: 1, all: 4 }
+pub(super) fn pods_lost() -> Failure {
+    Failure::PodsLost { node: "ip-10-0-0-1.ec2.internal".to_owned(), lost: 1, all: 4 }
 }
 
 fn drained() -> Outcome {
@@ -224,12 +224,12 @@ async fn a_receipt_that_is_too_long_is_cut_to_the_same_for_log_and_bus_and_the_l
     assert_eq!(event, line);
     let (kept, cut) = (line["pods"].as_array().unwrap(), line["pods_cut"].as_u64().unwrap());
     assert_eq!(u64::try_from(kept.len()).unwrap() + cut, u64::try_from(all).unwrap());
-    assert_eq!((&kept[0]["fate"], &kept[1]["fate"]), (&"left".into(), &"forced".into()));
+    assert_eq!((&kept[0]["fate"], &kept[1]["fate"]), (&"lost".into(), &"forced".into()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_says_what_becomes_of_the_hook() {
-    let receipt = receipt_of(&story(), Err(&pods_left()));
+    let receipt = receipt_of(&story(), Err(&pods_lost()));
     let line: Value = serde_json::from_str(&document(&receipt, after(9_060), To::Log)).unwrap();
     assert_eq!(line["level"], "ERROR");
     insta::assert_snapshot!(line["message"].as_str().unwrap());
@@ -238,7 +238,7 @@ async fn a_failure_says_what_becomes_of_the_hook() {
 #[tokio::test(start_paused = true)]
 async fn the_metrics_are_in_the_embedded_format() {
     let receipt = receipt_of(&story(), Ok(&drained()));
-    insta::assert_snapshot!(pretty(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()));
+    insta::assert_snapshot!(pretty(&metrics::line(&receipt, after(9_060)).unwrap()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -262,9 +262,9 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
         ];
         let report = DrainReport { pods: pods.into(), end: DrainEnd::TimeUp, blind: None };
         story.1.pods = PodRecord::all(&report, |_| 9_000);
-        let receipt = receipt_of(&story, Err(&pods_left()));
-        let line: Value = serde_json::from_str(&metrics::line(&receipt, "Spillway", after(9_060)).unwrap()).unwrap();
-        ["PodsClean", "PodsFullGrace", "PodsLeft"].map(|metric| line[metric].as_u64().unwrap())
+        let receipt = receipt_of(&story, Err(&pods_lost()));
+        let line: Value = serde_json::from_str(&metrics::line(&receipt, after(9_060)).unwrap()).unwrap();
+        ["PodsClean", "PodsFullGrace", "PodsLost"].map(|metric| line[metric].as_u64().unwrap())
     };
     assert_eq!(counted(How::First), [3, 3, 1]);
     assert_eq!(counted(joined), [2, 2, 1], "what is lost is never kept silent");
@@ -274,11 +274,11 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
 async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_negative() {
     let mut story = story();
     let measured = |receipt: &Receipt| {
-        let line = metrics::line(receipt, "Spillway", after(9_060)).unwrap();
+        let line = metrics::line(receipt, after(9_060)).unwrap();
         let line: Value = serde_json::from_str(&line).unwrap();
         (line["NoticeToDrained"].as_i64(), line["TimeLeft"].as_i64())
     };
-    assert_eq!(measured(&receipt_of(&story, Err(&pods_left()))), (None, None), "nothing says when the instance goes");
+    assert_eq!(measured(&receipt_of(&story, Err(&pods_lost()))), (None, None), "nothing says when the instance goes");
     let now = tokio::time::Instant::now();
     let goes_after = |seconds| Window {
         start: now,
@@ -287,8 +287,8 @@ async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_
         margin: Duration::from_secs(2),
     };
     story.1.window = Some(goes_after(120));
-    assert_eq!(measured(&receipt_of(&story, Err(&pods_left()))), (None, Some(111_000)));
-    story.1.pods.retain(|pod| pod.fate != Fate::Left);
+    assert_eq!(measured(&receipt_of(&story, Err(&pods_lost()))), (None, Some(111_000)));
+    story.1.pods.retain(|pod| pod.fate != Fate::Lost);
     story.1.window = Some(goes_after(8));
     assert_eq!(measured(&receipt_of(&story, Ok(&drained()))), (Some(9_000), Some(0)));
 }
@@ -298,12 +298,12 @@ async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left
     let mut story = story();
     story.1.step(StepName::HandedOn, after(9_050));
     story.1.hook = HookStatus::Held;
-    let first = receipt_of(&story, Ok(&Outcome::Continued { unfinished: pods_left().text() }));
+    let first = receipt_of(&story, Ok(&Outcome::Continued { unfinished: pods_lost().text() }));
     let line: Value = serde_json::from_str(&document(&first, after(9_060), To::Log)).unwrap();
     assert_eq!(line["level"], "INFO");
     insta::assert_snapshot!(line["message"].as_str().unwrap());
-    let metrics: Value = serde_json::from_str(&metrics::line(&first, "Spillway", after(9_060)).unwrap()).unwrap();
-    assert_eq!((&metrics["PodsLeft"], &metrics["HooksNotCompleted"]), (&0.into(), &0.into()));
+    let metrics: Value = serde_json::from_str(&metrics::line(&first, after(9_060)).unwrap()).unwrap();
+    assert_eq!((&metrics["PodsLost"], &metrics["HooksNotCompleted"]), (&0.into(), &0.into()));
     insta::assert_json_snapshot!(story.1.in_short("e-1", "r-1", (after(350), after(9_050))));
 }
 
@@ -311,6 +311,6 @@ async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left
 fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
     let mut receipt = unread();
     (receipt.ending, receipt.reason) = (Some(Ending::Ignored), "not handled".to_owned());
-    assert_eq!(metrics::line(&receipt, "Spillway", notice_time()), None);
+    assert_eq!(metrics::line(&receipt, notice_time()), None);
     assert!(document(&receipt, notice_time(), To::Log).contains("ignored: not handled"));
 }

@@ -22,7 +22,7 @@ impl Counts {
         let before = earlier.iter().flat_map(|earlier| gone.iter().filter_map(|fate| earlier.pods.get(fate.as_str())));
         Self {
             moved: gone.into_iter().map(count).sum::<usize>() + before.sum::<usize>(),
-            lost: count(Fate::Left),
+            lost: count(Fate::Lost),
             unconfirmed: count(Fate::Unconfirmed),
         }
     }
@@ -30,8 +30,8 @@ impl Counts {
 
 impl Receipt {
     /// How many pods were there at the end, with no later invocation to go on with them.
-    pub(crate) fn left_for_good(&self) -> usize {
-        if self.ending == Some(Ending::Continued) { 0 } else { self.count(Fate::Left) }
+    pub(crate) fn lost_for_good(&self) -> usize {
+        if self.ending == Some(Ending::Continued) { 0 } else { self.count(Fate::Lost) }
     }
 
     /// How many pods came to such an end.

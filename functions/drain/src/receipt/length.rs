@@ -10,23 +10,23 @@ const PODS_CUT: usize = 24;
 /// What is kept before what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    Left,
+    Lost,
     Forced,
     Clamped,
     Unconfirmed,
-    Held,
+    Blocked,
     Rest,
 }
 
 impl Rank {
     fn of(pod: &PodRecord) -> Self {
         match pod.fate {
-            Fate::Left => Self::Left,
+            Fate::Lost => Self::Lost,
             Fate::Forced => Self::Forced,
             Fate::Clamped => Self::Clamped,
             Fate::Unconfirmed => Self::Unconfirmed,
-            Fate::WouldBeHeld => Self::Held,
-            Fate::Clean | Fate::Stayed | Fate::WouldLeave if pod.refusals() > 0 => Self::Held,
+            Fate::WouldBeBlocked => Self::Blocked,
+            Fate::Clean | Fate::Stayed | Fate::WouldLeave if pod.refusals() > 0 => Self::Blocked,
             Fate::Clean | Fate::Stayed | Fate::WouldLeave => Self::Rest,
         }
     }
@@ -76,10 +76,10 @@ mod tests {
         Fate::Clamped,
         Fate::Forced,
         Fate::Stayed,
-        Fate::Left,
+        Fate::Lost,
         Fate::Unconfirmed,
         Fate::WouldLeave,
-        Fate::WouldBeHeld,
+        Fate::WouldBeBlocked,
     ];
 
     fn receipt(pods: Vec<PodRecord>) -> Receipt {
@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn the_lost_are_kept_first_then_the_forced_the_clamped_the_unconfirmed_and_the_held() {
+    fn the_lost_are_kept_first_then_the_forced_the_clamped_the_unconfirmed_and_the_blocked() {
         let mut pods: Vec<_> = FATES.iter().map(|fate| PodRecord::sample(fate.as_str(), *fate, 0)).collect();
-        pods.push(PodRecord::sample("clean, and was held", Fate::Clean, 1));
+        pods.push(PodRecord::sample("clean, and was blocked", Fate::Clean, 1));
         let mut receipt = receipt(pods);
         let mut kept_longest = Vec::new();
         while !receipt.pods.is_empty() {
@@ -112,12 +112,12 @@ mod tests {
         assert_eq!(
             kept_longest,
             [
-                "left",
+                "lost",
                 "forced",
                 "clamped",
                 "unconfirmed",
-                "would-be-held",
-                "clean, and was held",
+                "would-be-blocked",
+                "clean, and was blocked",
                 "clean",
                 "stayed",
                 "would-leave"
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_receipt_that_is_short_enough_is_not_touched() {
-        let mut whole = receipt(vec![PodRecord::sample("a", Fate::Clean, 0), PodRecord::sample("b", Fate::Left, 0)]);
+        let mut whole = receipt(vec![PodRecord::sample("a", Fate::Clean, 0), PodRecord::sample("b", Fate::Lost, 0)]);
         whole.shorten(0);
         assert_eq!((names(&whole), whole.pods_cut), (vec!["a", "b"], None));
     }

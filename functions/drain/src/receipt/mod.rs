@@ -30,7 +30,7 @@ pub(crate) use times::StepName;
 use times::{Step, WindowRecord};
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How a notice ended. There is no other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,6 +72,9 @@ pub(crate) struct Receipt {
     /// Where the function is at home.
     pub(crate) account: String,
     pub(crate) region: String,
+    /// The stack that the function is of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) stack: String,
     pub(crate) notice: NoticeRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
@@ -83,9 +86,9 @@ pub(crate) struct Receipt {
     /// The group that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     auto_scaling_group: Option<String>,
-    /// Who manages the node's life.
+    /// What manages the node's life.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) owner: Option<&'static str>,
+    pub(crate) managed_by: Option<&'static str>,
     /// What was to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decision: Option<&'static str>,
@@ -93,6 +96,9 @@ pub(crate) struct Receipt {
     pub(crate) cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
+    /// Whether it was about an instance of no cluster of ours. Not for the log, where `reason` says it in words.
+    #[serde(skip)]
+    pub(crate) is_not_ours: bool,
     /// Whether the node's events tell of the begin. Not for the log.
     #[serde(skip)]
     pub(crate) begin: BeginNotified,
@@ -172,6 +178,7 @@ impl Receipt {
             Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
             Err(failure) => (Some(Ending::Failed), receipt.failed(failure)),
         };
+        receipt.is_not_ours = ended.is_ok_and(Outcome::is_not_ours);
         receipt
     }
 
@@ -194,14 +201,16 @@ impl Receipt {
             request_id: invocation.request_id.clone(),
             account,
             region,
+            stack: String::new(),
             instance,
             zone: described.map(|instance| instance.zone.clone()).filter(|zone| !zone.is_empty()),
             instance_type: described.and_then(|instance| instance.type_name.clone()),
             auto_scaling_group: described.and_then(|instance| instance.group().map(str::to_owned)),
-            owner: record.managed_by.map(ManagedBy::as_str),
+            managed_by: record.managed_by.map(ManagedBy::as_str),
             decision: record.decision,
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
+            is_not_ours: false,
             begin: record.begin,
             how: record.claim.as_ref().map(|claim| claim.how.clone()),
             node_labels: record.claim.as_ref().map(|claim| claim.labels.clone()).unwrap_or_default(),

@@ -35,6 +35,8 @@ pub(crate) enum Outcome {
     CalledOff { instance: InstanceId, node: Box<Outcome> },
     /// The node has not come back: it is looked at again.
     LookedAgain { node: String, why: NotYet, at: Timestamp },
+    /// The cluster cannot be reached: whether there is a node to give back is looked at again.
+    NotReached { cluster: ClusterName, why: String, at: Timestamp },
     /// Its time has not come: a schedule brings the notice back.
     Postponed { instance: InstanceId, starts: Option<Timestamp>, begins: Timestamp, uncordoned: UncordonResult },
     /// Each instance of the notice gets an invocation of its own.
@@ -47,6 +49,8 @@ pub(crate) enum Outcome {
     NotANode { reason: Reason },
     /// Nothing was done, because it is a dry run: what would have been.
     WouldHave(String),
+    /// Nothing was to be done, and the settings say so: whose the hook is, was not asked.
+    LeftToOthers(Reason),
     /// Nothing was to be done.
     Ignored(Reason),
     /// The node's labels say that somebody else manages it than its instance's tags did: what is to be done has to be decided
@@ -68,24 +72,32 @@ impl Outcome {
             | Self::Uncordoned {
                 result: UncordonResult::GivenBack { .. } | UncordonResult::LeftAlone { .. }, ..
             } => Ending::Done,
-            Self::LookedAgain { .. } | Self::Postponed { .. } | Self::OneForEach(_) | Self::Continued { .. } => {
-                Ending::Continued
-            }
+            Self::LookedAgain { .. }
+            | Self::NotReached { .. }
+            | Self::Postponed { .. }
+            | Self::OneForEach(_)
+            | Self::Continued { .. } => Ending::Continued,
             Self::HookOver { .. }
-            | Self::HandedOver(HandedOver::NotKarpenters { .. })
+            | Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
             | Self::Uncordoned { .. }
             | Self::NotANode { .. }
             | Self::WouldHave(_)
+            | Self::LeftToOthers(_)
             | Self::Ignored(_)
             | Self::ManagedBy(_) => Ending::Ignored,
         }
+    }
+
+    /// Whether nothing was done because the instance is in no cluster of ours.
+    pub(crate) fn is_not_ours(&self) -> bool {
+        matches!(self, Self::Ignored(reason) if reason.is_not_ours())
     }
 
     /// The sentence, with what became of the hook where the notice came to nothing.
     pub(crate) fn reason(&self, hook: Option<&HookRecord>) -> String {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),
-            (Self::WouldHave(_), _) => self.to_string(),
+            (Self::LeftToOthers(_), _) => self.to_string(),
             (outcome, Some(hook)) if outcome.ending() == Ending::Ignored && hook.is_left() => {
                 format!("{outcome}; its {hook}")
             }
@@ -129,7 +141,8 @@ impl fmt::Display for Outcome {
                 write!(f, "the lifecycle hook waits no longer; the pods of node {node} had not been listed")
             }
             Self::HookOver { node, lost: Some(lost) } => {
-                write!(f, "the lifecycle hook waits no longer; still on node {node}: {}", pods(*lost))
+                let were = if *lost == 1 { "was" } else { "were" };
+                write!(f, "the lifecycle hook waits no longer; {} {were} still on node {node}", pods(*lost))
             }
             Self::Cordoned { node } => {
                 write!(f, "node {node} is cordoned, and its pods stay: the settings ask for no more")
@@ -146,7 +159,10 @@ impl fmt::Display for Outcome {
                 write!(f, "the drain of {instance} that was scheduled is called off; {node}")
             }
             Self::LookedAgain { node, why, at } => {
-                write!(f, "node {node} is not given back yet: {why}; it is looked at again at {at}")
+                write!(f, "node {node} is not given back yet: {why}; it is looked for again at {at}")
+            }
+            Self::NotReached { cluster, why, at } => {
+                write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
             }
             Self::Postponed { instance, starts, begins, uncordoned } => {
                 write!(f, "maintenance of {instance}")?;
@@ -165,7 +181,7 @@ impl fmt::Display for Outcome {
             }
             Self::Continued { unfinished } => write!(f, "handed on to a later invocation: {unfinished}"),
             Self::WouldHave(done) => write!(f, "dry run: would have {done}"),
-            Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
+            Self::LeftToOthers(reason) | Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
             Self::ManagedBy(managed_by) => write!(f, "the node is managed by {}", managed_by.as_str()),
         }
     }
@@ -181,6 +197,10 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "NodeClaim {claim} had been deleted before: Karpenter is taking node {node} away")
         }
         HandedOver::NotKarpenters { node } => write!(f, "{}", Reason::NoNodeClaim(node.clone())),
+        HandedOver::OfAnother { node, claim, provider_id } => {
+            let names = provider_id.as_deref().unwrap_or("no instance").to_owned();
+            write!(f, "{}", Reason::NodeClaimOfAnother { node: node.clone(), claim: claim.clone(), names })
+        }
     }
 }
 

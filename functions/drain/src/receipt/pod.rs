@@ -31,18 +31,18 @@ pub(crate) struct PodRecord {
     /// How often each answer was given to the requests that it leave.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     answers: BTreeMap<&'static str, u32>,
-    /// The budget that held it last.
+    /// The budget that blocked its eviction last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<String>,
-    /// Why it stayed, was forced or was left, or who else had it leave.
+    blocked_by: Option<String>,
+    /// Why it stayed, was forced or was lost, or who else had it leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    /// When it was first asked to leave. This and those that follow: milliseconds from the notice.
+    /// When it was first requested to leave. This and those that follow: milliseconds from the notice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    asked_ms: Option<i64>,
+    requested_ms: Option<i64>,
     /// When the request that it leave was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) told_ms: Option<i64>,
+    pub(crate) accepted_ms: Option<i64>,
     /// When it had gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gone_ms: Option<i64>,
@@ -77,18 +77,18 @@ pub(crate) enum Fate {
     Clean,
     /// It shut down with less grace than it asked for.
     Clamped,
-    /// It was deleted past what held it, so that it could still shut down.
+    /// It was deleted past what blocked its eviction, so that it could still shut down.
     Forced,
     /// It was left alone.
     Stayed,
     /// It was still there when the time was up.
-    Left,
+    Lost,
     /// It was shutting down when its node stopped answering, so that nobody knows how it ended.
     Unconfirmed,
     /// In a dry run: the API server would let it go.
     WouldLeave,
-    /// In a dry run: something would hold it.
-    WouldBeHeld,
+    /// In a dry run: something would block its eviction.
+    WouldBeBlocked,
 }
 
 impl Fate {
@@ -99,10 +99,10 @@ impl Fate {
             Self::Clamped => "clamped",
             Self::Forced => "forced",
             Self::Stayed => "stayed",
-            Self::Left => "left",
+            Self::Lost => "lost",
             Self::Unconfirmed => "unconfirmed",
             Self::WouldLeave => "would-leave",
-            Self::WouldBeHeld => "would-be-held",
+            Self::WouldBeBlocked => "would-be-blocked",
         }
     }
 }
@@ -130,13 +130,13 @@ impl PodRecord {
         let forced = history.last_method() == Some(Method::Delete);
         let (fate, why) = match pod.state {
             PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-            PodState::Gone { .. } if forced => (Fate::Forced, history.blocked_by.as_ref().map(held)),
+            PodState::Gone { .. } if forced => (Fate::Forced, history.blocked_by.as_ref().map(blocked)),
             PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
             PodState::Unconfirmed => {
                 (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned()))
             }
             PodState::Due { .. } | PodState::Blocked { .. } | PodState::Requested { .. } | PodState::Leaving { .. } => {
-                (Fate::Left, Some(why_left(pod, blind)))
+                (Fate::Lost, Some(why_lost(pod, blind)))
             }
         };
         let gone_at = match pod.state {
@@ -151,10 +151,10 @@ impl PodRecord {
             given_s,
             evictions: history.evictions(),
             answers: history.answers.clone(),
-            budget: history.budget().map(ToString::to_string),
+            blocked_by: history.budget().map(ToString::to_string),
             why,
-            asked_ms: history.requested_at().map(&ms),
-            told_ms: history.accepted_at.map(&ms),
+            requested_ms: history.requested_at().map(&ms),
+            accepted_ms: history.accepted_at.map(&ms),
             gone_ms: gone_at.map(&ms),
             followed: history.followed,
         }
@@ -162,12 +162,12 @@ impl PodRecord {
 
     /// Notes that it need not leave any more, whatever it was told: its node is in use again.
     fn may_stay(&mut self) {
-        if self.fate == Fate::Left {
+        if self.fate == Fate::Lost {
             (self.fate, self.why) = (Fate::Stayed, Some("its node was given back".to_owned()));
         }
     }
 
-    /// Why it was left, was forced or stayed.
+    /// Why it was lost, was forced or stayed.
     pub(crate) fn why(&self) -> &str {
         self.why.as_deref().unwrap_or("nothing is known of why")
     }
@@ -192,10 +192,10 @@ impl PodRecord {
             given_s: None,
             evictions: 1,
             answers: [(BLOCKED_BY_BUDGET, refusals)].into(),
-            budget: None,
+            blocked_by: None,
             why: None,
-            asked_ms: Some(843),
-            told_ms: None,
+            requested_ms: Some(843),
+            accepted_ms: None,
             gone_ms: Some(9120),
             followed: Some(RequestedBy::ThisDrain),
         }
@@ -206,10 +206,10 @@ impl PodRecord {
         let (fate, why) = match &pod.would {
             Predicted::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
             Predicted::Leaves => (Fate::WouldLeave, None),
-            Predicted::BlockedBy(hold) => (Fate::WouldBeHeld, Some(format!("{hold} would hold it"))),
-            Predicted::Refused(why) | Predicted::Unanswered(why) => (Fate::WouldBeHeld, Some(why.clone())),
+            Predicted::BlockedBy(blocker) => (Fate::WouldBeBlocked, Some(format!("{blocker} would block it"))),
+            Predicted::Refused(why) | Predicted::Unanswered(why) => (Fate::WouldBeBlocked, Some(why.clone())),
         };
-        let budget = match &pod.would {
+        let blocked_by = match &pod.would {
             Predicted::BlockedBy(Blocker::Budget(budget)) => Some(budget.to_string()),
             _ => None,
         };
@@ -221,10 +221,10 @@ impl PodRecord {
             given_s: None,
             evictions: pod.answers.values().sum(),
             answers: pod.answers.clone(),
-            budget,
+            blocked_by,
             why,
-            asked_ms: None,
-            told_ms: None,
+            requested_ms: None,
+            accepted_ms: None,
             gone_ms: None,
             followed: None,
         }
@@ -232,14 +232,14 @@ impl PodRecord {
 }
 
 /// Why a pod is still there.
-fn why_left(pod: &Tracked, blind: Option<&str>) -> String {
+fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
     match (&pod.state, pod.state.failed(), &pod.history.blocked_by) {
         (PodState::Leaving { .. }, ..) => match blind {
             Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
             None => "it was still shutting down".to_owned(),
         },
         (_, Some(failed), _) => failed.message.clone(),
-        (_, None, Some(hold)) => held(hold),
+        (_, None, Some(blocker)) => blocked(blocker),
         (PodState::Requested { .. }, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
     }
@@ -251,7 +251,9 @@ fn who_else(pod: &Tracked) -> Option<String> {
         (Some(RequestedBy::Another), Some(_), _) => {
             Some(format!("{ANOTHER} cut short the grace that it had been given"))
         }
-        (Some(RequestedBy::Another), None, Some(hold)) => Some(format!("{} until {ANOTHER} had it leave", held(hold))),
+        (Some(RequestedBy::Another), None, Some(blocker)) => {
+            Some(format!("{} until {ANOTHER} had it leave", blocked(blocker)))
+        }
         (Some(RequestedBy::Another), None, None) => Some(format!("{ANOTHER} had it leave")),
         (None, ..) if pod.history.last_request().is_none() => {
             pod.given_less().map(|_| "it was leaving already, with less".to_owned())
@@ -260,6 +262,6 @@ fn who_else(pod: &Tracked) -> Option<String> {
     }
 }
 
-fn held(hold: &Blocker) -> String {
-    format!("{hold} held it")
+fn blocked(blocker: &Blocker) -> String {
+    format!("{blocker} blocked it")
 }

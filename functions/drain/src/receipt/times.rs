@@ -10,12 +10,12 @@ use crate::drain::deadline::Window;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WindowRecord {
     /// When it began.
-    pub(crate) from_ms: i64,
+    pub(crate) start_ms: i64,
     /// When this invocation has to stop.
-    pub(crate) to_ms: i64,
+    pub(crate) end_ms: i64,
     /// When the instance goes; absent while something may wait for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) goes_ms: Option<i64>,
+    pub(crate) deadline_ms: Option<i64>,
     /// Seconds kept before it goes.
     pub(super) margin_s: u64,
 }
@@ -24,9 +24,9 @@ impl WindowRecord {
     /// The window, whose instants `ms` turns into milliseconds from the notice.
     pub(super) fn of(window: Window, ms: impl Fn(Instant) -> i64) -> Self {
         Self {
-            from_ms: ms(window.start),
-            to_ms: ms(window.end),
-            goes_ms: window.instance_goes.hard().map(&ms),
+            start_ms: ms(window.start),
+            end_ms: ms(window.end),
+            deadline_ms: window.instance_goes.hard().map(&ms),
             margin_s: window.margin.as_secs(),
         }
     }

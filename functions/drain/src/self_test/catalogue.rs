@@ -1,8 +1,12 @@
 //! Every check and every finding by its id: what `docs/doctor.md` shows, and what a report may have.
 
 /// What is looked at: the check's id, and what it asks.
-pub(super) const CHECKS: [(&str, &str); 13] = [
+pub(super) const CHECKS: [(&str, &str); 15] = [
     ("clusters", "Which clusters are there: the one that was asked about, those of `Clusters`, or all that EKS has."),
+    (
+        "variables",
+        "Is every variable with the prefix `SPILLWAY_` one that this version knows? Another one changes nothing.",
+    ),
     ("dry-run", "Does the function act on notices, or only say what it would have done?"),
     (
         "aws-rights",
@@ -12,10 +16,11 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
     ("rules", "Is there a rule for each kind of notice that the settings want, does it lead here, is it enabled?"),
     (
         "drainers",
-        "Does somebody else hear the same notices who could act on them: another rule on the default bus that leads to \
+        "Does somebody else get the same notices and could act on them: another rule on the default bus that leads to \
          a queue, a function or a workflow, or a hook with a notification target of its own? \
-         And does Karpenter hear of the nodes that are left to it?",
+         And does Karpenter get the notices of the nodes that are left to it?",
     ),
+    ("hook-names", "Has some group each hook that `Hooks` names?"),
     (
         "hooks",
         "Does each Auto Scaling group with nodes in the cluster have a terminate hook of ours, does it wait long enough, \
@@ -25,7 +30,7 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
         "sign-in",
         "Is the network open, is the endpoint's certificate of the authority that EKS names now, may we sign in?",
     ),
-    ("inside", "Stands for all the checks below, when nobody could sign in."),
+    ("in-cluster", "Stands for all the checks below, when nobody could sign in."),
     (
         "kubernetes-rights",
         "Each right of `deploy/rbac.yaml` that the settings need, and of `deploy/optional/`, by SelfSubjectAccessReview.",
@@ -36,14 +41,18 @@ pub(super) const CHECKS: [(&str, &str); 13] = [
     (
         "nodes",
         "Which nodes could not be drained in two minutes right now, and because of which budget or pod: budgets, graces, \
-         wishes, pods that nobody makes anew, and evictions as dry runs.",
+         do-not-disrupt annotations, pods that nothing creates again, and evictions as dry runs.",
     ),
 ];
 
 /// What may be found: the finding's id, and what it means.
-pub(super) const FINDINGS: [(&str, &str); 40] = [
+pub(super) const FINDINGS: [(&str, &str); 44] = [
     ("no-clusters", "EKS has no cluster in this Region."),
     ("clusters-unknown", "The clusters could not be listed, and no setting names them."),
+    (
+        "unknown-variable",
+        "A setting of another version, or a slip of the pen in a template of your own. It has no effect.",
+    ),
     ("dry-run", "`DryRun` is true: no notice is acted on, and each hook runs to its timeout."),
     ("aws-right-missing", "AWS denies a call of a drain. The finding says what fails without it."),
     ("aws-right-unknown", "The call could not be tried, so nobody knows: no answer, or an odd one."),
@@ -60,8 +69,16 @@ pub(super) const FINDINGS: [(&str, &str); 40] = [
          harmless. Nobody but you can tell which.",
     ),
     ("karpenter-queue", "Karpenter's interruption queue. All is well while its nodes are left to it."),
-    ("karpenter-deaf", "Karpenter has nodes, they are left to it, and no rule leads spot interruptions to any queue."),
-    ("hook-tells-another", "A terminate hook of ours has a notification target: somebody else may complete it."),
+    (
+        "karpenter-queue-missing",
+        "Karpenter has nodes, they are left to it, and no rule leads spot interruptions to any queue.",
+    ),
+    (
+        "rebalance-loop",
+        "`rebalance` in `DrainOn` with `Karpenter=nodeclaim`: Karpenter may launch the same capacity again, which gets the next \
+         recommendation.",
+    ),
+    ("hook-notification-target", "A terminate hook of ours has a notification target: somebody else may complete it."),
     ("hook-missing", "A group ends its nodes without waiting for a drain. Spot notices are handled all the same."),
     (
         "hook-timeout-short",
@@ -76,43 +93,49 @@ pub(super) const FINDINGS: [(&str, &str); 40] = [
         "What holds if nobody answers is ABANDON: the other hooks are not waited for, or the instance is kept. For the \
          only hook of a group it makes no difference, and is only told.",
     ),
+    (
+        "hook-left-to-others",
+        "A group has a terminate hook beside ours. If nobody completes it, each instance waits for its timeout; with a \
+         notification target it is only told.",
+    ),
+    ("hook-of-no-group", "`Hooks` names a hook, and no group with nodes in these clusters has it."),
     ("groups-unknown", "The groups or their hooks could not be listed."),
     ("unknown-cluster", "EKS does not tell the way into the cluster."),
     ("wrong-certificate-authority", "Who answers at the endpoint is not who EKS says."),
     ("no-network", "No connection to the endpoint comes about."),
     ("no-access-entry", "The cluster does not know the function's role (401)."),
     ("no-basic-rights", "The function is signed in, and may not even ask who it is (403)."),
-    ("api-server-unwell", "The API server answers, and not as it should."),
+    ("api-server-error", "The API server answers with an error."),
     ("no-rights", "The group `spillway` has no right at all: `deploy/` is not applied."),
     ("not-in-group", "The function is signed in, and is not in the group `spillway`."),
     ("missing-right", "One right is missing. The finding says what a drain cannot do without it."),
-    ("no-flow-control", "Drains share the API server's room with everybody else."),
+    ("no-flow-control", "Drains share the API server's capacity with everybody else."),
     ("nth-runs", "A second drainer in the cluster, in whichever mode."),
     (
-        "budget-without-room",
-        "The budget never lets a pod go, or its controller cannot reckon how many may: a drain waits, and then deletes past \
-         it or leaves the pod.",
+        "budget-allows-no-disruptions",
+        "The budget never allows a disruption, or its controller cannot calculate how many: a drain waits, and then deletes \
+         the pod past it or loses it.",
     ),
-    ("budget-without-room-now", "The budget has no room at this moment, because some of its pods are not healthy."),
     (
-        "budget-with-little-room",
-        "One node has more of the budget's pods than it lets go within two minutes, if a replacement takes 30 s. Nobody knows \
+        "budget-allows-no-disruptions-now",
+        "The budget allows no disruption at this moment, because some of its pods are not healthy.",
+    ),
+    (
+        "budget-allows-few-disruptions",
+        "One node has more of the budget's pods than it lets be disrupted within two minutes, if a replacement takes 30 s. Nobody knows \
          how long it takes.",
     ),
-    ("two-budgets", "Several budgets cover one pod, which Kubernetes then never evicts."),
+    ("several-budgets", "Several budgets cover one pod, which Kubernetes then never evicts."),
     (
         "eviction-refused",
         "A dry run of an eviction was refused by somebody else than a budget: a webhook, most likely.",
     ),
-    (
-        "budgets-not-asked",
-        "The API server did not say whether these budgets would let a pod go: it was busy, or silent.",
-    ),
-    ("grace-longer-than-the-window", "The pods ask for more time to shut down than a spot notice leaves."),
-    ("wishes-not-to-be-disturbed", "The pods have an annotation such as `karpenter.sh/do-not-disrupt`."),
-    ("bare-pods", "Nobody makes these pods anew after a drain."),
-    ("singletons", "Workloads of one pod, away for as long as it moves. Nothing is wrong; it is only told."),
-    ("not-all-pods-seen", "The pods could not all be listed in time: there may be more findings."),
+    ("budgets-unknown", "The API server did not say whether these budgets allow a disruption: it was busy, or silent."),
+    ("grace-period-too-long", "The pods ask for more time to shut down than a spot notice leaves."),
+    ("do-not-disrupt", "The pods have an annotation such as `karpenter.sh/do-not-disrupt`."),
+    ("bare-pods", "Nothing creates these pods again after a drain."),
+    ("single-replica", "Workloads of one pod, away for as long as it moves. Nothing is wrong; it is only told."),
+    ("not-all-pods-listed", "The pods could not all be listed in time: there may be more findings."),
 ];
 
 /// Whether a report may have that check.

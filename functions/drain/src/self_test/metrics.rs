@@ -7,9 +7,9 @@ use super::report::{CheckStatus, SelfTestReport, Severity};
 use crate::publish::emf::{self, Metric, Unit};
 
 /// The line of the log that CloudWatch reads as metrics.
-pub(super) fn line(report: &SelfTestReport, namespace: &str, now: Timestamp) -> String {
+pub(super) fn line(report: &SelfTestReport, now: Timestamp) -> String {
     let metrics: Vec<_> = metrics(report).map(|(name, unit, value)| (name, unit, json!(value))).collect();
-    emf::line(namespace, &[], &metrics, now)
+    emf::line(&[], &metrics, now)
 }
 
 /// Every metric. docs/metrics.md says what each means.

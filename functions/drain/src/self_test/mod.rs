@@ -61,7 +61,7 @@ pub(crate) async fn examine(context: &Context, request: &SelfTestRequest, invoca
     tell(&log::line(&report, now));
     // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
     if request.cluster.is_none() {
-        tell(&metrics::line(&report, &context.settings.metrics_namespace, now));
+        tell(&metrics::line(&report, now));
     }
     report
 }

@@ -14,7 +14,7 @@ use super::request::{Occasion, SelfTestRequest};
 use crate::invocation::clock::Clock;
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How many findings of one check the report has room for: all of them must fit into one line of the log.
 const FINDINGS_OF_A_CHECK: usize = 30;
@@ -255,7 +255,8 @@ impl SelfTestReport {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
+/// So many of them, in the singular or the plural.
+pub(in crate::self_test) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -4,57 +4,29 @@ use spillway_startup::settings::Setting;
 
 /// The default of a list or a name that means: no restriction.
 const NONE: &str = "";
-/// The value of [`HEARTBEAT`] that leaves it to each hook.
-pub(super) const HALF: &str = "half";
 
-const NOTICE: &str = "drain, cordon or ignore";
-const FLAG: &str = "true or false";
-
-pub(crate) const SPOT: Setting = Setting {
-    name: "SPILLWAY_SPOT",
-    default: "drain",
-    accepted: NOTICE,
-    meaning: "what a spot interruption does; `ignore` switches the rule off",
+pub(crate) const DRAIN_ON: Setting = Setting {
+    name: "SPILLWAY_DRAIN_ON",
+    default: "spot,capacity,maintenance,state-change,terminate",
+    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or none",
+    meaning: "which [notices](notices.md) drain a node. One that neither this nor `CordonOn` names is ignored, and its rule \
+              switched off; without `terminate` all such hooks are left to others, without `state-change` a node that \
+              runs again is not given back by it",
 };
-pub(crate) const CAPACITY: Setting = Setting {
-    name: "SPILLWAY_CAPACITY",
-    default: "drain",
-    accepted: NOTICE,
-    meaning: "what the interruption of a capacity reservation and the end of a capacity block do; `ignore` switches \
-              the rules off",
-};
-pub(crate) const MAINTENANCE: Setting = Setting {
-    name: "SPILLWAY_MAINTENANCE",
-    default: "drain",
-    accepted: NOTICE,
-    meaning: "what scheduled maintenance (AWS Health) does; `ignore` switches the rule off",
-};
-pub(crate) const STATE_CHANGE: Setting = Setting {
-    name: "SPILLWAY_STATE_CHANGE",
-    default: "drain",
-    accepted: NOTICE,
-    meaning: "what an instance does that stops or shuts down without another notice; `ignore` switches the rule off, \
-              and with it what follows when it runs again",
-};
-pub(crate) const REBALANCE: Setting = Setting {
-    name: "SPILLWAY_REBALANCE",
-    default: "ignore",
-    accepted: NOTICE,
-    meaning: "what a rebalance recommendation does; `ignore` switches the rule off",
-};
-pub(crate) const TERMINATE: Setting = Setting {
-    name: "SPILLWAY_TERMINATE",
-    default: "drain",
-    accepted: NOTICE,
-    meaning: "what the terminate hook of an Auto Scaling group does; with `cordon` it is completed right after the \
-              cordon; `ignore` switches the rule off and leaves all such hooks to others",
+pub(crate) const CORDON_ON: Setting = Setting {
+    name: "SPILLWAY_CORDON_ON",
+    default: NONE,
+    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or nothing",
+    meaning: "which notices cordon a node and leave its pods; a terminate hook is then completed right after the cordon. \
+              None that `DrainOn` names",
 };
 pub(crate) const LAUNCH: Setting = Setting {
     name: "SPILLWAY_LAUNCH",
     default: "ignore",
-    accepted: "complete or ignore",
-    meaning: "whether the launch hook of an Auto Scaling group is completed when its node is Ready; `ignore` switches \
-              the rule off",
+    accepted: "ignore, ABANDON or CONTINUE",
+    meaning: "whether the launch hook of an Auto Scaling group is completed when its node is Ready, and what Auto Scaling \
+              is told if it never was: `ABANDON` ends the instance, so that the group starts another; `CONTINUE` lets it \
+              into service. `ignore` switches the rule off",
 };
 pub(crate) const MANAGED_NODE_GROUPS: Setting = Setting {
     name: "SPILLWAY_MANAGED_NODE_GROUPS",
@@ -72,36 +44,16 @@ pub(crate) const KARPENTER: Setting = Setting {
 };
 pub(crate) const REBALANCE_WINDOW: Setting = Setting {
     name: "SPILLWAY_REBALANCE_WINDOW_S",
-    default: "600",
-    accepted: "a whole number of seconds from 1 to 86400",
-    meaning: "for how long a rebalance recommendation drains; then what is left stays",
-};
-pub(crate) const REBALANCE_UNDO: Setting = Setting {
-    name: "SPILLWAY_REBALANCE_UNDO_S",
     default: "3600",
-    accepted: "a whole number of seconds from 1 to 604800",
-    meaning: "after how long a node that was cordoned for a rebalance recommendation is uncordoned, if no interruption \
-              followed",
+    accepted: "a whole number of seconds from 1 to 172800 (48 hours, as long as a drain may go on)",
+    meaning: "for how long a rebalance recommendation drains or cordons. It forces no pod; at its end the node is \
+              uncordoned, if no interruption followed",
 };
 pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
-    accepted: "a whole number of seconds from 1 to 172800 (48 hours, as long as a drain may go on)",
+    accepted: "a whole number of seconds from 10 to 172800 (48 hours, as long as a drain may go on)",
     meaning: "how long before scheduled maintenance its drain begins",
-};
-pub(crate) const UNDRAINED_RESULT: Setting = Setting {
-    name: "SPILLWAY_UNDRAINED_RESULT",
-    default: "CONTINUE",
-    accepted: "CONTINUE or ABANDON",
-    meaning: "what Auto Scaling is told when pods are left at the end of a hook's wait. `ABANDON` skips the remaining \
-              hooks, and keeps the instance in a group whose instance lifecycle policy retains abandoned ones",
-};
-pub(crate) const UNREADY_RESULT: Setting = Setting {
-    name: "SPILLWAY_UNREADY_RESULT",
-    default: "ABANDON",
-    accepted: "CONTINUE or ABANDON",
-    meaning: "what Auto Scaling is told when the node of a launch hook never was Ready. `ABANDON` ends the instance, so \
-              that the group starts another",
 };
 pub(crate) const STRANDED_HOOKS: Setting = Setting {
     name: "SPILLWAY_STRANDED_HOOKS",
@@ -115,34 +67,14 @@ pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     // As long as a hook waits by itself, if its group does not say otherwise.
     default: "3600",
     accepted: "a whole number of seconds from 60 to 172800 (48 hours, Auto Scaling's own limit)",
-    meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long",
-};
-pub(crate) const HEARTBEAT: Setting = Setting {
-    name: "SPILLWAY_HEARTBEAT_S",
-    default: HALF,
-    accepted: "half (of the hook's own timeout) or a whole number of seconds from 5 to 3600",
-    meaning: "how long a hook goes without a heartbeat. A number counts only if it is less than half of the hook's own \
-              timeout; it must be less than the longest wait",
+    meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Pods that something blocks \
+              are [deleted in time to shut down](what-happens.md#forced-in-time) before",
 };
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
-    default: NONE,
-    accepted: "names of lifecycle hooks, separated by commas, or nothing",
-    meaning: "which hooks are ours; nothing means all but those that EKS puts on managed node groups",
-};
-pub(crate) const HELD_PODS: Setting = Setting {
-    name: "SPILLWAY_HELD_PODS",
-    default: "keep",
-    accepted: "keep or delete",
-    meaning: "what becomes of pods that something still holds when a hook's longest wait, or a rebalance window, is \
-              over: they stay, or are [deleted in time to shut down](what-happens.md#forced-in-time)",
-};
-pub(crate) const MARGIN: Setting = Setting {
-    name: "SPILLWAY_MARGIN_S",
-    default: "2",
-    accepted: "a whole number of seconds from 0 to 600",
-    meaning: "what is kept before the instance goes, so that the kubelet can report its pods' end. Less than the 120 s \
-              of a spot or capacity notice",
+    default: "spillway",
+    accepted: "names of lifecycle hooks, separated by commas",
+    meaning: "which hooks are ours to complete; every other one is left to others",
 };
 pub(crate) const CLUSTERS: Setting = Setting {
     name: "SPILLWAY_CLUSTERS",
@@ -164,32 +96,22 @@ pub(crate) const NODE_SELECTOR: Setting = Setting {
     meaning: "only nodes with such labels are acted on. It costs a request before the cordon. A node with the label \
               spillway/ignore is never touched, whatever this says",
 };
-pub(crate) const TAINT: Setting = Setting {
-    name: "SPILLWAY_TAINT",
-    default: "none",
-    accepted: "none, spillway or nth",
-    meaning: "whether the claim taints the node too, and by whose names: spillway/spot-interruption and so on, or those \
-              of aws-node-termination-handler, which has none for some kinds of notice \
-              ([all names](what-happens.md#marks-on-the-node))",
+pub(crate) const TAINTS: Setting = Setting {
+    name: "SPILLWAY_TAINTS",
+    default: NONE,
+    accepted: "one of spillway and nth, out-of-service, or both with a comma between them, or nothing",
+    meaning: "which taints a node gets. `spillway`: the claim taints it (NoSchedule), by spillway/spot-interruption and so \
+              on; `nth`: by the names of aws-node-termination-handler, which has none for some kinds of notice \
+              ([all names](what-happens.md#marks-on-the-node)). `out-of-service`: a node that is NotReady, and whose \
+              instance EC2 says is stopped or terminated, gets the taint node.kubernetes.io/out-of-service, which frees \
+              its pods and volumes at once",
 };
-pub(crate) const TAINT_EFFECT: Setting = Setting {
-    name: "SPILLWAY_TAINT_EFFECT",
-    default: "NoSchedule",
-    accepted: "NoSchedule, PreferNoSchedule or NoExecute",
-    meaning: "the effect of that taint. `NoExecute` ends pods without asking their budgets",
-};
-pub(crate) const EXCLUDE_FROM_LOAD_BALANCERS: Setting = Setting {
-    name: "SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS",
-    default: "false",
-    accepted: FLAG,
-    meaning: "whether the claim labels the node node.kubernetes.io/exclude-from-external-load-balancers",
-};
-pub(crate) const OUT_OF_SERVICE_TAINT: Setting = Setting {
-    name: "SPILLWAY_OUT_OF_SERVICE_TAINT",
-    default: "false",
-    accepted: FLAG,
-    meaning: "whether a node that is NotReady, and whose instance EC2 says is stopped or terminated, gets the taint \
-              node.kubernetes.io/out-of-service, which frees its pods and volumes at once",
+pub(crate) const LOAD_BALANCERS: Setting = Setting {
+    name: "SPILLWAY_LOAD_BALANCERS",
+    default: "leave",
+    accepted: "leave or exclude",
+    meaning: "what load balancers are told of the node: nothing, or `exclude`: the claim labels it \
+              node.kubernetes.io/exclude-from-external-load-balancers",
 };
 pub(crate) const NODE_EVENTS: Setting = Setting {
     name: "SPILLWAY_NODE_EVENTS",
@@ -202,31 +124,14 @@ pub(crate) const NODE_EVENTS: Setting = Setting {
 pub(crate) const DRY_RUN: Setting = Setting {
     name: "SPILLWAY_DRY_RUN",
     default: "false",
-    accepted: FLAG,
+    accepted: "true or false",
     meaning: "whether to touch nothing and only say what would have been done",
 };
-pub(crate) const ANNOUNCE: Setting = Setting {
-    name: "SPILLWAY_ANNOUNCE",
-    default: "begin-and-end",
-    accepted: "begin-and-end, end or none",
-    meaning: "what is put on the account's event bus of a drain: that it begins, and the receipt at its end \
-              ([both](receipt.md#on-the-event-bus)). Messages and rules of your own are made from these events",
-};
-pub(crate) const METRICS_NAMESPACE: Setting = Setting {
-    name: "SPILLWAY_METRICS_NAMESPACE",
-    default: "Spillway",
-    accepted: "1 to 255 letters, digits and . - _ / # :, not beginning with a colon or AWS/",
-    meaning: "the CloudWatch namespace of the metrics",
-};
 
-/// Every setting there is, as `docs/settings.md` orders them.
-pub(crate) const SETTINGS: [Setting; 31] = [
-    SPOT,
-    CAPACITY,
-    MAINTENANCE,
-    STATE_CHANGE,
-    REBALANCE,
-    TERMINATE,
+/// Every setting there is, as the template orders them.
+pub(crate) const SETTINGS: [Setting; 17] = [
+    DRAIN_ON,
+    CORDON_ON,
     LAUNCH,
     MANAGED_NODE_GROUPS,
     KARPENTER,
@@ -236,22 +141,12 @@ pub(crate) const SETTINGS: [Setting; 31] = [
     HOOKS,
     STRANDED_HOOKS,
     HOOK_MAX_WAIT,
-    HEARTBEAT,
-    UNDRAINED_RESULT,
-    UNREADY_RESULT,
     REBALANCE_WINDOW,
-    REBALANCE_UNDO,
     MAINTENANCE_LEAD,
-    HELD_PODS,
-    MARGIN,
-    TAINT,
-    TAINT_EFFECT,
-    EXCLUDE_FROM_LOAD_BALANCERS,
-    OUT_OF_SERVICE_TAINT,
+    TAINTS,
+    LOAD_BALANCERS,
     NODE_EVENTS,
     DRY_RUN,
-    ANNOUNCE,
-    METRICS_NAMESPACE,
 ];
 
 /// What the template tells the function and nobody chooses.
@@ -262,7 +157,15 @@ pub(crate) const SCHEDULES: Setting = Setting {
     meaning: "where the function keeps what it does later; the template sets it",
 };
 
+/// The stack, by which its own events are known.
+pub(crate) const STACK: Setting = Setting {
+    name: "SPILLWAY_STACK",
+    default: NONE,
+    accepted: "the name of a CloudFormation stack",
+    meaning: "whose events the function puts on the bus; the template sets it",
+};
+
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK]].concat()
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use kube::core::Selector;
 
 use super::selector;
-use super::table::HALF;
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +19,38 @@ pub(crate) enum Policy {
     Ignore,
 }
 
-/// What to do with a launch hook.
+/// Notices that are switched together, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaunchHooks {
-    /// Complete it when the node is Ready.
-    Complete,
-    /// Leave it to others.
-    Ignore,
+pub(crate) enum NoticeFamily {
+    /// The interruption of a spot instance.
+    Spot,
+    /// The interruption of a capacity reservation, the end of a capacity block.
+    Capacity,
+    /// Scheduled maintenance.
+    Maintenance,
+    /// An instance that stops, shuts down or runs again without another notice.
+    StateChange,
+    /// The terminate hook of an Auto Scaling group.
+    Terminate,
+    /// A rebalance recommendation.
+    Rebalance,
+}
+
+impl NoticeFamily {
+    const ALL: [Self; 6] =
+        [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
+
+    /// The word that names it in a setting.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Spot => "spot",
+            Self::Capacity => "capacity",
+            Self::Maintenance => "maintenance",
+            Self::StateChange => "state-change",
+            Self::Terminate => "terminate",
+            Self::Rebalance => "rebalance",
+        }
+    }
 }
 
 /// Whether the nodes of EKS managed node groups are ours.
@@ -71,24 +95,6 @@ impl LifecycleResult {
     }
 }
 
-/// What becomes of pods that something still holds when nothing more is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeldPods {
-    /// They stay on the node, and the receipt names them.
-    Keep,
-    /// They are deleted in time to shut down before.
-    Delete,
-}
-
-/// How often a hook is told that its node still drains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heartbeat {
-    /// Twice in the hook's own timeout.
-    Half,
-    /// After that time, if half of the hook's own timeout is longer.
-    After(Duration),
-}
-
 /// The tag that an instance or its group must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ManagedTag {
@@ -122,20 +128,22 @@ pub(crate) enum TaintNames {
     Nth,
 }
 
-/// What a taint does to pods that do not tolerate it.
+/// Which taints a node gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaintEffect {
-    NoSchedule,
-    PreferNoSchedule,
-    NoExecute,
+pub(crate) struct Taints {
+    /// Whether the claim taints it, and by whose names.
+    pub(crate) of_claim: Option<TaintNames>,
+    /// Whether a stopped node is declared out of service.
+    pub(crate) out_of_service: bool,
 }
 
-/// What is put on the event bus of a drain.
+/// What load balancers are told of a node that is claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Announce {
-    BeginAndEnd,
-    End,
-    Nothing,
+pub(crate) enum LoadBalancers {
+    /// Nothing.
+    Leave,
+    /// By the label, that they should send it nothing more.
+    Exclude,
 }
 
 /// The reasons that Kubernetes events about a drain have.
@@ -158,26 +166,31 @@ pub(crate) struct Schedules {
     pub(crate) failures_arn: String,
 }
 
-impl TaintEffect {
-    /// As Kubernetes spells it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::NoSchedule => "NoSchedule",
-            Self::PreferNoSchedule => "PreferNoSchedule",
-            Self::NoExecute => "NoExecute",
-        }
-    }
-}
-
 /// A value that was read; `None`: it is none that is accepted.
 type Accepted<T> = Option<T>;
 
-pub(super) fn action(value: &str) -> Accepted<Policy> {
-    one_of(value, &[("drain", Policy::Drain), ("cordon", Policy::Cordon), ("ignore", Policy::Ignore)])
+/// The word for none of the notices: a variable that is empty has its default.
+const NO_NOTICE: &str = "none";
+
+/// Each word once.
+pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
+    if value.is_empty() || value == NO_NOTICE {
+        return Some(Vec::new());
+    }
+    let mut named = Vec::new();
+    for word in value.split(',') {
+        let family = NoticeFamily::ALL.into_iter().find(|family| family.as_str() == word.trim())?;
+        if named.contains(&family) {
+            return None;
+        }
+        named.push(family);
+    }
+    Some(named)
 }
 
-pub(super) fn launch_hooks(value: &str) -> Accepted<LaunchHooks> {
-    one_of(value, &[("complete", LaunchHooks::Complete), ("ignore", LaunchHooks::Ignore)])
+/// The answer, or none.
+pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
+    if value == "ignore" { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 pub(super) fn managed_node_groups(value: &str) -> Accepted<ManagedNodeGroups> {
@@ -189,7 +202,7 @@ pub(super) fn karpenter_nodes(value: &str) -> Accepted<KarpenterNodes> {
     one_of(value, &[("leave", KarpenterNodes::Leave), ("nodeclaim", KarpenterNodes::NodeClaim)])
 }
 
-pub(super) fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
+fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
     one_of(value, &[("CONTINUE", LifecycleResult::Continue), ("ABANDON", LifecycleResult::Abandon)])
 }
 
@@ -198,34 +211,29 @@ pub(super) fn stranded_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
     if value == "leave" { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
-pub(super) fn held_pods(value: &str) -> Accepted<HeldPods> {
-    one_of(value, &[("keep", HeldPods::Keep), ("delete", HeldPods::Delete)])
+pub(super) fn taints(value: &str) -> Accepted<Taints> {
+    let mut taints = Taints { of_claim: None, out_of_service: false };
+    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
+        match (word, taints) {
+            ("spillway", Taints { of_claim: None, .. }) => taints.of_claim = Some(TaintNames::Spillway),
+            ("nth", Taints { of_claim: None, .. }) => taints.of_claim = Some(TaintNames::Nth),
+            ("out-of-service", Taints { out_of_service: false, .. }) => taints.out_of_service = true,
+            _ => return None,
+        }
+    }
+    Some(taints)
 }
 
-pub(super) fn taint_names(value: &str) -> Accepted<Option<TaintNames>> {
-    one_of(value, &[("none", None), ("spillway", Some(TaintNames::Spillway)), ("nth", Some(TaintNames::Nth))])
+pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
+    one_of(value, &[("leave", LoadBalancers::Leave), ("exclude", LoadBalancers::Exclude)])
 }
 
 pub(super) fn node_events(value: &str) -> Accepted<Option<NodeEvents>> {
     one_of(value, &[("none", None), ("spillway", Some(NodeEvents::Spillway)), ("nth", Some(NodeEvents::Nth))])
 }
 
-pub(super) fn taint_effect(value: &str) -> Accepted<TaintEffect> {
-    use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
-    one_of(value, &[NoSchedule, PreferNoSchedule, NoExecute].map(|effect| (effect.as_str(), effect)))
-}
-
-pub(super) fn announce(value: &str) -> Accepted<Announce> {
-    one_of(value, &[("begin-and-end", Announce::BeginAndEnd), ("end", Announce::End), ("none", Announce::Nothing)])
-}
-
 pub(super) fn flag(value: &str) -> Accepted<bool> {
     one_of(value, &[("true", true), ("false", false)])
-}
-
-/// The longest timeout of a hook is two hours, so more than one is never the shorter.
-pub(super) fn heartbeat(value: &str) -> Accepted<Heartbeat> {
-    if value == HALF { Some(Heartbeat::Half) } else { seconds(value, 5..=3600).map(Heartbeat::After) }
 }
 
 pub(super) fn seconds(value: &str, accepted: RangeInclusive<u64>) -> Accepted<Duration> {
@@ -277,10 +285,9 @@ pub(super) fn schedules(value: &str) -> Accepted<Option<Schedules>> {
     complete.then_some(Some(Schedules { group, role_arn, failures_arn }))
 }
 
-pub(super) fn metrics_namespace(value: &str) -> Accepted<String> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || ".-_/#:".contains(c);
-    let fits = (1..=255).contains(&value.len()) && value.chars().all(legal);
-    (fits && !value.starts_with(':') && !value.starts_with("AWS/")).then(|| value.to_owned())
+pub(super) fn stack(value: &str) -> Accepted<String> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    value.chars().all(legal).then(|| value.to_owned())
 }
 
 fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {

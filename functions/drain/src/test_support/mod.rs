@@ -1,6 +1,10 @@
 //! What the unit tests of several rooms begin with: settings, an instance, a notice, a time.
 
+pub(crate) mod api_server;
+pub(crate) mod aws;
+pub(crate) mod context;
 pub(crate) mod schema;
+pub(crate) mod script;
 
 use std::collections::BTreeMap;
 

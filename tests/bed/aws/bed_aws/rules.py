@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bed_aws import moto_quick, template
+from bed_aws import moto_quick, stack, template
 from bed_aws.moto_side import Moto
 from bed_aws.template import TemplateError
 
@@ -49,7 +49,7 @@ def _sources(resources: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _pattern(logical_id: str, properties: dict[str, Any]) -> dict[str, Any]:
     pattern = _with_stack_id(properties["Pattern"])
     if intrinsic := _intrinsic(pattern):
-        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing but the stack's id")
+        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing but the stack's name and id")
     targets = [properties, *properties.get("Targets", [])]
     if any(key in target for target in targets for key in ("Input", "InputPath", "InputTransformer")):
         raise TemplateError(f"{logical_id} changes what its target gets; the bed hands on the event as it is")
@@ -59,6 +59,8 @@ def _pattern(logical_id: str, properties: dict[str, Any]) -> dict[str, Any]:
 def _with_stack_id(value: Any) -> Any:
     if value == {"Ref": "AWS::StackId"}:
         return STACK_ID
+    if value == {"Ref": "AWS::StackName"}:
+        return stack.STACK
     if isinstance(value, list):
         return [_with_stack_id(one) for one in value]
     return {key: _with_stack_id(one) for key, one in value.items()} if isinstance(value, dict) else value

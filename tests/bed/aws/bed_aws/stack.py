@@ -48,7 +48,9 @@ def _variables(resource: dict[str, Any]) -> dict[str, Any]:
 
 
 def _substituted(value: Any, known: dict[str, str]) -> str | None:
-    """The text of a `!Sub` that names nothing but what is known."""
+    """The stack's name, or the text of a `!Sub` that names nothing but what is known."""
+    if value == {"Ref": "AWS::StackName"}:
+        return STACK
     text = value.get("Fn::Sub") if isinstance(value, dict) else None
     names = _NAME.findall(text) if isinstance(text, str) else []
     if not names or not known.keys() >= set(names):

@@ -13,7 +13,7 @@ use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, fates, receipt, spot_notice};
 
-use crate::hooks::{OFTEN, nobody_waits};
+use crate::hooks::{nobody_waits, often};
 
 const SPOT: Duration = Duration::from_secs(120);
 const BEGUN: &str = "Spillway Drain Begun";
@@ -81,7 +81,7 @@ async fn that_a_drain_has_begun_is_told_when_its_first_evictions_are_answered() 
 
 #[tokio::test]
 async fn the_receipt_is_told_last_of_all_and_is_the_one_in_the_log_with_the_nodes_labels() {
-    let stage = Stage::set_in_group("told-receipt", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("told-receipt", Hook::terminate("spillway")).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
@@ -102,7 +102,7 @@ async fn the_receipt_is_told_last_of_all_and_is_the_one_in_the_log_with_the_node
 
 #[tokio::test]
 async fn of_several_notices_for_a_node_one_tells_that_its_drain_has_begun() {
-    let stage = Stage::set_in_group("told-once", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("told-once", Hook::terminate("spillway")).await;
     // Slow enough to be still there when the other comes to look.
     stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(15))).await;
     let (spot, terminate) = (spot_notice(&stage.node.instance_id, Timestamp::now()), stage.terminate().await);
@@ -118,25 +118,13 @@ async fn of_several_notices_for_a_node_one_tells_that_its_drain_has_begun() {
 async fn a_drain_of_several_invocations_begins_once_and_each_tells_its_ending() {
     let timeout = Duration::from_secs(15);
     let stage =
-        Stage::set_in_group("told-continued", Hook::terminate("drain")).await.with_invocations_of(timeout).await;
+        Stage::set_in_group("told-continued", Hook::terminate("spillway")).await.with_invocations_of(timeout).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(12))).await;
 
     stage.lambda.invoke(stage.terminate().await).await;
     stage.lambda.invoke(stage.continuation().await).await;
 
     assert_eq!(told(&stage).await, (1, vec![json!("continued"), json!("drained")]));
-}
-
-#[tokio::test]
-async fn the_setting_says_what_is_told() {
-    for (name, setting, endings) in [("told-end", "end", vec![json!("drained")]), ("told-none", "none", vec![])] {
-        let stage = Stage::set(name).await.with_settings(&[("SPILLWAY_ANNOUNCE", setting)]).await;
-        stage.deploy("web", 1, PodShape::default()).await;
-
-        drained(&stage).await;
-
-        assert_eq!(told(&stage).await, (0, endings), "{setting}");
-    }
 }
 
 #[tokio::test]
@@ -151,7 +139,9 @@ async fn a_notice_that_came_to_nothing_is_not_told() {
 
 #[tokio::test]
 async fn a_drain_that_its_hook_does_not_wait_for_is_told_from_its_begin_to_its_end() {
-    let stage = Stage::set_in_group("told-stopped", Hook::terminate("drain")).await.with_settings(&OFTEN).await;
+    let stage = Stage::set_in_group("told-stopped", often()).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
@@ -186,7 +176,7 @@ async fn a_bus_that_refuses_costs_a_warning_for_each_event() {
 
 #[tokio::test]
 async fn a_bus_that_never_answers_costs_a_warning_for_each_event_and_the_hook_does_not_wait_for_it() {
-    let stage = Stage::set_in_group("told-silence", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("told-silence", Hook::terminate("spillway")).await;
     stage.deploy("web", 2, PodShape::default()).await;
     let silent = Gateway::before_aws(stage.world, Rules::default()).expect("a gateway");
     silent.rules().add(Rule::new("events:PutEvents", Which::All, Fault::Silence));
@@ -245,12 +235,12 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
 }
 
 #[tokio::test]
-async fn with_everything_told_no_more_and_nothing_else_is_asked_up_to_the_last_eviction_than_with_nothing() {
-    let everything = [("SPILLWAY_ANNOUNCE", "begin-and-end"), ("SPILLWAY_NODE_EVENTS", "nth")];
-    let nothing = [("SPILLWAY_ANNOUNCE", "none"), ("SPILLWAY_NODE_EVENTS", "none")];
+async fn with_node_events_no_more_and_nothing_else_is_asked_up_to_the_last_eviction_than_without() {
+    let told_to_nodes = [("SPILLWAY_NODE_EVENTS", "nth")];
+    let nothing = [("SPILLWAY_NODE_EVENTS", "none")];
 
     let ((mut loud, with_everything), (mut quiet, with_nothing)) = tokio::join!(
-        asked_up_to_the_last_eviction("speed-loud", &everything),
+        asked_up_to_the_last_eviction("speed-loud", &told_to_nodes),
         asked_up_to_the_last_eviction("speed-quiet", &nothing)
     );
 
@@ -259,5 +249,5 @@ async fn with_everything_told_no_more_and_nothing_else_is_asked_up_to_the_last_e
     assert_eq!((evictions, with_nothing.len()), (13, 13 + 3), "a claim, a list and a watch beside: {with_nothing:#?}");
     let posted = |stage: &mut Stage| stage.requests().iter().filter(|asked| asked.starts_with("create events")).count();
     assert!(posted(&mut loud) > 0 && posted(&mut quiet) == 0, "{:#?}", loud.requests());
-    assert_eq!((told(&loud).await, told(&quiet).await), ((1, vec![json!("drained")]), (0, vec![])));
+    assert_eq!((told(&loud).await, told(&quiet).await), ((1, vec![json!("drained")]), (1, vec![json!("drained")])));
 }

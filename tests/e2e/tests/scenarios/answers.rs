@@ -47,7 +47,7 @@ async fn whatever_is_answered_the_pods_leave_and_the_receipt_counts_it_by_name()
     let expected = [
         ("evicted", 8),
         ("forbidden", 1),
-        ("held-by-budget", 1),
+        ("blocked-by-budget", 1),
         ("no-answer", 1),
         ("refused", 1),
         ("server-error", 1),

@@ -101,9 +101,9 @@ async fn pods_leave_as_soon_as_their_budget_is_gone() {
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!(fates(answer)["clean"], 5);
     // One in vain for each; and one more, if the budget is still there when the fallback asks, every five seconds.
-    let in_vain = [1, 2].map(|times| json!({"held-by-budget": times, "evicted": 1}));
+    let in_vain = [1, 2].map(|times| json!({"blocked-by-budget": times, "evicted": 1}));
     for pod in answer["pods"].as_array().expect("pods") {
-        assert_eq!(pod["budget"], "web");
+        assert_eq!(pod["blocked_by"], "web");
         assert!(in_vain.contains(&pod["answers"]), "{answer:#}");
     }
     let requests = stage.audit.requests().expect("the audit log");

@@ -16,7 +16,7 @@ async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was
     let name = "calls".to_owned();
     // The tag is not on the instance, so that its group is asked.
     let group =
-        world().await.aws_side().put_tagged_group(&name, &[Hook::terminate("drain")], &[("team", "shop")]).await;
+        world().await.aws_side().put_tagged_group(&name, &[Hook::terminate("spillway")], &[("team", "shop")]).await;
     group.expect("the group is new");
     let stage = Stage::set_with(&name, NodeOptions { group: Some(name.clone()), ..NodeOptions::default() }).await;
     // Longer than the first invocation, so that it is handed on.

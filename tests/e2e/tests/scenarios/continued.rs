@@ -84,7 +84,7 @@ async fn mend_calls(stage: &Stage) {
 
 #[tokio::test]
 async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_history() {
-    let stage = stage("outlasts", Hook::terminate("drain")).await;
+    let stage = stage("outlasts", Hook::terminate("spillway")).await;
     stage.deploy("quick", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
     deploy_slow_pod(&stage).await;
 
@@ -93,7 +93,7 @@ async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_
     let answer = first.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("continued"), &json!("held")), "{first:#?}");
     let node = &stage.node.name;
-    let reason = format!("handed on to a later invocation: 1 of 3 pods were still on node {node} when the time was up");
+    let reason = format!("handed on to a later invocation: 1 of 3 pods was still on node {node} when the time was up");
     assert_eq!(answer["reason"], reason);
 
     let second = stage.lambda.invoke(stage.continuation().await).await;
@@ -106,14 +106,14 @@ async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_
     assert_eq!(last["reason"], format!("all 2 pods that had to leave node {node} have gone"));
     let earlier: Vec<&Value> = last["earlier"].as_array().expect("it has a history").iter().collect();
     assert_eq!([&earlier[0]["request_id"], &earlier[1]["request_id"]], [&first.request_id, &second.request_id]);
-    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "left": 1}));
-    assert_eq!(earlier[1]["pods"], json!({"left": 1}));
+    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "lost": 1}));
+    assert_eq!(earlier[1]["pods"], json!({"lost": 1}));
     assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 
 #[tokio::test]
 async fn a_continuation_that_is_delivered_twice_is_gone_on_with_once_and_joined_once() {
-    let mut stage = stage("delivered-twice", Hook::terminate("drain")).await;
+    let mut stage = stage("delivered-twice", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     stage.lambda.invoke(stage.terminate().await).await;
     let continuation = stage.continuation().await;
@@ -134,7 +134,7 @@ async fn a_continuation_that_is_delivered_twice_is_gone_on_with_once_and_joined_
 
 #[tokio::test]
 async fn a_continuation_that_is_killed_is_gone_on_with_by_lambdas_retry() {
-    let mut stage = stage("killed-later", Hook::terminate("drain")).await;
+    let mut stage = stage("killed-later", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     stage.lambda.invoke(stage.terminate().await).await;
     let (lambda, continuation) = (stage.lambda.clone(), stage.continuation().await);
@@ -152,7 +152,7 @@ async fn a_continuation_that_is_killed_is_gone_on_with_by_lambdas_retry() {
 
 /// A stage whose hook cannot be completed, and its first invocation.
 async fn not_completed(name: &str) -> (Stage, Outcome) {
-    let stage = stage(name, Hook::terminate("drain")).await;
+    let stage = stage(name, Hook::terminate("spillway")).await;
     break_calls(&stage, "autoscaling", "CompleteLifecycleAction", 500, "InternalFailure", "made by the test").await;
     let first = stage.lambda.invoke(stage.terminate().await).await;
     (stage, first)
@@ -191,10 +191,9 @@ async fn an_api_server_that_says_nothing_for_a_whole_invocation_is_asked_again_i
 }
 
 #[tokio::test]
-async fn a_hook_whose_node_cannot_be_reached_gets_the_result_of_the_setting_when_its_longest_wait_is_over() {
-    let stage = Stage::set_in_group("unreachable", Hook::terminate("drain")).await;
-    let settings = [("SPILLWAY_HOOK_MAX_WAIT_S", "60"), ("SPILLWAY_UNDRAINED_RESULT", "ABANDON")];
-    let env = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+async fn a_hook_whose_node_cannot_be_reached_is_let_go_when_its_longest_wait_is_over() {
+    let stage = Stage::set_in_group("unreachable", Hook::terminate("spillway")).await;
+    let env = [("SPILLWAY_HOOK_MAX_WAIT_S".to_owned(), "60".to_owned())].into();
     let stage = stage.with_function(LambdaOptions { timeout: INVOCATION, env, ..LambdaOptions::default() }).await;
     let proxy = stage.through_proxy().await;
     proxy.set_mode(Mode::Refuse).await.expect("the fault begins");
@@ -209,12 +208,12 @@ async fn a_hook_whose_node_cannot_be_reached_gets_the_result_of_the_setting_when
     let error = second.result.as_ref().expect_err("the node is not drained");
     assert_eq!(error.error_type, "KubernetesUnreachable", "{error}");
     let hook = &receipt(&second)["hook"];
-    assert_eq!((&hook["state"], &hook["result"]), (&json!("completed"), &json!("ABANDON")), "{second:#?}");
-    assert_eq!(told(&stage).await, (Some("ABANDON".to_owned()), 1));
+    assert_eq!((&hook["state"], &hook["result"]), (&json!("completed"), &json!("CONTINUE")), "{second:#?}");
+    assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 
 async fn is_asked_again_after(name: &str, fault: Mode) {
-    let stage = stage(name, Hook::terminate("drain")).await;
+    let stage = stage(name, Hook::terminate("spillway")).await;
     let proxy = stage.through_proxy().await;
     proxy.set_mode(fault).await.expect("the fault begins");
 
@@ -230,7 +229,7 @@ async fn is_asked_again_after(name: &str, fault: Mode) {
 #[tokio::test]
 async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in_error() {
     // Longer than the first invocation, whatever becomes of its heartbeats.
-    let stage = stage("gone-later", Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(20))).await;
+    let stage = stage("gone-later", Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(20))).await;
     deploy_slow_pod(&stage).await;
     // Before the hook's time runs.
     stage.lambda.initialize().await.expect("it starts");
@@ -247,7 +246,7 @@ async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in
 
 #[tokio::test]
 async fn a_hook_that_is_over_when_the_drain_is_handed_on_is_not_said_to_be_held() {
-    let mut stage = stage("over-meanwhile", Hook::terminate("drain")).await;
+    let mut stage = stage("over-meanwhile", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
@@ -264,13 +263,11 @@ async fn a_hook_that_is_over_when_the_drain_is_handed_on_is_not_said_to_be_held(
 }
 
 #[tokio::test]
-async fn when_the_hooks_longest_wait_is_over_it_gets_the_result_of_the_setting() {
+async fn when_the_hooks_longest_wait_is_over_it_is_let_go_with_what_is_left() {
     // Five seconds before that the drain is over: in the midst of the second invocation.
-    let hook = Hook::terminate("drain").global_timeout(Duration::from_secs(40));
+    let hook = Hook::terminate("spillway").global_timeout(Duration::from_secs(40));
     let stage = Stage::set_in_group("time-up", hook).await;
-    let env = [("SPILLWAY_UNDRAINED_RESULT".to_owned(), "ABANDON".to_owned())].into();
-    let stage =
-        stage.with_function(LambdaOptions { timeout: Duration::from_secs(25), env, ..LambdaOptions::default() }).await;
+    let stage = stage.with_invocations_of(Duration::from_secs(25)).await;
     deploy_slow_pod(&stage).await;
 
     let first = stage.lambda.invoke(stage.terminate().await).await;
@@ -279,15 +276,19 @@ async fn when_the_hooks_longest_wait_is_over_it_gets_the_result_of_the_setting()
     let last = &outcomes[outcomes.len() - 1];
     assert!(outcomes.len() > 1, "it took more than one invocation");
     let error = last.result.as_ref().expect_err("a pod is left");
-    assert_eq!(error.error_type, "PodsLeft", "{error}");
+    assert_eq!(error.error_type, "PodsLost", "{error}");
     let last = receipt(last);
-    assert_eq!((&last["hook"]["state"], &last["hook"]["result"]), (&json!("completed"), &json!("ABANDON")), "{last:#}");
-    assert_eq!(told(&stage).await, (Some("ABANDON".to_owned()), 1));
+    assert_eq!(
+        (&last["hook"]["state"], &last["hook"]["result"]),
+        (&json!("completed"), &json!("CONTINUE")),
+        "{last:#}"
+    );
+    assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 
 #[tokio::test]
 async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept() {
-    let stage = stage("denied-bus", Hook::terminate("drain")).await;
+    let stage = stage("denied-bus", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     break_calls(&stage, "events", "PutEvents", 400, "AccessDeniedException", "not authorized").await;
     let event = stage.terminate().await;
@@ -302,7 +303,7 @@ async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept
 
 #[tokio::test]
 async fn handing_on_is_tried_again_when_eventbridge_fails() {
-    let stage = stage("flaky-bus", Hook::terminate("drain")).await;
+    let stage = stage("flaky-bus", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     let fault = Fault {
         times: 4,

@@ -107,7 +107,7 @@ async fn who_has_no_access_entry_is_told_how_to_get_one() {
     let checks = examined(&stage).await;
 
     assert_eq!(findings(&checks), [format!("fail no-access-entry cluster {}", stage.world.cluster)]);
-    assert_eq!(check(&checks, "inside")["status"], "skipped");
+    assert_eq!(check(&checks, "in-cluster")["status"], "skipped");
     let command = check(&checks, "sign-in")["findings"][0]["command"].as_str().expect("a command");
     assert!(command.starts_with("aws eks create-access-entry --cluster-name"), "{command}");
     assert!(command.contains("get-function-configuration --function-name arn:aws:lambda:"), "{command}");
@@ -155,7 +155,7 @@ async fn a_budget_that_never_lets_a_pod_go_is_named_with_its_node() {
 
     let checks = examined(&stage).await;
 
-    assert_eq!(findings(&checks), ["fail budget-without-room PodDisruptionBudget doctor-no-room/web"]);
+    assert_eq!(findings(&checks), ["fail budget-allows-no-disruptions PodDisruptionBudget doctor-no-room/web"]);
     let nodes = &check(&checks, "nodes")["nodes"];
     assert_eq!(*nodes, json!([{"node": stage.node.name, "because": ["PodDisruptionBudget doctor-no-room/web"]}]));
 }
@@ -177,11 +177,15 @@ async fn budgets_whose_controller_cannot_reckon_are_named_with_why() {
 
     let checks = examined(&stage).await;
 
-    let budget = |name| format!("fail budget-without-room PodDisruptionBudget doctor-unreckoned/{name}");
+    let budget = |name| format!("fail budget-allows-no-disruptions PodDisruptionBudget doctor-unreckoned/{name}");
     let expected = [budget("bare"), budget("job"), "warn bare-pods namespace doctor-unreckoned".to_owned()];
     assert_eq!(findings(&checks), expected);
     let what = |at: usize| check(&checks, "nodes")["findings"][at]["what"].as_str().expect("a sentence");
-    assert!(what(0).contains("cannot reckon how many may go: no controller makes its pods."), "{}", what(0));
+    assert!(
+        what(0).contains("cannot calculate how many pods may be disrupted: no controller makes its pods."),
+        "{}",
+        what(0)
+    );
     assert!(what(1).contains("does not implement the scale subresource"), "{}", what(1));
 }
 
@@ -208,7 +212,7 @@ async fn a_budget_that_lets_one_of_many_pods_go_at_a_time_is_named_with_their_no
     let checks = examined(&stage).await;
 
     let budget = "PodDisruptionBudget doctor-little-room/web";
-    assert_eq!(findings(&checks), [format!("warn budget-with-little-room {budget}")]);
+    assert_eq!(findings(&checks), [format!("warn budget-allows-few-disruptions {budget}")]);
     let nodes = &check(&checks, "nodes")["nodes"];
     assert_eq!(*nodes, json!([{"node": stage.node.name, "because": [budget]}]));
 }
@@ -227,7 +231,7 @@ async fn two_budgets_of_one_pod_are_named() {
 
     let checks = examined(&stage).await;
 
-    let both = "fail two-budgets PodDisruptionBudgets doctor-two-budgets/all and doctor-two-budgets/web";
+    let both = "fail several-budgets PodDisruptionBudgets doctor-two-budgets/all and doctor-two-budgets/web";
     assert_eq!(findings(&checks), [both]);
 }
 
@@ -238,7 +242,7 @@ async fn a_grace_longer_than_a_spot_notice_is_named_by_its_workload() {
 
     let checks = examined(&stage).await;
 
-    assert_eq!(findings(&checks), ["warn grace-longer-than-the-window Deployment doctor-grace/slow"]);
+    assert_eq!(findings(&checks), ["warn grace-period-too-long Deployment doctor-grace/slow"]);
 }
 
 #[tokio::test]
@@ -253,7 +257,7 @@ async fn pods_that_wish_to_stay_and_pods_that_nobody_makes_anew_are_named() {
 
     let checks = examined(&stage).await;
 
-    let wish = "warn wishes-not-to-be-disturbed Deployment doctor-odd/wish";
+    let wish = "warn do-not-disrupt Deployment doctor-odd/wish";
     assert_eq!(findings(&checks), [wish, "warn bare-pods namespace doctor-odd"]);
 }
 
@@ -284,7 +288,7 @@ async fn a_busy_api_server_is_blamed_for_no_refusal() {
 
     let checks = examined(&stage).await;
 
-    assert_eq!(findings(&checks), ["unknown budgets-not-asked 1 budget"]);
+    assert_eq!(findings(&checks), ["unknown budgets-unknown 1 budget"]);
 }
 
 #[tokio::test]
@@ -298,6 +302,6 @@ async fn the_doctor_ends_before_the_invocation_does_and_says_what_it_could_not_l
 
     let nodes = check(&checks, "nodes");
     assert_eq!(nodes["status"], "unknown", "{checks:#?}");
-    assert_eq!(nodes["findings"][0]["id"], "not-all-pods-seen", "{checks:#?}");
+    assert_eq!(nodes["findings"][0]["id"], "not-all-pods-listed", "{checks:#?}");
     assert_eq!(check(&checks, "kubernetes-rights")["status"], "ok", "{checks:#?}");
 }

@@ -147,8 +147,8 @@ async fn a_pod_that_a_budget_holds_leaves_when_the_budget_has_room() {
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!(fates(answer)["clean"], 2);
     assert!(pods::on_node(&stage.world.admin(), &stage.node.name).await.expect("a list").is_empty());
-    assert_eq!(answer["pods"][0]["budget"], "web");
-    assert!(answer["pods"][0]["answers"]["held-by-budget"].as_u64() >= Some(1));
+    assert_eq!(answer["pods"][0]["blocked_by"], "web");
+    assert!(answer["pods"][0]["answers"]["blocked-by-budget"].as_u64() >= Some(1));
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_budget_that_never_has_room_is_respected_for_half_the_window_and_then_
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!(answer["ending"], "drained");
     let pod = &answer["pods"][0];
-    assert_eq!((&pod["fate"], &pod["budget"]), (&"forced".into(), &"web".into()));
+    assert_eq!((&pod["fate"], &pod["blocked_by"]), (&"forced".into(), &"web".into()));
     // The other half, less the two seconds of the margin. The notice's time is in whole seconds.
     assert!(pod["given_s"].as_u64().is_some_and(|given| (1..=8).contains(&given)), "{pod}");
     let requests = stage.audit.requests().expect("the audit log");
@@ -193,11 +193,14 @@ async fn a_pod_that_does_not_go_ends_as_failed_and_is_named_in_the_receipt() {
     let outcome = stage.lambda.invoke(&event).await;
 
     let error = outcome.result.as_ref().expect_err("it fails");
-    assert_eq!(error.error_type, "PodsLeft");
-    assert_eq!(error.message, format!("1 of 1 pods were still on node {} when the time was up", stage.node.name));
+    assert_eq!(error.error_type, "PodsLost");
+    assert_eq!(
+        error.message,
+        format!("the one pod that had to leave was still on node {} when the time was up", stage.node.name)
+    );
     let receipt = receipt(&outcome);
     assert_eq!(receipt["ending"], "failed");
-    assert_eq!(receipt["pods"][0]["fate"], "left");
+    assert_eq!(receipt["pods"][0]["fate"], "lost");
     assert_eq!(receipt["pods"][0]["why"], "it was still shutting down");
 }
 

@@ -64,18 +64,18 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
     assert_eq!((&answer["ending"], &answer["dry_run"]), (&json!("ignored"), &json!(true)), "{answer:#}");
     let reason = format!(
         "dry run: would have drained node {}: 2 pods would leave, 4 would be blocked by PodDisruptionBudget \
-         dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); what is still held is deleted in time \
+         dry-spot/web (3), its annotation karpenter.sh/do-not-disrupt=true (1); what is still blocked is deleted in time \
          to shut down",
         stage.node.name
     );
     assert_eq!(answer["reason"], reason);
-    assert_eq!(fates(answer), [("would-be-held".to_owned(), 4), ("would-leave".to_owned(), 2)].into());
+    assert_eq!(fates(answer), [("would-be-blocked".to_owned(), 4), ("would-leave".to_owned(), 2)].into());
     let pods = answer["pods"].as_array().expect("the pods");
     let of = |app: &str| {
         pods.iter().find(|pod| pod["pod"].as_str().is_some_and(|name| name.contains(app))).expect("it is there")
     };
-    assert_eq!(of("/web")["answers"], json!({"held-by-budget": 1}));
-    assert_eq!(of("/web")["budget"], "web");
+    assert_eq!(of("/web")["answers"], json!({"blocked-by-budget": 1}));
+    assert_eq!(of("/web")["blocked_by"], "web");
     assert_eq!(of("/free")["answers"], json!({"would-leave": 1}));
     assert_eq!((&of("/wish")["answers"], &of("/wish")["evictions"]), (&Value::Null, &json!(0)), "it is not asked for");
     assert_nothing_was_touched(&mut stage, &before).await;
@@ -84,7 +84,7 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
 /// NTH's dry run completes the hook and sends its heartbeats (F8).
 #[tokio::test]
 async fn a_dry_run_leaves_the_hook_waiting_and_sends_it_no_heartbeat() {
-    let stage = Stage::set_in_group("dry-hook", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("dry-hook", Hook::terminate("spillway")).await;
     let mut stage = dry(stage, &[]).await;
     stage.deploy("web", 2, PodShape::default()).await;
     let event = stage.terminate().await;
@@ -94,7 +94,7 @@ async fn a_dry_run_leaves_the_hook_waiting_and_sends_it_no_heartbeat() {
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     let reason = format!(
-        "dry run: would have drained node {}: 2 pods would leave, 0 would be blocked; its lifecycle hook drain of group \
+        "dry run: would have drained node {}: 2 pods would leave, 0 would be blocked; its lifecycle hook spillway of group \
          dry-hook is left to its own timeout",
         stage.node.name
     );
@@ -109,7 +109,7 @@ async fn a_dry_run_leaves_the_hook_waiting_and_sends_it_no_heartbeat() {
 async fn a_dry_run_of_a_cordon_says_so_and_finds_a_node_of_another_name() {
     let node = NodeOptions { name: Some("dry-cordon-node".to_owned()), spot: true, ..NodeOptions::default() };
     let stage = Stage::set_with("dry-cordon", node).await;
-    let mut stage = dry(stage, &[("SPILLWAY_SPOT", "cordon")]).await;
+    let mut stage = dry(stage, &[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "spot")]).await;
     let before = as_it_stands(&stage).await;
 
     let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
@@ -123,7 +123,7 @@ async fn a_dry_run_of_a_cordon_says_so_and_finds_a_node_of_another_name() {
 async fn a_dry_run_leaves_the_hook_of_a_node_that_never_joined() {
     let world = world().await;
     let aws = world.aws_side();
-    aws.put_group("dry-absent", &[Hook::terminate("drain")]).await.expect("a group");
+    aws.put_group("dry-absent", &[Hook::terminate("spillway")]).await.expect("a group");
     let (cluster, group) = (Some(world.cluster.clone()), Some("dry-absent".to_owned()));
     let request = InstanceRequest { cluster, group, ..InstanceRequest::default() };
     let instance = aws.run_instance(&request).await.expect("an instance");
@@ -133,14 +133,17 @@ async fn a_dry_run_leaves_the_hook_of_a_node_that_never_joined() {
 
     let reason = outcome.result.as_ref().expect("it is no failure")["reason"].as_str().expect("a reason").to_owned();
     assert!(reason.starts_with("dry run: would have let the instance go: not a node of ours"), "{reason}");
-    assert!(reason.ends_with("; its lifecycle hook drain of group dry-absent is left to its own timeout"), "{reason}");
+    assert!(
+        reason.ends_with("; its lifecycle hook spillway of group dry-absent is left to its own timeout"),
+        "{reason}"
+    );
     let state = aws.instance(&instance.instance_id).await.expect("it is known");
     assert_eq!((state.actions[0].heartbeats, &state.actions[0].result), (0, &None));
 }
 
 #[tokio::test]
 async fn a_dry_run_that_cannot_ask_fails_and_hands_nothing_on() {
-    let stage = Stage::set_in_group("dry-fails", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("dry-fails", Hook::terminate("spillway")).await;
     let env = [("SPILLWAY_DRY_RUN".to_owned(), "true".to_owned())].into();
     // Five seconds of it are kept back.
     let options = LambdaOptions { env, timeout: Duration::from_secs(15), ..LambdaOptions::default() };
@@ -190,7 +193,7 @@ async fn a_dry_run_of_maintenance_that_is_to_come_says_when_it_would_begin_and_m
 
     let begins = maintenance.starts - SignedDuration::from_hours(1);
     let reason = format!(
-        "dry run: would have waited until {begins}, and then drained node {}: 1 pods would leave, 0 would be blocked",
+        "dry run: would have waited until {begins}, and then drained node {}: 1 pod would leave, 0 would be blocked",
         stage.node.name
     );
     assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);
@@ -220,7 +223,12 @@ async fn a_dry_run_of_a_launch_waits_for_nothing() {
     aws.put_group("dry-launch", &[Hook::launch("launch")]).await.expect("a group");
     let options = NodeOptions { group: Some("dry-launch".to_owned()), ..NodeOptions::default() };
     let launched = aws.launch(&world.instance_request(&options)).await.expect("an instance");
-    let lambda = function(world, "dry-launch", &[("SPILLWAY_DRY_RUN", "true"), ("SPILLWAY_LAUNCH", "complete")]).await;
+    let lambda = function(
+        world,
+        "dry-launch",
+        &[("SPILLWAY_DRY_RUN", "true"), ("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_HOOKS", "launch")],
+    )
+    .await;
 
     let outcome = lambda.invoke(the_one(launched.delivered)).await;
 

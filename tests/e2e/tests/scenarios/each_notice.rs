@@ -59,7 +59,10 @@ async fn each_of_several(stage: &Stage, notice: Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_rebalance_recommendation_drains_the_node_if_the_settings_say_so() {
-    let stage = Stage::set("rebalance").await.with_settings(&[("SPILLWAY_REBALANCE", "drain")]).await;
+    let stage = Stage::set("rebalance")
+        .await
+        .with_settings(&[("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")])
+        .await;
     let stage = with_pods(stage).await;
     let event = through_the_bus(&about("rebalance-recommendation", &stage.node.instance_id)).await;
     assert_drained(&stage.lambda.invoke(event).await, "rebalance recommendation");
@@ -201,7 +204,7 @@ async fn an_instance_that_somebody_stops_or_ends_is_drained_as_fast_as_can_be() 
 #[tokio::test]
 async fn a_group_that_keeps_the_instance_waits_for_its_drain_too() {
     for (name, kind) in [("warm-pool", "return to warm pool"), ("root-volume", "root volume replacement")] {
-        let stage = with_pods(Stage::set_in_group(name, Hook::terminate("drain")).await).await;
+        let stage = with_pods(Stage::set_in_group(name, Hook::terminate("spillway")).await).await;
         let (aws, instance) = (stage.world.aws_side(), &stage.node.instance_id);
         let delivered = match name {
             "warm-pool" => aws.return_to_warm_pool(instance).await,
@@ -232,11 +235,13 @@ async fn notices_that_cannot_be_read_stop_none_that_can() {
 /// NTH drains up to four times at once, and may forget the hook: each notice is an event of its own to it.
 #[tokio::test]
 async fn all_that_aws_says_of_one_instance_drains_it_once_and_completes_its_hook() {
-    let stage = Stage::set_in_group("all-at-once", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("all-at-once", Hook::terminate("spillway")).await;
     // They do not exit, also not at the end of a grace that the latest notice cuts short: the test ends them.
     let lost = json!({"metadata": {"annotations": {"spillway.test/lost": "true"}}});
     stage.deploy("slow", PODS, PodShape::default().with(lost)).await;
-    let stage = stage.with_settings(&[("SPILLWAY_REBALANCE", "drain")]).await;
+    let stage = stage
+        .with_settings(&[("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")])
+        .await;
     // A process for each: the latest notice leaves ten seconds, for all of them to come to the node.
     for _ in 0..4 {
         stage.lambda.initialize().await.expect("it starts");

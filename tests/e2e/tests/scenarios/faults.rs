@@ -49,7 +49,7 @@ async fn drains_past(name: &str, call: &str, fault: Fault) -> (Stage, Gateway) {
 
 /// Drains two pods past one fault at AWS' end, in one try; what failed is asked again, and the hook is completed.
 async fn drains_past_aws(name: &str, service: &str, action: &str, fault: impl FnOnce(AwsFault) -> AwsFault) {
-    let stage = Stage::set_in_group(name, Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group(name, Hook::terminate("spillway")).await;
     // Long enough for the second try of a heartbeat, which the drain does not wait for.
     stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(8))).await;
     let once = AwsFault { times: 1, ..AwsFault::of(stage.lambda.access_key_id(), service, action) };
@@ -135,7 +135,7 @@ async fn pods_that_could_not_be_watched_to_their_end_are_told_as_such() {
 
     let outcome = stage.lambda.invoke(event).await;
 
-    assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "PodsLeft");
+    assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "PodsLost");
     let why = receipt(&outcome)["pods"][0]["why"].to_string();
     assert!(why.contains("could not be watched to its end: the API server answered 403"), "{why}");
 }
@@ -309,9 +309,9 @@ async fn what_is_left_at_the_end_is_told_pod_by_pod_with_the_fault() {
 
     let outcome = stage.lambda.invoke(event).await;
 
-    assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "PodsLeft");
+    assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "PodsLost");
     let receipt = receipt(&outcome);
-    assert_eq!(fates(&receipt), [("left".to_owned(), 3)].into());
+    assert_eq!(fates(&receipt), [("lost".to_owned(), 3)].into());
     for pod in receipt["pods"].as_array().expect("pods") {
         assert!(pod["why"].as_str().is_some_and(|why| why.contains("etcdserver: request timed out")), "{pod}");
     }

@@ -9,12 +9,14 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, nodes};
 use spillway_e2e::{Stage, fates, function, receipt, the_one, world};
 
-/// Heartbeats come soon, of a hook that waits for long.
-pub(crate) const OFTEN: [(&str, &str); 1] = [("SPILLWAY_HEARTBEAT_S", "5")];
+/// A hook whose heartbeats come every five seconds.
+pub(crate) fn often() -> Hook {
+    Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(10))
+}
 
 #[tokio::test]
 async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_instance_go() {
-    let stage = Stage::set_in_group("terminate", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("terminate", Hook::terminate("spillway")).await;
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(1))).await;
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
@@ -31,7 +33,7 @@ async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_inst
 
 #[tokio::test]
 async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
-    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10));
+    let hook = Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(10));
     let stage = Stage::set_in_group("heartbeat", hook).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
     // Before the hook's time runs.
@@ -49,7 +51,7 @@ async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
 
 #[tokio::test]
 async fn a_hook_is_kept_waiting_while_the_pods_cannot_be_listed() {
-    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10));
+    let hook = Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(10));
     let stage = Stage::set_in_group("unlisted", hook).await;
     stage.deploy("web", 1, PodShape::default()).await;
     let gateway = stage.through_gateway().await;
@@ -69,8 +71,9 @@ async fn a_hook_is_kept_waiting_while_the_pods_cannot_be_listed() {
 
 #[tokio::test]
 async fn a_hook_that_ends_while_the_pods_are_being_listed_ends_the_waiting() {
-    let stage = Stage::set_in_group("ended-unlisted", Hook::terminate("drain")).await;
-    let mut stage = stage.with_settings(&OFTEN).await;
+    let mut stage = Stage::set_in_group("ended-unlisted", often()).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     stage.deploy("web", 1, PodShape::default()).await;
     let gateway = stage.through_gateway().await;
     let held = Held::default();
@@ -94,7 +97,7 @@ async fn a_hook_that_ends_while_the_pods_are_being_listed_ends_the_waiting() {
 async fn the_hook_of_an_instance_that_never_joined_is_completed() {
     let world = world().await;
     let aws = world.aws_side();
-    aws.put_group("never-joined", &[Hook::terminate("drain")]).await.expect("a group");
+    aws.put_group("never-joined", &[Hook::terminate("spillway")]).await.expect("a group");
     let request = InstanceRequest {
         cluster: Some(world.cluster.clone()),
         group: Some("never-joined".to_owned()),
@@ -116,7 +119,7 @@ async fn the_hook_of_an_instance_that_never_joined_is_completed() {
 
 #[tokio::test]
 async fn a_hook_that_has_run_out_before_its_notice_is_looked_at_is_no_error() {
-    let hook = Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(1));
+    let hook = Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(1));
     let stage = Stage::set_in_group("over", hook).await;
     let event = stage.terminate().await;
     nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the hook expires, the instance goes");
@@ -129,7 +132,7 @@ async fn a_hook_that_has_run_out_before_its_notice_is_looked_at_is_no_error() {
 
 #[tokio::test]
 async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
-    let stage = Stage::set_in_group("over-by-call", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("over-by-call", Hook::terminate("spillway")).await;
     let event = stage.terminate().await;
     let somebody_else = function(stage.world, "over-by-call-other", &[]).await;
     let completed = somebody_else.invoke(&event).await.result.expect("it drains");
@@ -144,9 +147,10 @@ async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
 
 #[tokio::test]
 async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_error() {
-    let stage = Stage::set_in_group("ended", Hook::terminate("drain")).await;
-    let mut stage = stage.with_settings(&OFTEN).await;
+    let mut stage = Stage::set_in_group("ended", often()).await;
     stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(25))).await;
+    // Before the hook's time runs.
+    stage.lambda.initialize().await.expect("it starts");
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
     stage.until_evicted(1).await;
@@ -157,7 +161,7 @@ async fn a_hook_that_ends_while_the_node_drains_ends_the_waiting_and_not_in_erro
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
     let node = &stage.node.name;
-    assert_eq!(answer["reason"], format!("the lifecycle hook waits no longer; 1 pods were still on node {node}"));
+    assert_eq!(answer["reason"], format!("the lifecycle hook waits no longer; 1 pod was still on node {node}"));
     assert!(!stage.aws_calls().await.iter().any(|call| call.ends_with("CompleteLifecycleAction")));
 }
 
@@ -173,7 +177,7 @@ pub(crate) fn nobody_waits(stage: &Stage, action: &str) -> Fault {
 
 #[tokio::test]
 async fn completing_a_hook_is_tried_again_when_auto_scaling_fails() {
-    let stage = Stage::set_in_group("flaky", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("flaky", Hook::terminate("spillway")).await;
     let fault = Fault {
         times: 4,
         status: Some(500),
@@ -192,7 +196,7 @@ async fn completing_a_hook_is_tried_again_when_auto_scaling_fails() {
 
 #[tokio::test]
 async fn a_hook_that_may_not_be_completed_is_said_to_be_left_and_the_event_is_kept() {
-    let stage = Stage::set_in_group("denied-hook", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("denied-hook", Hook::terminate("spillway")).await;
     let fault = Fault {
         status: Some(403),
         code: Some("AccessDenied".to_owned()),
@@ -208,31 +212,18 @@ async fn a_hook_that_may_not_be_completed_is_said_to_be_left_and_the_event_is_ke
     assert_eq!(error.error_type, "AwsDenied");
     assert!(error.message.contains("the function's role lacks autoscaling:CompleteLifecycleAction"), "{error}");
     let reason = receipt(&delivery.last)["reason"].as_str().expect("a reason").to_owned();
-    assert!(reason.contains("lifecycle hook drain of group denied-hook is left to its own timeout"), "{reason}");
+    assert!(reason.contains("lifecycle hook spillway of group denied-hook is left to its own timeout"), "{reason}");
     assert_eq!(delivery.failure_record.expect("it is kept")["requestPayload"], event);
-}
-
-#[tokio::test]
-async fn a_heartbeat_comes_sooner_if_the_setting_says_so() {
-    let stage = Stage::set_in_group("sooner", Hook::terminate("drain")).await;
-    let env = [("SPILLWAY_HEARTBEAT_S".to_owned(), "5".to_owned())].into();
-    let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
-    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_secs(12))).await;
-
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained");
-    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    assert!(instance.actions[0].heartbeats >= 2, "half of the hook's own 300 s have not passed: {instance:?}");
 }
 
 #[tokio::test]
 async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
     let world = world().await;
-    let hooks = [Hook::terminate("drain"), Hook::terminate("logs")];
+    let hooks = [Hook::terminate("spillway"), Hook::terminate("traces")];
     world.aws_side().put_group("two-hooks", &hooks).await.expect("the group is new");
     let node = NodeOptions { group: Some("two-hooks".to_owned()), ..NodeOptions::default() };
-    let mut stage = Stage::set_with("two-hooks", node).await;
+    let mut stage =
+        Stage::set_with("two-hooks", node).await.with_settings(&[("SPILLWAY_HOOKS", "spillway,traces")]).await;
     // Slow enough to be still there when the other comes to look.
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(10))).await;
     let delivered = world.aws_side().terminate(&stage.node.instance_id).await.expect("it terminates");
@@ -251,11 +242,11 @@ async fn each_hook_of_a_group_is_completed_and_the_node_is_drained_once() {
 #[tokio::test]
 async fn of_the_hooks_of_a_group_only_those_that_the_setting_names_are_ours() {
     let world = world().await;
-    let hooks = [Hook::terminate("drain"), Hook::terminate("logs")];
+    let hooks = [Hook::terminate("spillway"), Hook::terminate("traces")];
     world.aws_side().put_group("named-hooks", &hooks).await.expect("the group is new");
     let node = NodeOptions { group: Some("named-hooks".to_owned()), ..NodeOptions::default() };
     let stage = Stage::set_with("named-hooks", node).await;
-    let env = [("SPILLWAY_HOOKS".to_owned(), "drain".to_owned())].into();
+    let env = [("SPILLWAY_HOOKS".to_owned(), "spillway".to_owned())].into();
     let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
     let delivered = world.aws_side().terminate(&stage.node.instance_id).await.expect("it terminates");
     let [drain, logs] = <[_; 2]>::try_from(delivered).expect("a notice for each hook");
@@ -264,12 +255,13 @@ async fn of_the_hooks_of_a_group_only_those_that_the_setting_names_are_ours() {
     assert_eq!(stage.aws_calls().await, [""; 0], "nothing is asked about a hook that is not ours");
     let of_drain = stage.lambda.invoke(drain.event).await;
 
-    let reason = "lifecycle hook logs is not one of those that SPILLWAY_HOOKS names";
-    assert_eq!(of_logs.result.as_ref().expect("it is no failure")["reason"], reason);
+    let reason = "lifecycle hook traces is not one of those that SPILLWAY_HOOKS names";
+    let said = of_logs.result.as_ref().expect("it is no failure")["reason"].as_str().unwrap_or_default();
+    assert!(said.starts_with(reason), "{said}");
     assert_eq!(of_drain.result.as_ref().expect("it drains")["ending"], "drained");
     let instance = world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
     assert_eq!(instance.lifecycle_state.as_deref(), Some("Terminating:Wait"), "for its other hook");
-    assert_eq!(results(&instance), [("drain", Some("CONTINUE")), ("logs", None)]);
+    assert_eq!(results(&instance), [("spillway", Some("CONTINUE")), ("traces", None)]);
 }
 
 #[tokio::test]
@@ -279,7 +271,11 @@ async fn the_hooks_that_eks_puts_on_managed_node_groups_are_left_to_eks() {
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
     let answer = outcome.result.as_ref().expect("it is no failure");
-    assert_eq!(answer["reason"], "lifecycle hook Terminate-LC-Hook is EKS' own, which EKS completes");
+    let reason = answer["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.starts_with("lifecycle hook Terminate-LC-Hook is not one of those that SPILLWAY_HOOKS names"),
+        "{reason}"
+    );
     let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
     assert_eq!((instance.actions[0].heartbeats, &instance.actions[0].result), (0, &None));
     assert_eq!(stage.aws_calls().await, [""; 0]);
@@ -287,9 +283,8 @@ async fn the_hooks_that_eks_puts_on_managed_node_groups_are_left_to_eks() {
 
 #[tokio::test]
 async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_more() {
-    let mut stage = Stage::set_in_group("cordon-only", Hook::terminate("drain")).await;
-    let env = [("SPILLWAY_TERMINATE".to_owned(), "cordon".to_owned())].into();
-    stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
+    let mut stage = Stage::set_in_group("cordon-only", Hook::terminate("spillway")).await;
+    stage = stage.with_settings(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "terminate")]).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
     let outcome = stage.lambda.invoke(stage.terminate().await).await;
@@ -300,12 +295,12 @@ async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_m
     assert_eq!(answer["reason"], reason);
     assert_eq!(evicted(&mut stage), 0);
     let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    assert_eq!(results(&instance), [("drain", Some("CONTINUE"))]);
+    assert_eq!(results(&instance), [("spillway", Some("CONTINUE"))]);
 }
 
 #[tokio::test]
 async fn the_same_event_twice_at_once_drains_once_and_completes_the_hook_once() {
-    let mut stage = Stage::set_in_group("same-event", Hook::terminate("drain")).await;
+    let mut stage = Stage::set_in_group("same-event", Hook::terminate("spillway")).await;
     // When its pods have gone, so has the node: until then the other has to come.
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(20))).await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
@@ -322,11 +317,9 @@ async fn the_same_event_twice_at_once_drains_once_and_completes_the_hook_once() 
 }
 
 #[tokio::test]
-async fn held_pods_are_deleted_in_time_before_a_hooks_longest_wait_is_over_if_the_setting_says_so() {
-    let hook = Hook::terminate("drain").global_timeout(Duration::from_secs(30));
+async fn blocked_pods_are_deleted_in_time_before_a_hooks_longest_wait_is_over() {
+    let hook = Hook::terminate("spillway").global_timeout(Duration::from_secs(30));
     let stage = Stage::set_in_group("delete-held", hook).await;
-    let env = [("SPILLWAY_HELD_PODS".to_owned(), "delete".to_owned())].into();
-    let stage = stage.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await;
     stage.deploy("web", 1, PodShape::default().grace(10)).await;
     let client = stage.world.admin();
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("the budget is new");

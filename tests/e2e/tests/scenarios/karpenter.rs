@@ -192,6 +192,23 @@ async fn an_earlier_deadline_that_somebody_writes_in_between_stays_too() {
 }
 
 #[tokio::test]
+async fn a_claim_of_another_instance_that_a_node_names_as_its_owner_is_not_touched() {
+    let on = OnKarpenter::set("of-another", "nodeclaim").await;
+    let claims = node_claims(&on.stage.world.admin());
+    let another = Patch::Merge(json!({"status": {"providerID": "aws:///us-east-1a/i-0fedcba9876543210"}}));
+    claims.patch_status(&on.claim.name_any(), &PatchParams::default(), &another).await.expect("it is there");
+
+    let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
+
+    let answer = outcome.result.as_ref().expect("it is ignored");
+    assert_eq!(answer["ending"], "ignored", "{outcome:#?}");
+    let reason = answer["reason"].as_str().expect("a reason");
+    assert!(reason.ends_with("is of aws:///us-east-1a/i-0fedcba9876543210: neither is touched"), "{reason}");
+    let claim = on.now().await;
+    assert_eq!((claim.metadata.deletion_timestamp.is_some(), written(&claim)), (false, None));
+}
+
+#[tokio::test]
 async fn a_node_that_is_opted_out_is_not_handed_over() {
     let on = OnKarpenter::set("karpenter-opted-out", "nodeclaim").await;
     let nodes = Api::<Node>::all(on.stage.world.admin());

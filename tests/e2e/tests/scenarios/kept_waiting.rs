@@ -9,7 +9,7 @@ use spillway_e2e::{Stage, receipt};
 
 /// A stage whose hook runs out after ten seconds without a heartbeat.
 async fn stage(name: &str) -> Stage {
-    Stage::set_in_group(name, Hook::terminate("drain").heartbeat_timeout(Duration::from_secs(10))).await
+    Stage::set_in_group(name, Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(10))).await
 }
 
 /// The ending, and what became of the hook.
@@ -38,7 +38,10 @@ async fn a_hook_is_kept_waiting_while_ec2_is_asked_again() {
 
 #[tokio::test]
 async fn a_hook_is_kept_waiting_while_its_node_cannot_be_cordoned() {
-    let stage = stage("slow-cordon").await.with_settings(&[("SPILLWAY_TERMINATE", "cordon")]).await;
+    let stage = stage("slow-cordon")
+        .await
+        .with_settings(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "terminate")])
+        .await;
     let proxy = stage.through_proxy().await;
     proxy.set_mode(Mode::Refuse).await.expect("the fault begins");
     // Before the hook's time runs.

@@ -40,7 +40,7 @@ struct Watched {
 
 impl Watched {
     async fn set(name: &str, notice: Notice, retries: usize) -> Self {
-        let stage = Stage::set_in_group(name, Hook::terminate("drain")).await;
+        let stage = Stage::set_in_group(name, Hook::terminate("spillway")).await;
         // Slow enough that a kill comes before the end: while one request stands, the rest of the drain goes on.
         stage.deploy("web", PODS, PodShape::default().exits_after(Duration::from_secs(3))).await;
         let rules = Rules::default();

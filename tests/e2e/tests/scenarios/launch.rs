@@ -34,7 +34,7 @@ impl Stage {
         let aws = world.aws_side();
         aws.put_group(name, hooks).await.expect("a group");
         let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
-        let env = more.iter().chain(&[("SPILLWAY_LAUNCH", "complete")]);
+        let env = [("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_HOOKS", "launch,spillway")].iter().chain(more);
         let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let function_name = name.to_owned();
         let lambda = Lambda::start(world, LambdaOptions { function_name, env, timeout, ..LambdaOptions::default() });
@@ -100,8 +100,8 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
     let waiting = tokio::spawn(async move { lambda.invoke(event).await });
     until_looked(&stage, 404, 1).await;
     stage.join().await;
-    // Every two seconds: longer than the hook waits without a heartbeat.
-    until_looked(&stage, 200, 8).await;
+    until_watched(&stage).await;
+    until_held(&stage, 3).await;
     let action = &stage.state().await.actions[0];
     assert!(action.result.is_none() && action.heartbeats >= 3, "its node is not Ready: {action:?}");
 
@@ -163,7 +163,7 @@ async fn an_instance_whose_node_is_never_ready_is_abandoned_and_the_notice_fails
 
 #[tokio::test]
 async fn an_instance_whose_node_is_never_ready_goes_into_service_if_the_setting_says_so_and_the_notice_fails() {
-    let env = [("SPILLWAY_UNREADY_RESULT", "CONTINUE")];
+    let env = [("SPILLWAY_LAUNCH", "CONTINUE")];
     assert_eq!(never_ready("never-mind", &env).await.as_deref(), Some("CONTINUE"));
 }
 
@@ -225,7 +225,7 @@ async fn a_launch_hook_that_waits_no_longer_ends_the_waiting_and_not_in_error() 
 #[tokio::test]
 async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_back_when_it_is_ready() {
     let aws = world().await.aws_side();
-    let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
+    let hooks = [Hook::launch("launch"), Hook::terminate("spillway")];
     let stage = Stage::set_with("root-volume-completed", &hooks, Duration::from_mins(15), &[]).await;
     let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
     stage.join().await;
@@ -250,7 +250,7 @@ async fn a_node_that_was_taken_out_for_its_root_volume_is_completed_and_given_ba
 #[tokio::test]
 async fn a_node_that_comes_out_of_a_running_warm_pool_is_given_back() {
     let aws = world().await.aws_side();
-    let hooks = [Hook::launch("launch"), Hook::terminate("drain")];
+    let hooks = [Hook::launch("launch"), Hook::terminate("spillway")];
     let stage = Stage::set_with("running-pool", &hooks, Duration::from_mins(15), &[]).await;
     let (id, node) = (&stage.instance.instance_id, &stage.instance.private_dns_name);
     stage.join().await;
@@ -311,6 +311,29 @@ async fn an_instance_that_never_boots_from_its_new_root_volume_gets_the_answer_o
 }
 
 /// Waits until the function has looked for the node so often with that answer.
+/// Waits until the function watches the node.
+async fn until_watched(stage: &Stage) {
+    let mut audit = stage.audit.clone();
+    let watched = audit.wait_until("a watch of the node", Duration::from_secs(60), |requests| {
+        requests.iter().any(|request| request.resource == "nodes" && request.verb == "watch")
+    });
+    watched.await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Waits until the hook has had so many heartbeats, or has run out.
+async fn until_held(stage: &Stage, heartbeats: u32) {
+    let held = async {
+        loop {
+            let action = &stage.state().await.actions[0];
+            if action.heartbeats >= heartbeats || action.ended_by.is_some() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), held).await.expect("the hook has its heartbeats");
+}
+
 async fn until_looked(stage: &Stage, code: u16, times: usize) {
     let mut audit = stage.audit.clone();
     let looked = audit.wait_until("a look at the node", Duration::from_secs(60), |requests| {

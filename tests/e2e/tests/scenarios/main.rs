@@ -23,6 +23,7 @@ mod marks;
 mod messages;
 mod no_leader;
 mod node_events;
+mod not_ours;
 mod notices;
 mod odd_pods;
 mod owners;

@@ -32,7 +32,7 @@ fn mark(node: &Node) -> Value {
 
 #[tokio::test]
 async fn all_marks_come_with_the_one_patch() {
-    let settings = [("SPILLWAY_TAINT", "spillway"), ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true")];
+    let settings = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
     let mut stage = Stage::set("all").await.with_settings(&settings).await;
 
     let receipt = interrupted(&stage).await;
@@ -47,19 +47,19 @@ async fn all_marks_come_with_the_one_patch() {
 }
 
 #[tokio::test]
-async fn the_taint_may_have_nths_name_and_another_effect() {
-    let settings = [("SPILLWAY_TAINT", "nth"), ("SPILLWAY_TAINT_EFFECT", "PreferNoSchedule")];
+async fn the_taint_may_have_nths_name() {
+    let settings = [("SPILLWAY_TAINTS", "nth")];
     let stage = Stage::set("nth").await.with_settings(&settings).await;
 
     interrupted(&stage).await;
 
-    let nths = format!("aws-node-termination-handler/spot-itn=spot-{}:PreferNoSchedule", stage.node.instance_id);
+    let nths = format!("aws-node-termination-handler/spot-itn=spot-{}:NoSchedule", stage.node.instance_id);
     assert_eq!(taints(&stage.node_now().await), [nths]);
 }
 
 #[tokio::test]
 async fn what_others_have_put_on_the_node_stays() {
-    let settings = [("SPILLWAY_TAINT", "spillway"), ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true")];
+    let settings = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
     let mut stage = Stage::set("others").await.with_settings(&settings).await;
     let theirs = json!([{"key": "team", "value": "shop", "effect": "NoSchedule"}]);
     stage.change_node(&json!({"metadata": {"labels": {EXCLUDED: "karpenter"}}, "spec": {"taints": theirs}})).await;
@@ -126,7 +126,7 @@ impl Writer {
 
 #[tokio::test]
 async fn nobodys_taint_is_lost_while_somebody_keeps_writing_taints() {
-    let stage = Stage::set("writer").await.with_settings(&[("SPILLWAY_TAINT", "spillway")]).await;
+    let stage = Stage::set("writer").await.with_settings(&[("SPILLWAY_TAINTS", "spillway")]).await;
     // So that much is written between what the function reads and what it writes.
     let proxy = stage.through_proxy().await;
     proxy.set_round_trip(Duration::from_millis(200));
@@ -152,7 +152,7 @@ async fn nobodys_taint_is_lost_while_somebody_keeps_writing_taints() {
 
 #[tokio::test]
 async fn a_claim_that_may_pass_gives_way_to_one_for_worse_which_joins() {
-    let mut stage = Stage::set("gives-way").await.with_settings(&[("SPILLWAY_TAINT", "spillway")]).await;
+    let mut stage = Stage::set("gives-way").await.with_settings(&[("SPILLWAY_TAINTS", "spillway")]).await;
     let taint = json!({"key": "spillway/rebalance-recommendation", "value": "e-1", "effect": "NoSchedule"});
     let until = "2026-01-01T00:00:00Z";
     let first = json!({

@@ -76,7 +76,7 @@ async fn fifty_receipts_in_one_window_make_one_message() {
 /// NTH sends its message before it completes the hook, which waits for as long as the webhook does not answer.
 #[tokio::test]
 async fn a_webhook_that_never_answers_holds_up_no_hook() {
-    let stage = Stage::set_in_group("silent-webhook", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("silent-webhook", Hook::terminate("spillway")).await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Slow(NEVER));

@@ -19,9 +19,10 @@ const WAIT: Duration = Duration::from_mins(1);
 
 /// A stage with a node of a group that has two terminate hooks: its end is told twice.
 async fn stage(name: &str) -> Stage {
-    let hooks = [Hook::terminate("drain"), Hook::terminate("logs")];
+    let hooks = [Hook::terminate("spillway"), Hook::terminate("traces")];
     world().await.aws_side().put_group(name, &hooks).await.expect("the group is new");
-    Stage::set_with(name, NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() }).await
+    let stage = Stage::set_with(name, NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() }).await;
+    stage.with_settings(&[("SPILLWAY_HOOKS", "spillway,traces")]).await
 }
 
 /// Everything that AWS says when it takes a spot instance of a group: its reclaim, and each hook's notice.
@@ -97,7 +98,7 @@ async fn many_notices_at_once_drain_the_node_once_and_complete_every_hook() {
     }
     assert_eq!(counted(&outcomes, "PodsClean"), 20, "but one counts it");
     assert_eq!(evictions(&mut stage), once_each(&pods));
-    assert_eq!(hooks(&stage).await, [completed("drain"), completed("logs")]);
+    assert_eq!(hooks(&stage).await, [completed("spillway"), completed("traces")]);
 }
 
 #[tokio::test]
@@ -120,7 +121,7 @@ async fn notices_one_after_another_find_the_node_drained_and_complete_every_hook
     let endings: Vec<String> = outcomes.iter().map(ending).collect();
     assert_eq!(endings, ["drained", "joined", "joined", "ignored", "ignored", "ignored"], "{outcomes:#?}");
     assert_eq!(evictions(&mut stage), once_each(&pods));
-    assert_eq!(hooks(&stage).await, [completed("drain"), completed("logs")]);
+    assert_eq!(hooks(&stage).await, [completed("spillway"), completed("traces")]);
 }
 
 #[tokio::test]
@@ -145,12 +146,12 @@ async fn an_event_that_is_tried_again_goes_on_and_one_that_is_delivered_again_fi
     assert_eq!(receipt(&delivered_again)["hook"]["state"], "already-over");
     // By whichever is known first: that the hook waits no longer, or that the node is empty.
     assert!(["ignored", "joined"].contains(&ending(&delivered_again).as_str()), "{delivered_again:#?}");
-    assert_eq!(hooks(&stage).await[0], completed("drain"));
+    assert_eq!(hooks(&stage).await[0], completed("spillway"));
 }
 
 #[tokio::test]
 async fn the_tightest_deadline_forces_what_a_hook_would_have_waited_for() {
-    let mut stage = stage("tightest").await.with_settings(&[("SPILLWAY_MARGIN_S", "5")]).await;
+    let mut stage = stage("tightest").await;
     stage.deploy("web", 1, PodShape::default().grace(1)).await;
     let client = stage.world.admin();
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("it is created");
@@ -164,11 +165,11 @@ async fn the_tightest_deadline_forces_what_a_hook_would_have_waited_for() {
         requests.iter().any(|r| r.subresource == "eviction" && r.code == Some(429))
     });
     held.await.expect("the hook's drain is held");
-    // Late: eighteen seconds are left, of which five are kept back and one is the pod's. It is deleted after twelve,
+    // Late: fifteen seconds are left, of which two are kept back and one is the pod's. It is deleted after twelve,
     // also if the function needs some of them to begin: between two of the times at which the patient drain asks for
     // it again, every five seconds.
-    let in_18_s = Timestamp::now() - SPOT + Duration::from_secs(18);
-    let urgent = stage.lambda.invoke(spot_notice(&stage.node.instance_id, in_18_s)).await;
+    let in_15_s = Timestamp::now() - SPOT + Duration::from_secs(15);
+    let urgent = stage.lambda.invoke(spot_notice(&stage.node.instance_id, in_15_s)).await;
     let patient = patient.await.expect("no panic");
 
     assert_eq!((ending(&patient), ending(&urgent)), ("drained".to_owned(), "joined".to_owned()), "{urgent:#?}");
@@ -176,13 +177,13 @@ async fn the_tightest_deadline_forces_what_a_hook_would_have_waited_for() {
     // It got the whole second that it asks for. That its budget was passed the holder cannot know, but who did it.
     let record = &receipt(&patient)["pods"][0];
     assert_eq!(
-        (&record["fate"], &record["given_s"], &record["told_ms"]),
+        (&record["fate"], &record["given_s"], &record["accepted_ms"]),
         (&json!("clean"), &Value::Null, &Value::Null)
     );
-    let why = "PodDisruptionBudget web held it until another notice's drain or a person had it leave";
+    let why = "PodDisruptionBudget web blocked it until another notice's drain or a person had it leave";
     assert_eq!(record["why"], why);
     let by_fate =
-        ["PodsClean", "PodsForced", "PodsHeld"].map(|metric| counted(&[patient.clone(), urgent.clone()], metric));
+        ["PodsClean", "PodsForced", "PodsBlocked"].map(|metric| counted(&[patient.clone(), urgent.clone()], metric));
     assert_eq!(by_fate, [0, 1, 1], "one pod, however many notices");
     assert_eq!(receipt(&patient)["hook"]["state"], "completed");
     let deletions =

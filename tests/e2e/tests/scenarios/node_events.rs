@@ -83,7 +83,7 @@ async fn kubectl_describe_tells_of_a_drain_on_the_node_and_on_each_pod() {
 
 #[tokio::test]
 async fn by_the_termination_handlers_name_its_reasons_are_found() {
-    let stage = Stage::set_in_group("told-nth", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("told-nth", Hook::terminate("spillway")).await;
     let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "nth")]).await;
     stage.deploy("web", 2, PodShape::default().exits_after(SLOWLY)).await;
 
@@ -116,7 +116,7 @@ async fn by_the_termination_handlers_name_its_reasons_are_found() {
 
 #[tokio::test]
 async fn the_termination_handlers_reason_is_there_of_a_node_with_nothing_to_evict_and_of_a_notice_that_joined() {
-    let stage = Stage::set_in_group("told-joined", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("told-joined", Hook::terminate("spillway")).await;
     let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "nth")]).await;
 
     stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
@@ -130,7 +130,7 @@ async fn the_termination_handlers_reason_is_there_of_a_node_with_nothing_to_evic
 
 #[tokio::test]
 async fn a_hook_is_completed_before_the_events_and_the_invocation_ends_without_one_that_hangs() {
-    let stage = Stage::set_in_group("told-not", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("told-not", Hook::terminate("spillway")).await;
     let stage = stage.with_settings(&[("SPILLWAY_NODE_EVENTS", "spillway")]).await;
     stage.deploy("web", 2, PodShape::default().exits_after(SLOWLY)).await;
     let gateway = stage.through_gateway().await;

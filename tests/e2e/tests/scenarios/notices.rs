@@ -89,7 +89,7 @@ async fn the_same_event_twice_is_claimed_once_and_the_second_delivery_joins() {
 
 #[tokio::test]
 async fn of_two_notices_at_once_one_claims_the_node_and_the_other_joins() {
-    let stage = Stage::set_in_group("at-once", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("at-once", Hook::terminate("spillway")).await;
     // As long as its pod shuts down, the node is there for whichever notice comes second.
     stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(10))).await;
     let terminate = stage.terminate().await;
@@ -136,11 +136,11 @@ async fn a_payload_that_is_no_json_fails_and_says_where() {
 #[tokio::test]
 async fn a_notice_that_the_settings_ignore_is_ignored_without_a_call() {
     let world = world().await;
-    let lambda = function(world, "switched-off", &[("SPILLWAY_SPOT", "ignore")]).await;
+    let lambda = function(world, "switched-off", &[("SPILLWAY_DRAIN_ON", "terminate")]).await;
     let outcome = lambda.invoke(sample("spot-interruption")).await;
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!(answer["ending"], "ignored");
-    assert_eq!(answer["reason"], "the setting SPILLWAY_SPOT says ignore");
+    assert_eq!(answer["reason"], "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names spot");
     let calls = world.aws_side().calls(Some(lambda.access_key_id())).await.expect("the journal");
     assert!(calls.is_empty(), "{calls:?}");
 }
@@ -148,11 +148,11 @@ async fn a_notice_that_the_settings_ignore_is_ignored_without_a_call() {
 #[tokio::test]
 async fn wrong_settings_stop_the_start_and_all_are_named() {
     let lambda =
-        function(world().await, "wrong", &[("SPILLWAY_SPOT", "yes"), ("SPILLWAY_HOOK_MAX_WAIT_S", "1h")]).await;
+        function(world().await, "wrong", &[("SPILLWAY_DRAIN_ON", "yes"), ("SPILLWAY_HOOK_MAX_WAIT_S", "1h")]).await;
     let outcome = lambda.invoke(sample("spot-interruption")).await;
     assert!(outcome.result.is_err());
     let logs = outcome.logs.join("\n");
-    assert!(logs.contains("SPILLWAY_SPOT is \\\"yes\\\"; it takes drain, cordon or ignore"), "{logs}");
+    assert!(logs.contains("SPILLWAY_DRAIN_ON is \\\"yes\\\"; it takes some of spot, capacity"), "{logs}");
     assert!(logs.contains("SPILLWAY_HOOK_MAX_WAIT_S is \\\"1h\\\"; it takes a whole number of seconds"), "{logs}");
 }
 

@@ -150,7 +150,7 @@ async fn a_pod_whose_daemon_set_is_not_there_stays_for_the_garbage_collector_and
 
 #[tokio::test]
 async fn a_pod_under_two_budgets_is_forced_in_time_and_holds_up_nobody() {
-    let mut stage = stage("two-budgets").await;
+    let mut stage = stage("several-budgets").await;
     let client = stage.world.admin();
     odd(&stage, PodShape::default()).await;
     let first = pods::budget(&stage.name, ODD, 1);
@@ -188,7 +188,7 @@ async fn a_budget_with_an_empty_selector_holds_its_whole_namespace_and_no_other(
     let receipt = drained_by(&stage, late(&stage)).await;
 
     let pod = record(&receipt, ODD);
-    assert_eq!((&pod["fate"], &pod["budget"]), (&json!("forced"), &json!("all")));
+    assert_eq!((&pod["fate"], &pod["blocked_by"]), (&json!("forced"), &json!("all")));
     assert!(evictions(&mut stage, ODD).iter().all(|code| *code == 429));
 }
 

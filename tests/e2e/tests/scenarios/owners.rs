@@ -27,7 +27,7 @@ async fn labelled(name: &str, label: &str, value: &str) -> Stage {
 /// A stage whose instance has such tags, and is in a group that has the others.
 async fn tagged(name: &str, tags: &[(&str, &str)], groups: Option<&[(&str, &str)]>) -> Stage {
     if let Some(groups) = groups {
-        let group = world().await.aws_side().put_tagged_group(name, &[Hook::terminate("drain")], groups).await;
+        let group = world().await.aws_side().put_tagged_group(name, &[Hook::terminate("spillway")], groups).await;
         group.expect("the group is new");
     }
     let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -53,7 +53,7 @@ async fn a_node_that_is_opted_out_is_not_touched() {
 
 #[tokio::test]
 async fn a_hook_of_a_node_that_is_opted_out_is_left_to_its_timeout() {
-    let stage = Stage::set_in_group("opted-out-hook", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("opted-out-hook", Hook::terminate("spillway")).await;
     stage.change_node(&json!({"metadata": {"labels": {"spillway/ignore": ""}}})).await;
 
     let receipt = receipt(&stage.lambda.invoke(stage.terminate().await).await);

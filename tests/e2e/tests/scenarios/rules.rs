@@ -42,16 +42,9 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
                 "health-scheduled-reboot",
             ],
         ),
-        (
-            "DrainStateChange",
-            vec![
-                "state-change-running",
-                "state-change-stopping",
-                "state-change-stopped",
-                "state-change-shutting-down",
-                "state-change-terminated",
-            ],
-        ),
+        ("DrainStateChange", vec!["state-change-stopping", "state-change-shutting-down"]),
+        ("DrainInstanceDown", vec!["state-change-stopped", "state-change-terminated"]),
+        ("DrainInstanceRunning", vec!["state-change-running"]),
         (
             "DrainTerminateLifecycleAction",
             vec![

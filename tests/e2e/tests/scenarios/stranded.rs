@@ -16,7 +16,7 @@ async fn terminating(name: &str, cluster: Option<&str>) -> (Instance, Value) {
 
 async fn terminating_with(name: &str, cluster: Option<&str>, tags: &[(&str, &str)]) -> (Instance, Value) {
     let aws = world().await.aws_side();
-    aws.put_group(name, &[Hook::terminate("drain")]).await.expect("a group");
+    aws.put_group(name, &[Hook::terminate("spillway")]).await.expect("a group");
     let (cluster, group) = (cluster.map(str::to_owned), Some(name.to_owned()));
     let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let instance = aws.run_instance(&InstanceRequest { cluster, group, tags, ..InstanceRequest::default() }).await;
@@ -50,7 +50,7 @@ async fn the_hook_of_an_instance_in_no_cluster_is_left_and_that_is_said() {
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("left")));
     let reason = format!(
-        "instance {} has no tag that names an EKS cluster; its lifecycle hook drain of group not-kubernetes is left to \
+        "instance {} has no tag that names an EKS cluster; its lifecycle hook spillway of group not-kubernetes is left to \
          its own timeout",
         instance.instance_id
     );
@@ -69,7 +69,7 @@ async fn the_hook_of_an_instance_in_no_cluster_gets_the_answer_of_the_setting() 
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("completed")));
     let reason = format!(
-        "instance {} has no tag that names an EKS cluster; lifecycle hook drain of group stranded got CONTINUE",
+        "instance {} has no tag that names an EKS cluster; lifecycle hook spillway of group stranded got CONTINUE",
         instance.instance_id
     );
     assert_eq!(answer["reason"], reason);
@@ -86,7 +86,10 @@ async fn the_hook_of_an_instance_that_ec2_does_not_know_gets_the_answer_of_the_s
 
     let reason = outcome.result.as_ref().expect("it is no failure")["reason"].clone();
     let id = &instance.instance_id;
-    assert_eq!(reason, format!("EC2 knows no instance {id}; lifecycle hook drain of group unknown-to-ec2 got ABANDON"));
+    assert_eq!(
+        reason,
+        format!("EC2 knows no instance {id}; lifecycle hook spillway of group unknown-to-ec2 got ABANDON")
+    );
     assert_eq!(state(&instance).await.actions[0].result.as_deref(), Some("ABANDON"));
 }
 
@@ -99,7 +102,7 @@ async fn the_hook_of_an_instance_in_a_cluster_that_is_not_ours_is_left_to_who_ac
 
     let outcome = lambda.invoke(event).await;
 
-    let reason = "cluster other is not one of those that SPILLWAY_CLUSTERS names; its lifecycle hook drain of group \
+    let reason = "cluster other is not one of those that SPILLWAY_CLUSTERS names; its lifecycle hook spillway of group \
                   other-cluster is left to its own timeout";
     assert_eq!(outcome.result.as_ref().expect("it is no failure")["reason"], reason);
     assert_eq!(state(&instance).await.actions[0].result, None);
@@ -108,7 +111,7 @@ async fn the_hook_of_an_instance_in_a_cluster_that_is_not_ours_is_left_to_who_ac
 #[tokio::test]
 async fn the_hook_of_an_instance_whose_cluster_eks_does_not_show_us_gets_the_answer_and_the_notice_fails() {
     for (name, status, code, error_type) in [
-        ("no-such-cluster", 404, "ResourceNotFoundException", "AwsRefused"),
+        ("no-such-cluster", 404, "ResourceNotFoundException", "ClusterUnknown"),
         ("hidden-cluster", 403, "AccessDeniedException", "AwsDenied"),
     ] {
         let (instance, event) = terminating(name, Some("bed")).await;
@@ -121,14 +124,14 @@ async fn the_hook_of_an_instance_whose_cluster_eks_does_not_show_us_gets_the_ans
         let receipt = receipt(&outcome);
         assert_eq!((&receipt["hook"]["state"], &receipt["hook"]["result"]), (&json!("completed"), &json!("ABANDON")));
         let reason = receipt["reason"].as_str().expect("a reason");
-        assert!(reason.ends_with(&format!("; lifecycle hook drain of group {name} got ABANDON")), "{reason}");
+        assert!(reason.ends_with(&format!("; lifecycle hook spillway of group {name} got ABANDON")), "{reason}");
         assert_eq!(state(&instance).await.actions[0].result.as_deref(), Some("ABANDON"));
     }
 }
 
 #[tokio::test]
 async fn the_hook_of_an_instance_whose_cluster_does_not_let_us_in_gets_the_answer_and_the_notice_fails() {
-    let stage = Stage::set_in_group("shut-out", Hook::terminate("drain")).await;
+    let stage = Stage::set_in_group("shut-out", Hook::terminate("spillway")).await;
     let world = stage.world;
     let credentials = world.aws_side().credentials("somebody-else", "shut-out").await.expect("credentials");
     let (endpoint, region, id) = (world.aws.clone(), world.region.clone(), world.account.clone());
@@ -146,7 +149,7 @@ async fn the_hook_of_an_instance_whose_cluster_does_not_let_us_in_gets_the_answe
 
     assert_eq!(outcome.result.as_ref().expect_err("it fails").error_type, "KubernetesDenied");
     let reason = receipt(&outcome)["reason"].as_str().expect("a reason").to_owned();
-    assert!(reason.ends_with("; lifecycle hook drain of group shut-out got CONTINUE"), "{reason}");
+    assert!(reason.ends_with("; lifecycle hook spillway of group shut-out got CONTINUE"), "{reason}");
     let instance = world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
     assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
 }

@@ -10,7 +10,7 @@ use spillway_bed::nodes;
 use spillway_e2e::{Stage, receipt, sample};
 
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-const MARKS: [(&str, &str); 2] = [("SPILLWAY_TAINT", "spillway"), ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true")];
+const MARKS: [(&str, &str); 2] = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
 
 /// A node whose function has these settings and leaves all its marks.
 async fn stage(name: &str) -> Stage {

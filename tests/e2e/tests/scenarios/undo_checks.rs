@@ -24,14 +24,9 @@ fn given_back(stage: &Stage, why: &str) -> (String, String) {
     ("done".to_owned(), format!("node {} is given back to use: {why}", stage.node.name))
 }
 
-/// After how many seconds a rebalance recommendation is undone. Scheduler takes no time that has passed: it must have
-/// been told by then.
-const UNDO_S: &str = "15";
-
 /// A rebalance recommendation whose drain has a second, and which is undone.
 async fn rebalanced(name: &str) -> Stage {
-    let settings =
-        [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_REBALANCE_WINDOW_S", "1"), ("SPILLWAY_REBALANCE_UNDO_S", UNDO_S)];
+    let settings = [("SPILLWAY_DRAIN_ON", "spot,rebalance"), ("SPILLWAY_REBALANCE_WINDOW_S", "1")];
     let stage = stage(name, true, &settings).await;
     let mut notice = sample("rebalance-recommendation");
     notice["id"] = json!("rebalance");
@@ -72,11 +67,10 @@ async fn a_rebalance_recommendation_that_an_interruption_followed_is_not_undone(
 #[tokio::test]
 async fn a_node_that_somebody_else_had_cordoned_loses_our_marks_and_stays_cordoned() {
     let settings = [
-        ("SPILLWAY_REBALANCE", "cordon"),
+        ("SPILLWAY_CORDON_ON", "rebalance"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "1"),
-        ("SPILLWAY_REBALANCE_UNDO_S", UNDO_S),
-        ("SPILLWAY_TAINT", "spillway"),
-        ("SPILLWAY_EXCLUDE_FROM_LOAD_BALANCERS", "true"),
+        ("SPILLWAY_TAINTS", "spillway"),
+        ("SPILLWAY_LOAD_BALANCERS", "exclude"),
     ];
     let stage = stage("cordoned-before", true, &settings).await;
     stage.change_node(&json!({"spec": {"unschedulable": true}})).await;
@@ -215,11 +209,11 @@ async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
 async fn a_node_with_another_root_volume_is_given_back_and_its_launch_hook_left_to_others() {
     let (name, world) = ("root-volume-left", world().await);
     let aws = world.aws_side();
-    aws.put_group(name, &[Hook::launch("launch"), Hook::terminate("drain")]).await.expect("the group is new");
+    aws.put_group(name, &[Hook::launch("launch"), Hook::terminate("spillway")]).await.expect("the group is new");
     let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
     let launched = aws.launch(&world.instance_request(&options)).await.expect("it is launched");
     let node = world.join(&launched.instance, &options).await.expect("it joins");
-    let others = function(world, "launcher", &[("SPILLWAY_LAUNCH", "complete")]).await;
+    let others = function(world, "launcher", &[("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_HOOKS", "launch")]).await;
     assert_eq!(ended(&others.invoke(the_one(launched.delivered)).await).0, "done", "it is in service");
     let lambda = function(world, name, &[]).await;
     let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
@@ -244,7 +238,7 @@ async fn a_node_with_another_root_volume_is_given_back_and_its_launch_hook_left_
 
 #[tokio::test]
 async fn a_node_whose_instance_is_down_is_declared_out_of_service_until_it_is_back() {
-    let stage = stage("out-of-service", false, &[("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")]).await;
+    let stage = stage("out-of-service", false, &[("SPILLWAY_TAINTS", "out-of-service")]).await;
     let (aws, client) = (stage.world.aws_side(), stage.world.admin());
     let stopped = aws.stop(&stage.node.instance_id).await.expect("it stops").pop().expect("it tells");
     nodes::until_not_ready(&client, &stage.node.name).await.expect("its kubelet is silent");
@@ -267,7 +261,7 @@ async fn a_node_whose_instance_is_down_is_declared_out_of_service_until_it_is_ba
 
 #[tokio::test]
 async fn a_node_that_is_ready_or_whose_instance_runs_is_never_declared_out_of_service() {
-    let stage = stage("in-service", false, &[("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")]).await;
+    let stage = stage("in-service", false, &[("SPILLWAY_TAINTS", "out-of-service")]).await;
     let (aws, client) = (stage.world.aws_side(), stage.world.admin());
     let mut stopped = sample("state-change-stopped");
     stopped["detail"]["instance-id"] = json!(stage.node.instance_id);

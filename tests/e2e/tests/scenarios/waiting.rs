@@ -176,7 +176,7 @@ async fn a_path_that_is_not_found_is_not_taken_for_a_node_that_is_gone() {
     let outcome = stage.lambda.invoke(&event).await;
 
     assert_eq!(gateway.rules().struck(), 1, "{:?}", gateway.rules().calls());
-    assert_eq!(fates(&receipt(&outcome)), [("left".to_owned(), 1)].into(), "{outcome:#?}");
+    assert_eq!(fates(&receipt(&outcome)), [("lost".to_owned(), 1)].into(), "{outcome:#?}");
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_deleted_in_time_and_the_receip
     let answer = outcome.result.as_ref().expect("it drains");
     let pod = &answer["pods"][0];
     assert_eq!((&pod["fate"], &pod["answers"]), (&json!("forced"), &json!({"deleted": 1})), "{answer:#}");
-    assert_eq!(pod["why"], "its annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false held it");
+    assert_eq!(pod["why"], "its annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false blocked it");
     let requests = stage.requests();
     assert!(requests.iter().all(|request| !request.contains("eviction")), "{requests:#?}");
 }

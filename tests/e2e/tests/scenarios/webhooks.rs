@@ -142,7 +142,7 @@ async fn a_template_of_nths_users_works_unchanged_and_finds_every_field() {
         posts[0].json()["text"],
         "[NTH][us-east-1/123456789012] SPOT_ITN - EventID: event-1 - done - Node: ip-10-0-0-1.ec2.internal of SHOP - \
          i-00000000000000001 (m7g.large) aws:///us-east-1a/i-00000000000000001 in us-east-1a of workers - \
-         all 1 pods that had to leave node ip-10-0-0-1.ec2.internal have gone - 2026-11-21 03:12:00 +0000 UTC to \
+         the one pod that had to leave node ip-10-0-0-1.ec2.internal have gone - 2026-11-21 03:12:00 +0000 UTC to \
          2026-11-21 03:14:00 +0000 UTC - Pods: shop/web-1 - SQS_MONITOR true []"
     );
 }

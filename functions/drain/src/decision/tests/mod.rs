@@ -50,26 +50,47 @@ fn tags_that_name_two_clusters_are_refused() {
 }
 
 #[test]
-fn a_hook_is_ours_unless_it_is_eks_own_or_the_setting_names_others() {
-    assert_eq!(hook("drain", &[]), None);
-    assert_eq!(hook("Terminate-LC-Hook", &[]), Some(Reason::HookOfEks("Terminate-LC-Hook".to_owned())));
+fn of_two_clusters_the_one_that_is_named_counts_and_without_one_it_is_somebody_elses() {
+    let tagged = tagged(&[("kubernetes.io/cluster/a", "owned"), ("kubernetes.io/cluster/b", "owned")]);
+    let whose = |clusters| cluster_of(&tagged, &settings(&[("SPILLWAY_CLUSTERS", clusters)]));
+    assert_eq!(whose("b,c"), WhoseCluster::Ours(ClusterName::new("b")));
+    assert_eq!(
+        why_not_ours(whose("c")),
+        "the tags of instance i-0123456789abcdef0 name the clusters a, b, and SPILLWAY_CLUSTERS names none of them"
+    );
+    assert!(matches!(whose("a,b"), WhoseCluster::Ambiguous(_)));
+}
+
+#[test]
+fn what_nothing_follows_from_is_ruled_out_before_anything_is_asked_of_aws() {
+    let stopped = test_support::notice(Kind::Stopped, Deadline::Open);
+    assert_eq!(by_setting(&stopped, &settings(&[])), Some(Reason::NothingLeft));
+    assert_eq!(by_setting(&stopped, &settings(&[("SPILLWAY_TAINTS", "out-of-service")])), None);
+}
+
+#[test]
+fn a_hook_is_ours_if_the_setting_names_it() {
+    let not_ours = |name: &str| Some(Reason::NotOurHook(name.to_owned()));
+    assert_eq!(hook("spillway", &[]), None);
+    assert_eq!(hook("logs", &[]), not_ours("logs"), "another tool's");
+    assert_eq!(hook("Terminate-LC-Hook", &[]), not_ours("Terminate-LC-Hook"), "EKS' own");
     assert_eq!(hook("drain", &[("SPILLWAY_HOOKS", "drain,other")]), None);
-    assert_eq!(hook("logs", &[("SPILLWAY_HOOKS", "drain")]), Some(Reason::NotOurHook("logs".to_owned())));
+    assert_eq!(hook("spillway", &[("SPILLWAY_HOOKS", "drain")]), not_ours("spillway"));
 }
 
 #[test]
 fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
     for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
         let decision = |variables: &[(&str, &str)]| {
-            let (notice, settings) = (notice(kind, "launch"), settings(variables));
+            let (notice, settings) = (notice(kind, "spillway"), settings(variables));
             let decide = || decide(&notice, ManagedBy::SelfManaged, &settings);
             by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
         };
-        let (no_terminate, launch) = (("SPILLWAY_TERMINATE", "ignore"), ("SPILLWAY_LAUNCH", "complete"));
+        let (no_terminate, launch) = (("SPILLWAY_DRAIN_ON", "spot"), ("SPILLWAY_LAUNCH", "ABANDON"));
         assert_eq!(decision(&[]), Decision::Undo);
         assert_eq!(decision(&[launch]), Decision::AwaitReady);
         assert_eq!(decision(&[launch, ("SPILLWAY_HOOKS", "drain")]), Decision::Undo, "that hook is another's");
         assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
-        assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::Setting("SPILLWAY_LAUNCH")));
+        assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::SwitchedOff(Switch::Launch)));
     }
 }

@@ -19,8 +19,11 @@ const COLUMNS: [Column; 6] = [
 ];
 
 /// What the table shows beside the defaults: each optional decision switched on.
-const SHOWN_WITH: [(&str, &str); 3] =
-    [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete"), ("SPILLWAY_OUT_OF_SERVICE_TAINT", "true")];
+const SHOWN_WITH: [(&str, &str); 3] = [
+    ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance"),
+    ("SPILLWAY_LAUNCH", "ABANDON"),
+    ("SPILLWAY_TAINTS", "out-of-service"),
+];
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
     test_support::settings(&[variables, &SHOWN_WITH].concat())

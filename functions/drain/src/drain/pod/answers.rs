@@ -47,10 +47,11 @@ impl Tracked {
                 self.failed(message, now + SLOW_RETRY);
                 Some(forbidden)
             }
-            Answer::Refused { message } => self.refused(message, self.again(None, window, now)),
+            // One that was given up finds the pod due to be deleted: that follows at once.
+            Answer::Refused { message } | Answer::GivenUp { message } => {
+                self.refused(message, self.again(None, window, now))
+            }
             Answer::Unauthorized { message } => self.failed(message, self.again(None, window, now)),
-            // The moment has come from which its pod may be forced: a deletion follows at once.
-            Answer::GivenUp { message } => self.refused(message, self.again(None, window, now)),
             Answer::Unanswered { message } => {
                 let pause = self.pause().min(UNANSWERED_RETRY);
                 self.failed(message, self.again(Some(pause), window, now))

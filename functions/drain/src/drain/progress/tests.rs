@@ -167,9 +167,25 @@ fn a_blocked_pod_is_deleted_at_its_last_safe_moment_and_not_before() {
 }
 
 #[test]
-fn a_blocked_pod_is_not_deleted_while_a_hook_holds_the_instance() {
+fn a_blocked_pod_is_deleted_in_time_for_its_own_grace_before_a_hooks_longest_wait_is_over() {
     let now = Instant::now();
     let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
+    let last_safe_moment = now + Duration::from_secs(600 - 32);
+    let mut at = now;
+    while at < last_safe_moment {
+        assert_eq!(progress.requests(at)[0].method, Method::Evict);
+        progress.answered(&uid("web-0"), blocked(), at);
+        at = progress.next_due(at).unwrap();
+    }
+    let forced = progress.requests(at);
+    assert_eq!((at, forced[0].method, forced[0].grace), (last_safe_moment, Method::Delete, Grace::Own));
+}
+
+#[test]
+fn a_blocked_pod_is_never_deleted_while_nobody_says_that_the_instance_goes() {
+    let now = Instant::now();
+    let window = Window { instance_goes: Termination::Unknown, ..held_by_hook(now) };
+    let mut progress = drain(&[pod("web-0", None)], window, now);
     let mut at = now;
     while at < now + Duration::from_secs(600) {
         assert_eq!(progress.requests(at)[0].method, Method::Evict);

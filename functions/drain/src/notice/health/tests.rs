@@ -197,6 +197,6 @@ fn maintenance_that_should_have_begun_has_no_deadline_that_anybody_knows() {
     let read = notice(sample("health-scheduled-maintenance"));
     let Deadline::Hard(starts) = read.deadline else { panic!("no hard deadline") };
     let before = starts - jiff::SignedDuration::from_secs(1);
-    assert_eq!(read.clone().as_of(before).deadline, Deadline::Hard(starts));
-    assert_eq!(read.as_of(starts).deadline, Deadline::Unknown);
+    assert_eq!(read.clone().at(before).deadline, Deadline::Hard(starts));
+    assert_eq!(read.at(starts).deadline, Deadline::Unknown);
 }

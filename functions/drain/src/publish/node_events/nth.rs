@@ -95,7 +95,7 @@ fn hook<'a>(drain: &Drain<'_>) -> Option<Told<'a>> {
 
 /// A pod: that it was told to leave.
 pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>> {
-    let at = drain.at(pod.told_ms?);
+    let at = drain.at(pod.accepted_ms?);
     let note = format!("Pod evicted due to node drain (node {})", drain.node);
     Some(Told { about: About::Pod(pod), severity: EventSeverity::Normal, reason: "PodEviction", note, at: Some(at) })
 }

@@ -45,19 +45,19 @@ pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
 /// A pod: what became of it, if it was told to leave or is still there.
 pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>> {
     let (severity, reason, what) = match pod.fate {
-        Fate::Left if !drain.goes_on() => {
-            (EventSeverity::Warning, "LeftOnNode", format!("still there when the time was up: {}", pod.why()))
+        Fate::Lost if !drain.goes_on() => {
+            (EventSeverity::Warning, "LostWithNode", format!("still there when the time was up: {}", pod.why()))
         }
         // It was leaving already, or is a later invocation's.
-        _ if pod.told_ms.is_none() && pod.followed.is_none() => return None,
-        Fate::Left => (EventSeverity::Normal, "Evicted", "told to leave; a later invocation waits for it".to_owned()),
+        _ if pod.accepted_ms.is_none() && pod.followed.is_none() => return None,
+        Fate::Lost => (EventSeverity::Normal, "Evicted", "told to leave; a later invocation waits for it".to_owned()),
         Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod)),
         Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod)),
         Fate::Forced => {
-            (EventSeverity::Warning, "Forced", format!("deleted past what held it ({}), {}", pod.why(), grace(pod)))
+            (EventSeverity::Warning, "Forced", format!("deleted past what blocked it ({}), {}", pod.why(), grace(pod)))
         }
         Fate::Unconfirmed => (EventSeverity::Warning, "Unconfirmed", format!("told to leave; {}", pod.why())),
-        Fate::Stayed | Fate::WouldLeave | Fate::WouldBeHeld => return None,
+        Fate::Stayed | Fate::WouldLeave | Fate::WouldBeBlocked => return None,
     };
     let note = format!("drain of node {} ({}): {what}", drain.node, drain.kind.as_str());
     let at = pod.gone_ms.map(|at_ms| drain.at(at_ms));
@@ -76,7 +76,7 @@ fn grace(pod: &PodRecord) -> String {
         Some(given) => format!("with {given} s of the {} s of grace that it asks for", pod.grace_s),
         None => format!("with the {} s of grace that it asks for", pod.grace_s),
     };
-    if let (Some(told), Some(gone)) = (pod.told_ms, pod.gone_ms) {
+    if let (Some(told), Some(gone)) = (pod.accepted_ms, pod.gone_ms) {
         let took = gone.saturating_sub(told).max(0);
         let _ = write!(grace, "; gone after {}.{} s", took / 1000, took % 1000 / 100);
     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::drain::deadline::{Deletion, Grace, Termination, Window};
 use crate::drain::evict::Method;
 use crate::drain::{DrainEnd, DrainReport};
-use crate::publish::tests::{after, gone, pod, pods_left, receipt as receipt_so_far, receipt_of, story};
+use crate::publish::tests::{after, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
 use crate::receipt::record::HookStatus;
 use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
 use crate::settings::LifecycleResult;
@@ -21,7 +21,7 @@ fn receipt() -> Receipt {
 fn under_way(mut receipt: Receipt) -> Receipt {
     receipt.begin = BeginNotified::Told;
     for pod in &mut receipt.pods {
-        pod.told_ms = (!matches!(pod.fate, Fate::Left | Fate::Stayed)).then_some(2_000);
+        pod.accepted_ms = (!matches!(pod.fate, Fate::Lost | Fate::Stayed)).then_some(2_000);
     }
     receipt
 }
@@ -42,7 +42,7 @@ fn failed() -> Receipt {
     let mut story = story();
     story.1.step(StepName::Completed, after(9_050));
     story.1.hook = HookStatus::Completed(LifecycleResult::Continue);
-    under_way(receipt_of(&story, Err(&pods_left())))
+    under_way(receipt_of(&story, Err(&pods_lost())))
 }
 
 fn handed_on() -> Receipt {

@@ -12,7 +12,7 @@ use crate::decision;
 use crate::notice::Kind;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::{KarpenterNodes, Policy, Settings};
+use crate::settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
 
 const ID: &str = "drainers";
 
@@ -44,9 +44,10 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
     let others = others(rules, function, settings);
     let by_rules = others.iter().map(|(target, hears)| finding(target, hears, settings, region));
     let by_hooks = groups.iter().flat_map(|group| tells_another(group, settings, region));
-    let findings: Vec<_> = by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).collect();
+    let findings: Vec<_> =
+        by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).chain(loops(karpenter, settings)).collect();
     let what = match findings.as_slice() {
-        [] => "nobody else hears the notices on the event bus who could act on them",
+        [] => "nobody else gets the notices on the event bus who could act on them",
         _ => "who else there is for the same nodes",
     };
     Check::made(ID, what, findings)
@@ -72,7 +73,7 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
 
 /// Whether it matters who else hears it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_some_and(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
+    event.kind.is_some_and(|kind| decision::is_wanted(kind, settings))
 }
 
 fn can_act(target: &RuleTarget) -> bool {
@@ -97,11 +98,25 @@ fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Fin
     if (karpenter, settings.karpenter) != (Karpenter::HasNodes, KarpenterNodes::Leave) || rules.iter().any(hears) {
         return None;
     }
-    let what = "are left to Karpenter, and no rule leads spot interruptions to a queue, by which it hears of them: when EC2 \
+    let what = "are left to Karpenter, and no rule leads spot interruptions to a queue, by which it gets them: when EC2 \
                 takes one back, nobody drains it";
     let to_do = "give Karpenter its interruption queue (settings.interruptionQueue, and the rules of its own template); or \
                  set the parameter Karpenter to nodeclaim";
-    Some(Finding::new("karpenter-deaf", Severity::Warn, "Karpenter's nodes", what, to_do))
+    Some(Finding::new("karpenter-queue-missing", Severity::Warn, "Karpenter's nodes", what, to_do))
+}
+
+/// Says that Karpenter's nodes may be replaced again and again: a recommendation is about the capacity, and the next node may
+/// well be of the same.
+fn loops(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
+    let is_set =
+        settings.karpenter == KarpenterNodes::NodeClaim && settings.policy(NoticeFamily::Rebalance) == Policy::Drain;
+    if karpenter != Karpenter::HasNodes || !is_set {
+        return None;
+    }
+    let what = "are ended at each rebalance recommendation, though most of those instances are never interrupted; Karpenter may \
+                launch the same capacity again, which gets the next recommendation";
+    let to_do = "take rebalance out of the parameter DrainOn: an interruption still drains them";
+    Some(Finding::new("rebalance-loop", Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
 fn finding(target: &str, hears: &Hears, settings: &Settings, region: &str) -> Finding {
@@ -144,14 +159,14 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
 /// The hooks that tell a queue or topic of their own, as NTH's were set up before it could hear the bus.
 fn tells_another<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) -> impl Iterator<Item = Finding> + 'a {
     let ours = group.terminate_hooks().filter(move |hook| decision::left_to_others(&hook.name, settings).is_none());
-    ours.filter(move |_| settings.terminate != Policy::Ignore).filter_map(move |hook| {
+    ours.filter(move |_| settings.policy(NoticeFamily::Terminate) != Policy::Ignore).filter_map(move |hook| {
         let (target, group) = (hook.notifies.as_ref()?, &group.name);
         let what = format!("tells {target} too: whoever reads there may complete it while Spillway still drains");
         let to_do = "see who reads it. If it is a drainer, take the notification target away; if not, give Spillway a hook \
                      of its own, and name that in the parameter Hooks";
         let hook = &hook.name;
         let object = format!("hook {hook} of Auto Scaling group {group}");
-        Some(Finding::new("hook-tells-another", Severity::Warn, object, what, to_do).with_command(format!(
+        Some(Finding::new("hook-notification-target", Severity::Warn, object, what, to_do).with_command(format!(
             "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {group} --lifecycle-hook-name {hook} \
              --notification-target-arn '' --region {region}"
         )))
@@ -207,7 +222,7 @@ mod tests {
         assert_eq!(found(&[spot("arn:aws:sns:us-east-1:123456789012:topic")], &[]), []);
         assert_eq!(found(&[spot("arn:aws:logs:us-east-1:123456789012:log-group:/all")], &[]), []);
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), []);
-        assert_eq!(found(&[spot(QUEUE)], &[("SPILLWAY_SPOT", "ignore")]), []);
+        assert_eq!(found(&[spot(QUEUE)], &[("SPILLWAY_DRAIN_ON", "terminate")]), []);
     }
 
     #[test]
@@ -220,9 +235,18 @@ mod tests {
     }
 
     #[test]
+    fn karpenters_nodes_that_are_ended_at_each_recommendation_may_go_round_for_ever() {
+        let both = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_DRAIN_ON", "rebalance")];
+        let found = |variables: &[(&str, &str)]| found_beside(Karpenter::HasNodes, &[], variables);
+        assert_eq!(found(&both), [("rebalance-loop", Severity::Warn)]);
+        assert_eq!(found(&both[..1]), []);
+        assert_eq!(found_beside(Karpenter::HasNone, &[], &both), []);
+    }
+
+    #[test]
     fn karpenter_has_to_hear_of_its_nodes_unless_they_are_ours() {
         let found = |rules: &[Rule], variables: &[(&str, &str)]| found_beside(Karpenter::HasNodes, rules, variables);
-        let deaf = [("karpenter-deaf", Severity::Warn)];
+        let deaf = [("karpenter-queue-missing", Severity::Warn)];
         assert_eq!(found(&[], &[]), deaf);
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);

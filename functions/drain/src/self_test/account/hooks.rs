@@ -10,7 +10,7 @@ use crate::aws::CallError;
 use crate::aws::instance::ManagedBy;
 use crate::decision;
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::{LifecycleResult, ManagedNodeGroups, Policy, Settings};
+use crate::settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
 use spillway_startup::logs::chain;
 
 const ID: &str = "hooks";
@@ -18,13 +18,20 @@ const ID: &str = "hooks";
 /// Lambda tries a notice again one minute after the first attempt: a hook has to wait for that.
 const FIRST_RETRY: Duration = Duration::from_secs(60);
 
+/// The hook's name in the documents, and the default of the setting.
+const SPILLWAY: &str = "spillway";
+
+/// The hook that EKS puts on the groups of managed node groups, and completes itself.
+const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
+
 /// What docs/install.md has: enough for drains of up to eight hours.
 const GOOD_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The check of the cluster's groups.
 pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
-    if settings.terminate == Policy::Ignore {
-        return Check::skipped(ID, "hooks are left to others: SPILLWAY_TERMINATE is ignore").of(cluster);
+    if settings.policy(NoticeFamily::Terminate) == Policy::Ignore {
+        let why = "hooks are left to others: neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names terminate";
+        return Check::skipped(ID, why).of(cluster);
     }
     let drained = groups.iter().filter(|group| group.cluster == *cluster && is_drained(group, settings));
     let (ours, untagged): (Vec<&Group>, Vec<&Group>) = drained.partition(|group| is_tagged(group, settings));
@@ -85,7 +92,41 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
             abandoned(group, hook, hooks.len(), region),
         ]
     };
-    ours.into_iter().flat_map(of_hook).flatten().collect()
+    let of_others = others.iter().filter(|hook| hook.name != HOOK_OF_EKS).map(|hook| left(group, hook));
+    ours.into_iter().flat_map(of_hook).flatten().chain(of_others).collect()
+}
+
+/// Another's hook. Nobody but who has put it there knows whether somebody completes it.
+fn left(group: &Group, hook: &GroupHook) -> Finding {
+    let (severity, heard) = match &hook.notifies {
+        Some(target) => (Severity::Info, format!("tells {target} of each termination")),
+        None => (Severity::Warn, "tells nobody but the event bus of a termination".to_owned()),
+    };
+    let what = format!(
+        "is none that SPILLWAY_HOOKS names, and {heard}: if nobody completes it, each instance waits for it for {} s \
+         after its drain",
+        hook.waits.timeout.as_secs()
+    );
+    let to_do =
+        "if it is Spillway's, name it in the parameter Hooks; if nobody's, delete it; else leave it to its owner";
+    Finding::new("hook-left-to-others", severity, name(group, hook), what, to_do)
+}
+
+/// The names that the setting has and no group: a slip of the pen, or a group that has gone. The default alone is none:
+/// an account without a hook of that name is told of each group.
+pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
+    let is_used = |name: &String| {
+        let mut hooks = groups.iter().flat_map(|group| &group.hooks);
+        name == SPILLWAY || hooks.any(|hook| hook.name == *name)
+    };
+    let finding = |name: &String| {
+        let what = "is named in SPILLWAY_HOOKS, and no Auto Scaling group with nodes in these clusters has it: either the \
+                    name is misspelt, or its group waits for nobody";
+        let to_do = "correct the parameter Hooks, or put the hook on its group";
+        Finding::new("hook-of-no-group", Severity::Warn, format!("hook {name}"), what, to_do)
+    };
+    let findings = settings.hooks.iter().filter(|name| !is_used(name)).map(finding).collect();
+    Check::made("hook-names", format!("the hooks that are ours: {}", settings.hooks.join(", ")), findings)
 }
 
 fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &str) -> Finding {
@@ -94,9 +135,10 @@ fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &s
         [first, ..] => format!("has terminate hooks, such as {}, and SPILLWAY_HOOKS names none of them", first.name),
     };
     let what = format!("{why}: scale-in, instance refresh and rebalancing end its nodes without a drain");
-    let to_do = "put a hook on it; or set the parameter Terminate to ignore if no group is to wait";
+    let to_do = "put a hook on it, or name the one that is Spillway's in the parameter Hooks; if no group is to wait, take \
+                 terminate out of the parameter DrainOn";
     Finding::new("hook-missing", Severity::Fail, format!("Auto Scaling group {}", group.name), what, to_do)
-        .with_command(put(group, "spillway", good_timeout(settings), LifecycleResult::Continue, region))
+        .with_command(put(group, SPILLWAY, good_timeout(settings), LifecycleResult::Continue, region))
 }
 
 fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {

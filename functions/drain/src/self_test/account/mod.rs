@@ -1,5 +1,6 @@
 //! The account: may the function call what a drain calls, does it hear the notices, and who else does?
 //!
+//! * `variables`: whether all variables are this version's (pure)
 //! * `dry_run`: whether it acts on notices at all (pure)
 //! * `rights`: each AWS call of a drain, made so that it changes nothing
 //! * `bus`, `pattern`: the rules that hear our notices
@@ -18,6 +19,7 @@ mod karpenter;
 mod pattern;
 mod rights;
 mod rules;
+mod variables;
 
 use spillway_eks::ClusterName;
 use tokio::time::Instant;
@@ -45,7 +47,11 @@ pub(super) async fn checks(
     );
 
     let some_group = groups.as_ref().ok().and_then(|groups| groups.first());
-    let mut checks = vec![dry_run::look(settings), rights::look(context, some_group, invocation, end).await];
+    let mut checks = vec![
+        variables::look(settings),
+        dry_run::look(settings),
+        rights::look(context, some_group, invocation, end).await,
+    ];
     match &rules {
         Ok(rules) => {
             let groups = groups.as_deref().unwrap_or_default();
@@ -57,7 +63,10 @@ pub(super) async fn checks(
         Err(error) => checks.push(rules::unknown(error)),
     }
     match &groups {
-        Ok(groups) => checks.extend(clusters.iter().map(|cluster| hooks::look(groups, cluster, settings, region))),
+        Ok(groups) => {
+            checks.push(hooks::unused(groups, settings));
+            checks.extend(clusters.iter().map(|cluster| hooks::look(groups, cluster, settings, region)));
+        }
         Err(error) => checks.push(hooks::unknown(error)),
     }
     checks

@@ -90,8 +90,11 @@ mod tests {
 
     #[test]
     fn another_state_is_another_notice() {
-        let running = json!({"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"],
-            "detail": {"state": ["running"]}});
-        assert_eq!(heard(&running), [] as [&str; 0]);
+        let state = |state: &str| {
+            heard(&json!({"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"],
+                "detail": {"state": [state]}}))
+        };
+        assert_eq!(state("running"), ["instances that run"]);
+        assert_eq!(state("pending"), [] as [&str; 0]);
     }
 }

@@ -5,7 +5,7 @@ use crate::aws::CallError;
 use crate::decision;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::{Policy, Settings};
+use crate::settings::Settings;
 use spillway_startup::logs::chain;
 
 const ID: &str = "rules";
@@ -36,33 +36,33 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
 
 /// The check when the bus would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
-    let what = format!("cannot see the rules, and who else hears the notices: {}", chain(&error));
+    let what = format!("cannot see the rules, and who else gets the notices: {}", chain(&error));
     let to_do = "deploy the template again, which gives the function's role the right";
     Check::made(ID, &what, vec![Finding::new("rules-unknown", Severity::Unknown, error.action, &what, to_do)])
 }
 
 fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_none_or(|kind| decision::policy_for(kind, settings).0 != Policy::Ignore)
+    event.kind.is_none_or(|kind| decision::is_wanted(kind, settings))
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
     let name = &rule.name;
-    let what = format!("is disabled: of {} the function hears nothing", event.what);
+    let what = format!("is disabled: of {} the function gets nothing", event.what);
     let to_do = format!("enable it{}", or_do_not_want_it(event, settings));
     Finding::new("rule-disabled", Severity::Fail, format!("rule {name}"), what, to_do)
         .with_command(format!("aws events enable-rule --name {name} --region {region}"))
 }
 
 fn missing(event: &EventPattern, settings: &Settings) -> Finding {
-    let what = format!("there is none that leads to this function: of {} it hears nothing", event.what);
+    let what = format!("there is none that leads to this function: of {} it gets nothing", event.what);
     let to_do = format!("deploy the template again, which makes it{}", or_do_not_want_it(event, settings));
     Finding::new("rule-missing", Severity::Fail, format!("the rule for {}", event.what), what, to_do)
 }
 
 /// The other way for the settings and the rules to be at one.
 fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
-    let setting = |kind| decision::policy_for(kind, settings).1;
-    event.kind.map_or_else(String::new, |kind| format!("; or, if nobody wants these, set {} to ignore", setting(kind)))
+    let unwanted = |kind| format!("; or, if nobody wants these, {}", decision::switch_of(kind, settings).off());
+    event.kind.map_or_else(String::new, unwanted)
 }
 
 #[cfg(test)]
@@ -75,6 +75,9 @@ mod tests {
     use crate::self_test::report::CheckStatus;
     use crate::test_support::settings;
 
+    /// With these every event is wanted.
+    const ALL: [(&str, &str); 3] =
+        [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_LAUNCH", "ABANDON"), ("SPILLWAY_TAINTS", "out-of-service")];
     const FUNCTION: &str = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
 
     /// A rule for each event, as the template has them.
@@ -102,27 +105,25 @@ mod tests {
 
     #[test]
     fn with_a_rule_for_each_event_nothing_is_found() {
-        let all = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
-        assert_eq!(found(&rules(), &all), []);
+        assert_eq!(found(&rules(), &ALL), []);
     }
 
     #[test]
     fn each_rule_that_is_disabled_or_gone_is_found_unless_the_settings_do_not_want_it() {
-        let wanted = [("SPILLWAY_REBALANCE", "drain"), ("SPILLWAY_LAUNCH", "complete")];
         for at in 0..EVENT_PATTERNS.len() {
             let mut changed = rules();
             changed[at].state = State::Disabled;
             let name = changed[at].name.clone();
-            assert_eq!(found(&changed, &wanted), [("rule-disabled", format!("rule {name}"))]);
+            assert_eq!(found(&changed, &ALL), [("rule-disabled", format!("rule {name}"))]);
             changed.remove(at);
-            assert_eq!(
-                found(&changed, &wanted),
-                [("rule-missing", format!("the rule for {}", EVENT_PATTERNS[at].what))]
-            );
+            assert_eq!(found(&changed, &ALL), [("rule-missing", format!("the rule for {}", EVENT_PATTERNS[at].what))]);
         }
         let without_launch = |rule: &Rule| rule.name != "spillway-launch-hooks";
         let rules: Vec<Rule> = rules().into_iter().filter(without_launch).collect();
         assert_eq!(found(&rules, &[("SPILLWAY_LAUNCH", "ignore")]), []);
+        let without_down = |rule: &Rule| rule.name != "spillway-instances-that-have-stopped-or-ended";
+        let rules: Vec<Rule> = rules.into_iter().filter(without_down).collect();
+        assert_eq!(found(&rules, &[]), [], "nothing follows from it without the taint");
     }
 
     #[test]

@@ -56,5 +56,5 @@ pub(super) async fn checks(
 }
 
 fn not_entered() -> Check {
-    Check::skipped("inside", "nothing inside the cluster was looked at, because Spillway cannot sign in")
+    Check::skipped("in-cluster", "nothing inside the cluster was looked at, because Spillway cannot sign in")
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::kube::{call, until};
 use crate::self_test::asked_until;
-use crate::self_test::report::{Check, Finding, Severity};
+use crate::self_test::report::{Check, Finding, Severity, counted};
 use spillway_startup::logs::chain;
 
 const ID: &str = "nth";
@@ -37,5 +37,5 @@ fn said(pods: &[PartialObjectMeta<Pod>]) -> Check {
     let object = format!("aws-node-termination-handler in namespace {namespace}");
     let finding = Finding::new("nth-runs", Severity::Warn, object, what, to_do)
         .with_command(format!("helm list --namespace {namespace} --filter termination-handler"));
-    Check::made(ID, format!("aws-node-termination-handler runs here: {} pods", pods.len()), vec![finding])
+    Check::made(ID, format!("aws-node-termination-handler runs here: {}", counted(pods.len(), "pod")), vec![finding])
 }

@@ -52,25 +52,31 @@ const fn right(group: &'static str, resource: &'static str, verb: &'static str, 
 }
 
 /// The rights that every drain needs.
-const OF_EVERY_DRAIN: [Right; 9] = [
+const OF_EVERY_DRAIN: [Right; 10] = [
     right("", "nodes", "get", Fails("a node whose name is not the one guessed is not found")),
     right("", "nodes", "list", Fails("a node that is not called by its instance's DNS name or id is not found")),
     right("", "nodes", "patch", Fails("no node can be cordoned, and no drain begins")),
+    right(
+        "",
+        "nodes",
+        "watch",
+        Suffers("it is seen late that a node is Ready again, or that its notice was called off"),
+    ),
     right("", "pods", "list", Fails("nobody knows what runs on the node")),
     right("", "pods", "watch", Fails("a drain does not see that its pods have gone")),
-    right("", "pods", "delete", Fails("a pod that something holds goes down with its node, without a clean shutdown")),
+    right("", "pods", "delete", Fails("a pod that something blocks goes down with its node, without a clean shutdown")),
     right("", EVICTION, "create", Fails("no pod can be evicted")),
     right(
         "policy",
         "poddisruptionbudgets",
         "list",
-        Suffers("pods that a budget holds are asked for only now and then"),
+        Suffers("pods that a budget blocks are requested only now and then"),
     ),
     right(
         "policy",
         "poddisruptionbudgets",
         "watch",
-        Suffers("pods that a budget holds are asked for only now and then"),
+        Suffers("pods that a budget blocks are requested only now and then"),
     ),
 ];
 

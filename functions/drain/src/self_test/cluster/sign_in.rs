@@ -98,7 +98,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
                 .to_owned(),
         ),
         _ => (
-            "api-server-unwell",
+            "api-server-error",
             format!("the API server does not answer as it should: {said}"),
             "look at the cluster's health; drains try again for as long as their notice lets them",
             format!("aws eks describe-cluster --name {cluster} --region {region} --query cluster.health"),

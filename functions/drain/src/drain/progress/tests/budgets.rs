@@ -56,7 +56,7 @@ fn a_budget_that_blocks_a_pod_is_logged_once_and_counted_each_time() {
     let again = progress.next_due(now).unwrap();
     all_blocked(&mut progress, again);
     assert_eq!(progress.take_transitions().len(), 1);
-    assert_eq!(progress.into_pods()[&uid("web-00")].history.answers, [("held-by-budget", 2)].into());
+    assert_eq!(progress.into_pods()[&uid("web-00")].history.answers, [("blocked-by-budget", 2)].into());
 }
 
 #[test]

@@ -34,9 +34,20 @@ fn a_pod_that_says_so_is_not_requested_to_leave_before_its_last_safe_moment() {
 }
 
 #[test]
-fn while_a_hook_holds_the_instance_the_annotation_is_respected_to_the_end() {
+fn while_a_hook_holds_the_instance_the_annotation_is_respected_until_the_pod_has_to_leave() {
     let now = Instant::now();
     let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], held_by_hook(now), now);
+    let last_safe_moment = now + Duration::from_secs(600 - 32);
+    assert_eq!(progress.next_due(now), Some(last_safe_moment));
+    assert!(progress.requests(last_safe_moment - Duration::from_millis(1)).is_empty());
+    assert_eq!(progress.requests(last_safe_moment)[0].method, Method::Delete);
+}
+
+#[test]
+fn while_nobody_says_that_the_instance_goes_the_annotation_is_respected_to_the_end() {
+    let now = Instant::now();
+    let window = Window { instance_goes: Termination::Unknown, ..held_by_hook(now) };
+    let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], window, now);
     assert_eq!(progress.next_due(now), None);
     assert!(progress.requests(now + Duration::from_secs(600)).is_empty());
 }
@@ -97,7 +108,7 @@ fn an_annotation_that_is_put_on_while_a_budget_blocks_the_pod_is_respected() {
     progress.requests(now);
     progress.answered(&uid("web-0"), blocked(), now);
     progress.changed(Change::Seen(Box::new(not_to_be_disrupted("web-0", "true", None))), now);
-    assert_eq!(progress.next_due(now), None);
+    assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(600 - 32)), "its last safe moment");
 }
 
 #[test]
@@ -125,7 +136,7 @@ fn an_ordinary_pods_annotation_does_not_keep_the_critical_ones_too_long() {
 }
 
 #[test]
-fn critical_pods_start_in_time_under_a_hook_too_and_an_ordinary_ones_annotation_is_still_respected() {
+fn critical_pods_start_in_time_under_a_hook_too() {
     let now = Instant::now();
     let pods = [not_to_be_disrupted("web-0", "true", None), pod("dns", Some("system-cluster-critical"))];
     let mut progress = drain(&pods, held_by_hook(now), now);
@@ -133,7 +144,9 @@ fn critical_pods_start_in_time_under_a_hook_too_and_an_ordinary_ones_annotation_
     assert_eq!(progress.next_due(now), Some(must));
     assert!(progress.requests(must - Duration::from_millis(1)).is_empty());
     let requests = progress.requests(must);
-    assert_eq!((names(&requests), requests[0].method, requests[0].grace), (vec!["dns"], Method::Evict, Grace::Own));
+    let made: Vec<_> =
+        requests.iter().map(|request| (request.name.name.as_str(), request.method, request.grace)).collect();
+    assert_eq!(made, [("dns", Method::Evict, Grace::Own), ("web-0", Method::Delete, Grace::Own)]);
 }
 
 #[test]

@@ -154,15 +154,19 @@ proptest! {
     }
 
     #[test]
-    fn while_a_hook_holds_the_instance_nothing_is_deleted_and_nothing_disrupted_that_is_not_to_be(
+    fn while_a_hook_holds_the_instance_nothing_is_clamped_and_deleted_only_what_was_blocked_and_has_to_leave(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let window = by_hook(hard(Instant::now(), window_s));
-        let (requested, _) = play(&draws, window);
-        for (_, request) in &requested {
-            prop_assert_eq!((request.method, request.grace), (Method::Evict, Grace::Own));
-            let n: usize = request.name.name[2..].parse().unwrap();
-            prop_assert!(!draws[n].do_not_disrupt);
+        let (requested, progress) = play(&draws, window);
+        let pods = progress.into_pods();
+        for (at, request) in &requested {
+            prop_assert_eq!(request.grace, Grace::Own);
+            let pod = &pods[&request.uid];
+            if request.method == Method::Delete {
+                prop_assert!(Some(window.start + *at) >= window.forced_from(pod.grace), "{request:?} at {at:?}");
+                prop_assert!(pod.history.blocked_by.is_some(), "{request:?}");
+            }
         }
     }
 
@@ -216,11 +220,11 @@ proptest! {
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
         let goes = hard(Instant::now(), window_s);
-        let by_hook = by_hook(goes);
+        let open = Window { instance_goes: Termination::Unknown, ..goes };
         // Once a second, as an API server may ask for; and in the half of the window in which a pod may be forced, a
         // deletion after each eviction.
         let once_a_second = usize::try_from(window_s).unwrap();
-        for (window, most) in [(by_hook, once_a_second), (goes, once_a_second * 3 / 2)] {
+        for (window, most) in [(open, once_a_second), (by_hook(goes), once_a_second * 3 / 2), (goes, once_a_second * 3 / 2)] {
             let (requested, progress) = play(&draws, window);
             for uid in progress.into_pods().keys() {
                 let times = requested.iter().filter(|(_, request)| request.uid == *uid).count();

@@ -52,7 +52,7 @@ fn a_group_without_a_hook_of_ours_is_found() {
 fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=shop")]).len(), 1);
-    assert_eq!(found(group(&[]), &[("SPILLWAY_TERMINATE", "ignore")]), []);
+    assert_eq!(found(group(&[]), &[("SPILLWAY_DRAIN_ON", "spot")]), []);
     assert_eq!(found(Group { managed_by: ManagedBy::ManagedNodeGroup, ..group(&[]) }, &[]), []);
     assert_eq!(found(Group { cluster: ClusterName::new("other"), ..group(&[]) }, &[]), []);
 }
@@ -91,8 +91,32 @@ fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
     let found = |group| found(group, &[("SPILLWAY_HOOKS", "spillway")]);
     let alone = group(std::slice::from_ref(&abandoned));
     assert_eq!(found(alone.clone()), [("hook-default-abandon", Severity::Info)]);
-    assert_eq!(found(group(&[hook("dns"), abandoned])), [("hook-default-abandon", Severity::Warn)]);
+    assert_eq!(
+        found(group(&[hook("dns"), abandoned])),
+        [("hook-default-abandon", Severity::Warn), ("hook-left-to-others", Severity::Warn)]
+    );
     assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [("hook-default-abandon", Severity::Warn)]);
+}
+
+#[test]
+fn a_hook_beside_ours_that_nobody_may_complete_is_found_and_eks_own_is_not() {
+    let told = GroupHook { notifies: Some("arn:aws:sqs:us-east-1:123456789012:dns".to_owned()), ..hook("dns") };
+    let beside = |other| found(group(&[hook("spillway"), other]), &[]);
+    assert_eq!(beside(hook("dns")), [("hook-left-to-others", Severity::Warn)]);
+    assert_eq!(beside(told), [("hook-left-to-others", Severity::Info)]);
+    assert_eq!(beside(hook("Terminate-LC-Hook")), []);
+}
+
+#[test]
+fn a_name_that_no_group_has_is_found() {
+    let unused = |groups: &[Group], hooks| {
+        let check = unused(groups, &settings(&[("SPILLWAY_HOOKS", hooks)]));
+        check.findings.into_iter().map(|finding| finding.object).collect::<Vec<_>>()
+    };
+    let groups = [group(&[hook("spillway")]), group(&[hook("drain")])];
+    assert_eq!(unused(&groups, "spillway,drain,darin"), ["hook darin"]);
+    assert_eq!(unused(&groups, "drain"), [""; 0]);
+    assert_eq!(unused(&[], "spillway"), [""; 0], "each group is told of");
 }
 
 #[test]

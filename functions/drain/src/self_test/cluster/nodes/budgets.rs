@@ -117,7 +117,8 @@ fn unreckoned(status: &PodDisruptionBudgetStatus) -> Option<String> {
 /// "it wants 3 of its 3 pods healthy".
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it wants {} of its {} pods healthy", self.desired, self.expected)
+        let pods = if self.expected == 1 { "pod" } else { "pods" };
+        write!(f, "it wants {} of its {} {pods} healthy", self.desired, self.expected)
     }
 }
 

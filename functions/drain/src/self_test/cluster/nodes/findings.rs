@@ -9,7 +9,6 @@ use super::survey::{HeldUp, REPLACED_WITHIN};
 use super::workload::Workload;
 use crate::drain::pod::blocker::BudgetName;
 use crate::self_test::report::{Finding, Severity};
-use crate::settings::HeldPods;
 
 /// What a finding tells beside the cause.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +16,6 @@ pub(super) struct Circumstances<'a> {
     /// How long a pod has to shut down that is told to at once.
     pub(super) window: Duration,
     pub(super) budgets: &'a ClusterBudgets,
-    pub(super) held_pods: HeldPods,
     /// How long a lifecycle hook is held.
     pub(super) hook_wait: Duration,
 }
@@ -50,55 +48,53 @@ impl Telling<'_> {
         let budget = self.budget(name);
         let unreckoned = budget.and_then(Budget::unreckoned);
         let why = match (unreckoned, budget) {
-            (Some(why), _) => format!(": its controller cannot reckon how many may go: {why}"),
+            (Some(why), _) => format!(": its controller cannot calculate how many pods may be disrupted: {why}"),
             (None, Some(budget)) => format!(": {}", budget.pods),
             (None, None) => String::new(),
         };
         let nodes = self.nodes();
-        let for_a_hook = match self.circumstances.held_pods {
-            HeldPods::Keep => "for a lifecycle hook they are waited for until it waits no longer, and then left",
-            HeldPods::Delete => "for a lifecycle hook they are deleted at the end of its longest wait",
-        };
         let what = format!(
-            "it never lets a pod go{why}. {nodes}. Before a spot instance goes its pods are deleted past it; {for_a_hook}"
+            "it never allows a disruption{why}. {nodes}. Before a spot instance goes its pods are deleted past it; for a lifecycle \
+             hook they are deleted at the end of its longest wait"
         );
         let BudgetName { namespace, name } = name;
         let (to_do, command) = match unreckoned {
             Some(_) => (
-                "say minAvailable as a number, which it need not reckon; or run the pods by a Deployment or a StatefulSet",
+                "set minAvailable to a number, for which it need not know the pods' controller; or run the pods by a Deployment or a StatefulSet",
                 format!("kubectl --namespace {namespace} describe poddisruptionbudget {name}"),
             ),
             None => (
-                "give it room for one pod: maxUnavailable 1, or one replica more than it wants healthy",
+                "let it allow one disruption: maxUnavailable 1, or one replica more than it wants healthy",
                 format!(
                     "kubectl --namespace {namespace} patch poddisruptionbudget {name} --type merge --patch \
                      '{{\"spec\":{{\"minAvailable\":null,\"maxUnavailable\":1}}}}'"
                 ),
             ),
         };
-        self.finding("budget-without-room", Severity::Fail, what, to_do).with_command(command)
+        self.finding("budget-allows-no-disruptions", Severity::Fail, what, to_do).with_command(command)
     }
 
     fn allows_none_now(&self, budget: &BudgetName) -> Finding {
         let known = self.budget(budget);
         let wants =
             known.map_or_else(String::new, |budget| format!(": {}, and has {}", budget.pods, budget.pods.healthy));
-        let what = format!("it lets no pod go at the moment{wants}. {}", self.nodes());
-        let to_do = "see why its other pods are not healthy; it has room again when they are";
-        self.finding("budget-without-room-now", Severity::Warn, what, to_do).with_command(self.show_pods(budget))
+        let what = format!("it allows no disruption at the moment{wants}. {}", self.nodes());
+        let to_do = "see why its other pods are not healthy; it allows a disruption again when they are";
+        self.finding("budget-allows-no-disruptions-now", Severity::Warn, what, to_do)
+            .with_command(self.show_pods(budget))
     }
 
     fn allows_few(&self, budget: &BudgetName, TooMany { at_a_time, on_a_node }: TooMany) -> Finding {
         let what = format!(
-            "it lets {at_a_time} of its pods go at a time, more only once a replacement is healthy, and {on_a_node} of them are \
+            "it allows {at_a_time} of its pods to be disrupted at a time, more only once a replacement is healthy, and {on_a_node} of them are \
              on one node. How soon that is nobody knows; at {} s each {}. Before a spot instance goes \
              the others are deleted past it",
             REPLACED_WITHIN.as_secs(),
             self.nodes()
         );
-        let to_do = "let more of them go at a time (maxUnavailable 25%, say), or have fewer of them on one node \
+        let to_do = "let more of them be disrupted at a time (maxUnavailable 25%, say), or have fewer of them on one node \
                      (topologySpreadConstraints)";
-        self.finding("budget-with-little-room", Severity::Warn, what, to_do).with_command(self.show_pods(budget))
+        self.finding("budget-allows-few-disruptions", Severity::Warn, what, to_do).with_command(self.show_pods(budget))
     }
 
     fn several_budgets(&self, budgets: &BTreeSet<BudgetName>) -> Finding {
@@ -110,7 +106,7 @@ impl Telling<'_> {
         let to_do = "change their selectors, so that each pod is covered by one of them";
         let namespace = budgets.first().map(|budget| budget.namespace.as_str()).unwrap_or_default();
         let names: Vec<_> = budgets.iter().map(|budget| budget.name.as_str()).collect();
-        self.finding("two-budgets", Severity::Fail, what, to_do)
+        self.finding("several-budgets", Severity::Fail, what, to_do)
             .with_command(format!("kubectl --namespace {namespace} describe poddisruptionbudget {}", names.join(" ")))
     }
 
@@ -139,25 +135,25 @@ impl Telling<'_> {
         let to_do = format!(
             "let it shut down within {window} s (terminationGracePeriodSeconds), or keep it on nodes that are not spot: {hook}"
         );
-        self.finding("grace-longer-than-the-window", Severity::Warn, what, &to_do)
+        self.finding("grace-period-too-long", Severity::Warn, what, &to_do)
             .with_command(show(workload, ".spec.template.spec.terminationGracePeriodSeconds"))
     }
 
     fn do_not_disrupt(&self, workload: &Workload) -> Finding {
         let what = format!(
-            "{} is not to be disturbed, by {}: a drain waits for as long as it safely can, and then deletes it. {}",
+            "{} is not to be disrupted, by {}: a drain waits for as long as it safely can, and then deletes it. {}",
             self.pods(),
             self.held_up.do_not_disrupt.as_deref().unwrap_or("its annotation"),
             self.nodes()
         );
-        let to_do = "take the annotation away from what may be disturbed, or say for how long it may not \
+        let to_do = "take the annotation away from what may be disrupted, or say for how long it may not \
                      (karpenter.sh/do-not-disrupt: 30m)";
-        self.finding("wishes-not-to-be-disturbed", Severity::Warn, what, to_do)
+        self.finding("do-not-disrupt", Severity::Warn, what, to_do)
             .with_command(show(workload, ".spec.template.metadata.annotations"))
     }
 
     fn bare(&self) -> Finding {
-        let what = format!("nobody makes {} anew when its node goes: it has no controller", self.pods());
+        let what = format!("nothing creates {} again when its node goes: it has no controller", self.pods());
         self.finding("bare-pods", Severity::Warn, what, "run it by a Deployment, a StatefulSet or a Job")
     }
 

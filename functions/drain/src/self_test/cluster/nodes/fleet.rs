@@ -8,7 +8,8 @@ use crate::aws::instance::ManagedBy;
 use crate::decision::{self, Decision};
 use crate::node::{Unclaimed, left_alone, managed_by};
 use crate::notice::Kind;
-use crate::settings::{Policy, Settings};
+use crate::self_test::report::counted;
+use crate::settings::{NoticeFamily, Settings};
 
 /// A node's name: many findings may hold it.
 pub(super) type NodeName = Arc<str>;
@@ -27,7 +28,7 @@ impl Fleet {
     /// No node is known yet. Which are ours does not depend on the kind of notice: a node whose spot notices are
     /// ignored is drained for others, and the same pods hold it up.
     pub(super) fn new(settings: &Settings) -> Self {
-        let settings = Settings { spot: Policy::Drain, ..settings.clone() };
+        let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
         Self { settings, ours: BTreeSet::new(), others: BTreeMap::new() }
     }
 
@@ -68,7 +69,8 @@ impl fmt::Display for Fleet {
         let ours = self.ours.len();
         let all = ours + self.others.values().sum::<usize>();
         let others: Vec<_> = self.others.iter().map(|(why, count)| format!("{count} {why}")).collect();
-        write!(f, "{ours} of {all} nodes are Spillway's to drain")?;
+        let (nodes, are) = (counted(all, "node"), if ours == 1 { "is" } else { "are" });
+        write!(f, "{ours} of {nodes} {are} Spillway's to drain")?;
         if others.is_empty() { Ok(()) } else { write!(f, " (the others: {})", others.join(", ")) }
     }
 }
@@ -93,7 +95,7 @@ mod tests {
     fn nodes_that_others_drain_are_counted_by_whose_they_are() {
         assert_eq!(
             fleet(&[], &[&[], KARPENTERS, KARPENTERS, MANAGED, &[("spillway/ignore", "")]]),
-            "1 of 5 nodes are Spillway's to drain (the others: 2 Karpenter's, 1 of managed node groups, 1 opted out by \
+            "1 of 5 nodes is Spillway's to drain (the others: 2 Karpenter's, 1 of managed node groups, 1 opted out by \
              the label spillway/ignore)"
         );
     }
@@ -102,12 +104,12 @@ mod tests {
     fn the_settings_say_which_nodes_are_ours() {
         assert_eq!(
             fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
-            "1 of 1 nodes are Spillway's to drain"
+            "1 of 1 node is Spillway's to drain"
         );
-        assert_eq!(fleet(&[("SPILLWAY_SPOT", "ignore")], &[&[]]), "1 of 1 nodes are Spillway's to drain");
+        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "none")], &[&[]]), "1 of 1 node is Spillway's to drain");
         assert_eq!(
             fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
-            "1 of 2 nodes are Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"
+            "1 of 2 nodes is Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"
         );
     }
 }

@@ -31,6 +31,7 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::rights::Evictions;
+use crate::drain::deadline::MARGIN;
 use crate::invocation::clock::Clock;
 use crate::kube::ApiError;
 use crate::notice::spot;
@@ -58,7 +59,7 @@ pub(super) async fn look(
 ) -> Check {
     match fleet_and_budgets(client, settings, end).await {
         Ok((fleet, budgets)) => {
-            let window = spot::NOTICE.unsigned_abs().saturating_sub(settings.margin);
+            let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
             let pods = Api::<Pod>::all(client.clone());
             let running = ListParams::default().fields(RUNNING);
@@ -68,8 +69,7 @@ pub(super) async fn look(
                 Evictions::Denied => Rehearsal::LeftOut,
             };
             survey.hold_by_few_allowed();
-            let Settings { held_pods, hook_max_wait: hook_wait, .. } = *settings;
-            let circumstances = Circumstances { window, budgets: &budgets, held_pods, hook_wait };
+            let circumstances = Circumstances { window, budgets: &budgets, hook_wait: settings.hook_max_wait };
             verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })
         }
         Err(error) => Check::unknown(ID, format!("the cluster's nodes were not looked at: {}", chain(&error))),

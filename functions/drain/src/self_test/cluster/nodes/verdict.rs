@@ -36,7 +36,7 @@ pub(super) fn check(
     if let Err(error) = seen {
         let what = format!("not all pods could be looked at, so that there may be more: {}", chain(&error));
         let to_do = "ask again, for this cluster alone: detail.cluster of the event";
-        findings.push(Finding::new("not-all-pods-seen", Severity::Unknown, "pods", what, to_do));
+        findings.push(Finding::new("not-all-pods-listed", Severity::Unknown, "pods", what, to_do));
     }
     if let Rehearsal::Held { unanswered, .. } = rehearsal {
         findings.extend(budgets_not_asked(unanswered));
@@ -81,12 +81,12 @@ fn budgets_not_asked(unanswered: &[(BudgetName, String)]) -> Option<Finding> {
     let names: Vec<_> =
         unanswered.iter().map(|(BudgetName { namespace, name }, _)| format!("{namespace}/{name}")).collect();
     let what = format!(
-        "nobody said whether they would let a pod go, {}: {first}",
+        "nobody said whether they allow a disruption, {}: {first}",
         listed(names.iter().map(String::as_str), count)
     );
     let to_do = "ask again; if it stays so, see what the API server is busy with";
     let object = if count == 1 { "1 budget" } else { &format!("{count} budgets") };
-    Some(Finding::new("budgets-not-asked", Severity::Unknown, object, what, to_do))
+    Some(Finding::new("budgets-unknown", Severity::Unknown, object, what, to_do))
 }
 
 /// One finding for all workloads of one pod: there are many of them, and nothing is wrong with them.
@@ -99,7 +99,7 @@ fn singletons(survey: &Survey<'_>) -> Option<Finding> {
     let what = format!("away for as long as it takes to shut down here and to start elsewhere: {names}");
     let to_do = "give a second replica to what may not be away for that long";
     let nodes: BTreeSet<_> = singletons.into_values().collect();
-    (count > 0).then(|| Finding::new("singletons", Severity::Info, object, what, to_do).on(nodes.iter()))
+    (count > 0).then(|| Finding::new("single-replica", Severity::Info, object, what, to_do).on(nodes.iter()))
 }
 
 #[cfg(test)]

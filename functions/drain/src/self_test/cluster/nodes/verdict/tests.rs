@@ -7,7 +7,6 @@ use super::super::budgets::{ClusterBudgets, tests::budget};
 use super::*;
 use crate::kube::pod::Pod;
 use crate::self_test::report::CheckStatus;
-use crate::settings::HeldPods;
 use crate::test_support::settings;
 
 /// A pod of an app of namespace shop.
@@ -41,7 +40,7 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsa
     }
     survey.hold_by_few_allowed();
     let hook_wait = Duration::from_secs(3600);
-    let circumstances = Circumstances { window, budgets: &budgets, held_pods: HeldPods::Keep, hook_wait };
+    let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
     check("nodes", &fleet, &survey, circumstances, &Looked { seen: Ok(()), rehearsal })
 }
 
@@ -145,7 +144,7 @@ fn a_budget_that_lets_few_pods_go_at_a_time_holds_the_nodes_that_have_many() {
     let pods: Vec<_> = on("n-1", 20).chain(on("n-2", 4)).chain(on("n-3", 3)).collect();
     let check = of(&[("web", "web", status(1, 27, 26, 27))], &pods);
     let found: Vec<_> = check.findings.iter().map(|finding| (finding.id, finding.nodes.join(" "))).collect();
-    assert_eq!(found, [("budget-with-little-room", "n-1 n-2".to_owned())], "three leave within two minutes");
+    assert_eq!(found, [("budget-allows-few-disruptions", "n-1 n-2".to_owned())], "three leave within two minutes");
     assert_eq!(check.nodes.len(), 2);
     insta::assert_snapshot!(told(&check));
     assert_eq!(of(&[("web", "web", status(7, 27, 20, 27))], &pods).findings, [], "7 at a time, three times");
@@ -159,8 +158,8 @@ fn budgets_that_nobody_answered_for_are_one_finding_and_their_nodes_are_not_said
     });
     let check = rehearsed(&[], &[], Rehearsal::Held { unanswered: unanswered.into(), left_out: 0 });
     let [finding] = check.findings.as_slice() else { panic!("{:?}", check.findings) };
-    assert_eq!((finding.id, finding.object.as_str()), ("budgets-not-asked", "2 budgets"));
-    let what = "nobody said whether they would let a pod go, shop/web, shop/db: the API server is busy";
+    assert_eq!((finding.id, finding.object.as_str()), ("budgets-unknown", "2 budgets"));
+    let what = "nobody said whether they allow a disruption, shop/web, shop/db: the API server is busy";
     assert_eq!(finding.what, what);
     assert_eq!(check.status, CheckStatus::Unknown);
     assert!(check.what.ends_with("; not all of their pods could be asked for"), "{}", check.what);
@@ -186,8 +185,8 @@ fn a_list_that_broke_off_is_told() {
     let window = Duration::from_secs(118);
     let survey = Survey::new(&fleet, &budgets, window, Timestamp::UNIX_EPOCH);
     let hook_wait = Duration::from_secs(3600);
-    let circumstances = Circumstances { window, budgets: &budgets, held_pods: HeldPods::Keep, hook_wait };
+    let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
     let looked = Looked { seen: Err(ApiError::TimeUp), rehearsal: Rehearsal::LeftOut };
     let check = check("nodes", &fleet, &survey, circumstances, &looked);
-    assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, "not-all-pods-seen"));
+    assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, "not-all-pods-listed"));
 }

@@ -1,0 +1,168 @@
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::actions::claim::{Claiming, claim};
+use crate::context::Context;
+use crate::decision::Reason;
+use crate::failure::Failure;
+use crate::node::How;
+use crate::notice::Kind;
+use crate::receipt::Outcome;
+use crate::receipt::record::{HookStatus, Record};
+use crate::settings::LifecycleResult;
+use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
+use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+fn patch() -> Expected {
+    call(format!("PATCH {NODE_PATH}")).with("spillway~1claim")
+}
+
+/// The claim's node and how it went, or what the notice came to.
+async fn claimed(
+    context: &Context,
+    case: &Case,
+    record: &mut Record,
+) -> Result<Result<(String, How), Outcome>, Failure> {
+    let attempt = case.attempt(context).await;
+    let target = case.target(&attempt);
+    match attempt.hold_action_during(claim(context, &target, record)).await? {
+        Claiming::Claimed(claim, _) => Ok(Ok((claim.node, claim.how))),
+        Claiming::Ended(outcome) => Ok(Err(outcome)),
+    }
+}
+
+async fn of_spot(api: impl IntoIterator<Item = Expected>) -> Result<Result<(String, How), Outcome>, Failure> {
+    let context = TestContext::new(&[], api, []);
+    claimed(&context, &Case::spot(), &mut Record::default()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_request_is_the_patch_that_claims() {
+    let patch = patch().with(r#"{"op":"add","path":"/spec/unschedulable","value":true}"#);
+    let context = TestContext::new(&[], [patch.says(200, node())], []);
+    let mut record = Record::default();
+    let claimed = claimed(&context, &Case::spot(), &mut record).await.unwrap();
+    assert_eq!(claimed, Ok((NODE.to_owned(), How::First)));
+    assert_eq!(record.node.as_deref(), Some(NODE));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_untouched_is_looked_at_and_claimed_as_it_is() {
+    let mut cordoned = node();
+    cordoned["spec"]["unschedulable"] = json!(true);
+    let claimed = of_spot([
+        patch().says(422, status(422, "Invalid", "nodes")),
+        call(format!("GET {NODE_PATH}")).says(200, &cordoned),
+        patch().without(r#""op":"add","path":"/spec/unschedulable""#).says(200, &cordoned),
+    ]);
+    assert_eq!(claimed.await.unwrap(), Ok((NODE.to_owned(), How::CordonedByOthers)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_the_label_that_opts_out_is_left_alone() {
+    let mut ours_not = node();
+    ours_not["metadata"]["labels"]["spillway/ignore"] = json!("true");
+    let claimed = of_spot([
+        patch().says(422, status(422, "Invalid", "nodes")),
+        call(format!("GET {NODE_PATH}")).says(200, ours_not),
+    ]);
+    assert_eq!(claimed.await.unwrap(), Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned()))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_without_a_node_is_let_go() {
+    let context = TestContext::new(
+        &[],
+        [
+            patch().says(404, status(404, "NotFound", "nodes")),
+            call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", &[])),
+        ],
+        [hook_described(), completed("CONTINUE")],
+    );
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let claiming = claim(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert!(matches!(claiming, Claiming::Ended(Outcome::Ignored(Reason::NoNode { .. }))));
+    assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_likely_name_that_is_another_instances_is_passed_over_for_the_next() {
+    let mut others = node();
+    others["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
+    let mut case = Case::spot();
+    case.instance.private_dns_name = Some("ip-10-0-0-1.ec2.internal".to_owned());
+    let context = TestContext::new(
+        &[],
+        [
+            call("PATCH /api/v1/nodes/ip-10-0-0-1.ec2.internal").says(422, status(422, "Invalid", "nodes")),
+            call("GET /api/v1/nodes/ip-10-0-0-1.ec2.internal").says(200, others),
+            patch().says(200, node()),
+        ],
+        [],
+    );
+    let claimed = claimed(&context, &case, &mut Record::default()).await.unwrap();
+    assert_eq!(claimed, Ok((NODE.to_owned(), How::First)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_of_an_unlikely_name_is_found_by_its_provider_id() {
+    let mut odd = node();
+    odd["metadata"]["name"] = json!("odd");
+    let claimed = of_spot([
+        patch().says(404, status(404, "NotFound", "nodes")),
+        call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", &[odd.clone()])),
+        call("PATCH /api/v1/nodes/odd").says(200, odd),
+    ]);
+    assert_eq!(claimed.await.unwrap(), Ok(("odd".to_owned(), How::First)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_pass_is_tried_again() {
+    let failures = [
+        patch().says(401, status(401, "Unauthorized", "")),
+        patch().says(503, "busy"),
+        patch().says(404, "no such path"),
+        patch().lost(),
+    ];
+    for failure in failures {
+        let claimed = of_spot([failure, patch().says(200, node())]).await;
+        assert_eq!(claimed.unwrap(), Ok((NODE.to_owned(), How::First)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_gets_no_answer_is_given_up_and_made_again() {
+    let began = Instant::now();
+    let claimed = of_spot([patch(), patch().says(200, node())]).await;
+    assert_eq!(claimed.unwrap(), Ok((NODE.to_owned(), How::First)));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_missing_is_told_at_once() {
+    let failure = of_spot([patch().says(403, status(403, "Forbidden", "nodes"))]).await.unwrap_err();
+    assert_eq!(failure.error_type(), "KubernetesDenied");
+    assert!(failure.text().contains("apply deploy/rbac.yaml"), "{}", failure.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_let_in_to_the_end_is_told_so() {
+    let refused = patch().says(401, status(401, "Unauthorized", "")).repeated();
+    let failure = of_spot([refused]).await.unwrap_err();
+    assert_eq!((failure.error_type(), failure.may_pass()), ("KubernetesDenied", false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_is_over_before_the_claim_ends_the_notice() {
+    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
+    let context = TestContext::new(&[], [patch().repeated()], [hook_described(), heartbeat(), over]);
+    let mut record = Record::default();
+    let claimed = claimed(&context, &Case::held(Kind::Terminate), &mut record).await.unwrap();
+    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver)));
+    assert_eq!(record.hook, HookStatus::AlreadyOver(None));
+}

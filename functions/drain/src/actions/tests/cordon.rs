@@ -1,0 +1,62 @@
+use serde_json::json;
+
+use crate::actions::cordon::cordon;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::Outcome;
+use crate::receipt::record::{HookStatus, Record};
+use crate::settings::LifecycleResult;
+use crate::test_support::api_server::{NODE, NODE_PATH, node};
+use crate::test_support::aws::{completed, hook_described, json_error, scheduled};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+fn claim() -> Expected {
+    call(format!("PATCH {NODE_PATH}")).says(200, node())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_cordoned_its_pods_stay_and_its_hook_is_completed() {
+    let context = TestContext::new(&[], [claim()], [hook_described(), completed("CONTINUE")]);
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = cordon(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cordon_that_may_be_undone_has_its_check_scheduled() {
+    let check = scheduled(&format!("{NODE}.rebalance-recommendation.0"))
+        .with("at(1970-01-01T01:00:15)")
+        .with("Spillway Undo Check");
+    let context = TestContext::new(&[], [claim()], [check]);
+    let case = Case::of(Kind::Rebalance, Deadline::Open);
+    let attempt = case.attempt(&context).await;
+    let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_cannot_be_scheduled_fails_the_notice_when_the_hook_is_completed() {
+    let denied = call(format!("POST /schedules/{NODE}.{}.0", Kind::ReplaceRootVolume.as_str().replace(' ', "-")))
+        .says(403, json_error("AccessDeniedException"));
+    let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());
+    let context = TestContext::new(&[], [looked_at, claim()], [hook_described(), denied, completed("CONTINUE")]);
+    let (case, mut record) = (Case::held(Kind::ReplaceRootVolume), Record::default());
+    let attempt = case.attempt(&context).await;
+    let failure = cordon(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert_eq!(failure.error_type(), "AwsDenied");
+    assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
+    let deleted = call(format!("DELETE /schedules/{NODE}.M-1")).says(200, json!({}));
+    let context = TestContext::new(&[], [claim()], [deleted]);
+    let mut case = Case::spot();
+    case.notice.kind = Kind::Maintenance;
+    case.notice.maintenance = Some(crate::notice::Maintenance { id: "M-1".to_owned(), reboots: false });
+    let attempt = case.attempt(&context).await;
+    let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+}

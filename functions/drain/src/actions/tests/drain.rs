@@ -1,0 +1,152 @@
+use serde_json::json;
+
+use crate::actions::drain::drain;
+use crate::decision::Reason;
+use crate::failure::Failure;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{Counts, Outcome};
+use crate::settings::LifecycleResult;
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
+use crate::test_support::aws::{completed, heartbeat, hook_described, put_event, scheduled, waits_no_more};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+fn claim() -> Expected {
+    call(format!("PATCH {NODE_PATH}")).says(200, node())
+}
+
+fn pods(names: &[&str]) -> Expected {
+    let pods: Vec<_> = names.iter().map(|name| pod(name)).collect();
+    call("GET /api/v1/pods").with("spec.nodeName").without("watch=true").says(200, list("Pod", &pods))
+}
+
+fn eviction(name: &str) -> Expected {
+    let evicted = call(format!("POST /api/v1/namespaces/shop/pods/{name}/eviction")).with(format!("uid-{name}"));
+    evicted.without("dryRun").says(201, json!({"apiVersion": "v1", "kind": "Status", "status": "Success", "code": 201}))
+}
+
+fn watch() -> Expected {
+    call("GET /api/v1/pods").with("watch=true").with("resourceVersion=7")
+}
+
+fn gone(name: &str) -> serde_json::Value {
+    let mut pod = pod(name);
+    pod["metadata"]["resourceVersion"] = json!("9");
+    watched("DELETED", &pod)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_node_is_drained_by_claim_and_list() {
+    let context = TestContext::new(&[], [claim(), pods(&[])], [hook_described(), completed("CONTINUE")]);
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    let counts = Counts { moved: 0, lost: 0, unconfirmed: 0 };
+    assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_claims_lists_evicts_watches_and_lets_the_instance_go() {
+    let context = TestContext::new(
+        &[],
+        [claim(), pods(&["a", "b"]), eviction("a"), eviction("b"), watch().streams(&[gone("a"), gone("b")])],
+        [hook_described(), heartbeat(), completed("CONTINUE")],
+    );
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let target = case.target(&attempt);
+    let draining = drain(&context, &target, &mut record);
+    let outcome = attempt.hold_action_during(draining).await.unwrap();
+    let counts = Counts { moved: 2, lost: 0, unconfirmed: 0 };
+    assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_a_drain_has_begun_is_told_once_it_is_under_way() {
+    let context = TestContext::new(
+        &[],
+        [claim(), pods(&["a"]), eviction("a"), watch().lost(), pods(&[]), watch().perhaps()],
+        [put_event().with("Spillway Drain Begun")],
+    );
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_cannot_be_listed_for_want_of_a_right_are_a_failure_that_says_so() {
+    let refused = call("GET /api/v1/pods").says(403, status(403, "Forbidden", "pods"));
+    let context = TestContext::new(&[], [claim(), refused], []);
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert_eq!(failure.error_type(), "KubernetesDenied");
+    assert!(failure.text().starts_with(&format!("cannot list the pods of node {NODE}")), "{}", failure.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_for_a_moment_is_made_again() {
+    let busy = call("GET /api/v1/pods").says(503, "busy");
+    let context = TestContext::new(&[], [claim(), busy, pods(&[])], []);
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_is_over_before_the_pods_are_listed_ends_the_drain() {
+    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
+    let never = call("GET /api/v1/pods").repeated();
+    let context = TestContext::new(&[], [claim(), never], [hook_described(), heartbeat(), over]);
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let target = case.target(&attempt);
+    let draining = drain(&context, &target, &mut record);
+    let outcome = attempt.hold_action_during(draining).await.unwrap();
+    assert_eq!(outcome, Outcome::HookOver { node: NODE.to_owned(), lost: None });
+    assert_eq!(record.hook, HookStatus::AlreadyOver(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_are_still_there_when_the_time_is_up_are_a_failure() {
+    // A pod that is overdue has the node watched.
+    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
+    let mut leaving = pod("a");
+    leaving["metadata"]["resourceVersion"] = json!("9");
+    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:30Z");
+    leaving["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    let watched = watch().streams(&[watched("MODIFIED", &leaving)]);
+    let context = TestContext::new(&[], [claim(), pods(&["a"]), eviction("a"), watched, looked_at], []);
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 1, .. }), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_given_back_in_mid_drain_is_drained_no_further() {
+    let watch_nodes = || call("GET /api/v1/nodes").with("metadata.name");
+    let (ours, given_back) = (claimed(Kind::Rebalance.as_str(), "e-1", "r-1"), node());
+    let context = TestContext::new(
+        &[],
+        [
+            claim(),
+            pods(&["a"]),
+            eviction("a").at_any_time(),
+            watch().streams(&[]).at_any_time(),
+            watch_nodes().without("watch=true").says(200, list("Node", &[ours])).at_any_time(),
+            watch_nodes().with("watch=true").lost().at_any_time(),
+            watch_nodes().without("watch=true").says(200, list("Node", &[given_back])).at_any_time(),
+            watch_nodes().with("watch=true").perhaps(),
+        ],
+        [scheduled(&format!("{NODE}.rebalance-recommendation.0"))],
+    );
+    let case = Case::of(Kind::Rebalance, Deadline::Open);
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert_eq!(outcome, Outcome::Ignored(Reason::GivenBack(NODE.to_owned())));
+}

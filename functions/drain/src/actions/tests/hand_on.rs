@@ -1,0 +1,62 @@
+use crate::actions::hand_on::hand_on;
+use crate::failure::Failure;
+use crate::notice::Kind;
+use crate::receipt::Outcome;
+use crate::receipt::record::{HookStatus, Record};
+use crate::test_support::aws::{heartbeat, hook_described, json_error, put_event, query_error, waits_no_more};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+fn unfinished() -> Failure {
+    Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 2 }
+}
+
+/// What it came to, and what became of the hook.
+async fn handed_on<const AWS: usize>(case: Case, aws: [Expected; AWS]) -> (Result<Outcome, Failure>, HookStatus) {
+    let (context, mut record) = (TestContext::new(&[], [], aws), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = hand_on(&context, &attempt, &unfinished(), &mut record).await;
+    (outcome, record.hook)
+}
+
+fn continued() -> Outcome {
+    Outcome::Continued { unfinished: unfinished().text() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
+    let event = put_event().with("Spillway Drain Continuation").with("r-1").with("e-1");
+    let (outcome, hook) = handed_on(Case::spot(), [event]).await;
+    assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_held_for_the_next_invocation() {
+    let aws = [hook_described(), put_event().at_any_time(), heartbeat().at_any_time()];
+    let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
+    assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Held));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_waits_no_longer_is_told_as_over() {
+    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more()).at_any_time();
+    let aws = [hook_described(), put_event().at_any_time(), over];
+    let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
+    assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::AlreadyOver(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_fails_stops_nobody_from_going_on() {
+    let denied = query_error("AccessDenied", "why");
+    let failed = call("RecordLifecycleActionHeartbeat").says(403, denied).at_any_time();
+    let aws = [hook_described(), put_event().at_any_time(), failed];
+    let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
+    assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_cannot_be_put_is_a_failure() {
+    let denied = call("PutEvents").says(400, json_error("AccessDeniedException"));
+    let (outcome, _) = handed_on(Case::spot(), [denied]).await;
+    assert_eq!(outcome.unwrap_err().error_type(), "AwsDenied");
+}

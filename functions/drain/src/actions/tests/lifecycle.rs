@@ -1,0 +1,116 @@
+use jiff::{SignedDuration, Timestamp};
+
+use crate::actions::lifecycle::{complete, last_answer, no_node, not_a_node};
+use crate::aws::CallError;
+use crate::decision::Reason;
+use crate::failure::Failure;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::Outcome;
+use crate::receipt::record::{HookStatus, Record};
+use crate::settings::LifecycleResult::{Abandon, Continue};
+use crate::test_support::aws::{completed, hook_described, query_error, waits_no_more};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+/// What completing with `CONTINUE` came to, and what became of the hook.
+async fn completing<const AWS: usize>(aws: [Expected; AWS]) -> (Result<(), Failure>, HookStatus) {
+    let (context, mut record) = (TestContext::new(&[], [], aws), Record::default());
+    let case = Case::held(Kind::Terminate);
+    let attempt = case.attempt(&context).await;
+    let done = complete(&attempt, Continue, &mut record).await;
+    (done, record.hook)
+}
+
+fn refused(status: u16, body: String) -> Expected {
+    call("CompleteLifecycleAction").says(status, body)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_completed_with_its_result() {
+    let (done, hook) = completing([hook_described(), completed("CONTINUE")]).await;
+    assert_eq!((done.is_ok(), hook), (true, HookStatus::Completed(Continue)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_waits_no_longer_is_no_failure() {
+    let (done, hook) = completing([hook_described(), refused(400, waits_no_more())]).await;
+    assert_eq!((done.is_ok(), hook), (true, HookStatus::AlreadyOver(Some(Continue))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_completed_again_and_again_until_auto_scaling_answers() {
+    let broken = refused(500, query_error("InternalFailure", "why"));
+    let lost = call("CompleteLifecycleAction").lost();
+    let (done, hook) = completing([hook_described(), broken, lost, completed("CONTINUE")]).await;
+    assert_eq!((done.is_ok(), hook), (true, HookStatus::Completed(Continue)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_missing_to_complete_is_a_failure() {
+    let denied = refused(403, query_error("AccessDenied", "why"));
+    let (done, hook) = completing([hook_described(), denied]).await;
+    assert_eq!((done.unwrap_err().error_type(), hook), ("AwsDenied", HookStatus::Failed(Continue)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_that_came_when_the_node_had_gone_with_its_instance_is_too_late() {
+    let context = TestContext::new(&[], [], []);
+    let mut case = Case::spot();
+    case.notice.time = Timestamp::UNIX_EPOCH - SignedDuration::from_secs(300);
+    case.notice.deadline = Deadline::Hard(Timestamp::UNIX_EPOCH - SignedDuration::from_secs(180));
+    let attempt = case.attempt(&context).await;
+    let late = no_node(&case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert_eq!(late.error_type(), "TooLate");
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    let in_time = no_node(&case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(in_time, Outcome::Ignored(Reason::NoNode { .. })), "{in_time:?}");
+}
+
+/// What becomes of a hook whose instance is in no cluster.
+async fn of_nobody<const AWS: usize>(variables: &[(&str, &str)], aws: [Expected; AWS]) -> (Outcome, HookStatus) {
+    let (context, mut record) = (TestContext::new(variables, [], aws), Record::default());
+    let case = Case::held(Kind::Terminate);
+    let attempt = case.attempt(&context).await;
+    let reason = Reason::NoCluster("i-1".to_owned());
+    let outcome = not_a_node(&context, &attempt, reason, &mut record).await.unwrap();
+    (outcome, record.hook)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hook_of_an_instance_that_is_no_node_gets_what_the_setting_says() {
+    let reason = || Reason::NoCluster("i-1".to_owned());
+    let left = of_nobody(&[], [hook_described()]).await;
+    assert_eq!(left, (Outcome::Ignored(reason()), HookStatus::Left));
+    for (setting, result) in [("CONTINUE", Continue), ("ABANDON", Abandon)] {
+        let aws = [hook_described(), completed(setting)];
+        let told = of_nobody(&[("SPILLWAY_STRANDED_HOOKS", setting)], aws).await;
+        assert_eq!(told, (Outcome::NotANode { reason: reason() }, HookStatus::Completed(result)));
+    }
+    let dry = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE"), ("SPILLWAY_DRY_RUN", "true")];
+    let (outcome, hook) = of_nobody(&dry, [hook_described()]).await;
+    assert!(matches!(outcome, Outcome::WouldHave(_)), "{outcome:?}");
+    assert_eq!(hook, HookStatus::Left);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_answer_depends_on_what_failed_and_how_far_it_had_come() {
+    let variables = [("SPILLWAY_STRANDED_HOOKS", "ABANDON"), ("SPILLWAY_LAUNCH", "ABANDON")];
+    let context = TestContext::new(&variables, [], [hook_described(), hook_described()]);
+    let (terminate, launch) = (Case::held(Kind::Terminate), Case::held(Kind::Launch));
+    let (terminate, launch) = (terminate.attempt(&context).await, launch.attempt(&context).await);
+    let may_pass = || Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 1 };
+    let denied = || Failure::Aws(CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None));
+    let shut_out = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
+    let decided = |hook| Record { decision: Some("drain"), hook, ..Record::default() };
+    let of = |attempt, failure: Failure, record| last_answer(attempt, &failure, &record, &context.settings);
+
+    assert_eq!(of(&terminate, may_pass(), decided(HookStatus::Left)), Some(Continue), "pods are left");
+    assert_eq!(of(&launch, may_pass(), decided(HookStatus::Left)), Some(Abandon), "SPILLWAY_LAUNCH");
+    assert_eq!(of(&terminate, may_pass(), Record::default()), Some(Abandon), "whose it is was not seen");
+    assert_eq!(of(&terminate, shut_out(), decided(HookStatus::Left)), Some(Abandon), "we are not let in");
+    assert_eq!(of(&terminate, denied(), decided(HookStatus::Left)), None, "somebody may give us the right");
+    for answered in [HookStatus::Completed(Continue), HookStatus::Failed(Continue), HookStatus::AlreadyOver(None)] {
+        assert_eq!(of(&terminate, may_pass(), decided(answered)), None, "{answered:?}");
+    }
+}

@@ -1,0 +1,15 @@
+//! Each action alone: what it sends to AWS and to the API server, and what it returns, also when they fail.
+
+mod claim;
+mod cordon;
+mod drain;
+mod dry_run;
+mod fan_out;
+mod hand_on;
+mod launch;
+mod lifecycle;
+mod node_claim;
+mod out_of_service;
+mod postpone;
+mod uncordon;
+mod undo_check;

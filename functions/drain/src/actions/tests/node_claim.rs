@@ -1,0 +1,70 @@
+use serde_json::{Value, json};
+
+use crate::actions::node_claim::hand_over;
+use crate::failure::Failure;
+use crate::node::node_claim::HandedOver;
+use crate::receipt::Outcome;
+use crate::receipt::record::Record;
+use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+use crate::test_support::{at, instance};
+
+const CLAIM_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims/default-1";
+
+fn owned() -> Expected {
+    let mut node = node();
+    node["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "default-1", "uid": "u-1"}]);
+    call(format!("GET {NODE_PATH}")).says(200, node)
+}
+
+fn node_claim() -> Value {
+    json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": {"name": "default-1", "uid": "u-1", "resourceVersion": "4"},
+        "status": {"providerID": instance().provider_id()}})
+}
+
+async fn handed_over(api: impl IntoIterator<Item = Expected>) -> Result<Outcome, Failure> {
+    let (context, case) = (TestContext::new(&[], api, []), Case::spot());
+    let attempt = case.attempt(&context).await;
+    hand_over(&context, &case.target(&attempt), &mut Record::default()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_claim_gets_the_deadline_and_is_deleted() {
+    let outcome = handed_over([
+        owned(),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("PATCH {CLAIM_PATH}")).with("1970-01-01T00:02:00Z").says(200, node_claim()),
+        call(format!("DELETE {CLAIM_PATH}")).with(r#""uid":"u-1""#).says(200, node_claim()),
+    ]);
+    let until = Some(at("1970-01-01T00:02:00Z"));
+    let handed = HandedOver::ToKarpenter { node: NODE.to_owned(), claim: "default-1".to_owned(), until };
+    assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_claim_that_has_gone_was_karpenters_to_delete() {
+    let gone = call(format!("GET {CLAIM_PATH}")).says(404, status(404, "NotFound", "nodeclaims"));
+    let handed = HandedOver::AlreadyLeaving { node: NODE.to_owned(), claim: "default-1".to_owned() };
+    assert_eq!(handed_over([owned(), gone]).await.unwrap(), Outcome::HandedOver(handed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_a_node_claim_is_left_alone() {
+    let handed = HandedOver::NotKarpenters { node: NODE.to_owned() };
+    let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());
+    assert_eq!(handed_over([looked_at]).await.unwrap(), Outcome::HandedOver(handed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_missing_to_delete_it_is_a_failure() {
+    let failure = handed_over([
+        owned(),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("PATCH {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("DELETE {CLAIM_PATH}")).says(403, status(403, "Forbidden", "nodeclaims")),
+    ]);
+    assert_eq!(failure.await.unwrap_err().error_type(), "KubernetesDenied");
+}

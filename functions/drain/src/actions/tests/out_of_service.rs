@@ -1,0 +1,58 @@
+use serde_json::json;
+
+use crate::actions::out_of_service::out_of_service;
+use crate::aws::instance::InstanceState;
+use crate::decision::Reason;
+use crate::failure::Failure;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::Outcome;
+use crate::receipt::record::Record;
+use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+async fn declared(state: InstanceState, api: impl IntoIterator<Item = Expected>) -> Result<Outcome, Failure> {
+    let (context, mut case) = (TestContext::new(&[], api, []), Case::of(Kind::Stopped, Deadline::Open));
+    case.instance.state = state;
+    let attempt = case.attempt(&context).await;
+    out_of_service(&context, &case.target(&attempt), &mut Record::default()).await
+}
+
+fn silent() -> Expected {
+    let mut node = node();
+    node["status"]["conditions"] = json!([{"type": "Ready", "status": "Unknown"}]);
+    call(format!("GET {NODE_PATH}")).says(200, node)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_runs_is_left_alone_without_a_request() {
+    let outcome = declared(InstanceState::Up, []).await.unwrap();
+    assert!(matches!(outcome, Outcome::Ignored(Reason::NotDown(_))), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_node_of_an_instance_that_is_down_gets_the_taint() {
+    let tainted = call(format!("PATCH {NODE_PATH}")).with("node.kubernetes.io/out-of-service").with("NoExecute");
+    let outcome = declared(InstanceState::Down, [silent(), tainted.says(200, node())]).await.unwrap();
+    assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_changed_since_it_was_looked_at_is_looked_at_again() {
+    let contended = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
+    let tainted = call(format!("PATCH {NODE_PATH}")).says(200, node());
+    let outcome = declared(InstanceState::Down, [silent(), contended, silent(), tainted]).await.unwrap();
+    assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_stays_ready_to_the_end_is_not_touched() {
+    let nodes = || call("GET /api/v1/nodes").with("metadata.name");
+    let api = [
+        call(format!("GET {NODE_PATH}")).says(200, node()).repeated().at_any_time(),
+        nodes().without("watch=true").says(200, list("Node", &[node()])).at_any_time(),
+        nodes().with("watch=true").streams(&[]).at_any_time(),
+    ];
+    let outcome = declared(InstanceState::Down, api).await.unwrap();
+    assert_eq!(outcome, Outcome::Ignored(Reason::StillReady(NODE.to_owned())));
+}

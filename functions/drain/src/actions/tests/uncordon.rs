@@ -1,0 +1,82 @@
+use serde_json::json;
+
+use crate::actions::uncordon::uncordon;
+use crate::aws::instance::InstanceState;
+use crate::decision::Reason;
+use crate::failure::Failure;
+use crate::node::uncordon::UncordonResult;
+use crate::notice::{Deadline, Kind, Maintenance};
+use crate::receipt::Outcome;
+use crate::receipt::record::Record;
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+fn stopped() -> serde_json::Value {
+    claimed(Kind::Stopping.as_str(), "e-0", "r-0")
+}
+
+fn given_back() -> Expected {
+    let patch = call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#);
+    patch.with("spillway~1claim").says(200, node())
+}
+
+async fn runs_again(case: Case, api: impl IntoIterator<Item = Expected>) -> Result<Outcome, Failure> {
+    let context = TestContext::new(&[], api, []);
+    let attempt = case.attempt(&context).await;
+    uncordon(&context, &case.target(&attempt), &mut Record::default()).await
+}
+
+fn running() -> Case {
+    Case::of(Kind::Running, Deadline::Open)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_taken_out_for_a_stop_is_given_back_when_it_runs_again() {
+    let looked_at = call(format!("GET {NODE_PATH}")).says(200, stopped());
+    let outcome = runs_again(running(), [looked_at, given_back()]).await.unwrap();
+    let Outcome::Uncordoned { result, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(result, UncordonResult::GivenBack { node: NODE.to_owned() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_changed_in_between_is_looked_at_again() {
+    let looked_at = || call(format!("GET {NODE_PATH}")).says(200, stopped());
+    let contended = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
+    let outcome = runs_again(running(), [looked_at(), contended, looked_at(), given_back()]).await.unwrap();
+    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_goes_down_again_is_another_notices() {
+    let mut case = running();
+    case.instance.state = InstanceState::GoingDown;
+    let outcome = runs_again(case, []).await.unwrap();
+    assert!(matches!(outcome, Outcome::Ignored(Reason::NotUp(_))), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_never_is_ready_again_is_a_failure() {
+    let mut silent = stopped();
+    silent["status"]["conditions"] = json!([{"type": "Ready", "status": "Unknown"}]);
+    let nodes = || call("GET /api/v1/nodes").with("metadata.name");
+    let api = [
+        call(format!("GET {NODE_PATH}")).says(200, &silent).repeated().at_any_time(),
+        nodes().without("watch=true").says(200, list("Node", &[silent])).at_any_time(),
+        // It is renewed as often as the API server ends it.
+        nodes().with("watch=true").streams(&[]).repeated().at_any_time(),
+    ];
+    let failure = runs_again(running(), api).await.unwrap_err();
+    assert!(matches!(failure, Failure::NotBack { .. }), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn maintenance_that_is_called_off_takes_its_schedule_along() {
+    let deleted = call(format!("DELETE /schedules/{NODE}.M-1")).says(200, json!({}));
+    let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
+    let (context, mut case) = (TestContext::new(&[], api, [deleted]), Case::of(Kind::MaintenanceOver, Deadline::Open));
+    case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false });
+    let attempt = case.attempt(&context).await;
+    let outcome = uncordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(outcome, Outcome::CalledOff { .. }), "{outcome:?}");
+}

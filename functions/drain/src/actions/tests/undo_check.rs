@@ -1,0 +1,62 @@
+use serde_json::json;
+
+use crate::actions::undo_check::{DueCheck, check};
+use crate::failure::Failure;
+use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
+use crate::notice::undo_check::UndoCheck;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::Outcome;
+use crate::receipt::record::Record;
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};
+use crate::test_support::at;
+use crate::test_support::aws::scheduled;
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+/// The check of a rebalance recommendation's claim after so many others.
+async fn checked<const API: usize, const AWS: usize>(
+    number: u32,
+    api: [Expected; API],
+    aws: [Expected; AWS],
+) -> Result<Outcome, Failure> {
+    let (context, case) = (TestContext::new(&[], api, aws), Case::of(Kind::Rebalance, Deadline::Open));
+    let check_of = UndoCheck { notice: json!({"id": "e-1"}), instance: NODE.to_owned(), number };
+    let Case { notice, instance, cluster, .. } = &case;
+    let due = DueCheck { notice, check: &check_of, instance, cluster, cause: UncordonCause::Rebalance };
+    check(&context, due, &case.invocation, &mut Record::default()).await
+}
+
+fn ours() -> serde_json::Value {
+    claimed(Kind::Rebalance.as_str(), "e-1", "r-0")
+}
+
+fn not_ready() -> Expected {
+    let mut node = ours();
+    node["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    call(format!("GET {NODE_PATH}")).says(200, node)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_back_is_given_back() {
+    let api = [
+        call(format!("GET {NODE_PATH}")).says(200, ours()),
+        call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#).says(200, node()),
+    ];
+    let outcome = checked(0, api, []).await.unwrap();
+    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_back_yet_is_looked_at_again_by_the_next_check() {
+    let next = scheduled(&format!("{NODE}.rebalance-recommendation.4")).with("at(1970-01-01T00:10:00)");
+    let outcome = checked(3, [not_ready()], [next]).await.unwrap();
+    let (why, at) = (NotYet::NotReady, at("1970-01-01T00:10:00Z"));
+    assert_eq!(outcome, Outcome::LookedAgain { node: NODE.to_owned(), why, at });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_back_after_a_day_is_a_failure() {
+    let last = 24 * 6 - 1;
+    let failure = checked(last, [not_ready()], []).await.unwrap_err();
+    assert!(matches!(failure, Failure::NotBack { .. }), "{failure:?}");
+}

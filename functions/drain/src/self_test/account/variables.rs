@@ -1,0 +1,37 @@
+//! Whether every variable with our prefix is one that this version knows. Pure.
+
+use crate::self_test::report::{Check, Finding, Severity};
+use crate::settings::Settings;
+
+const ID: &str = "variables";
+
+/// The check of the function's environment.
+pub(super) fn look(settings: &Settings) -> Check {
+    let finding = |name: &String| {
+        let what = "is no setting of this version, and changes nothing";
+        let to_do = "deploy the template that came with this version; docs/releasing.md says what became of a setting of an \
+                     earlier one";
+        Finding::new("unknown-variable", Severity::Warn, format!("the variable {name}"), what, to_do)
+    };
+    let findings: Vec<_> = settings.unknown.iter().map(finding).collect();
+    let what = if findings.is_empty() {
+        "every variable is a setting of this version"
+    } else {
+        "some variables are no settings of this version"
+    };
+    Check::made(ID, what, findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::settings;
+
+    #[test]
+    fn a_variable_of_another_version_is_found_by_its_name() {
+        assert_eq!(look(&settings(&[("SPILLWAY_DRY_RUN", "true")])).findings, []);
+        let check = look(&settings(&[("SPILLWAY_MARGIN_S", "5"), ("SPILLWAY_DRY_RUN", "true")]));
+        let objects: Vec<_> = check.findings.iter().map(|finding| finding.object.as_str()).collect();
+        assert_eq!(objects, ["the variable SPILLWAY_MARGIN_S"]);
+    }
+}
