@@ -268,8 +268,12 @@ class TheRules(unittest.TestCase):
         self.assertEqual(properties("DrainInstanceDown")["State"], {"Fn::If": [condition, "ENABLED", "DISABLED"]})
         both = {"Fn::And": [{"Condition": "HandlesStateChange"}, {"Condition": "TaintsOutOfService"}]}
         self.assertEqual(TEMPLATE["Conditions"][condition], both)
-        tainted = {"Fn::Equals": [{"Ref": "OutOfServiceTaint"}, "true"]}
-        self.assertEqual(TEMPLATE["Conditions"]["TaintsOutOfService"], tainted)
+        # Here, because it reads the template by this module.
+        from test_announcing import holds
+
+        for taints, heard in {"": False, "spillway": False, "nth": False, "out-of-service": True}.items():
+            self.assertEqual(holds({"Condition": "TaintsOutOfService"}, {"Taints": taints}), heard, taints)
+        self.assertTrue(holds({"Condition": "TaintsOutOfService"}, {"Taints": "nth, out-of-service"}))
 
     def test_a_node_that_comes_back_is_heard_of_by_who_drained_it_and_by_who_completes_its_launch_hook(self) -> None:
         condition = "HandlesComingBack"
