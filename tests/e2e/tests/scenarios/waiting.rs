@@ -158,7 +158,7 @@ async fn a_node_that_has_stopped_answering_is_not_waited_for() {
     assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("has stopped answering")), "{answer:#}");
     let pod = &answer["pods"][0];
     assert_eq!((&pod["fate"], &pod["answers"]), (&json!("unconfirmed"), &json!({"evicted": 1})));
-    let looks = stage.requests().into_iter().filter(|request| request.starts_with("get nodes")).count();
+    let looks = stage.requests().into_iter().filter(|request| request.starts_with("list nodes")).count();
     assert_eq!(looks, 1, "{:#?}", stage.requests());
 }
 
@@ -169,7 +169,7 @@ async fn a_path_that_is_not_found_is_not_taken_for_a_node_that_is_gone() {
     bare(&stage, "lost", PodShape::default().grace(1)).await;
     annotate(&stage, "lost", "spillway.test/lost", Some("true")).await;
     let gateway = stage.through_gateway().await;
-    gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Answer(Answer::kubernetes(404))));
+    gateway.rules().add(Rule::new("list nodes", Which::Nth(1), Fault::Answer(Answer::kubernetes(404))));
     // Late: thirty seconds are left, time enough for that look. Another is answered as ever.
     let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(90));
 
@@ -186,7 +186,7 @@ async fn a_node_that_is_gone_is_not_waited_for() {
     annotate(&stage, "lost", "spillway.test/lost", Some("true")).await;
     let gateway = stage.through_gateway().await;
     let held = Held::default();
-    gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
+    gateway.rules().add(Rule::new("list nodes", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
 
     let drain = interrupted(&stage).await;
     held.reached().await;
