@@ -153,7 +153,7 @@ impl Scene {
             let (why, what) = match budget {
                 Some(budget) if code == 429 => {
                     let budget = budget.name_any();
-                    let what = format!("blocked by budget {budget}, requested again until it allows a disruption");
+                    let what = format!("blocked by budget {budget}, requested until it may leave");
                     (format!("budget {budget}"), what)
                 }
                 _ => {
@@ -306,10 +306,7 @@ mod tests {
         assert_eq!(scene.replicas(), 1);
         let refused = scene.refused(&[refusal("old"), refusal("old")]);
         assert_eq!(refused.len(), 1, "told once");
-        assert_eq!(
-            what(refused.into_iter().next()),
-            "shop/old blocked by budget web, requested again until it allows a disruption"
-        );
+        assert_eq!(what(refused.into_iter().next()), "shop/old blocked by budget web, requested until it may leave");
         assert_eq!(scene.refused(&[refusal("old")]), []);
         let line = scene.pod(&WatchEvent::Modified(leaving("old")));
         assert_eq!(what(line), "shop/old evicted at last: shuts down, and may take 30 s");
