@@ -81,7 +81,7 @@ impl Progress {
             clock,
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
-            put_back: PutBack::since(clock.at(now)),
+            put_back: PutBack::of(pods, clock.at(now)),
             in_flight: InFlight::default(),
             kubelet: None,
             transitions: Vec::new(),

@@ -4,7 +4,7 @@
 //! Each is evicted once more, after a pause: it may find another node by then. One that comes back a second time would come
 //! back for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -39,31 +39,43 @@ pub(crate) struct PutBack {
 /// The pods of an owner: those that were there, and how many came back.
 #[derive(Debug, Default)]
 struct Owned {
-    first: Vec<PodUid>,
+    first: BTreeSet<PodUid>,
     returned: usize,
 }
 
 impl PutBack {
-    /// Of a drain that first saw its node then.
-    pub(crate) fn since(at: Timestamp) -> Self {
-        Self { since: at.saturating_sub(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN), owners: BTreeMap::new() }
+    /// Of a drain that began then with these pods: none of them has come back, even if another is leaving already.
+    pub(crate) fn of(pods: &[Pod], at: Timestamp) -> Self {
+        let since = at.saturating_sub(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN);
+        let mut owners: BTreeMap<String, Owned> = BTreeMap::new();
+        for pod in pods {
+            if let (Some(owner), Some(uid)) = (owner_of(pod), &pod.metadata.uid) {
+                owners.entry(owner.to_owned()).or_default().first.insert(PodUid(uid.clone()));
+            }
+        }
+        Self { since, owners }
     }
 
     /// Takes a pod that is seen for the first time. It is back if its owner's pods have left here before. An owner with
     /// several of them has each come back once before the first comes back again.
     pub(crate) fn seen(&mut self, uid: &PodUid, pod: &Pod, has_left: impl Fn(&PodUid) -> bool) -> Return {
-        let mut references = pod.metadata.owner_references.iter().flatten();
-        let Some(owner) = references.find(|owner| owner.controller == Some(true)) else { return Return::None };
-        let pods = self.owners.entry(owner.uid.clone()).or_default();
+        let Some(owner) = owner_of(pod) else { return Return::None };
+        let pods = self.owners.entry(owner.to_owned()).or_default();
         let left = pods.first.iter().filter(|first| has_left(first)).count();
         let is_new = pod.metadata.creation_timestamp.as_ref().is_some_and(|created| created.0 >= self.since);
-        if left == 0 || !is_new {
-            pods.first.push(uid.clone());
+        if left == 0 || !is_new || pods.first.contains(uid) {
+            pods.first.insert(uid.clone());
             return Return::None;
         }
         pods.returned += 1;
         if pods.returned <= left { Return::Once } else { Return::Again }
     }
+}
+
+/// The UID of what puts the pod back when it is gone.
+fn owner_of(pod: &Pod) -> Option<&str> {
+    let mut references = pod.metadata.owner_references.iter().flatten();
+    references.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
 }
 
 #[cfg(test)]
@@ -77,8 +89,8 @@ mod tests {
     const AFTER: &str = "2026-11-21T03:12:03Z";
     const LONG_BEFORE: &str = "2026-11-21T03:11:00Z";
 
-    fn put_back() -> PutBack {
-        PutBack::since(BEGIN.parse().unwrap())
+    fn put_back(pods: &[Pod]) -> PutBack {
+        PutBack::of(pods, BEGIN.parse().unwrap())
     }
 
     fn uid(n: usize) -> PodUid {
@@ -93,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_pod_of_an_owner_whose_pod_has_left_here_is_back_and_the_next_one_again() {
-        let mut put_back = put_back();
+        let mut put_back = put_back(&[]);
         let mut see = |n, pod: &Pod| put_back.seen(&uid(n), pod, |_| true);
         assert_eq!(see(0, &pod("web", LONG_BEFORE, true)), Return::None);
         assert_eq!(see(1, &pod("web", AFTER, true)), Return::Once);
@@ -103,11 +115,22 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_a_return_is_none() {
-        let mut put_back = put_back();
+        let mut put_back = put_back(&[]);
         put_back.seen(&uid(0), &pod("web", LONG_BEFORE, true), |_| true);
         assert_eq!(put_back.seen(&uid(1), &pod("web", LONG_BEFORE, true), |_| true), Return::None, "it was bound late");
         assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |_| false), Return::None, "none has left");
         assert_eq!(put_back.seen(&uid(3), &pod("web", AFTER, false), |_| true), Return::None, "nobody puts it back");
+    }
+
+    #[test]
+    fn no_pod_that_was_there_at_the_beginning_is_back_although_another_is_leaving_already() {
+        let mut pods = [pod("web", AFTER, true), pod("web", AFTER, true)];
+        for (n, pod) in pods.iter_mut().enumerate() {
+            pod.metadata.uid = Some(uid(n).0);
+        }
+        let mut put_back = put_back(&pods);
+        assert_eq!(put_back.seen(&uid(1), &pods[1], |left| *left == uid(0)), Return::None);
+        assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |left| *left == uid(0)), Return::Once);
     }
 
     proptest! {
@@ -115,7 +138,7 @@ mod tests {
         fn however_many_pods_an_owner_has_each_comes_back_once_before_one_comes_back_again(
             pods in 1..20_usize, returns in 1..100_usize,
         ) {
-            let mut put_back = put_back();
+            let mut put_back = put_back(&[]);
             for n in 0..pods {
                 prop_assert_eq!(put_back.seen(&uid(n), &pod("web", LONG_BEFORE, true), |_| false), Return::None);
             }
