@@ -58,6 +58,12 @@ impl Answer {
         Self::status(429, "TooManyRequests", text, &details)
     }
 
+    /// What an admission webhook says no with: the code is its own.
+    #[must_use]
+    pub fn denied(code: u16, message: &str) -> Self {
+        Self::status(code, "", message, &Value::Null)
+    }
+
     fn status(code: u16, reason: &str, message: &str, details: &Value) -> Self {
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": message, "reason": reason, "code": code});

@@ -1,11 +1,13 @@
-//! The edges of a drain: no harm where nobody knows the deadline.
+//! The edges of a drain: no harm where nobody knows the deadline, no loop, no deletion that finds no stream.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde_json::{Value, json};
-use spillway_bed::pods::PodShape;
-use spillway_e2e::{Stage, ended, fates, receipt, sample};
+use spillway_bed::audit::Request;
+use spillway_bed::gateway::{Answer, Fault, Rule, Which};
+use spillway_bed::pods::{self, PodShape};
+use spillway_e2e::{Stage, ended, fates, receipt, sample, spot_notice};
 
 const QUICK: Duration = Duration::from_secs(1);
 
@@ -17,6 +19,15 @@ fn stopping(stage: &Stage, ago_s: i64) -> Value {
     notice["time"] = json!(time.round(Unit::Second).expect("a time of these days").to_string());
     notice["detail"]["instance-id"] = json!(stage.node.instance_id);
     notice
+}
+
+/// A spot notice that leaves so many seconds.
+fn spot_notice_with(stage: &Stage, left_s: u64) -> Value {
+    spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(120 - left_s))
+}
+
+fn evictions(requests: &[Request]) -> usize {
+    requests.iter().filter(|request| request.subresource == "eviction" && request.code == Some(201)).count()
 }
 
 #[tokio::test]
@@ -43,4 +54,66 @@ async fn a_stopping_that_comes_late_leaves_a_node_alone_whose_instance_runs_agai
     let reason = format!("instance {} runs again", stage.node.instance_id);
     assert_eq!(ended(&outcome), ("ignored".to_owned(), reason));
     assert!(stage.is_untouched().await);
+}
+
+/// What comes in a pod's place is there as soon as the pod begins to shut down.
+#[tokio::test]
+async fn a_pod_that_its_controller_puts_back_is_evicted_a_few_times_and_then_stays() {
+    let mut stage = Stage::set("put-back").await;
+    let tolerant = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
+    let shape = PodShape::default().exits_after(QUICK).on_node(&stage.node.name).with(tolerant);
+    let client = stage.world.admin();
+    pods::create(&client, &pods::deployment(&stage.name, "pinned", 1, &shape)).await.expect("a deployment");
+    pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
+
+    let outcome = stage.lambda.invoke(stage.interrupt(Duration::from_secs(120)).await).await;
+
+    let told = receipt(&outcome);
+    assert_eq!(ended(&outcome).0, "drained", "{told:#}");
+    assert_eq!((fates(&told)["clean"], fates(&told)["stayed"]), (2, 1), "{told:#}");
+    let why = told["pods"].as_array().into_iter().flatten().find_map(|pod| pod["why"].as_str());
+    assert_eq!(why, Some("its controller puts it back on the node, cordoned as it is"));
+    assert_eq!(evictions(&stage.audit.requests().expect("the audit log")), 2);
+}
+
+#[tokio::test]
+async fn a_webhook_that_answers_429_blocks_its_pod_which_is_deleted_in_time() {
+    let stage = Stage::set("webhook-429").await;
+    stage.deploy("vm", 1, PodShape::default().grace(1).exits_after(QUICK)).await;
+    let gateway = stage.through_gateway().await;
+    let no = "admission webhook \"virt.example.com\" denied the request: the machine is being moved";
+    gateway.rules().add(Rule::new("create pods/eviction", Which::All, Fault::Answer(Answer::denied(429, no))));
+
+    let outcome = stage.lambda.invoke(spot_notice_with(&stage, 20)).await;
+
+    let receipt = receipt(&outcome);
+    assert_eq!(fates(&receipt)["forced"], 1, "{receipt:#}");
+    assert!(receipt["pods"][0]["why"].as_str().is_some_and(|why| why.contains("virt.example.com")), "{receipt:#}");
+}
+
+/// Each namespace's watch of budgets kept a stream, and a connection has a hundred: no deletion found one.
+#[tokio::test]
+async fn pods_that_budgets_of_many_namespaces_block_are_all_deleted_in_time() {
+    const NAMESPACES: usize = 110;
+    let mut stage = Stage::set("many-budgets").await;
+    let client = stage.world.admin();
+    let names: Vec<String> = (0..NAMESPACES).map(|n| format!("{}-{n}", stage.name)).collect();
+    let shape = PodShape::default().grace(10).exits_after(QUICK).bound_to(&stage.node.name);
+    for name in &names {
+        pods::create_namespace(&client, name).await.expect("a namespace");
+        pods::create(&client, &pods::budget(name, "held", 1)).await.expect("a budget");
+        pods::create(&client, &pods::bare_pod(name, "held", &shape)).await.expect("a pod");
+    }
+    pods::until_running_on(&client, &stage.node.name, NAMESPACES).await.expect("they run");
+    for name in &names {
+        pods::until_budget_sees(&client, name, "held", 1).await.expect("it counts");
+    }
+
+    let outcome = stage.lambda.invoke(spot_notice_with(&stage, 40)).await;
+
+    let told = receipt(&outcome);
+    assert_eq!(fates(&told)["forced"], NAMESPACES, "{:#?}", ended(&outcome));
+    let requests = stage.audit.requests().expect("the audit log");
+    let watches = requests.iter().filter(|r| r.resource == "poddisruptionbudgets" && r.verb == "watch").count();
+    assert!(watches < 10, "{watches} watches of budgets");
 }
