@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::audit::{AuditLog, Request};
@@ -76,7 +77,7 @@ impl Stage {
         let node = world.add_node(NodeOptions { labels, ..node }).await.expect("the node joins");
         let lambda = function(world, name, &[]).await;
         // From here on: that user has made no request, and others many.
-        let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
+        let audit = AuditLog::of_user_from_now(&world.audit_log, &user(name));
         let audit = audit.expect("the audit log is there");
         Self { world, name: name.to_owned(), node, lambda, audit }
     }
@@ -168,6 +169,40 @@ impl Stage {
         let nodes = Api::<Node>::all(self.world.admin());
         let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
         nodes.patch(&self.node.name, &params, &Patch::Merge(change)).await.expect("it is changed");
+    }
+
+    /// Has an admission policy refuse that the function changes the stage's node, by that reason: `Forbidden`, or the default.
+    pub async fn refuse_changes_of_node(&self, reason: Option<&str>) {
+        let (client, name, user) = (self.world.admin(), &self.name, user(&self.name));
+        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]});
+        // Dry runs too, whosever they are: by them it is seen that the policy is in force.
+        let about = format!(
+            "object.metadata.name == '{}' && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))",
+            self.node.name
+        );
+        let policy = json!({
+            "metadata": {"name": name},
+            "spec": {
+                "matchConstraints": {"resourceRules": [rule]},
+                "matchConditions": [{"name": "node", "expression": about}],
+                "validations": [{"expression": "false", "message": "nobody cordons here", "reason": reason}],
+            },
+        });
+        let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}});
+        let policy = serde_json::from_value::<ValidatingAdmissionPolicy>(policy).expect("it is one");
+        let binding = serde_json::from_value::<ValidatingAdmissionPolicyBinding>(binding).expect("it is one");
+        let made = PostParams::default();
+        Api::all(client.clone()).create(&made, &policy).await.expect("the policy is new");
+        Api::all(client.clone()).create(&made, &binding).await.expect("the binding is new");
+        let nodes = Api::<Node>::all(client);
+        let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+        let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
+        let in_force = async {
+            while nodes.patch(&self.node.name, &dry, &change).await.is_ok() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(WAIT, in_force).await.expect("the policy is in force");
     }
 
     /// The requests to the API server that were about nodes, in order, as `verb code`.
@@ -287,6 +322,11 @@ impl Stage {
         let requests = self.audit.requests().expect("the audit log is there");
         requests.iter().map(Request::summary).collect()
     }
+}
+
+/// What the name of the function's user ends with.
+fn user(session: &str) -> String {
+    format!("assumed-role/spillway-drain/{session}")
 }
 
 /// The only delivery of a notice.

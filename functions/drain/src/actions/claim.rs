@@ -41,7 +41,9 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
     match claimed {
         Ok((claim, client)) => {
             record.claimed(&claim, &client);
-            record.step(StepName::Claimed, attempt.invocation.clock.now());
+            if claim.denied().is_none() {
+                record.step(StepName::Claimed, attempt.invocation.clock.now());
+            }
             Ok(Claiming::Claimed(claim, client))
         }
         Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),

@@ -14,6 +14,10 @@ pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut 
         Claiming::Claimed(claim, _) => claim,
         Claiming::Ended(outcome) => return Ok(outcome),
     };
+    if let Some(error) = claim.denied() {
+        let doing = format!("cordon node {}", claim.node);
+        return Err(Failure::Kubernetes { doing, cluster: target.cluster.clone(), error });
+    }
     let arranged = undo_check::arrange(context, target.attempt, &claim).await;
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
     arranged.map(|()| Outcome::Cordoned { node: claim.node })

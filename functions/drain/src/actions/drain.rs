@@ -133,6 +133,11 @@ fn log_claim(claim: &Claim, notice: &Notice) {
         }
         How::Again => format!("node {node} is ours from an earlier attempt; going on"),
         How::Joined { notice, event } => format!("node {node} is being drained for the {notice} {event}; joining"),
+        How::Denied(status) => {
+            let error = &status.message;
+            tracing::warn!(node.name = node, error, "cannot cordon node {node}; evicting its pods all the same");
+            return;
+        }
     };
     tracing::info!(node.name = node, instance.id = %notice.instance, notice.kind = notice.kind.as_str(), "{how}");
 }

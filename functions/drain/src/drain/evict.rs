@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
 use crate::kube::pod::Pod;
-use crate::kube::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_terminating};
+use crate::kube::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_of_rbac, is_of_webhook, is_terminating};
 
 /// How many evictions are under way at once. An API server allows 100 streams on an HTTP/2 connection (kubernetes,
 /// `secure_serving.go`); what else a drain takes of them at once, `drain/mod.rs` adds up. The other pods wait for the first
@@ -240,16 +240,6 @@ fn meaning(response: &ApiResponse) -> Answer {
         500.. => Answer::ServerError { message: message(), retry_after },
         _ => Answer::Refused { message: message() },
     }
-}
-
-/// Whether a right is missing (apiserver, `responsewriters/errors.go`).
-fn is_of_rbac(status: &Status) -> bool {
-    status.message.contains("is forbidden: User \"")
-}
-
-/// Whether an admission webhook said no, with whichever code (apiserver, `webhook/errors/statuserror.go`).
-fn is_of_webhook(status: &Status) -> bool {
-    status.message.starts_with("admission webhook ")
 }
 
 /// "The disruption budget web needs 3 healthy pods and has 3 currently": its name is the fourth word.

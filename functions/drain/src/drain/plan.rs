@@ -70,7 +70,7 @@ impl Stays {
         match self {
             Self::Mirror => "a static pod of the node",
             Self::DaemonSet => "a DaemonSet's pod",
-            Self::PutBack => "its controller puts it back on the node, cordoned as it is",
+            Self::PutBack => "its controller puts it back on the node",
         }
     }
 }

@@ -64,6 +64,11 @@ impl ApiError {
             _ => None,
         }
     }
+
+    /// Whether an admission webhook or policy said no.
+    pub(crate) fn is_of_admission(&self) -> bool {
+        matches!(self, Self::Refused(status) if is_of_admission(status))
+    }
 }
 
 impl Transient for ApiError {
@@ -146,6 +151,22 @@ pub(crate) fn is_terminating(status: &Status) -> bool {
     status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
+/// Whether a right is missing (apiserver, `responsewriters/errors.go`).
+pub(crate) fn is_of_rbac(status: &Status) -> bool {
+    status.message.contains("is forbidden: User \"")
+}
+
+/// Whether an admission webhook said no, with whichever code (apiserver, `webhook/errors/statuserror.go`).
+pub(crate) fn is_of_webhook(status: &Status) -> bool {
+    status.message.starts_with("admission webhook ") && status.message.contains(" denied the request")
+}
+
+/// Whether something that admits requests said no, a webhook or a policy: the codes are their own, the words are the API
+/// server's (apiserver, `admission/errors.go`).
+pub(crate) fn is_of_admission(status: &Status) -> bool {
+    is_of_webhook(status) || status.message.contains(" is forbidden: ") && !is_of_rbac(status)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +180,15 @@ mod tests {
         assert!([401, 404, 409, 429, 500, 503].iter().all(|code| refused(*code).is_transient()));
         assert!([400, 403, 410, 422].iter().all(|code| !refused(*code).is_transient()));
         assert!(ApiError::TimeUp.is_transient());
+    }
+
+    #[test]
+    fn who_admits_requests_is_told_from_a_missing_right_by_the_words() {
+        let says = |message: &str| is_of_admission(&Status::failure(message, "Forbidden"));
+        assert!(says("nodes \"n\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"));
+        assert!(says("admission webhook \"nodes.example.com\" denied the request: no"));
+        assert!(!says("nodes \"n\" is forbidden: User \"spillway\" cannot patch resource \"nodes\""));
+        assert!(!says("the server rejected our request due to an error in our request"), "a test of the patch");
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use super::find::{by_name, by_provider_id, guesses};
 use super::observed::{ClaimState, ObservedNode, bar, claim_state};
 use super::patch::{self, Patched};
 use crate::aws::instance::Instance;
-use crate::kube::{ApiError, Attempted, until_settled};
+use crate::kube::{ApiError, Attempted, is_of_admission, until_settled};
 
 /// How often a claim is tried anew when the node changes between looking and patching.
 const CLAIM_ATTEMPTS: u32 = 3;
@@ -89,9 +89,31 @@ async fn claim_as_observed(
         }
         ClaimState::Barred(why) => return Ok(Attempted::Settled(Err(why))),
     };
-    match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await? {
-        Patched::Done(node) => claimed(free.how, own, node.labels),
-        Patched::NoNode => Ok(Attempted::Settled(Err(Unclaimed::NoNode))),
-        Patched::Refused(status) => Ok(Attempted::Contended(status)),
+    match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await {
+        Ok(Patched::Done(node)) => claimed(free.how, own, node.labels),
+        Ok(Patched::NoNode) => Ok(Attempted::Settled(Err(Unclaimed::NoNode))),
+        Ok(Patched::Refused(status)) => Ok(Attempted::Contended(status)),
+        // It is the instance's node, and free: a patch whose tests fail is not looked at by who admits.
+        Err(ApiError::Refused(status)) if claimant.mark.until.is_some() && is_of_admission(&status) => {
+            claimed(How::Denied(status), "", labels)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Claims a node without effect, if it is free: why an admission webhook or policy would refuse. `None`: nothing was asked.
+pub(crate) async fn rehearse(
+    nodes: &Api<Node>,
+    node: &Node,
+    claimant: &Claimant<'_>,
+) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let name = node.name_any();
+    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+    let ClaimState::Free(free) = claim_state(ObservedNode::of(node), &name, claimant) else { return Ok(None) };
+    match patch::send_dry(nodes, &name, free.patch(provider_id, claimant)).await {
+        Ok(Patched::Done(_)) => Ok(Some(Ok(()))),
+        Ok(Patched::NoNode | Patched::Refused(_)) => Ok(None),
+        Err(error) if error.is_of_admission() => Ok(Some(Err(error))),
+        Err(error) => Err(error),
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Taint;
-use kube::core::Selector;
+use kube::core::{Selector, Status};
 
 use super::claim_annotation::ClaimAnnotation;
 use crate::aws::instance::ManagedBy;
+use crate::kube::ApiError;
 
 /// Who claims, what they leave on the node, and which nodes they may have.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ pub(crate) struct Claimant<'a> {
 }
 
 /// How the claim went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum How {
     /// The node is ours: we cordoned it.
     First,
@@ -45,6 +46,8 @@ pub(crate) enum How {
         /// That event's id.
         event: String,
     },
+    /// It is not: an admission webhook or policy refused. The instance goes all the same, and its pods with it.
+    Denied(Box<Status>),
 }
 
 impl How {
@@ -60,7 +63,7 @@ pub(crate) struct Claim {
     pub(crate) node: String,
     /// How the claim went.
     pub(crate) how: How,
-    /// The event whose mark is on the node.
+    /// The event whose mark is on the node; empty if there is none.
     pub(crate) holder: String,
     /// The node's labels, as they came with it.
     pub(crate) labels: BTreeMap<String, String>,
@@ -70,6 +73,14 @@ impl Claim {
     /// Whether another drain of the node is at work.
     pub(crate) fn is_joined(&self) -> bool {
         matches!(self.how, How::Joined { .. })
+    }
+
+    /// Why the node could not be cordoned, if its pods are evicted without that.
+    pub(crate) fn denied(&self) -> Option<ApiError> {
+        match &self.how {
+            How::Denied(status) => Some(ApiError::Refused(status.clone())),
+            _ => None,
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) mod taint;
 pub(crate) mod uncordon;
 mod watch;
 
-pub(crate) use claim::claim;
+pub(crate) use claim::{claim, rehearse};
 pub(crate) use claim_annotation::ClaimAnnotation;
 pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
 pub(crate) use find::{by_likely_names, find, is_of};

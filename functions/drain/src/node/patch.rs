@@ -10,7 +10,7 @@ use kube::api::PatchParams;
 use kube::core::Status;
 use serde_json::{Value, json};
 
-use crate::kube::{ApiError, call, is_missing};
+use crate::kube::{ApiError, call, is_missing, is_of_admission};
 
 /// Names us in `managedFields`.
 pub(super) const FIELD_MANAGER: &str = "spillway";
@@ -80,11 +80,22 @@ pub(super) enum Patched {
 
 /// Sends a patch.
 pub(super) async fn send(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Patched, ApiError> {
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    send_with(nodes, name, patch, PatchParams::default()).await
+}
+
+/// Sends a patch without effect.
+pub(super) async fn send_dry(nodes: &Api<Node>, name: &str, patch: Patch) -> Result<Patched, ApiError> {
+    send_with(nodes, name, patch, PatchParams { dry_run: true, ..PatchParams::default() }).await
+}
+
+async fn send_with(nodes: &Api<Node>, name: &str, patch: Patch, params: PatchParams) -> Result<Patched, ApiError> {
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..params };
     match call(nodes.patch_metadata(name, &params, &kube::api::Patch::Json::<()>(patch))).await {
         Ok(node) => Ok(Patched::Done(Box::new(node.metadata))),
         Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => Ok(Patched::NoNode),
-        Err(ApiError::Refused(status)) if status.code == 422 => Ok(Patched::Refused(status)),
+        Err(ApiError::Refused(status)) if status.code == 422 && !is_of_admission(&status) => {
+            Ok(Patched::Refused(status))
+        }
         Err(error) => Err(error),
     }
 }

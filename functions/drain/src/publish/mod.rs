@@ -32,7 +32,7 @@ const MOST_BYTES: usize = 240 * 1024;
 /// invocations.
 pub(crate) fn tells_begin(claim: &Claim, history: &History) -> bool {
     match claim.how {
-        How::First | How::CordonedByOthers => history.earlier.is_empty(),
+        How::First | How::CordonedByOthers | How::Denied(_) => history.earlier.is_empty(),
         How::Again | How::Joined { .. } => false,
     }
 }

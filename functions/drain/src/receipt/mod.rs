@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::aws::instance::ManagedBy;
 use crate::failure::Failure;
 use crate::invocation::{Home, Invocation};
-use crate::node::How;
+use crate::node::{Claim, How};
 use crate::notice::continued::Earlier;
 use crate::notice::{Deadline, Notice, Several};
 pub(crate) use counts::Counts;
@@ -96,6 +96,9 @@ pub(crate) struct Receipt {
     pub(crate) cluster: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<String>,
+    /// Why it could not be cordoned, if its pods were evicted all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_cordoned: Option<String>,
     /// Whether it was about an instance of no cluster of ours. Not for the log, where `reason` says it in words.
     #[serde(skip)]
     pub(crate) is_not_ours: bool,
@@ -210,6 +213,7 @@ impl Receipt {
             decision: record.decision,
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
+            not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(|error| error.to_string()),
             is_not_ours: false,
             begin: record.begin,
             how: record.claim.as_ref().map(|claim| claim.how.clone()),

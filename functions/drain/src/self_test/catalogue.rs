@@ -1,7 +1,7 @@
 //! Every check and every finding by its id: what `docs/doctor.md` shows, and what a report may have.
 
 /// What is looked at: the check's id, and what it asks.
-pub(super) const CHECKS: [(&str, &str); 15] = [
+pub(super) const CHECKS: [(&str, &str); 16] = [
     ("clusters", "Which clusters are there: the one that was asked about, those of `Clusters`, or all that EKS has."),
     (
         "variables",
@@ -38,6 +38,7 @@ pub(super) const CHECKS: [(&str, &str); 15] = [
     ("version", "Which Kubernetes it is."),
     ("nth", "Does aws-node-termination-handler run there? By its Helm chart's label on its pods."),
     ("flow-control", "Is `deploy/optional/flow-control.yaml` in force?"),
+    ("cordon", "Would an admission webhook or policy refuse the cordon? One node is claimed as a server-side dry run."),
     (
         "nodes",
         "Which nodes could not be drained in two minutes right now, and because of which budget or pod: budgets, graces, \
@@ -46,7 +47,7 @@ pub(super) const CHECKS: [(&str, &str); 15] = [
 ];
 
 /// What may be found: the finding's id, and what it means.
-pub(super) const FINDINGS: [(&str, &str); 44] = [
+pub(super) const FINDINGS: [(&str, &str); 45] = [
     ("no-clusters", "EKS has no cluster in this Region."),
     ("clusters-unknown", "The clusters could not be listed, and no setting names them."),
     (
@@ -111,6 +112,11 @@ pub(super) const FINDINGS: [(&str, &str); 44] = [
     ("missing-right", "One right is missing. The finding says what a drain cannot do without it."),
     ("no-flow-control", "Drains share the API server's capacity with everybody else."),
     ("nth-runs", "A second drainer in the cluster, in whichever mode."),
+    (
+        "cordon-refused",
+        "An admission webhook or policy refuses the cordon. With a deadline pods are evicted all the same, and may come back; \
+         without one the notice fails.",
+    ),
     (
         "budget-allows-no-disruptions",
         "The budget never allows a disruption, or its controller cannot calculate how many: a drain waits, and then deletes \

@@ -60,7 +60,7 @@ fn check<'a>(checks: &'a [Value], id: &str) -> &'a Value {
 
 /// Whether a request can have changed anything.
 fn changes(request: &Request) -> bool {
-    let dry = request.subresource == "eviction" && request.uri.ends_with("?&dryRun=All");
+    let dry = request.uri.contains("?&dryRun=All");
     let asks = matches!(request.resource.as_str(), "selfsubjectreviews" | "selfsubjectaccessreviews");
     !dry && !asks && !matches!(request.verb.as_str(), "get" | "list" | "watch")
 }
@@ -85,6 +85,18 @@ async fn a_healthy_cluster_has_no_finding_and_nothing_is_touched() {
     let changed: Vec<_> = requests.iter().filter(|request| changes(request)).collect();
     assert!(changed.is_empty(), "{changed:#?}");
     assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn a_policy_that_refuses_the_cordon_is_found() {
+    let stage = set("doctor-cordon").await;
+    stage.refuse_changes_of_node(Some("Forbidden")).await;
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), [format!("fail cordon-refused Node {}", stage.node.name)]);
+    let what = check(&checks, "cordon")["findings"][0]["what"].as_str().expect("a sentence");
+    assert!(what.contains("nobody cordons here"), "{what}");
 }
 
 #[tokio::test]

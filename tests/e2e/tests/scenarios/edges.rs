@@ -72,7 +72,7 @@ async fn a_pod_that_its_controller_puts_back_is_evicted_a_few_times_and_then_sta
     assert_eq!(ended(&outcome).0, "drained", "{told:#}");
     assert_eq!((fates(&told)["clean"], fates(&told)["stayed"]), (2, 1), "{told:#}");
     let why = told["pods"].as_array().into_iter().flatten().find_map(|pod| pod["why"].as_str());
-    assert_eq!(why, Some("its controller puts it back on the node, cordoned as it is"));
+    assert_eq!(why, Some("its controller puts it back on the node"));
     assert_eq!(evictions(&stage.audit.requests().expect("the audit log")), 2);
 }
 
@@ -116,4 +116,26 @@ async fn pods_that_budgets_of_many_namespaces_block_are_all_deleted_in_time() {
     let requests = stage.audit.requests().expect("the audit log");
     let watches = requests.iter().filter(|r| r.resource == "poddisruptionbudgets" && r.verb == "watch").count();
     assert!(watches < 10, "{watches} watches of budgets");
+}
+
+#[tokio::test]
+async fn a_node_that_a_policy_does_not_let_us_cordon_is_emptied_all_the_same_if_its_instance_goes() {
+    for (name, reason) in [("not-cordoned", None), ("not-cordoned-403", Some("Forbidden"))] {
+        let stage = Stage::set(name).await;
+        stage.deploy("web", 2, PodShape::default().exits_after(QUICK)).await;
+        stage.refuse_changes_of_node(reason).await;
+
+        let without_deadline = stage.notify(&stopping(&stage, 0)).await;
+        let outcome = stage.lambda.invoke(stage.interrupt(Duration::from_secs(120)).await).await;
+
+        let (ending, why) = ended(&without_deadline);
+        assert_eq!(ending, "failed");
+        assert!(why.contains("nobody cordons here") && !why.contains("rbac"), "{why}");
+        let told = receipt(&outcome);
+        assert_eq!((ended(&outcome).0.as_str(), fates(&told)["clean"]), ("drained", 2), "{told:#}");
+        let not_cordoned = told["not_cordoned"].as_str().unwrap_or_default();
+        assert!(not_cordoned.contains("nobody cordons here"), "{told:#}");
+        assert!(told["steps"].as_array().is_some_and(|steps| steps.iter().all(|step| step["step"] != "claimed")));
+        assert!(stage.is_untouched().await);
+    }
 }

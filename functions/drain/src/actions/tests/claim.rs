@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::node::How;
-use crate::notice::Kind;
+use crate::notice::{Deadline, Kind};
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::settings::LifecycleResult;
@@ -148,6 +148,23 @@ async fn a_right_that_is_missing_is_told_at_once() {
     let failure = of_spot([patch().says(403, status(403, "Forbidden", "nodes"))]).await.unwrap_err();
     assert_eq!(failure.error_type(), "KubernetesDenied");
     assert!(failure.text().contains("apply deploy/rbac.yaml"), "{}", failure.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cordon_that_a_webhook_refuses_is_done_without_only_if_the_instance_goes_at_a_known_time() {
+    let refused = |code| {
+        let said = status(code, "", "nodes").replace("why", "admission webhook 'w' denied the request");
+        [patch().says(code, said)]
+    };
+    for code in [403, 422, 429] {
+        let Ok((node, How::Denied(status))) = of_spot(refused(code)).await.unwrap() else { panic!("{code}") };
+        assert_eq!((node.as_str(), status.code), (NODE, code));
+    }
+    let context = TestContext::new(&[], refused(403), []);
+    let case = Case::of(Kind::Stopping, Deadline::Unknown);
+    let failure = claimed(&context, &case, &mut Record::default()).await.unwrap_err();
+    assert_eq!(failure.error_type(), "KubernetesDenied");
+    assert!(!failure.text().contains("rbac"), "{}", failure.text());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use crate::notice::{Deadline, Kind};
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::settings::LifecycleResult;
-use crate::test_support::api_server::{NODE, NODE_PATH, node};
+use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{completed, hook_described, json_error, scheduled};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
@@ -22,6 +22,16 @@ async fn a_node_is_cordoned_its_pods_stay_and_its_hook_is_completed() {
     let outcome = cordon(&context, &case.target(&attempt), &mut record).await.unwrap();
     assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cordon_that_a_webhook_refuses_is_a_failure_whatever_becomes_of_the_instance() {
+    let said = status(403, "", "nodes").replace("why", "admission webhook 'w' denied the request");
+    let context = TestContext::new(&[], [call(format!("PATCH {NODE_PATH}")).says(403, said)], []);
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    let failure = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert_eq!(failure.error_type(), "KubernetesDenied");
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,7 +36,7 @@ impl Transition {
             Self::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
             Self::PutBack(pod) => tracing::warn!(
                 pod.name = %pod,
-                "pod {pod} stays: its controller puts it back on the node, cordoned as it is"
+                "pod {pod} stays: its controller puts it back on the node"
             ),
             Self::Unconfirmed(pod) => tracing::warn!(
                 pod.name = %pod,

@@ -5,8 +5,10 @@
 //! * `version`: the API server's
 //! * `nth`: whether aws-node-termination-handler runs there
 //! * `flow_control`: whether deploy/optional/flow-control.yaml is in force
+//! * `cordon`: whether a node could be cordoned
 //! * `nodes`: which nodes could not be drained in two minutes, and because of what
 
+mod cordon;
 mod flow_control;
 mod nodes;
 mod nth;
@@ -39,13 +41,15 @@ pub(super) async fn checks(
                 Some(user) => {
                     let (evictions, rights) =
                         rights::look(client, &context.settings, (cluster, &user), invocation, end).await;
-                    let (version, nth, flow_control, nodes) = tokio::join!(
+                    let (version, nth, flow_control, mut nodes) = tokio::join!(
                         version::look(client, end),
                         nth::look(client, end),
                         flow_control::look(client, end),
-                        nodes::look(client, &context.settings, evictions, invocation.clock, end),
+                        nodes::look(client, &context.settings, evictions, invocation, end),
                     );
-                    vec![signed_in, rights, version, nth, flow_control, nodes]
+                    let mut checks = vec![signed_in, rights, version, nth, flow_control];
+                    checks.append(&mut nodes);
+                    checks
                 }
                 None => vec![signed_in, not_entered()],
             }

@@ -30,9 +30,10 @@ use kube::{Api, Client};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
+use super::cordon;
 use super::rights::Evictions;
 use crate::drain::deadline::MARGIN;
-use crate::invocation::clock::Clock;
+use crate::invocation::Invocation;
 use crate::kube::ApiError;
 use crate::notice::spot;
 use crate::self_test::report::Check;
@@ -54,11 +55,14 @@ pub(super) async fn look(
     client: &Client,
     settings: &Settings,
     evictions: Evictions,
-    clock: Clock,
+    invocation: &Invocation,
     end: Instant,
-) -> Check {
+) -> Vec<Check> {
+    let clock = invocation.clock;
     match fleet_and_budgets(client, settings, end).await {
         Ok((fleet, budgets)) => {
+            let ours = fleet.ours.iter().map(AsRef::as_ref);
+            let cordon = cordon::look(client, settings, ours, &invocation.request_id, end).await;
             let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
             let pods = Api::<Pod>::all(client.clone());
@@ -70,9 +74,9 @@ pub(super) async fn look(
             };
             survey.hold_by_few_allowed();
             let circumstances = Circumstances { window, budgets: &budgets, hook_wait: settings.hook_max_wait };
-            verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })
+            vec![cordon, verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })]
         }
-        Err(error) => Check::unknown(ID, format!("the cluster's nodes were not looked at: {}", chain(&error))),
+        Err(error) => vec![Check::unknown(ID, format!("the cluster's nodes were not looked at: {}", chain(&error)))],
     }
 }
 

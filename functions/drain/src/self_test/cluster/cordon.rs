@@ -1,0 +1,84 @@
+//! Whether a node could be cordoned: the claim of one, without effect. A webhook or a policy that admits no such change is in
+//! no list of rights.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, Client, ResourceExt as _};
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
+
+use crate::aws::instance::ManagedBy;
+use crate::kube::{ApiError, call, until};
+use crate::node::{ClaimAnnotation, Claimant, managed_by, rehearse, taint};
+use crate::notice::Kind;
+use crate::self_test::asked_until;
+use crate::self_test::report::{Check, Finding, Severity};
+use crate::settings::{LoadBalancers, Settings};
+
+const ID: &str = "cordon";
+
+/// How many nodes are looked at to find one that nobody has cordoned.
+const TRIED: usize = 5;
+
+/// Claims one of these nodes as a dry run.
+pub(super) async fn look(
+    client: &Client,
+    settings: &Settings,
+    nodes: impl Iterator<Item = &str>,
+    request_id: &str,
+    end: Instant,
+) -> Check {
+    let api = Api::<Node>::all(client.clone());
+    for name in nodes.take(TRIED) {
+        let rehearsed = until(asked_until(end), async || claim(&api, name, settings, request_id).await, |_| ()).await;
+        match rehearsed {
+            Ok(None) => {}
+            Ok(Some(answer)) => return said(name, answer),
+            Err(error) => return Check::unknown(ID, format!("the claim of a node was not tried: {}", chain(&error))),
+        }
+    }
+    Check::skipped(ID, "no node is there that could be cordoned right now")
+}
+
+/// What came of one node's claim. `None`: the node is not free, or gone.
+async fn claim(
+    nodes: &Api<Node>,
+    name: &str,
+    settings: &Settings,
+    request_id: &str,
+) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(None) };
+    let mark = ClaimAnnotation {
+        event: request_id.to_owned(),
+        request: request_id.to_owned(),
+        notice: Kind::Spot.as_str().to_owned(),
+        until: None,
+        cordoned: true,
+        taints: Vec::new(),
+        maintenance: None,
+        boot: None,
+    };
+    let claimant = Claimant {
+        mark,
+        handed_on_by: None,
+        reboots: false,
+        only_goes_on: false,
+        taint: settings.taints.of_claim.and_then(|names| taint::for_notice(Kind::Spot, request_id, names)),
+        excludes: settings.load_balancers == LoadBalancers::Exclude,
+        managed_by: managed_by(node.labels()).unwrap_or(ManagedBy::SelfManaged),
+        selector: &settings.node_selector,
+    };
+    rehearse(nodes, &node, &claimant).await
+}
+
+fn said(node: &str, answer: Result<(), ApiError>) -> Check {
+    let Err(error) = answer else {
+        return Check::made(ID, "the API server would let Spillway cordon a node", Vec::new());
+    };
+    let what = format!(
+        "a node cannot be cordoned, as a dry run of node {node} says ({error}): with a deadline its pods are evicted all the \
+         same, and new ones may come; without one the notice fails"
+    );
+    let to_do = "let the function's user change nodes, in the admission webhook or policy that the answer names";
+    let finding = Finding::new("cordon-refused", Severity::Fail, format!("Node {node}"), what, to_do);
+    Check::made(ID, "the API server would not let Spillway cordon a node", vec![finding])
+}
