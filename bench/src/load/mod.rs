@@ -18,6 +18,7 @@ use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::load::{self, Cost, Load};
 use spillway_bed::{BedError, NodeOptions, World};
 
+use crate::measure;
 use crate::measure::circumstances::Circumstances;
 use crate::measure::report::{self, Report};
 use programs::Program;
@@ -64,7 +65,7 @@ async fn measured(options: &LoadOptions) -> Result<String, BedError> {
     let command = format!("make load NODES={} PODS={}", filler.nodes, filler.pods);
     // Before anything of ours runs.
     let measuring = Circumstances::look(command, &LambdaOptions::default().binary).await;
-    let world = World::start().await?;
+    let world = World::start_with(measure::plain_world_options()).await?;
     let load = load::measure(&world, filler).await?;
     let many_fit = NodeOptions { pods: MANY_PODS, ..NodeOptions::default() };
     let many = load::of_drain(&world, "load-many", many_fit, MANY_PODS as usize).await?;

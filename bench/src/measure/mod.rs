@@ -37,7 +37,13 @@ const TOKEN_CACHE: Duration = Duration::from_mins(2);
 /// controllers and the scheduler need not have. Here the three took a quarter of the processors' time while a full node was
 /// evicted, from an API server that had nothing left.
 pub(crate) fn world_options() -> WorldOptions {
-    WorldOptions { token_cache: TOKEN_CACHE, gogc: 500, controllers_nice: 10, ..WorldOptions::default() }
+    WorldOptions { gogc: 500, controllers_nice: 10, ..plain_world_options() }
+}
+
+/// A world as it is by default: nothing stands back, garbage is collected as Go does it, and Spillway has no priority level
+/// of its own.
+pub(crate) fn plain_world_options() -> WorldOptions {
+    WorldOptions { token_cache: TOKEN_CACHE, flow_control: false, ..WorldOptions::default() }
 }
 
 /// Pods mostly belong to a controller. So a node's pods all have one, here one that puts none back: the node itself.

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use spillway_bed::WorldOptions;
 
 use super::{FAR, NEAR};
+use crate::measure;
 
 /// The nodes that go at once, and what is on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -18,6 +20,9 @@ pub(super) enum Case {
     /// Pods that take [`EXIT_AFTER`] to exit, as those do that finish what they are at.
     #[value(name = "1x110-slow")]
     FullNodeSlowPods,
+    /// In a world in which nothing helps a tool whose requests come in a burst.
+    #[value(name = "1x110-plain")]
+    FullNodePlainWorld,
     #[value(name = "10x20")]
     TenNodes,
     #[value(name = "50x20")]
@@ -25,6 +30,9 @@ pub(super) enum Case {
     /// Pods that take [`EXIT_AFTER`] to exit.
     #[value(name = "50x20-slow")]
     FiftyNodesSlowPods,
+    /// With `deploy/optional/flow-control.yaml`.
+    #[value(name = "50x20-flow-control")]
+    FiftyNodesFlowControl,
     /// A `PodDisruptionBudget` lets one pod go at a time; the next as soon as its replacement is Ready, which it is at once.
     #[value(name = "budget")]
     Budget,
@@ -42,20 +50,26 @@ pub(super) const READY_AFTER: Duration = Duration::from_secs(1);
 impl Case {
     pub(super) fn nodes(self) -> usize {
         match self {
-            Self::SmallNode | Self::FullNode | Self::FullNodeSlowPods | Self::Budget | Self::SlowBudget => 1,
+            Self::SmallNode
+            | Self::FullNode
+            | Self::FullNodeSlowPods
+            | Self::FullNodePlainWorld
+            | Self::Budget
+            | Self::SlowBudget => 1,
             Self::TenNodes => 10,
-            Self::FiftyNodes | Self::FiftyNodesSlowPods => 50,
+            Self::FiftyNodes | Self::FiftyNodesSlowPods | Self::FiftyNodesFlowControl => 50,
         }
     }
 
     /// On each node.
     pub(super) fn pods(self) -> usize {
         match self {
-            Self::FullNode | Self::FullNodeSlowPods => 110,
+            Self::FullNode | Self::FullNodeSlowPods | Self::FullNodePlainWorld => 110,
             Self::SmallNode
             | Self::TenNodes
             | Self::FiftyNodes
             | Self::FiftyNodesSlowPods
+            | Self::FiftyNodesFlowControl
             | Self::Budget
             | Self::SlowBudget => 20,
         }
@@ -74,7 +88,9 @@ impl Case {
             (Self::FullNodeSlowPods, Tool::Baseline) => of_the_smallest * 5,
             (Self::FullNodeSlowPods, _) => of_the_smallest * 15,
             (Self::FiftyNodes, Tool::Spillway | Tool::NthTuned) | (Self::Budget, _) => of_the_smallest * 6,
-            (Self::FiftyNodesSlowPods, _) => of_the_smallest * 3,
+            (Self::FiftyNodesSlowPods | Self::FiftyNodesFlowControl | Self::FullNodePlainWorld, _) => {
+                of_the_smallest * 3
+            }
             (Self::SmallNode, _) => of_the_smallest,
             (Self::FullNode, _) => of_the_smallest.div_ceil(2),
             (Self::TenNodes | Self::FiftyNodes | Self::SlowBudget, _) => 1,
@@ -85,10 +101,28 @@ impl Case {
     pub(super) fn distances(self) -> &'static [Duration] {
         match self {
             Self::SmallNode | Self::FullNode | Self::TenNodes => &[NEAR, FAR],
-            Self::FullNodeSlowPods | Self::FiftyNodes | Self::FiftyNodesSlowPods | Self::Budget | Self::SlowBudget => {
-                &[FAR]
-            }
+            Self::FullNodeSlowPods
+            | Self::FullNodePlainWorld
+            | Self::FiftyNodes
+            | Self::FiftyNodesSlowPods
+            | Self::FiftyNodesFlowControl
+            | Self::Budget
+            | Self::SlowBudget => &[FAR],
         }
+    }
+
+    /// The world in which it is measured.
+    pub(super) fn world_options(self) -> WorldOptions {
+        match self {
+            Self::FullNodePlainWorld => measure::plain_world_options(),
+            Self::FiftyNodesFlowControl => WorldOptions { flow_control: true, ..measure::world_options() },
+            _ => measure::world_options(),
+        }
+    }
+
+    /// Whether the API server is made to collect its garbage before each drain.
+    pub(super) fn begins_without_garbage(self) -> bool {
+        self != Self::FullNodePlainWorld
     }
 
     pub(super) fn pods_take_their_time(self) -> bool {
@@ -99,14 +133,21 @@ impl Case {
         matches!(self, Self::Budget | Self::SlowBudget)
     }
 
+    /// Whether another case is drained in another world to see what the world does.
+    fn is_a_variant(self) -> bool {
+        matches!(self, Self::FullNodePlainWorld | Self::FiftyNodesFlowControl)
+    }
+
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::SmallNode => "1 node × 20 pods",
             Self::FullNode => "1 node × 110 pods",
             Self::FullNodeSlowPods => "1 node × 110 pods that take 5 s to exit",
+            Self::FullNodePlainWorld => "1 node × 110 pods, where nothing helps a burst",
             Self::TenNodes => "10 nodes × 20 pods",
             Self::FiftyNodes => "50 nodes × 20 pods",
             Self::FiftyNodesSlowPods => "50 nodes × 20 pods that take 5 s to exit",
+            Self::FiftyNodesFlowControl => "50 nodes × 20 pods, with `deploy/optional/flow-control.yaml`",
             Self::Budget => "1 node × 20 pods behind `maxUnavailable: 1`",
             Self::SlowBudget => "1 node × 20 pods behind `maxUnavailable: 1`, a replacement Ready after 1 s",
         }
@@ -141,8 +182,10 @@ impl Tool {
         match self {
             Self::NthWorkers => matches!(case, Case::TenNodes | Case::FiftyNodes),
             Self::Baseline => !case.has_a_budget() && case.nodes() < 50,
-            Self::Kubectl | Self::Nth => !case.pods_take_their_time(),
-            Self::Spillway | Self::NthTuned => true,
+            Self::Kubectl | Self::Nth => !case.pods_take_their_time() && !case.is_a_variant(),
+            // Nobody else has a level in it.
+            Self::NthTuned => case != Case::FiftyNodesFlowControl,
+            Self::Spillway => true,
         }
     }
 

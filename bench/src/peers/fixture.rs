@@ -52,8 +52,8 @@ pub(super) struct Scene {
 }
 
 impl PeersFixture {
-    pub(super) async fn start() -> Result<Self, BedError> {
-        let world = World::start_with(measure::world_options()).await?;
+    pub(super) async fn start(case: Case) -> Result<Self, BedError> {
+        let world = World::start_with(case.world_options()).await?;
         let client = world.admin();
         pods::create_namespace(&client, NAMESPACE).await?;
         grant(&client).await?;
@@ -72,11 +72,16 @@ impl PeersFixture {
             Case::FullNodeSlowPods | Case::FiftyNodesSlowPods => {
                 self.free(&name, case, &PodShape::default().exits_after(EXIT_AFTER)).await?
             }
-            Case::SmallNode | Case::FullNode | Case::TenNodes | Case::FiftyNodes => {
-                self.free(&name, case, &PodShape::default()).await?
-            }
+            Case::SmallNode
+            | Case::FullNode
+            | Case::FullNodePlainWorld
+            | Case::TenNodes
+            | Case::FiftyNodes
+            | Case::FiftyNodesFlowControl => self.free(&name, case, &PodShape::default()).await?,
         };
-        self.collect_garbage().await?;
+        if case.begins_without_garbage() {
+            self.collect_garbage().await?;
+        }
         self.rests.wait().await;
         Ok(Scene { name, nodes, pods: case.nodes() * case.pods() })
     }

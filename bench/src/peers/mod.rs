@@ -129,7 +129,7 @@ async fn measure_case(
     options: &PeersOptions,
 ) -> Result<(), BedError> {
     say(&format!("starting a world for {}", case.in_words()));
-    let mut fixture = PeersFixture::start().await?;
+    let mut fixture = PeersFixture::start(case).await?;
     so_far.kubectl = kubectl::version(&fixture.world.kubectl).await?;
     for tool in in_turn(tools, Case::SmallNode, NEAR, 0, options) {
         say(&format!("once, not counted: {}", tool.in_words()));

@@ -145,7 +145,8 @@ fn how() -> String {
     controllers and the scheduler run with `nice -n 10`: what answers a drain goes before what hears of it. In a cluster\n\
     kubelets have processors of their own; the controllers and the scheduler may share the API server's. It can cost who\n\
     waits for replacements behind a budget a pause more. Both help a tool whose requests come in a burst, Spillway, more\n\
-    than one that limits itself. A TCP proxy on the way to the API server adds the round trip, for all tools. Requests and\n\
+    than one that limits itself: in the case *where nothing helps a burst* neither is so. `deploy/optional/flow-control.yaml`\n\
+    is not applied, as it is not by default, but in the case that says so. A TCP proxy on the way to the API server adds the round trip, for all tools. Requests and\n\
     times come from the API server's audit log. The times are from the notice: for Spillway the event handed to Lambda, for\n\
     NTH the message in its queue, for `kubectl drain` the start of the process. A drain ends with the function's last\n\
     answer, with NTH's last message deleted, with the end of the process.\n\

@@ -76,7 +76,7 @@ fn all_in_the_window(results: &PeersResults) -> Requirement {
     let ends: Vec<f64> = fifty.map(|run| run.figures.end.as_secs_f64()).collect();
     let window = SPOT_WINDOW.as_secs_f64();
     Requirement {
-        what: "50 nodes × 20 pods, in both cases: the last drain's end".to_owned(),
+        what: "50 nodes × 20 pods, in each case: the last drain's end".to_owned(),
         required: format!("at most {window} s"),
         measured: Measured::of(&ends, 1, " s"),
         verdict: judged(&ends, |ends| Verdict::of(most(ends) <= window)),

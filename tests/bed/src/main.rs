@@ -35,6 +35,9 @@ enum Command {
         /// How far the controllers and kwok stand back behind an API server and its etcd, as `nice` has it.
         #[arg(long, default_value_t = WorldOptions::default().controllers_nice)]
         controllers_nice: u8,
+        /// As most clusters are: without `deploy/optional/flow-control.yaml`.
+        #[arg(long)]
+        without_flow_control: bool,
         /// A cluster of this name; once for each.
         #[arg(long = "cluster", default_values_t = WorldOptions::default().clusters)]
         clusters: Vec<String>,
@@ -52,10 +55,19 @@ enum Command {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Up { until_stdin_closes, token_cache_s, audit_log_max_mb, gogc, controllers_nice, clusters } => {
+        Command::Up {
+            until_stdin_closes,
+            token_cache_s,
+            audit_log_max_mb,
+            gogc,
+            controllers_nice,
+            without_flow_control,
+            clusters,
+        } => {
             let holder = if until_stdin_closes { Holder::Program } else { Holder::Person };
-            let token_cache = Duration::from_secs(token_cache_s);
-            let options = WorldOptions { token_cache, audit_log_max_mb, gogc, controllers_nice, clusters };
+            let (token_cache, flow_control) = (Duration::from_secs(token_cache_s), !without_flow_control);
+            let options =
+                WorldOptions { token_cache, audit_log_max_mb, gogc, controllers_nice, flow_control, clusters };
             supervisor::up(options, holder).await
         }
         Command::Guard { parent, command } => {

@@ -29,6 +29,8 @@ pub struct WorldOptions {
     pub gogc: u32,
     /// How far the controllers and kwok stand back behind the API server and etcd while all want the processors (`nice`).
     pub controllers_nice: u8,
+    /// Whether `deploy/optional/flow-control.yaml` is in force, which most clusters do without.
+    pub flow_control: bool,
     /// Their names; at least one. Each has a control plane of its own, which costs seconds and memory.
     pub clusters: Vec<String>,
 }
@@ -40,6 +42,7 @@ impl Default for WorldOptions {
             audit_log_max_mb: 2_000,
             gogc: 100,
             controllers_nice: 0,
+            flow_control: true,
             clusters: vec!["bed".to_owned()],
         }
     }
@@ -115,6 +118,7 @@ impl Supervisor {
             .arg(format!("--audit-log-max-mb={}", options.audit_log_max_mb))
             .arg(format!("--gogc={}", options.gogc))
             .arg(format!("--controllers-nice={}", options.controllers_nice))
+            .args((!options.flow_control).then_some("--without-flow-control"))
             .args(options.clusters.iter().map(|name| format!("--cluster={name}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
