@@ -58,7 +58,8 @@ def text(value: Any, parameters: dict[str, str]) -> Any:
 def is_announced(event: dict) -> bool:
     """Whether the rule of a stack called spillway lets the event through."""
     pattern = json.dumps(properties("AnnouncementsRule")["EventPattern"]).replace('{"Ref": "AWS::StackName"}', '"spillway"')
-    return matches(json.loads(pattern), event)
+    pattern = pattern.replace('{"Ref": "AWS::AccountId"}', '"123456789012"')
+    return matches(json.loads(pattern), {"account": "123456789012", **event})
 
 
 class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
@@ -126,6 +127,9 @@ class TheWayOfAMessage(unittest.TestCase):
             self.assertFalse(is_announced({"source": "spillway", "detail-type": what, "detail": {"stack": "another"}}))
         continuation = {"source": "spillway", "detail-type": "Spillway Drain Continuation", "detail": own}
         self.assertFalse(is_announced(continuation))
+        receipt = {"source": "spillway", "detail-type": "Spillway Receipt", "detail": own}
+        self.assertFalse(is_announced({**receipt, "account": "999999999999"}), "another account's")
+        self.assertFalse(is_announced({**receipt, "replay-name": "again"}))
         (target,) = rule["Targets"]
         self.assertEqual(target["Arn"], attribute("Announcements", "Arn"))
         self.assertEqual(target["DeadLetterConfig"]["Arn"], attribute("Undelivered", "Arn"))

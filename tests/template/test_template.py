@@ -49,15 +49,14 @@ RULES = {
     "DrainLaunchLifecycleAction": {"launch-lifecycle-action", "launch-into-warm-pool"},
     "DrainLaunchFromWarmPool": {"launch-from-warm-pool"},
     "DrainRootVolumeReplaced": {"root-volume-replaced"},
-    "DrainContinueDrain": {"drain-continuation", "undo-check"},
     "DrainDeployed": {"stack-deployed"},
 }
 # Those of launch hooks by which nodes come back.
 COMING_BACK = {"DrainLaunchFromWarmPool", "DrainRootVolumeReplaced"}
 # The rule without a pattern: the schedule that asks for the doctor.
 SCHEDULE = "DrainSelfTest"
-# What no rule lets through: the schedule and people invoke the function with it.
-ASKED = {"doctor"}
+# What no rule lets through: the schedule and people invoke the function with it; so does the function itself.
+ASKED = {"doctor", "drain-continuation", "undo-check"}
 # What the sample of a deployment has for the name of the stack.
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
 # The functions, and what the binary of each is called.
@@ -76,7 +75,7 @@ def patterns() -> dict[str, dict[str, Any]]:
     """Of each rule that has one: what it lets through, with the stack's own name filled in."""
     rules = {name: rule for name, rule in of_type("AWS::Events::Rule").items() if name != SCHEDULE}
     filled_in = {
-        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID)).replace('{"Ref": "AWS::StackName"}', '"spillway"')
+        name: json.dumps(rule["EventPattern"]).replace('{"Ref": "AWS::StackId"}', json.dumps(STACK_ID)).replace('{"Ref": "AWS::StackName"}', '"spillway"').replace('{"Ref": "AWS::AccountId"}', '"123456789012"')
         for name, rule in rules.items()
     }
     return {name: json.loads(pattern) for name, pattern in filled_in.items()}
@@ -153,13 +152,13 @@ class TheRules(unittest.TestCase):
             neighbour("launch-from-warm-pool", transition),
             neighbour("root-volume-replaced", transition),
             neighbour("launch-lifecycle-action", **{"detail-type": "EC2 Instance Launch Successful"}),
-            neighbour("drain-continuation", **{"detail-type": "Spillway Drain Ended"}),
-            neighbour("drain-continuation", source="somebody"),
-            neighbour("drain-continuation", {"stack": "another"}),
             neighbour("stack-deployed", {"stack-id": STACK_ID.replace("spillway", "shop")}),
             neighbour("stack-deployed", {"status-details": {"status": "UPDATE_IN_PROGRESS"}}),
             neighbour("stack-deployed", **{"detail-type": "CloudFormation Resource Status Change"}),
-            neighbour("drain-continuation", source="somebody", **{"detail-type": "Spillway Receipt"}),
+            neighbour("doctor", source="somebody", **{"detail-type": "Spillway Receipt"}),
+            neighbour("doctor", SAMPLES["drain-continuation"], **{"detail-type": "Spillway Drain Continuation"}),
+            neighbour("doctor", {"stack": "spillway"}, **{"detail-type": "Spillway Drain Continuation"}),
+            neighbour("doctor", {"stack": "spillway"}, **{"detail-type": "Spillway Undo Check"}),
         ):
             with self.subTest(event=event):
                 self.assertEqual(self.rules_for(event), [])
@@ -215,7 +214,6 @@ class TheRules(unittest.TestCase):
                 "DrainLaunchLifecycleAction": 3600,
                 "DrainLaunchFromWarmPool": 3600,
                 "DrainRootVolumeReplaced": 3600,
-                "DrainContinueDrain": 3600,
                 "DrainDeployed": 3600,
                 "DrainSelfTest": 3600,
             },
@@ -233,7 +231,7 @@ class TheRules(unittest.TestCase):
             "DrainTerminateLifecycleAction": "Terminate",
             "DrainLaunchLifecycleAction": "Launch",
         }
-        always = {"DrainContinueDrain", "DrainDeployed"}
+        always = {"DrainDeployed"}
         self.assertEqual({*switches, *COMING_BACK, *always, "DrainInstanceDown"}, set(RULES))
         for rule in (*always, SCHEDULE):
             self.assertNotIn("State", properties(rule))
@@ -515,7 +513,17 @@ class TheRights(unittest.TestCase):
         self.assertEqual(hand_over["Condition"], {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}})
         self.assertEqual(variables("Drain")["SPILLWAY_SCHEDULES"], {"Fn::Sub": "${Schedules} ${SchedulesRole.Arn} ${Failures.Arn}"})
 
-    def test_scheduler_may_put_the_functions_own_events_on_the_bus_keep_those_it_could_not_and_no_more(self) -> None:
+    def test_the_function_and_scheduler_may_invoke_the_function_and_no_other(self) -> None:
+        itself = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Drain", "Arn")}
+        of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in of_type("AWS::IAM::RolePolicy").values()}
+        self.assertEqual(of_roles, {"DrainRole": [itself], "SchedulesRole": [itself]})
+        self.assertEqual(properties("Drain")["RecursiveLoop"], "Allow")
+        # Nobody else but the rules: no other permission, no other policy.
+        permitted = {name: one["Principal"] for name, one in of_type("AWS::Lambda::Permission").items()}
+        self.assertEqual(set(permitted), {f"{rule}Permission" for rule in (*RULES, SCHEDULE)})
+        self.assertEqual(set(permitted.values()), {"events.amazonaws.com"})
+
+    def test_scheduler_may_keep_what_it_could_not_deliver(self) -> None:
         role = properties("SchedulesRole")
         (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
         self.assertEqual(trust["Principal"], {"Service": "scheduler.amazonaws.com"})
@@ -524,20 +532,27 @@ class TheRights(unittest.TestCase):
             {"aws:SourceAccount": {"Ref": "AWS::AccountId"}, "aws:SourceArn": attribute("Schedules", "Arn")},
         )
         (policy,) = role["Policies"]
-        (functions_own,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
         keep = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": attribute("Failures", "Arn")}
-        self.assertEqual(policy["PolicyDocument"]["Statement"], [functions_own, keep])
+        self.assertEqual(policy["PolicyDocument"]["Statement"], [keep])
 
-    def test_the_function_may_put_no_event_but_the_one_that_its_rule_routes_back(self) -> None:
+    def test_the_function_may_put_events_under_its_own_name_and_no_rule_leads_them_back(self) -> None:
         (statement,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
         self.assertTrue(statement["Resource"]["Fn::Sub"].endswith(":event-bus/default"))
         source = statement["Condition"]["StringEquals"]["events:source"]
-        self.assertEqual([source], properties("DrainContinueDrain")["EventPattern"]["source"])
+        self.assertEqual([source], properties("AnnouncementsRule")["EventPattern"]["source"])
+        for name in RULES:
+            self.assertNotIn(source, properties(name)["EventPattern"]["source"])
+
+    def test_no_rule_hears_another_account_or_what_is_replayed(self) -> None:
+        for name, pattern in patterns().items():
+            with self.subTest(rule=name):
+                self.assertEqual(pattern["account"], ["123456789012"])
+                self.assertEqual(pattern["replay-name"], [{"exists": False}])
 
     def test_two_stacks_in_one_account_do_not_hear_each_others_events(self) -> None:
         self.assertEqual(variables("Drain")["SPILLWAY_STACK"], {"Ref": "AWS::StackName"})
         own = [pattern for rule in of_type("AWS::Events::Rule").values() if "spillway" in (pattern := rule.get("EventPattern", {})).get("source", [])]
-        self.assertEqual(len(own), 2)
+        self.assertEqual(len(own), 1)
         for pattern in own:
             with self.subTest(detail_type=pattern["detail-type"]):
                 self.assertEqual(pattern["detail"], {"stack": [{"Ref": "AWS::StackName"}]})

@@ -6,7 +6,7 @@
 //! * `invocation`: one invocation, its clock, what it keeps back for its end, how it tries again
 //! * `notice`: each notice's JSON and what it means for one instance (pure)
 //! * `settings`: what the person who deploys can choose
-//! * `aws`: EC2, Auto Scaling's lifecycle hooks, the event bus
+//! * `aws`: EC2, Auto Scaling's lifecycle hooks, the event bus, Lambda
 //! * `decision`: what is to be done, or the reason why nothing is (pure)
 //! * `kube`: calls to the API server, watches, pods as a drain reads them
 //! * `node`: find the node, claim it, watch it, uncordon it
@@ -45,6 +45,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::aws::itself::Itself;
 use crate::context::Context;
 use crate::context::cluster::{Access, OneConnection};
 use crate::continuation::schedule::Scheduler;
@@ -61,16 +62,23 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
     })?;
     let aws = spillway_startup::aws::configuration()?;
     let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
-    let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), settings.schedules.as_ref(), &region);
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
+    let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
+    let http = aws.http_client().ok_or("there is no HTTP client")?;
+    let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
+    let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
+    let schedules = (settings.schedules.as_ref(), (region.as_str(), function.as_str()));
+    let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), schedules.0, schedules.1);
     let context = Context {
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
         eventbridge: aws_sdk_eventbridge::Client::new(&aws),
+        itself,
         scheduler,
         access: Access {
             clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
-            credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
+            credentials,
             region,
             connector: Box::new(OneConnection),
         },

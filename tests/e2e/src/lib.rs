@@ -28,6 +28,9 @@ use tokio::time::{sleep, timeout};
 /// Longer than anything takes that a test waits for, on a machine with much else to do.
 const WAIT: Duration = Duration::from_mins(1);
 
+/// Where another delivery has its rule: the function, or a schedule of its own, has invoked it.
+pub const INVOKED: &str = "Invoke";
+
 /// The world of this test program. It ends with the program: the supervisor sees the pipe close.
 pub async fn world() -> &'static World {
     static WORLD: OnceCell<World> = OnceCell::const_new();
@@ -100,11 +103,11 @@ impl Stage {
         self
     }
 
-    /// The continuation that the function has just put on the bus, as its rule delivers it.
+    /// The continuation with which the function has just invoked itself.
     pub async fn continuation(&self) -> Value {
         let delivered = self.world.aws_side().take_deliveries(self.lambda.access_key_id()).await;
         let mut delivered = delivered.expect("the AWS side is there");
-        delivered.retain(|one| one.rule == "DrainContinueDrain");
+        delivered.retain(|one| one.rule == INVOKED);
         the_one(delivered)
     }
 
@@ -118,11 +121,11 @@ impl Stage {
         self.lambda.invoke(self.delivered(notice).await).await
     }
 
-    /// Waits for the next schedule of the function's to fire; answers its event as the rule delivers it.
+    /// Waits for the next schedule of the function's to fire; answers what it invokes the function with.
     pub async fn fired(&self) -> Value {
         let delivered = self.world.aws_side().wait_for_delivery(self.lambda.access_key_id()).await;
         let delivered = delivered.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(delivered.rule, "DrainContinueDrain");
+        assert_eq!(delivered.rule, INVOKED);
         delivered.event
     }
 
@@ -373,13 +376,14 @@ pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
     event
 }
 
-/// The actions of the policy `drain` in `template.yaml`.
+/// The actions of the policies `drain` and `invoke` in `template.yaml`, as the calls are named that they allow.
 #[must_use]
 pub fn allowed_calls() -> BTreeSet<String> {
     let template = include_str!("../../../template.yaml");
     let from = template.split("PolicyName: drain").nth(1).expect("the policy");
     let policy = from.split("PolicyName:").next().unwrap_or(from);
     let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
+    let invoke = template.contains("PolicyName: invoke").then(|| "lambda:Invoke".to_owned());
     // `iam:PassRole` is no call: it is asked for with another.
     let services = ["ec2:", "eks:", "autoscaling:", "events:", "scheduler:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
@@ -388,7 +392,7 @@ pub fn allowed_calls() -> BTreeSet<String> {
             .iter()
             .any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
     };
-    words.filter(is_action).map(str::to_owned).collect()
+    words.filter(is_action).map(str::to_owned).chain(invoke).collect()
 }
 
 /// One of the samples in `events/`.

@@ -35,7 +35,7 @@ pub(crate) async fn fan_out(
         let instances: Vec<_> = each.into_iter().filter_map(|history| history.instance).collect();
         return Ok(would_have_fanned_out(&instances));
     }
-    continuation::hand_on(&context.eventbridge, &context.settings.stack, &each, end).await?;
+    continuation::hand_on(&context.itself, &each, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
     Ok(Outcome::OneForEach(each.len()))
 }

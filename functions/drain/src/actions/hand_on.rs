@@ -19,10 +19,10 @@ pub(crate) async fn hand_on(
     let history =
         history.with(record.in_short(&notice.event_id, &invocation.request_id, (clock.started(), clock.now())));
     let end = invocation.hands_on_until();
-    let (handed_on, status) = tokio::join!(
-        continuation::hand_on(&context.eventbridge, &context.settings.stack, std::slice::from_ref(&history), end),
-        async { action.as_ref()?.hold_for_the_next(end).await }
-    );
+    let (handed_on, status) =
+        tokio::join!(continuation::hand_on(&context.itself, std::slice::from_ref(&history), end), async {
+            action.as_ref()?.hold_for_the_next(end).await
+        });
     handed_on?;
     record.step(StepName::HandedOn, clock.now());
     match status {

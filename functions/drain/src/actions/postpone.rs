@@ -4,11 +4,11 @@ use jiff::Timestamp;
 
 use super::uncordon::{NotReady, cause, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::schedule::{Name, ScheduledEvent};
+use crate::continuation::schedule::Name;
 use crate::failure::Failure;
 use crate::node::uncordon::UncordonResult;
-use crate::notice::Deadline;
-use crate::notice::continued::{DETAIL_TYPE, History};
+use crate::notice::continued::{self, History};
+use crate::notice::{Deadline, payload};
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};
 
@@ -23,7 +23,7 @@ pub(crate) async fn postpone(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     // It begins anew then: what was tried before its time is no part of the drain.
     let history = History { earlier: Vec::new(), ..(*history).clone() };
-    let event = ScheduledEvent::new(DETAIL_TYPE, &context.settings.stack, &history);
+    let payload = payload(continued::KEY, &history);
     // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
     let uncordoned = match cause(notice) {
         Some(cause) => {
@@ -34,7 +34,7 @@ pub(crate) async fn postpone(
         None => Ok(UncordonResult::NoNode),
     };
     let now = (invocation.clock.now(), invocation.hands_on_until());
-    context.scheduler.put(&Name::of(notice), begins, &event, now).await?;
+    context.scheduler.put(&Name::of(notice), begins, &payload, now).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
 
     let uncordoned = uncordoned?;

@@ -9,14 +9,14 @@ use tokio::time::Instant;
 use super::uncordon::{self, NotGivenBack, NotReady, give_back, reached_by};
 use crate::aws::instance::{Instance, InstanceState};
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::schedule::{Name, ScheduledEvent};
+use crate::continuation::schedule::Name;
 use crate::decision::{self, Reason};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::Claim;
 use crate::node::uncordon::{UncordonCause, UncordonResult};
-use crate::notice::undo_check::{DETAIL_TYPE, UndoCheck};
-use crate::notice::{Kind, Notice};
+use crate::notice::undo_check::{self, UndoCheck};
+use crate::notice::{Kind, Notice, payload};
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};
 
@@ -148,5 +148,5 @@ async fn schedule(
     now: (Timestamp, Instant),
 ) -> Result<(), Failure> {
     let name = Name::of_check(notice, check.number);
-    context.scheduler.put(&name, at, &ScheduledEvent::new(DETAIL_TYPE, &context.settings.stack, check), now).await
+    context.scheduler.put(&name, at, &payload(undo_check::KEY, check), now).await
 }

@@ -3,6 +3,7 @@
 pub(crate) mod ec2;
 pub(crate) mod events;
 pub(crate) mod instance;
+pub(crate) mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
 
@@ -125,7 +126,9 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
             CallErrorKind::Throttled
         }
         // A conflict is with another change to the same thing, which ends.
-        "InternalFailure" | "InternalException" | "ConflictException" => CallErrorKind::Broken,
+        "InternalFailure" | "InternalException" | "ConflictException" | "ResourceConflictException" => {
+            CallErrorKind::Broken
+        }
         _ if status >= 500 => CallErrorKind::Broken,
         _ => CallErrorKind::Refused,
     }

@@ -9,6 +9,7 @@ use spillway_eks::ClusterName;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
+use crate::aws::itself::Itself;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::invocation::retry::{self, Transient};
@@ -25,6 +26,7 @@ pub(crate) struct Context {
     pub(crate) ec2: aws_sdk_ec2::Client,
     pub(crate) autoscaling: aws_sdk_autoscaling::Client,
     pub(crate) eventbridge: aws_sdk_eventbridge::Client,
+    pub(crate) itself: Itself,
     pub(crate) scheduler: Scheduler,
     pub(crate) access: Access,
 }

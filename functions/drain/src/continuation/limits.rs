@@ -79,7 +79,7 @@ mod tests {
     use tokio::time::{Instant, sleep, sleep_until};
 
     use super::*;
-    use crate::aws::events::PUT_EVENTS;
+    use crate::aws::itself::INVOKE;
     use crate::aws::{CallError, CallErrorKind};
     use crate::invocation::clock::Clock;
     use crate::notice::continued::Earlier;
@@ -126,9 +126,9 @@ mod tests {
 
     fn call_failed(kind: CallErrorKind) -> Failure {
         match kind {
-            CallErrorKind::Unreachable => CallError::unanswered(PUT_EVENTS, "why").into(),
-            CallErrorKind::Denied => CallError::answered(PUT_EVENTS, "AccessDenied", "why", None).into(),
-            _ => CallError::answered(PUT_EVENTS, "InternalFailure", "why", None).into(),
+            CallErrorKind::Unreachable => CallError::unanswered(INVOKE, "why").into(),
+            CallErrorKind::Denied => CallError::answered(INVOKE, "AccessDenied", "why", None).into(),
+            _ => CallError::answered(INVOKE, "InternalFailure", "why", None).into(),
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
                 return (history.earlier.len() + 1, began.elapsed());
             }
             history = history.with(self::history(1).earlier.remove(0));
-            // EventBridge takes its time.
+            // Lambda's queue takes its time.
             sleep(Duration::from_secs(2)).await;
         }
     }
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_longest_history_fits_into_an_event() {
-        // EventBridge's 256 KB for an entry of PutEvents.
+        // Scheduler's 256 KB; Lambda's queue takes more.
         let detail = serde_json::to_string(&history(MOST_INVOCATIONS - 1)).expect("plain data");
         assert!(detail.len() < 200 * 1024, "{}", detail.len());
     }

@@ -1,8 +1,8 @@
 //! Going on in a later invocation: until when, and what brings it back.
 //!
 //! * `limits`: until when a notice is worked on (pure)
-//! * `now`: at once, by an event on the bus
-//! * `schedule`: at a time, by a schedule that puts that event on the bus
+//! * `now`: at once, by an invocation of its own
+//! * `schedule`: at a time, by a schedule that invokes it
 
 mod limits;
 mod now;

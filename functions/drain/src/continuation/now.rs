@@ -1,41 +1,21 @@
-//! At once: an event on the bus that a rule of the template routes back to the function.
+//! At once: the function invokes itself.
 
-use std::cell::Cell;
-
-use aws_sdk_eventbridge::Client;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
-use crate::aws::events::{self, MOST_BYTES, MOST_ENTRIES, PUT_EVENTS};
+use crate::aws::itself::{INVOKE, Itself};
 use crate::aws::{self, CallError};
-use crate::notice::continued::{DETAIL_TYPE, History};
+use crate::notice::continued::{self, History};
+use crate::notice::payload;
 
-/// Puts an event of this stack for each history. Tried until `end`; what EventBridge has taken is not put again.
-pub(crate) async fn hand_on(
-    client: &Client,
-    stack: &str,
-    histories: &[History],
-    end: Instant,
-) -> Result<(), CallError> {
-    let details = histories.iter().map(|history| events::detail(stack, history));
-    for batch in batches(details.collect()) {
-        let left = Cell::new(batch);
-        aws::until(PUT_EVENTS, end, || events::put(client, DETAIL_TYPE, &left)).await?;
-    }
-    Ok(())
-}
+/// Of a notice of many instances so many at a time: hundreds are on their way within a second.
+const AT_ONCE: usize = 10;
 
-/// As many in each as one call takes.
-fn batches(details: Vec<String>) -> Vec<Vec<String>> {
-    let (mut batches, mut bytes): (Vec<Vec<String>>, _) = (Vec::new(), 0);
-    for detail in details {
-        bytes += detail.len();
-        match batches.last_mut() {
-            Some(batch) if batch.len() < MOST_ENTRIES && bytes <= MOST_BYTES => batch.push(detail),
-            _ => {
-                bytes = detail.len();
-                batches.push(vec![detail]);
-            }
-        }
-    }
-    batches
+/// Has an invocation begin for each history. Tried until `end`.
+pub(crate) async fn hand_on(itself: &Itself, histories: &[History], end: Instant) -> Result<(), CallError> {
+    let each = stream::iter(histories).map(|history| async move {
+        let payload = payload(continued::KEY, history);
+        aws::until(INVOKE, end, || itself.invoke(&payload)).await
+    });
+    each.buffer_unordered(AT_ONCE).try_collect().await
 }

@@ -1,4 +1,4 @@
-//! At a time: a one-time schedule of EventBridge Scheduler, which puts an event of ours on the bus and is gone.
+//! At a time: a one-time schedule of EventBridge Scheduler, which invokes the function and is gone.
 //!
 //! A schedule is named after what it is for, so that an update of a notice moves it and a repeat does
 //! not double it. All are in the stack's own group, and go with it.
@@ -9,17 +9,14 @@ use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
 use aws_sdk_scheduler::operation::update_schedule::UpdateScheduleError;
 use aws_sdk_scheduler::types::{
-    ActionAfterCompletion, DeadLetterConfig, EventBridgeParameters, FlexibleTimeWindow, FlexibleTimeWindowMode,
-    RetryPolicy, Target,
+    ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
-use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::aws::{self, CallError, events};
+use crate::aws::{self, CallError};
 use crate::failure::Failure;
 use crate::invocation::clock::Clock;
-use crate::notice::continued::SOURCE;
 use crate::notice::{InstanceId, Notice};
 use crate::settings::Schedules;
 
@@ -33,7 +30,8 @@ const NOBODYS: &str = "spillway-doctor-asks-for-nothing";
 const LONGEST_NAME: usize = 64;
 /// Scheduler refuses a time that has passed when the call arrives.
 const LEAST_AHEAD: SignedDuration = SignedDuration::from_secs(2);
-/// As the rules of the template have it: an event is put on the bus within the hour, or kept in the failure queue.
+/// As the rules of the template have it: the function is invoked within the hour, or what it was to be told is kept in the
+/// failure queue.
 const LONGEST_RETRY_S: i32 = 3600;
 const MOST_RETRIES: i32 = 185;
 
@@ -72,20 +70,6 @@ fn what(notice: &Notice) -> String {
     }
 }
 
-/// An event of ours that is put on the bus later.
-#[derive(Debug)]
-pub(crate) struct ScheduledEvent {
-    detail_type: &'static str,
-    detail: String,
-}
-
-impl ScheduledEvent {
-    /// An event of this stack.
-    pub(crate) fn new(detail_type: &'static str, stack: &str, data: &impl Serialize) -> Self {
-        Self { detail_type, detail: events::detail(stack, data) }
-    }
-}
-
 /// The schedules of the stack.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
@@ -97,34 +81,34 @@ pub(crate) struct Scheduler {
 struct Place {
     group: String,
     role_arn: String,
-    bus_arn: String,
+    function_arn: String,
     failures_arn: String,
 }
 
 impl Scheduler {
-    /// The schedules that the settings tell of. They put events on the Region's default bus.
-    pub(crate) fn new(client: Client, schedules: Option<&Schedules>, region: &str) -> Self {
+    /// The schedules that the settings tell of. They invoke this Region's function of that name.
+    pub(crate) fn new(client: Client, schedules: Option<&Schedules>, (region, function): (&str, &str)) -> Self {
         let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),
             role_arn: role_arn.clone(),
-            bus_arn: default_bus(role_arn, region),
+            function_arn: function_arn(role_arn, region, function),
             failures_arn: failures_arn.clone(),
         });
         Self { client, place }
     }
 
-    /// Puts an event on the bus at a time, or as soon as it can be if that has passed. A schedule of that
+    /// Has the function invoked with a payload at a time, or as soon as it can be if that has passed. A schedule of that
     /// name is moved. Tried until `end`.
     pub(crate) async fn put(
         &self,
         name: &Name,
         at: Timestamp,
-        event: &ScheduledEvent,
+        payload: &str,
         (now, end): (Timestamp, Instant),
     ) -> Result<(), Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
         let clock = Clock::starting_at(now);
-        let target = target(place, event);
+        let target = target(place, payload);
         // An attempt may come long after the first one.
         let exists =
             aws::until(CREATE, end, async || self.create(place, name, &ahead(at, clock.now()), &target).await).await?;
@@ -155,10 +139,9 @@ impl Scheduler {
     /// Moves a schedule that nobody has made, as the doctor asks: Scheduler obeys nobody, and says who may not ask.
     pub(crate) async fn move_nobodys(&self, now: Timestamp) -> Result<(), SdkError<UpdateScheduleError>> {
         let Some(place) = &self.place else { return Ok(()) };
-        let event = ScheduledEvent::new("Spillway Doctor", "", &serde_json::json!({}));
         let at = expression(now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX));
         let request = self.client.update_schedule().name(NOBODYS).group_name(&place.group);
-        let request = request.target(target(place, &event)).schedule_expression(at).flexible_time_window(at_once());
+        let request = request.target(target(place, "{}")).schedule_expression(at).flexible_time_window(at_once());
         request.send().await.map(drop)
     }
 
@@ -201,15 +184,13 @@ enum Exists {
     No,
 }
 
-fn target(place: &Place, event: &ScheduledEvent) -> Target {
+fn target(place: &Place, payload: &str) -> Target {
     let retry =
         RetryPolicy::builder().maximum_event_age_in_seconds(LONGEST_RETRY_S).maximum_retry_attempts(MOST_RETRIES);
-    let parameters = EventBridgeParameters::builder().source(SOURCE).detail_type(event.detail_type).build();
     let target = Target::builder()
-        .arn(&place.bus_arn)
+        .arn(&place.function_arn)
         .role_arn(&place.role_arn)
-        .event_bridge_parameters(parameters.expect("it has both its fields"))
-        .input(&event.detail)
+        .input(payload)
         .retry_policy(retry.build())
         .dead_letter_config(DeadLetterConfig::builder().arn(&place.failures_arn).build());
     target.build().expect("it has an ARN and a role")
@@ -230,10 +211,10 @@ fn expression(at: Timestamp) -> String {
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
 }
 
-/// The default bus is in the account of the role, and in its partition.
-fn default_bus(role_arn: &str, region: &str) -> String {
+/// The function is in the account of the role, and in its partition.
+fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
     let part = |at| role_arn.split(':').nth(at).unwrap_or_default();
-    format!("arn:{}:events:{region}:{}:event-bus/default", part(1), part(4))
+    format!("arn:{}:lambda:{region}:{}:function:{name}", part(1), part(4))
 }
 
 #[cfg(test)]
@@ -289,10 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn the_bus_is_the_default_one_of_the_roles_account_in_every_partition() {
+    fn a_schedule_invokes_this_very_function_in_every_partition() {
         assert_eq!(
-            default_bus("arn:aws-cn:iam::123456789012:role/spillway-schedules", "cn-north-1"),
-            "arn:aws-cn:events:cn-north-1:123456789012:event-bus/default"
+            function_arn("arn:aws-cn:iam::123456789012:role/spillway-schedules", "cn-north-1", "drain"),
+            "arn:aws-cn:lambda:cn-north-1:123456789012:function:drain"
         );
     }
 }

@@ -6,7 +6,7 @@ use crate::invocation::clock::Clock;
 use crate::invocation::{Home, Invocation};
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
-use crate::test_support::aws::{completed, described, heartbeat, hook_described, put_event};
+use crate::test_support::aws::{completed, described, heartbeat, hook_described, invoked};
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
@@ -65,7 +65,7 @@ async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
         hook_described(),
         described("running", &OURS),
         heartbeat().at_any_time(),
-        put_event().with("Spillway Drain Continuation").at_any_time(),
+        invoked().at_any_time(),
         heartbeat().at_any_time(),
     ];
     let context = TestContext::new(&[], [busy], aws);

@@ -42,13 +42,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::tests::{home, notice, refused, sample};
-    use super::super::{Incoming, read};
+    use super::super::{Incoming, continued, read};
     use super::*;
 
     /// The notice as it comes back for one of the instances that EC2 found.
     fn handed_on(notice: &Value) -> Value {
         let mut event = sample("drain-continuation");
-        event["detail"] = json!({"notice": notice, "instance": "i-0123456789abcdef0", "earlier": []});
+        event[continued::KEY] = json!({"notice": notice, "instance": "i-0123456789abcdef0", "earlier": []});
         event
     }
 

@@ -1,5 +1,5 @@
-//! `Spillway Drain Continuation`: our own event, with which an invocation whose time is up hands a
-//! drain on to a later one. It has the notice whole, so that nothing need be kept in between.
+//! The continuation: what an invocation whose time is up tells the later one that goes on with the drain. It has the notice
+//! whole, so that nothing need be kept in between.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::NoticeError;
-use super::envelope::Envelope;
-
-/// Who sends it: the rule in the template and the function's right name it too.
-pub(crate) const SOURCE: &str = "spillway";
-pub(crate) const DETAIL_TYPE: &str = "Spillway Drain Continuation";
+/// The one key of the payload.
+pub(crate) const KEY: &str = "spillway-continuation";
 
 /// The one list that a notice may have, AWS Health's.
 const LIST: &str = "affectedEntities";
 
-/// A notice as AWS sent it, and how far earlier invocations came with it. It is the detail of the
-/// event.
+/// A notice as AWS sent it, and how far earlier invocations came with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct History {
     /// The whole event.
@@ -31,7 +26,7 @@ pub(crate) struct History {
 }
 
 /// What an earlier invocation did, in short: its own receipt has it whole.
-//  About 300 bytes, so that as many as there may be (`continuation::MOST_INVOCATIONS`) fit into an event.
+//  About 300 bytes, so that as many as there may be (`continuation::MOST_INVOCATIONS`) fit into a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Earlier {
@@ -105,16 +100,13 @@ impl History {
     }
 }
 
-pub(super) fn read(envelope: &Envelope) -> Result<History, NoticeError> {
-    envelope.detail()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::super::tests::{home, sample};
     use super::super::{Incoming, read};
+    use super::KEY;
 
     #[test]
     fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
@@ -136,7 +128,7 @@ mod tests {
     #[test]
     fn a_continuation_of_0_1_has_its_pods_by_the_names_of_today() {
         let mut event = sample("drain-continuation");
-        event["detail"]["earlier"][0]["pods"] = json!({"clean": 12, "left": 2});
+        event[KEY]["earlier"][0]["pods"] = json!({"clean": 12, "left": 2});
         let Incoming::Notice { history, .. } = read(event, &home()).unwrap() else { panic!("not read") };
         assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("lost".to_owned(), 2)].into());
     }
@@ -144,18 +136,18 @@ mod tests {
     #[test]
     fn a_continuation_of_a_continuation_is_none_of_ours() {
         let mut event = sample("drain-continuation");
-        event["detail"]["notice"] = sample("drain-continuation");
-        let Incoming::Unhandled { why, .. } = read(event, &home()).unwrap() else { panic!("it is handled") };
-        assert_eq!(why, "Spillway does not handle the notice \"Spillway Drain Continuation\" of \"spillway\"");
+        event[KEY]["notice"] = sample("drain-continuation");
+        let refused = read(event, &home()).unwrap_err().to_string();
+        assert!(refused.starts_with("cannot read the notice: at spillway-continuation.notice"), "{refused}");
     }
 
     #[test]
     fn a_continuation_without_its_notice_cannot_be_read() {
         let mut event = sample("drain-continuation");
-        event["detail"] = json!({"earlier": []});
+        event[KEY] = json!({"earlier": []});
         assert_eq!(
             read(event, &home()).unwrap_err().to_string(),
-            "cannot read the notice: at detail: missing field `notice`"
+            "cannot read the notice: at spillway-continuation: missing field `notice`"
         );
     }
 }

@@ -23,6 +23,8 @@ pub(crate) mod undo_check;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::invocation::Home;
@@ -33,6 +35,9 @@ use envelope::{Envelope, quoted};
 pub(crate) use instance_id::InstanceId;
 pub(crate) use kind::Kind;
 use undo_check::UndoCheck;
+
+/// The source of the events that the function puts on the bus, for people.
+pub(crate) const SOURCE: &str = "spillway";
 
 /// Until when the pods can leave in peace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,27 +197,35 @@ impl ParsedNotice {
     }
 }
 
+/// What the function tells itself, by an invocation or a schedule: data under one key that says what it is. What came over an
+/// event bus has a dozen keys, of which a sender chooses none, so that nobody can write this without the right to invoke the
+/// function.
+pub(crate) fn payload(key: &str, data: &impl Serialize) -> String {
+    serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
+}
+
+/// The data of a payload of ours, if it is one of that key.
+fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, NoticeError>> {
+    let fields = payload.as_object().filter(|fields| fields.len() == 1)?;
+    fields.get(key).map(|data| envelope::parse(data.clone(), key))
+}
+
 /// Reads an event. An event of another kind is no error; one of ours that cannot be read is, and one
 /// from another account or Region.
 pub(crate) fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
-    let envelope = envelope::read("", payload.clone())?;
-    match (envelope.source.as_str(), envelope.detail_type.as_str()) {
-        (continued::SOURCE, continued::DETAIL_TYPE) => {
-            envelope.is_from(home)?;
-            let history = continued::read(&envelope)?;
-            of_aws(envelope::read("detail.notice", history.notice.clone())?, history, home)
-        }
-        (continued::SOURCE, undo_check::DETAIL_TYPE) => {
-            envelope.is_from(home)?;
-            let check = undo_check::read(&envelope)?;
-            let history = History::of(check.notice.clone()).for_instance(&check.instance);
-            Ok(match of_aws(envelope::read("detail.notice", check.notice.clone())?, history, home)? {
-                Incoming::Notice { notice, .. } => Incoming::UndoCheck { notice, check },
-                other => other,
-            })
-        }
-        _ => of_aws(envelope, History::of(payload), home),
+    if let Some(history) = own::<History>(&payload, continued::KEY) {
+        let history = history?;
+        return of_aws(envelope::read("spillway-continuation.notice", history.notice.clone())?, history, home);
     }
+    if let Some(check) = own::<UndoCheck>(&payload, undo_check::KEY) {
+        let check = check?;
+        let history = History::of(check.notice.clone()).for_instance(&check.instance);
+        return Ok(match of_aws(envelope::read("spillway-undo-check.notice", check.notice.clone())?, history, home)? {
+            Incoming::Notice { notice, .. } => Incoming::UndoCheck { notice, check },
+            other => other,
+        });
+    }
+    of_aws(envelope::read("", payload.clone())?, History::of(payload), home)
 }
 
 /// Reads one of AWS' notices.
@@ -226,7 +239,7 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
     let (event_id, time) = (envelope.id, envelope.time);
     let ParsedNotice { kind, deadline, hook, maintenance } = parsed;
     let instance = match (&history.instance, which) {
-        (Some(instance), _) => InstanceId::read("detail.instance", instance)?,
+        (Some(instance), _) => InstanceId::read("instance", instance)?,
         (None, Concerns::One(instance)) => instance,
         (None, Concerns::Several(Instances::Named(named))) if named.len() < 2 => match named.first_key_value() {
             Some((id, _)) => InstanceId::read("detail.affectedEntities[].entityValue", id)?,
@@ -253,6 +266,11 @@ fn parse(envelope: &Envelope) -> Result<Parsed, NoticeError> {
         ("aws.health", health::DETAIL_TYPE) => health::read(envelope),
         ("aws.autoscaling", terminate::DETAIL_TYPE) => terminate::read(envelope),
         ("aws.autoscaling", launch::DETAIL_TYPE) => launch::read(envelope),
+        // Whoever may put events on a bus can write this.
+        (SOURCE, detail_type) => Ok(Parsed::Nothing(format!(
+            "{} came over an event bus, where anybody may have put it: what Spillway tells itself comes by invocations alone",
+            quoted(detail_type)
+        ))),
         (source, detail_type) => Ok(Parsed::Nothing(format!(
             "Spillway does not handle the notice {} of {}",
             quoted(detail_type),

@@ -1,13 +1,11 @@
-//! `Spillway Undo Check`: our own event, with which a schedule asks whether a node that was taken out for a notice
-//! may be given back. It has that notice whole.
+//! The undo check: with it a schedule asks whether a node that was taken out for a notice may be given back. It has that
+//! notice whole.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::NoticeError;
-use super::envelope::Envelope;
-
-pub(crate) const DETAIL_TYPE: &str = "Spillway Undo Check";
+/// The one key of the payload.
+pub(crate) const KEY: &str = "spillway-undo-check";
 
 /// A notice for which a node was taken out, and how often it was looked whether that is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,16 +25,13 @@ impl UndoCheck {
     }
 }
 
-pub(super) fn read(envelope: &Envelope) -> Result<UndoCheck, NoticeError> {
-    envelope.detail()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::super::tests::{home, notice, sample};
     use super::super::{Incoming, read};
+    use super::KEY;
 
     #[test]
     fn a_check_is_about_the_notice_that_it_has_and_counts() {
@@ -46,7 +41,7 @@ mod tests {
         };
         assert_eq!(of, notice(sample("rebalance-recommendation")));
         assert_eq!((check.number, check.next().number), (0, 1));
-        event["detail"]["number"] = json!(u32::MAX);
+        event[KEY]["number"] = json!(u32::MAX);
         let Incoming::UndoCheck { check, .. } = read(event, &home()).unwrap() else { panic!("not read") };
         assert_eq!(check.next().number, u32::MAX);
     }
@@ -55,26 +50,23 @@ mod tests {
     fn a_check_that_cannot_be_read_is_told_with_its_place() {
         let refused = |field: &str, value: serde_json::Value| {
             let mut event = sample("undo-check");
-            event["detail"][field] = value;
+            event[KEY][field] = value;
             read(event, &home()).unwrap_err().to_string()
         };
-        assert_eq!(
-            refused("instance", json!("i-1")),
-            "cannot read the notice: at detail.instance: \"i-1\" is no instance id"
-        );
+        assert_eq!(refused("instance", json!("i-1")), "cannot read the notice: at instance: \"i-1\" is no instance id");
         assert_eq!(
             refused("number", json!(-1)),
-            "cannot read the notice: at detail.number: invalid value: integer `-1`, expected u32"
+            "cannot read the notice: at spillway-undo-check.number: invalid value: integer `-1`, expected u32"
         );
         let mut foreign = sample("undo-check");
-        foreign["account"] = json!("999999999999");
+        foreign[KEY]["notice"]["account"] = json!("999999999999");
         assert!(read(foreign, &home()).is_err(), "it is another account's");
     }
 
     #[test]
     fn a_check_of_what_is_no_notice_is_not_handled() {
         let mut event = sample("undo-check");
-        event["detail"]["notice"] = sample("undo-check");
-        assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
+        event[KEY]["notice"] = sample("undo-check");
+        assert!(read(event, &home()).is_err());
     }
 }

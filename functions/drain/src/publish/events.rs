@@ -1,6 +1,5 @@
 //! The receipt as events on the bus: that a drain has begun, and how a notice ended.
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use aws_sdk_eventbridge::Client;
@@ -62,8 +61,8 @@ pub(super) async fn tell_end(client: &Client, detail: String, invocation: &Invoc
 
 /// That nobody can be told is worth a warning and no more.
 async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) {
-    let (detail_type, left) = (event.detail_type(), Cell::new(vec![detail]));
-    let put = timeout_at(latest.min(Instant::now() + PATIENCE), events::put(client, detail_type, &left));
+    let detail_type = event.detail_type();
+    let put = timeout_at(latest.min(Instant::now() + PATIENCE), events::put(client, detail_type, detail));
     let error = match put.await {
         Ok(Ok(())) => return,
         Ok(Err(error)) => chain(&error),

@@ -58,8 +58,13 @@ fn name(request: &HttpRequest, body: &str) -> String {
 }
 
 fn response(status: u16, body: String) -> HttpResponse {
+    let error: Option<serde_json::Value> = serde_json::from_str(&body).ok();
     let mut response = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::from(body));
     response.headers_mut().insert("x-amzn-requestid", "aws-1");
+    // As Lambda says it.
+    if let Some(code) = error.as_ref().and_then(|error| error["__type"].as_str()) {
+        response.headers_mut().insert("x-amzn-errortype", code.to_owned());
+    }
     response
 }
 
@@ -130,6 +135,14 @@ pub(crate) fn json_error(code: &str) -> String {
 pub(crate) fn put_event() -> Expected {
     call("PutEvents").says(200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}))
 }
+
+/// The function is invoked with such a continuation.
+pub(crate) fn invoked() -> Expected {
+    call(INVOKE).with("spillway-continuation").says(202, "")
+}
+
+/// Lambda's call.
+pub(crate) const INVOKE: &str = "POST /2015-03-31/functions/drain/invocations";
 
 /// Scheduler takes a schedule of that name.
 pub(crate) fn scheduled(name: &str) -> Expected {

@@ -56,6 +56,8 @@ class App:
             response = self._state.eks.answer(call)
         elif call.service == "events":
             response = self._state.notices.answer(call) or self._state.bus.answer(call)
+        elif call.service == "lambda":
+            response = self._state.invocations.answer(call)
         elif call.service == "scheduler":
             response = self._state.scheduler.answer(call, self._moto_answers)
         if response is None:

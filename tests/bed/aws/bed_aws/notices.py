@@ -54,7 +54,13 @@ class Notices:
         outcome, matched = self._pass(entry)
         if "EventId" not in outcome:
             raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
-        return [{"rule": rule, "event": whole} for rule in matched if rule not in self._queues]
+        return [{"rule": rule, "event": whole} for rule in matched if rule not in self._queues and self._hears(rule, whole)]
+
+    def _hears(self, rule: str, event: Event) -> bool:
+        """What moto was not told: another account's, or one that is replayed."""
+        pattern = self._moto.events.event_buses["default"].rules[rule].event_pattern
+        untold = {key: value for key, value in pattern.get_pattern().items() if key in ("account", "replay-name")}
+        return pattern._does_event_match(event, untold)
 
     def answer(self, call: Call) -> Response | None:
         """A caller's own PutEvents: what its events become is kept until the test takes it."""

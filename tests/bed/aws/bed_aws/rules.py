@@ -11,7 +11,7 @@ from bed_aws.moto_side import Moto
 from bed_aws.template import TemplateError
 
 QUEUE = "spillway-notices"
-# What the product's stack is called here: the one thing that a pattern may refer to.
+# What the product's stack is called here: all that a pattern may refer to.
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
 
 
@@ -49,7 +49,7 @@ def _sources(resources: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _pattern(logical_id: str, properties: dict[str, Any]) -> dict[str, Any]:
     pattern = _with_stack_id(properties["Pattern"])
     if intrinsic := _intrinsic(pattern):
-        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing but the stack's name and id")
+        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing but the stack's name, id and account")
     targets = [properties, *properties.get("Targets", [])]
     if any(key in target for target in targets for key in ("Input", "InputPath", "InputTransformer")):
         raise TemplateError(f"{logical_id} changes what its target gets; the bed hands on the event as it is")
@@ -61,6 +61,8 @@ def _with_stack_id(value: Any) -> Any:
         return STACK_ID
     if value == {"Ref": "AWS::StackName"}:
         return stack.STACK
+    if value == {"Ref": "AWS::AccountId"}:
+        return STACK_ID.split(":")[4]
     if isinstance(value, list):
         return [_with_stack_id(one) for one in value]
     return {key: _with_stack_id(one) for key, one in value.items()} if isinstance(value, dict) else value

@@ -1,7 +1,7 @@
 """Stand-in for what moto's EventBridge Scheduler lacks: it refuses what Scheduler refuses, and fires one-time
 schedules.
 
-moto stores them and answers the calls. A schedule that is due puts its input on the event bus, on behalf of whoever
+moto stores them and answers the calls. A schedule that is due invokes its function with its input, on behalf of whoever
 made it. Scheduler fires within the minute that `at` begins; here it is at the second.
 """
 
@@ -20,18 +20,18 @@ from werkzeug import Response
 from bed_aws import shapes
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
+from bed_aws.invocations import Invocations
 from bed_aws.moto_side import Moto
-from bed_aws.notices import Notices
 
 CHANGES = ("CreateSchedule", "UpdateSchedule")
 _AT = re.compile(r"at\(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\)")
-_BUS = re.compile(r"arn:aws[a-z-]*:events:[^:]+:\d{12}:event-bus/.+")
+_FUNCTION = re.compile(r"arn:aws[a-z-]*:lambda:[^:]+:\d{12}:function:[^:]+")
 
 
 class Scheduler:
-    def __init__(self, moto: Moto, notices: Notices) -> None:
+    def __init__(self, moto: Moto, invocations: Invocations) -> None:
         self._moto = moto
-        self._notices = notices
+        self._invocations = invocations
         self._makers: dict[str, str] = {}
         self._tokens: dict[str, str] = {}
         self._completed: set[str] = set()
@@ -88,14 +88,12 @@ class Scheduler:
         return asked
 
     def _check_target(self, target: dict[str, Any]) -> None:
-        if not _BUS.fullmatch(target["Arn"]) or "EventBridgeParameters" not in target:
-            raise _invalid("Invalid Parameter: this stand-in for Scheduler has no target but an event bus")
+        if not _FUNCTION.fullmatch(target["Arn"]):
+            raise _invalid("Invalid Parameter: this stand-in for Scheduler has no target but a function")
         try:
-            detail = json.loads(target.get("Input", ""))
+            json.loads(target.get("Input", ""))
         except ValueError:
-            detail = None
-        if not isinstance(detail, dict):
-            raise _invalid("Invalid Parameter: the Input of an EventBridge target must be a JSON object")
+            raise _invalid("Invalid Parameter: the Input of a function must be well-formed JSON") from None
         trusting = [role for role in self._moto.iam.roles.values() if role.arn == target["RoleArn"]]
         if not any("scheduler.amazonaws.com" in role.assume_role_policy_document for role in trusting):
             raise _invalid("The execution role you provide must allow AWS EventBridge Scheduler to assume the role.")
@@ -127,16 +125,9 @@ class Scheduler:
                 self._changed.wait(min(later, default=None))
 
     def _fire(self, schedule: Schedule) -> None:
-        parameters = schedule.target["EventBridgeParameters"]
-        entry = {
-            "Source": parameters["Source"],
-            "DetailType": parameters["DetailType"],
-            "Detail": schedule.target["Input"],
-            "Resources": [schedule.arn],
-        }
         self._completed.add(schedule.arn)
         try:
-            self._notices.send(self._makers[schedule.arn], entry)
+            self._invocations.fire(self._makers[schedule.arn], schedule.target["Arn"], schedule.target["Input"])
         except Exception:
             # One that cannot be fired must not keep the others from it.
             traceback.print_exc()
@@ -149,13 +140,11 @@ def due(schedule: Schedule) -> datetime:
 
 
 def described(schedule: Schedule) -> dict[str, Any]:
-    parameters = schedule.target["EventBridgeParameters"]
     return {
         "group": schedule.group_name,
         "name": schedule.name,
         "at": due(schedule).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "source": parameters["Source"],
-        "detail_type": parameters["DetailType"],
+        "target": schedule.target["Arn"],
         "input": json.loads(schedule.target["Input"]),
         "dead_letters": schedule.target.get("DeadLetterConfig", {}).get("Arn"),
     }

@@ -8,6 +8,7 @@ from bed_aws.eks import Eks
 from bed_aws.failures import Failures
 from bed_aws.faults import Faults
 from bed_aws.instances import Instances
+from bed_aws.invocations import Invocations
 from bed_aws.journal import Journal
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
@@ -29,7 +30,8 @@ class State:
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
         self.eks = Eks(moto)
-        self.scheduler = Scheduler(moto, self.notices)
+        self.invocations = Invocations(moto, self.notices)
+        self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)
         self.queues = Queues(moto)
         self.announcing = Announcing(announcing, moto, self.notices)

@@ -38,7 +38,8 @@ class OnTheSide(unittest.TestCase):
             Thread(target=_server.serve_forever, daemon=True).start()
 
     def setUp(self) -> None:
-        self.credentials = bed("POST", "credentials", role="spillway-drain", session=self.id()[-60:])
+        self.session = self.id()[-60:]
+        self.credentials = bed("POST", "credentials", role="spillway-drain", session=self.session)
         self.key = self.credentials["access_key_id"]
 
     def client(self, service: str, **changed: str) -> Any:

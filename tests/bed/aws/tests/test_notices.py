@@ -74,10 +74,11 @@ class PutEvents(OnTheSide):
 
     def test_what_a_rule_lets_through_is_kept_for_the_test_once(self) -> None:
         detail = {"notice": {"id": "1"}, "quoted": '"'}
-        answer = self.put(Source="spillway", DetailType="Spillway Drain Continuation", Detail=json.dumps(detail))
+        # AWS takes none of its own sources from anybody; moto does.
+        answer = self.put(Source="aws.ec2", DetailType="EC2 Instance State-change Notification", Detail=json.dumps(detail))
         self.assertEqual(answer["FailedEntryCount"], 0)
         [delivery] = self.taken()
-        self.assertEqual(delivery["rule"], "DrainContinueDrain")
+        self.assertEqual(delivery["rule"], "DrainStateChange")
         self.assertEqual(delivery["event"]["detail"], detail)
         self.assertEqual(delivery["event"]["id"], answer["Entries"][0]["EventId"])
         self.assertEqual(self.taken(), [])
@@ -108,7 +109,7 @@ class Templates(OnTheSide):
         ]
         transformed.write_text("\n".join(["Resources:", *resources]))
         self.assertEqual(rules.read(transformed), source)
-        names = ["SpotInterruption", "Terminate", "Launch", "StateChange", "ContinueDrain", "Deployed"]
+        names = ["SpotInterruption", "Terminate", "Launch", "StateChange", "Deployed"]
         functions_own = [f"Drain{name}" for name in names]
         self.assertEqual([rule.logical_id for rule in source], [*functions_own, "AnnouncementsRule"])
 

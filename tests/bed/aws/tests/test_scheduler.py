@@ -1,4 +1,4 @@
-"""A one-time schedule is taken or refused as Scheduler does it, fires once when it is due, and passes the rules."""
+"""A one-time schedule is taken or refused as Scheduler does it, fires once when it is due, and invokes its function."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -25,13 +25,13 @@ class Schedules(OnTheSide):
         super().setUp()
         self.scheduler = self.client("scheduler")
         self.name = self.id().rpartition(".")[2][-60:]
+        self.function = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.session}"
         self.group, self.role, self.failures = bed("GET", "variables")["SCHEDULES"].split()
 
     def asked(self, expression: str, target: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
         whole = {
-            "Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/default",
+            "Arn": self.function,
             "RoleArn": self.role,
-            "EventBridgeParameters": {"Source": "spillway", "DetailType": "Spillway Drain Continuation"},
             "Input": json.dumps(DETAIL),
             "DeadLetterConfig": {"Arn": self.failures},
         }
@@ -61,30 +61,30 @@ class Schedules(OnTheSide):
         self.assertEqual(error["Code"], code)
         self.assertIn(message, error["Message"])
 
-    def test_what_is_due_passes_the_rules_and_the_schedule_is_gone(self) -> None:
+    def test_what_is_due_invokes_its_function_and_the_schedule_is_gone(self) -> None:
         due = in_(1)
         self.create(at(due))
         [kept] = self.kept()
         self.assertEqual((kept["name"], kept["at"], kept["input"]), (self.name, f"{due:%Y-%m-%dT%H:%M:%SZ}", DETAIL))
         self.assertEqual(bed("POST", "deliveries", sender=self.key)["delivered"], [])
         [delivery] = self.wait()
-        self.assertEqual((delivery["rule"], delivery["event"]["detail"]), ("DrainContinueDrain", DETAIL))
+        self.assertEqual(delivery, {"rule": "Invoke", "event": DETAIL})
         self.assertGreaterEqual(datetime.now(UTC), due)
         self.assertEqual(self.kept(), [])
         name = {"Name": self.name, "GroupName": self.group}
         self.assert_refused("ResourceNotFoundException", "does not exist", self.scheduler.get_schedule, **name)
 
-    def test_one_that_no_rule_lets_through_fires_into_nothing(self) -> None:
-        self.create(at(in_(1)), target={"EventBridgeParameters": {"Source": "spillway", "DetailType": "else"}})
+    def test_one_of_another_function_fires_into_nothing(self) -> None:
+        self.create(at(in_(1)), target={"Arn": self.function + "-2"})
         self.name += "-2"
-        self.create(at(in_(1)))
-        self.assertEqual([delivery["rule"] for delivery in self.wait()], ["DrainContinueDrain"])
+        self.create(at(in_(2)), target={"Input": '{"second": true}'})
+        self.assertEqual([delivery["event"] for delivery in self.wait()], [{"second": True}])
 
     def test_an_update_moves_it(self) -> None:
         self.create(at(in_(3600)))
         self.scheduler.update_schedule(**self.asked(at(in_(1)), target={"Input": '{"moved": true}'}))
         [delivery] = self.wait()
-        self.assertEqual(delivery["event"]["detail"], {"moved": True})
+        self.assertEqual(delivery["event"], {"moved": True})
         self.assertEqual(self.kept(), [])
 
     def test_one_that_is_deleted_does_not_fire(self) -> None:
@@ -92,7 +92,7 @@ class Schedules(OnTheSide):
         self.scheduler.delete_schedule(Name=self.name, GroupName=self.group)
         self.name += "-2"
         self.create(at(in_(2)), target={"Input": '{"second": true}'})
-        self.assertEqual([delivery["event"]["detail"] for delivery in self.wait()], [{"second": True}])
+        self.assertEqual([delivery["event"] for delivery in self.wait()], [{"second": True}])
 
     def test_one_that_is_not_deleted_after_completion_stays_and_fires_once(self) -> None:
         self.create(at(in_(1)), ActionAfterCompletion="NONE")
@@ -100,7 +100,7 @@ class Schedules(OnTheSide):
         self.assertEqual(len(self.kept()), 1)
         self.name += "-2"
         self.create(at(in_(1)), target={"Input": '{"second": true}'})
-        self.assertEqual([delivery["event"]["detail"] for delivery in self.wait()], [{"second": True}])
+        self.assertEqual([delivery["event"] for delivery in self.wait()], [{"second": True}])
 
     def test_a_second_schedule_of_the_name_is_a_conflict_unless_it_is_the_same_request(self) -> None:
         self.create(at(in_(3600)), ClientToken="t-1")
@@ -132,10 +132,9 @@ class Schedules(OnTheSide):
     def test_what_is_missing_or_no_known_word_is_named(self) -> None:
         mode = {"FlexibleTimeWindow": {"Mode": "SOME"}}
         self.assert_refused("ValidationException", "'flexibleTimeWindow.mode'", self.create, at(in_(3600)), **mode)
-        awss_own = {"EventBridgeParameters": {"Source": "aws.ec2", "DetailType": "x"}}
-        place = "eventBridgeParameters.source"
-        self.assert_refused("ValidationException", place, self.create, at(in_(3600)), target=awss_own)
-        self.assert_refused("ValidationException", "a JSON object", self.create, at(in_(3600)), target={"Input": "1"})
+        bus = {"Arn": f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/default"}
+        self.assert_refused("ValidationException", "no target but a function", self.create, at(in_(3600)), target=bus)
+        self.assert_refused("ValidationException", "JSON", self.create, at(in_(3600)), target={"Input": "{"})
 
     def test_a_role_that_scheduler_may_not_assume_is_refused(self) -> None:
         trust = json.dumps({"Statement": [{"Principal": {"Service": "lambda.amazonaws.com"}}]})

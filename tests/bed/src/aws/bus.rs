@@ -1,4 +1,5 @@
-//! The event bus: what the template's rules make of events, whoever puts them there, and the schedules that do.
+//! The event bus: what the template's rules make of events, whoever puts them there; the invocations that the function asks
+//! for, at once and by schedules.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,8 +48,9 @@ impl Aws {
         self.post::<Value>("rule-states", &json!({"name": name, "state": state})).await.map(drop)
     }
 
-    /// What the template's rules let through since the last time, of the events that a caller has put on the bus
-    /// itself or has scheduled, by its access key id; or of those that AWS has sent about an instance, by its id.
+    /// What has come to the function since the last time: of the events that a caller has put on the bus, those that a rule lets
+    /// through, and what it has invoked the function with itself or by a schedule, all by its access key id; or what AWS has
+    /// sent about an instance, by its id.
     pub async fn take_deliveries(&self, sender: &str) -> Result<Vec<Delivered>, BedError> {
         self.deliveries("deliveries", &json!({"sender": sender})).await
     }
@@ -58,7 +60,7 @@ impl Aws {
         let body = json!({"sender": sender, "most": 1, "wait_s": WAIT.as_secs()});
         let delivered = self.deliveries("deliveries", &body).await?.pop();
         delivered.ok_or_else(|| BedError::Waited {
-            what: format!("an event of {sender} that a rule lets through"),
+            what: format!("an invocation of {sender}"),
             waited_s: WAIT.as_secs(),
             last: "none".to_owned(),
         })

@@ -160,18 +160,26 @@ pub struct Delivered {
     pub event: Value,
 }
 
-/// A one-time schedule, and the event that it is to put on the bus.
+/// A one-time schedule, and the invocation that it is to make.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Schedule {
     pub group: String,
     pub name: String,
     pub at: Timestamp,
-    pub source: String,
-    pub detail_type: String,
-    /// The event's detail.
+    /// The function's ARN.
+    pub target: String,
+    /// The payload.
     pub input: Value,
-    /// The queue for an event that cannot be put on the bus.
+    /// The queue for a payload that cannot be delivered.
     pub dead_letters: Option<String>,
+}
+
+impl Schedule {
+    /// What it is for: the payload's one key.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        self.input.as_object().and_then(|input| input.keys().next()).map_or("", String::as_str)
+    }
 }
 
 /// What a node notices of its instance.

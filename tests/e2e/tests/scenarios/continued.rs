@@ -1,5 +1,4 @@
-//! Drains that outlast their invocation: handed on by an event of their own, which comes back through
-//! the product's own rule.
+//! Drains that outlast their invocation: the function invokes itself with what is left.
 
 use std::time::Duration;
 
@@ -48,7 +47,7 @@ async fn until_taken_over(audit: &mut AuditLog, going_on: usize) {
     claims.await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Invokes the function with what it has put on the bus, until it puts no more.
+/// Invokes the function with what it has asked to be invoked with, until it asks no more.
 async fn until_the_end(stage: &Stage, first: Outcome) -> Vec<Outcome> {
     let mut outcomes = vec![first];
     while ending(&outcomes[outcomes.len() - 1]) == "continued" {
@@ -235,7 +234,7 @@ async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in
     stage.lambda.initialize().await.expect("it starts");
     stage.lambda.invoke(stage.terminate().await).await;
     let continuation = stage.continuation().await;
-    // EventBridge takes so long to deliver it that the hook runs out and the instance goes.
+    // Lambda's queue takes so long to deliver it that the hook runs out and the instance goes.
     nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the hook expires");
 
     let late = stage.lambda.invoke(continuation).await;
@@ -288,28 +287,28 @@ async fn when_the_hooks_longest_wait_is_over_it_is_let_go_with_what_is_left() {
 
 #[tokio::test]
 async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept() {
-    let stage = stage("denied-bus", Hook::terminate("spillway")).await;
+    let stage = stage("denied-itself", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
-    break_calls(&stage, "events", "PutEvents", 400, "AccessDeniedException", "not authorized").await;
+    break_calls(&stage, "lambda", "Invoke", 403, "AccessDeniedException", "not authorized").await;
     let event = stage.terminate().await;
 
     let delivery = stage.lambda.invoke_async(&event).await.expect("the queue works");
 
     let error = delivery.last.result.as_ref().expect_err("it fails");
     assert_eq!(error.error_type, "AwsDenied");
-    assert!(error.message.contains("the function's role lacks events:PutEvents"), "{error}");
+    assert!(error.message.contains("the function's role lacks lambda:InvokeFunction"), "{error}");
     assert_eq!(delivery.failure_record.expect("it is kept")["requestPayload"], event);
 }
 
 #[tokio::test]
-async fn handing_on_is_tried_again_when_eventbridge_fails() {
-    let stage = stage("flaky-bus", Hook::terminate("spillway")).await;
+async fn handing_on_is_tried_again_when_lambda_fails() {
+    let stage = stage("flaky-itself", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     let fault = Fault {
         times: 4,
         status: Some(500),
-        code: Some("InternalException".to_owned()),
-        ..Fault::of(stage.lambda.access_key_id(), "events", "PutEvents")
+        code: Some("ServiceException".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "lambda", "Invoke")
     };
     stage.world.aws_side().add_fault(&fault).await.expect("a fault");
 

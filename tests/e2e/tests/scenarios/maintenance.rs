@@ -130,8 +130,8 @@ async fn what_was_scheduled_is_not_begun_again_when_aws_moves_its_start_so_near_
     let moved = stage.notify(&maintenance.moved_to(in_s(60)).notice("moved")).await;
 
     assert_eq!(ended(&moved).0, "drained", "{moved:#?}");
-    let left: Vec<_> = schedules(&stage).await.into_iter().map(|schedule| schedule.detail_type).collect();
-    assert_eq!(left, ["Spillway Undo Check"], "the drain that was scheduled has been done");
+    let left: Vec<_> = schedules(&stage).await.into_iter().map(|schedule| schedule.what().to_owned()).collect();
+    assert_eq!(left, ["spillway-undo-check"], "the drain that was scheduled has been done");
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn two_maintenances_of_one_instance_do_not_disturb_each_other() {
     let far = near.another().moved_to(in_s(14 * 86_400));
     let waiting = || async {
         let all = schedules(&stage).await;
-        all.into_iter().filter(|one| one.detail_type == "Spillway Drain Continuation").count()
+        all.into_iter().filter(|one| one.what() == "spillway-continuation").count()
     };
     stage.notify(&far.notice("far")).await;
     assert_eq!(ended(&stage.notify(&near.notice("near")).await).0, "drained");

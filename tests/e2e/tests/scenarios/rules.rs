@@ -1,7 +1,12 @@
 //! What each rule of the template lets through, on the bus: its own notices in all their forms, and no neighbour.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use spillway_e2e::{sample, world};
+use spillway_bed::lambda::LambdaOptions;
+use spillway_bed::pods::PodShape;
+use spillway_e2e::{Stage, ended, sample, spot_notice, world};
 
 /// The rules that let an event through.
 async fn rules(event: &Value) -> Vec<String> {
@@ -57,7 +62,6 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
         ("DrainLaunchLifecycleAction", vec!["launch-lifecycle-action", "launch-into-warm-pool"]),
         ("DrainLaunchFromWarmPool", vec!["launch-from-warm-pool"]),
         ("DrainRootVolumeReplaced", vec!["root-volume-replaced"]),
-        ("DrainContinueDrain", vec!["drain-continuation", "undo-check"]),
         ("DrainDeployed", vec!["stack-deployed"]),
     ] {
         for name in names {
@@ -67,13 +71,69 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
     }
     // A schedule and people invoke the function with it.
     assert!(rules(&sample("doctor")).await.is_empty());
-    samples += 1;
+    // With these it is invoked by itself and by its schedules: they are no events.
+    samples += ["doctor", "drain-continuation", "undo-check"].len();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events");
     assert_eq!(samples, std::fs::read_dir(folder).expect("the samples").count(), "each sample has its rule here");
     for action in ["terminate", "stop", "hibernate"] {
         let event = with("spot-interruption", "/detail/instance-action", action);
         assert_eq!(rules(&event).await, ["DrainSpotInterruption"]);
     }
+}
+
+#[tokio::test]
+async fn what_another_account_sends_or_somebody_replays_passes_no_rule() {
+    for name in ["spot-interruption", "health-scheduled-maintenance", "terminate-lifecycle-action", "stack-deployed"] {
+        assert_eq!(rules(&sample(name)).await.len(), 1, "{name}");
+        assert!(rules(&with(name, "/account", "999999999999")).await.is_empty(), "{name}");
+        let mut replayed = sample(name);
+        replayed["replay-name"] = json!("again");
+        assert!(rules(&replayed).await.is_empty(), "{name}");
+    }
+}
+
+/// Whoever may put events on the bus can write all of this.
+#[tokio::test]
+async fn what_looks_like_the_functions_own_passes_no_rule_and_is_refused_if_it_reaches_the_function_all_the_same() {
+    let stage = Stage::set("forged").await;
+    for (what, key) in [("drain-continuation", "spillway-continuation"), ("undo-check", "spillway-undo-check")] {
+        for detail_type in ["Spillway Drain Continuation", "Spillway Undo Check"] {
+            let mut own = sample(what)[key].take();
+            // A notice for which the node would be drained.
+            own["notice"] = spot_notice(&stage.node.instance_id, Timestamp::now());
+            own["stack"] = json!("spillway");
+            let mut forged = sample("spot-interruption");
+            (forged["source"], forged["detail-type"]) = (json!("spillway"), json!(detail_type));
+            forged["detail"] = own.clone();
+            assert!(rules(&forged).await.is_empty(), "{forged:#}");
+            forged[key] = own;
+
+            let outcome = stage.lambda.invoke(&forged).await;
+
+            let (ending, reason) = ended(&outcome);
+            assert_eq!(ending, "ignored", "{outcome:#?}");
+            let why = format!("\"{detail_type}\" came over an event bus, where anybody may have put it");
+            assert!(reason.starts_with(&why), "{reason}");
+        }
+    }
+    assert!(stage.is_untouched().await);
+    assert!(stage.aws_calls().await.is_empty(), "nothing was asked of AWS");
+}
+
+/// The right that the function has for going on is for itself alone.
+#[tokio::test]
+async fn a_function_may_invoke_no_other() {
+    let stage = Stage::set_in_group("another", spillway_bed::aws::Hook::terminate("spillway")).await;
+    let env = [("AWS_LAMBDA_FUNCTION_NAME".to_owned(), "somebody-elses".to_owned())].into();
+    let options = LambdaOptions { env, timeout: Duration::from_secs(10), ..LambdaOptions::default() };
+    let stage = stage.with_function(options).await;
+    stage.deploy("slow", 1, PodShape::default().exits_after(Duration::from_mins(10)).grace(600)).await;
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let error = outcome.result.as_ref().expect_err("it cannot be handed on");
+    assert_eq!(error.error_type, "AwsDenied", "{outcome:#?}");
+    assert!(error.message.contains("lambda:InvokeFunction on resource"), "{error}");
 }
 
 #[tokio::test]
@@ -93,8 +153,6 @@ async fn the_neighbours_of_a_notice_pass_no_rule() {
         ("launch-lifecycle-action", "/detail/LifecycleTransition", test),
         ("launch-from-warm-pool", "/detail/LifecycleTransition", test),
         ("root-volume-replaced", "/detail/LifecycleTransition", test),
-        ("drain-continuation", "/source", "somebody"),
-        ("drain-continuation", "/detail-type", "Spillway Receipt"),
         ("stack-deployed", "/detail/stack-id", "arn:aws:cloudformation:us-east-1:123456789012:stack/shop/1"),
         ("stack-deployed", "/detail/status-details/status", "UPDATE_IN_PROGRESS"),
     ] {

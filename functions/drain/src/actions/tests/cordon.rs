@@ -38,7 +38,7 @@ async fn a_cordon_that_a_webhook_refuses_is_a_failure_whatever_becomes_of_the_in
 async fn a_cordon_that_may_be_undone_has_its_check_scheduled() {
     let check = scheduled(&format!("{NODE}.rebalance-recommendation.0"))
         .with("at(1970-01-01T01:00:15)")
-        .with("Spillway Undo Check");
+        .with("spillway-undo-check");
     let context = TestContext::new(&[], [claim()], [check]);
     let case = Case::of(Kind::Rebalance, Deadline::Open);
     let attempt = case.attempt(&context).await;

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::notice::{Instances, Kind, Several};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
-use crate::test_support::aws::{instances, json_error, put_event};
+use crate::test_support::aws::{INVOKE, instances, invoked, json_error};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -33,24 +33,22 @@ async fn fanned_out<const AWS: usize>(
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_instance_gets_an_event_of_its_own() {
-    let both = put_event().with(ONE).with(OTHER).with("Spillway Drain Continuation");
-    assert_eq!(fanned_out(&[], [both], named()).await.unwrap(), Outcome::OneForEach(2));
+async fn each_instance_gets_an_invocation_of_its_own() {
+    let each = [invoked().with(ONE).without(OTHER), invoked().with(OTHER).without(ONE)];
+    assert_eq!(fanned_out(&[], each, named()).await.unwrap(), Outcome::OneForEach(2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_the_bus_has_refused_is_put_again() {
-    let failed = json!({"ErrorCode": "InternalFailure", "ErrorMessage": "why"});
-    let half = call("PutEvents").with(ONE).with(OTHER);
-    let half = half.says(200, json!({"FailedEntryCount": 1, "Entries": [{"EventId": "1"}, failed]}));
-    let again = put_event().with(OTHER).without(ONE);
-    assert_eq!(fanned_out(&[], [half, again], named()).await.unwrap(), Outcome::OneForEach(2));
+async fn only_what_lambda_has_not_taken_is_tried_again() {
+    let failed = call(INVOKE).with(OTHER).says(429, json_error("TooManyRequestsException"));
+    let calls = [invoked().with(ONE), failed, invoked().with(OTHER)];
+    assert_eq!(fanned_out(&[], calls, named()).await.unwrap(), Outcome::OneForEach(2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bus_that_denies_the_call_is_told_at_once() {
-    let denied = call("PutEvents").says(400, json_error("AccessDeniedException"));
-    assert_eq!(fanned_out(&[], [denied], named()).await.unwrap_err().error_type(), "AwsDenied");
+async fn an_invocation_that_is_denied_is_told_at_once() {
+    let denied = || call(INVOKE).says(403, json_error("AccessDeniedException"));
+    assert_eq!(fanned_out(&[], [denied(), denied().perhaps()], named()).await.unwrap_err().error_type(), "AwsDenied");
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +56,7 @@ async fn the_instances_of_a_reservation_are_asked_of_ec2() {
     let asked = || call("DescribeInstances").with("capacity-reservation-id").with("cr-1");
     let reservation = || Instances::OfReservation("cr-1".to_owned());
     let item = format!("<item><instanceId>{ONE}</instanceId></item>");
-    let one = [asked().says(200, instances(&item)), put_event().with(ONE)];
+    let one = [asked().says(200, instances(&item)), invoked().with(ONE)];
     assert_eq!(fanned_out(&[], one, reservation()).await.unwrap(), Outcome::OneForEach(1));
     let none = [asked().says(200, instances(""))];
     let ignored = Outcome::Ignored(Reason::EmptyReservation("cr-1".to_owned()));
@@ -66,7 +64,7 @@ async fn the_instances_of_a_reservation_are_asked_of_ec2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_names_the_instances_and_puts_nothing() {
+async fn a_dry_run_names_the_instances_and_invokes_nothing() {
     let outcome = fanned_out(&[("SPILLWAY_DRY_RUN", "true")], [], named()).await.unwrap();
     let text = outcome.to_string();
     assert!(text.contains(ONE) && text.contains(OTHER), "{text}");

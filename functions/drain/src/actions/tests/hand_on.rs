@@ -3,7 +3,7 @@ use crate::failure::Failure;
 use crate::notice::Kind;
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
-use crate::test_support::aws::{heartbeat, hook_described, json_error, put_event, query_error, waits_no_more};
+use crate::test_support::aws::{INVOKE, heartbeat, hook_described, invoked, json_error, query_error, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -25,14 +25,14 @@ fn continued() -> Outcome {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
-    let event = put_event().with("Spillway Drain Continuation").with("r-1").with("e-1");
+    let event = invoked().with("r-1").with("e-1");
     let (outcome, hook) = handed_on(Case::spot(), [event]).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_is_held_for_the_next_invocation() {
-    let aws = [hook_described(), put_event().at_any_time(), heartbeat().at_any_time()];
+    let aws = [hook_described(), invoked().at_any_time(), heartbeat().at_any_time()];
     let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Held));
 }
@@ -40,7 +40,7 @@ async fn a_hook_is_held_for_the_next_invocation() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_waits_no_longer_is_told_as_over() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more()).at_any_time();
-    let aws = [hook_described(), put_event().at_any_time(), over];
+    let aws = [hook_described(), invoked().at_any_time(), over];
     let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::AlreadyOver(None)));
 }
@@ -49,14 +49,18 @@ async fn a_hook_that_waits_no_longer_is_told_as_over() {
 async fn a_heartbeat_that_fails_stops_nobody_from_going_on() {
     let denied = query_error("AccessDenied", "why");
     let failed = call("RecordLifecycleActionHeartbeat").says(403, denied).at_any_time();
-    let aws = [hook_described(), put_event().at_any_time(), failed];
+    let aws = [hook_described(), invoked().at_any_time(), failed];
     let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_cannot_be_put_is_a_failure() {
-    let denied = call("PutEvents").says(400, json_error("AccessDeniedException"));
+async fn an_invocation_that_is_denied_is_a_failure_that_names_the_right() {
+    let denied = call(INVOKE).says(403, json_error("AccessDeniedException"));
     let (outcome, _) = handed_on(Case::spot(), [denied]).await;
-    assert_eq!(outcome.unwrap_err().error_type(), "AwsDenied");
+    let failure = outcome.unwrap_err();
+    assert_eq!(failure.error_type(), "AwsDenied");
+    let text =
+        "lambda:InvokeFunction is denied: the function's role lacks lambda:InvokeFunction: AccessDeniedException: why";
+    assert_eq!(failure.text(), text);
 }

@@ -37,7 +37,7 @@ fn untouched() -> UncordonResult {
 
 #[tokio::test(start_paused = true)]
 async fn what_begins_later_comes_again_by_a_schedule() {
-    let schedule = scheduled(SCHEDULE).with("at(1970-01-02T00:00:00)").with("Spillway Drain Continuation").with("e-1");
+    let schedule = scheduled(SCHEDULE).with("at(1970-01-02T00:00:00)").with("spillway-continuation").with("e-1");
     assert_eq!(postponed([looked_at()], [schedule]).await.unwrap(), untouched());
 }
 

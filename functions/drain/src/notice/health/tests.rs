@@ -166,7 +166,7 @@ fn what_begins_like_an_instance_and_is_none_fails_by_itself() {
     let entities = json!([{"entityValue": "i-123"}, {"entityValue": "i-1234567890abcdef0"}]);
     assert_eq!(several(with("affectedEntities", entities.clone())).1, ["i-123", "i-1234567890abcdef0"]);
     let each = handed_on(with("affectedEntities", entities));
-    assert_eq!(refused(each[0].clone()), "cannot read the notice: at detail.instance: \"i-123\" is no instance id");
+    assert_eq!(refused(each[0].clone()), "cannot read the notice: at instance: \"i-123\" is no instance id");
     assert_eq!(notice(each[1].clone()).instance.as_str(), "i-1234567890abcdef0");
     assert!(!each[1].to_string().contains("i-123\""), "each gets its own entry of the list alone");
 }

@@ -32,9 +32,7 @@ pub(in crate::notice) fn home() -> Home {
 
 /// The event that brings a history back.
 pub(in crate::notice) fn continuation(history: &History) -> Value {
-    let mut event = sample("drain-continuation");
-    event["detail"] = serde_json::to_value(history).unwrap();
-    event
+    serde_json::from_str(&payload(continued::KEY, history)).unwrap()
 }
 
 /// Reads one of the samples that the documents, the demo and the tests share.
@@ -73,6 +71,26 @@ fn only_aws_own_notices_are_read() {
     assert!(matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }));
 }
 
+/// Whoever may put events on the bus, or has a rule of another's lead to the function, writes such an event.
+#[test]
+fn what_looks_like_our_own_and_came_over_a_bus_is_refused() {
+    for (name, key) in [("drain-continuation", continued::KEY), ("undo-check", undo_check::KEY)] {
+        let mut forged = sample("spot-interruption");
+        forged["source"] = SOURCE.into();
+        forged["detail-type"] = "Spillway Drain Continuation".into();
+        forged["detail"] = sample(name)[key].clone();
+        let why = "\"Spillway Drain Continuation\" came over an event bus, where anybody may have put it: what Spillway tells \
+                   itself comes by invocations alone";
+        assert_eq!(unhandled(forged.clone()), why);
+        // Nor does it help to have our key beside what EventBridge writes.
+        forged[key] = sample(name)[key].clone();
+        assert_eq!(unhandled(forged), why);
+        let mut genuine = sample(name);
+        genuine["source"] = SOURCE.into();
+        assert!(read(genuine, &home()).is_err(), "a key too many");
+    }
+}
+
 #[test]
 fn a_notice_from_another_account_or_region_is_refused() {
     let refused = |key: &str, value: &str| {
@@ -89,6 +107,6 @@ fn a_notice_from_another_account_or_region_is_refused() {
         "the notice is of account 123456789012 in eu-west-1, and this function acts in account 123456789012 in us-east-1"
     );
     let mut event = sample("drain-continuation");
-    event["detail"]["notice"]["account"] = "999999999999".into();
+    event[continued::KEY]["notice"]["account"] = "999999999999".into();
     assert!(matches!(read(event, &home()), Err(NoticeError::Foreign { .. })));
 }

@@ -73,7 +73,7 @@ fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMa
 
 /// Whether it matters who else hears it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_some_and(|kind| decision::is_wanted(kind, settings))
+    decision::is_wanted(event.kind, settings)
 }
 
 fn can_act(target: &RuleTarget) -> bool {
@@ -88,7 +88,7 @@ fn service(target: &RuleTarget) -> &str {
 /// Says that no rule leads spot interruptions to Karpenter, which hears of them by a queue only, though its nodes are left
 /// to it.
 fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
-    let is_spot = |event: &&EventPattern| event.kind == Some(Kind::Spot) && is_contested(event, settings);
+    let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && is_contested(event, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
     let hears = |rule: &Rule| {
         rule.state == State::Enabled

@@ -6,6 +6,7 @@
 //! * of a cluster and of schedules that nobody has made it is said that they are not found;
 //! * of a lifecycle action that nobody waits for likewise. It is asked of a real group: the right is on the group's
 //!   ARN, which a group that does not exist has not, so that Auto Scaling tells anybody that it is not there;
+//! * Lambda answers a dry run by nothing at all;
 //! * `PutEvents` takes a call and refuses its entries one by one: here the only one, whose detail is no JSON.
 //!
 //! What cannot be tried without a change is not tried, and the report says so.
@@ -22,13 +23,14 @@ use tokio::time::Instant;
 
 use super::groups::Group;
 use crate::aws::ec2;
+use crate::aws::itself::INVOKE;
 use crate::aws::{self, CallError, CallErrorKind};
 use crate::context::Context;
 use crate::continuation::schedule::{self, Scheduler};
 use crate::failure::DESCRIBE_CLUSTER;
 use crate::invocation::Invocation;
 use crate::invocation::retry::Transient as _;
-use crate::notice::continued;
+use crate::notice;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
 use spillway_startup::logs::chain;
@@ -53,8 +55,12 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
         None => not_tried.extend(["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]),
     }
     tried.push((
-        "a drain ends after 15 minutes, finished or not",
+        "nobody is told of drains but by the log",
         allowed("events:PutEvents", INVALID, end, || put_no_json(&context.eventbridge)).await,
+    ));
+    tried.push((
+        "a drain ends after 15 minutes, finished or not, and a notice of several instances is worked on for none",
+        allowed(INVOKE, NOT_FOUND, end, || context.itself.ask()).await,
     ));
     match context.settings.schedules {
         Some(_) => tried.extend(of_schedules(&context.scheduler, invocation, end).await),
@@ -130,7 +136,7 @@ async fn of_actions(context: &Context, group: &str, end: Instant) -> [Tried; 2] 
 }
 
 async fn put_no_json(eventbridge: &Client) -> Result<PutEventsOutput, SdkError<PutEventsError, Response>> {
-    let entry = PutEventsRequestEntry::builder().source(continued::SOURCE).detail_type(NOBODYS).detail("{").build();
+    let entry = PutEventsRequestEntry::builder().source(notice::SOURCE).detail_type(NOBODYS).detail("{").build();
     eventbridge.put_events().entries(entry).send().await
 }
 
@@ -177,12 +183,16 @@ fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding>
         let severity = if error.is_transient() { Severity::Unknown } else { Severity::Warn };
         return Some(Finding::new("aws-right-unknown", severity, error.action, what, to_do));
     }
-    let to_do = "deploy the template again: the role that it makes has the right, in its policy drain. If it is there, a \
-                 permissions boundary, a service control policy or the policy of a VPC endpoint takes it away";
+    // A policy of its own, which names the function that names the role.
+    let policy = if error.action == INVOKE { "invoke" } else { "drain" };
+    let to_do = format!(
+        "deploy the template again: the role that it makes has the right, in its policy {policy}. If it is there, a \
+         permissions boundary, a service control policy or the policy of a VPC endpoint takes it away"
+    );
     let what = format!("is denied, so that {without}: {}", error.answer());
     // IAM's simulator would have to be told the resource and the conditions of each call, and denies whatever lacks them.
     let command = format!(
-        "aws iam get-role-policy --policy-name drain --role-name \"$(aws lambda get-function-configuration \
+        "aws iam get-role-policy --policy-name {policy} --role-name \"$(aws lambda get-function-configuration \
          --function-name {function} --region {region} --query Role --output text | sed 's|.*/||')\""
     );
     Some(Finding::new("aws-right-missing", Severity::Fail, error.action, what, to_do).with_command(command))
@@ -219,6 +229,7 @@ mod tests {
         );
         let template = include_str!("../../../../../template.yaml");
         assert!(template.contains("        - PolicyName: drain\n"), "the role has a policy of that name");
+        assert!(template.contains("      PolicyName: invoke\n"), "and of that one");
     }
 
     #[tokio::test(start_paused = true)]

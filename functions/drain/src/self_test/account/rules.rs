@@ -13,7 +13,8 @@ const ID: &str = "rules";
 /// The check of the rules that lead to our own function.
 pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: &str) -> Check {
     let ours: Vec<&Rule> = rules.iter().filter(|rule| rule.leads_to(function)).collect();
-    let wanted: Vec<&EventPattern> = EVENT_PATTERNS.iter().filter(|event| is_wanted(event, settings)).collect();
+    let wanted: Vec<&EventPattern> =
+        EVENT_PATTERNS.iter().filter(|event| decision::is_wanted(event.kind, settings)).collect();
     let mut findings: Vec<Finding> = Vec::new();
     for event in &wanted {
         let mut hearing = ours.iter().filter(|rule| rule.pattern.lets_through(event)).peekable();
@@ -41,10 +42,6 @@ pub(super) fn unknown(error: &CallError) -> Check {
     Check::made(ID, &what, vec![Finding::new("rules-unknown", Severity::Unknown, error.action, &what, to_do)])
 }
 
-fn is_wanted(event: &EventPattern, settings: &Settings) -> bool {
-    event.kind.is_none_or(|kind| decision::is_wanted(kind, settings))
-}
-
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
     let name = &rule.name;
     let what = format!("is disabled: of {} the function gets nothing", event.what);
@@ -61,8 +58,7 @@ fn missing(event: &EventPattern, settings: &Settings) -> Finding {
 
 /// The other way for the settings and the rules to be at one.
 fn or_do_not_want_it(event: &EventPattern, settings: &Settings) -> String {
-    let unwanted = |kind| format!("; or, if nobody wants these, {}", decision::switch_of(kind, settings).off());
-    event.kind.map_or_else(String::new, unwanted)
+    format!("; or, if nobody wants these, {}", decision::switch_of(event.kind, settings).off())
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ const AFTER: &str = "\u{e000}";
 /// Has each field of each sample spoilt, by what it is in and its key; what cannot be read then must name it.
 fn each(spoil: impl Fn(&mut Value, &str)) {
     for (name, sample) in SAMPLES.iter() {
-        for (at, key) in fields(sample) {
+        // Without the key of what the function tells itself it is nothing of that.
+        for (at, key) in fields(sample).into_iter().filter(|(_, key)| !key.starts_with("spillway-")) {
             let mut event = sample.clone();
             spoil(event.pointer_mut(&at).unwrap(), &key);
             let text = event.to_string().replace("\\u0001", "").replace(AFTER, "");

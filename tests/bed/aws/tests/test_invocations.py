@@ -1,0 +1,40 @@
+"""Lambda queues what a function asks to be invoked with, and refuses what it refuses."""
+
+import json
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from tests.side import OnTheSide, bed
+
+
+class Invocations(OnTheSide):
+    def invoke(self, name: str | None = None, payload: bytes = b"{}", how: str = "Event") -> int:
+        answer = self.client("lambda").invoke(FunctionName=name or self.session, InvocationType=how, Payload=payload)
+        return int(answer["StatusCode"])
+
+    def queued(self) -> list[dict[str, Any]]:
+        return bed("POST", "deliveries", sender=self.key)["delivered"]
+
+    def assert_refused(self, code: str, **asked: Any) -> None:
+        with self.assertRaises(ClientError) as caught:
+            self.invoke(**asked)
+        self.assertEqual(caught.exception.response["Error"]["Code"], code)
+        self.assertEqual(self.queued(), [])
+
+    def test_what_is_asked_for_waits_for_the_function_as_it_was_sent(self) -> None:
+        self.assertEqual(self.invoke(payload=json.dumps({"own": {"n": 1}}).encode()), 202)
+        self.assertEqual(self.queued(), [{"rule": "Invoke", "event": {"own": {"n": 1}}}])
+        self.assertEqual(self.queued(), [])
+
+    def test_a_dry_run_is_answered_and_queues_nothing(self) -> None:
+        self.assertEqual(self.invoke(how="DryRun"), 204)
+        self.assertEqual(self.queued(), [])
+
+    def test_no_function_may_invoke_another(self) -> None:
+        for how in ("Event", "DryRun"):
+            self.assert_refused("AccessDeniedException", name="another", how=how)
+
+    def test_what_is_too_long_or_no_json_is_refused(self) -> None:
+        self.assert_refused("RequestTooLargeException", payload=json.dumps("x" * 1024 * 1024).encode())
+        self.assert_refused("InvalidRequestContentException", payload=b"{")
