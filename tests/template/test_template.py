@@ -496,6 +496,7 @@ class TheRights(unittest.TestCase):
                 "autoscaling:RecordLifecycleActionHeartbeat",
                 "eks:ListClusters",
                 "events:ListRules",
+                "lambda:GetAccountSettings",
                 "events:ListTargetsByRule",
                 "events:PutEvents",
                 "iam:PassRole",

@@ -69,7 +69,8 @@ impl Account {
         let outcome = self.lambda.invoke(&sample("doctor")).await;
         let report = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:?} {outcome:#?}"));
         let checks = report["checks"].as_array().expect("checks").iter();
-        let of_account = ["clusters", "dry-run", "aws-rights", "rules", "drainers", "hooks", "sign-in", "nth"];
+        let of_account =
+            ["clusters", "dry-run", "aws-rights", "rules", "drainers", "concurrency", "hooks", "sign-in", "nth"];
         let findings = checks
             .filter(|check| of_account.iter().any(|id| check["id"] == *id))
             .flat_map(|check| check["findings"].as_array().into_iter().flatten());

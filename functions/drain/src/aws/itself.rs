@@ -1,109 +1,56 @@
-//! The function itself, invoked once more by a call of Lambda's, which IAM allows to this function alone.
-//!
-//! Signed here: the SDK's client for Lambda would be a second aws-sdk-ec2 for one call (docs/decisions/0011).
+//! Lambda: the function itself, invoked once more by a call that IAM allows to this function alone; and how many invocations
+//! may run at once.
 
-use std::time::{Duration, SystemTime};
-
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
-use aws_sigv4::sign::v4;
-use aws_smithy_runtime::client::orchestrator::operation::Operation;
-use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
+use aws_sdk_lambda::Client;
+use aws_sdk_lambda::operation::invoke::{InvokeError, InvokeOutput};
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::InvocationType;
 use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_types::body::SdkBody;
-use aws_smithy_types::error::ErrorMetadata;
-use serde_json::Value;
-use tokio::time::timeout;
+use aws_smithy_runtime_api::http::Response;
 
 use crate::aws::CallError;
 
 pub(crate) const INVOKE: &str = "lambda:InvokeFunction";
-
-/// Lambda answers in milliseconds that it has queued an event.
-const ATTEMPT: Duration = Duration::from_secs(5);
+pub(crate) const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
 /// The way to the function itself.
 #[derive(Debug)]
 pub(crate) struct Itself {
-    operation: Operation<HttpRequest, (), ErrorMetadata>,
-    /// Lambda's endpoint.
-    url: String,
-    region: String,
-    path: String,
-    credentials: SharedCredentialsProvider,
+    lambda: Client,
+    name: String,
 }
 
 impl Itself {
-    /// The function of that name, at Lambda's endpoint in that Region.
-    pub(crate) fn new(
-        http: SharedHttpClient,
-        credentials: SharedCredentialsProvider,
-        (url, region): (String, &str),
-        name: &str,
-    ) -> Self {
-        let operation = Operation::builder().service_name("lambda").operation_name("Invoke");
-        let operation = operation.http_client(http).endpoint_url(&url).no_auth().no_retry();
-        let operation = operation.serializer(Ok::<HttpRequest, BoxError>).deserializer(answered).build();
-        let path = format!("/2015-03-31/functions/{name}/invocations");
-        Self { operation, url, region: region.to_owned(), path, credentials }
+    /// The function of that name.
+    pub(crate) fn new(lambda: Client, name: &str) -> Self {
+        Self { lambda, name: name.to_owned() }
     }
 
     /// Has the function invoked with a payload, soon and by itself.
-    pub(crate) async fn invoke(&self, payload: &str) -> Result<(), CallError> {
-        self.call("Event", payload).await.map_err(|error| CallError::new(INVOKE, error))
+    pub(crate) async fn invoke(&self, payload: String) -> Result<(), CallError> {
+        let invoked = self.call(InvocationType::Event, payload).await;
+        invoked.map(drop).map_err(|error| CallError::new(INVOKE, error))
     }
 
     /// Asks whether it might be, as the doctor does: nothing is invoked.
-    pub(crate) async fn ask(&self) -> Result<(), SdkError<ErrorMetadata, HttpResponse>> {
-        self.call("DryRun", "{}").await
+    pub(crate) async fn ask(&self) -> Result<InvokeOutput, SdkError<InvokeError, Response>> {
+        self.call(InvocationType::DryRun, "{}".to_owned()).await
     }
 
-    async fn call(&self, how: &str, payload: &str) -> Result<(), SdkError<ErrorMetadata, HttpResponse>> {
-        let attempt = async {
-            let credentials = self.credentials.provide_credentials().await.map_err(SdkError::construction_failure)?;
-            let request = self.signed(how, payload, credentials).map_err(SdkError::construction_failure)?;
-            self.operation.invoke(request).await
-        };
-        timeout(ATTEMPT, attempt).await.unwrap_or_else(|late| Err(SdkError::timeout_error(late)))
+    /// How many invocations may run at once, of all functions of the account that have none reserved.
+    pub(crate) async fn concurrency_limit(&self) -> Result<usize, CallError> {
+        let settings = self.lambda.get_account_settings().send().await;
+        let settings = settings.map_err(|error| CallError::new(ACCOUNT_SETTINGS, error))?;
+        let limit = settings.account_limit.and_then(|limits| limits.unreserved_concurrent_executions);
+        Ok(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default())
     }
 
-    fn signed(&self, how: &str, payload: &str, credentials: Credentials) -> Result<HttpRequest, BoxError> {
-        let headers = [("content-type", "application/json"), ("x-amz-invocation-type", how)];
-        let identity = credentials.into();
-        let params = v4::SigningParams::builder().identity(&identity).region(&self.region).name("lambda");
-        let params = params.time(SystemTime::now()).settings(SigningSettings::default()).build()?.into();
-        let url = format!("{}{}", self.url, self.path);
-        let body = SignableBody::Bytes(payload.as_bytes());
-        let (signature, _) =
-            sign(SignableRequest::new("POST", &url, headers.into_iter(), body)?, &params)?.into_parts();
-        let mut request = HttpRequest::new(SdkBody::from(payload));
-        request.set_method("POST")?;
-        request.set_uri(self.path.as_str())?;
-        for (name, value) in headers {
-            request.headers_mut().insert(name, value.to_owned());
-        }
-        for header in signature.into_parts().0 {
-            request.headers_mut().insert(header.name(), header.value().to_owned());
-        }
-        Ok(request)
+    async fn call(
+        &self,
+        how: InvocationType,
+        payload: String,
+    ) -> Result<InvokeOutput, SdkError<InvokeError, Response>> {
+        let call = self.lambda.invoke().function_name(&self.name).invocation_type(how);
+        call.payload(Blob::new(payload)).send().await
     }
-}
-
-/// Lambda says in a header what went wrong, and in the body why.
-fn answered(response: &HttpResponse) -> Result<(), OrchestratorError<ErrorMetadata>> {
-    if response.status().is_success() {
-        return Ok(());
-    }
-    let why: Value = response.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
-    let mut error = ErrorMetadata::builder();
-    if let Some(code) = response.headers().get("x-amzn-errortype").and_then(|code| code.split(':').next()) {
-        error = error.code(code);
-    }
-    if let Some(message) = ["message", "Message"].into_iter().find_map(|key| why[key].as_str()) {
-        error = error.message(message);
-    }
-    Err(OrchestratorError::operation(error.build()))
 }

@@ -1,7 +1,7 @@
 //! Every check and every finding by its id: what `docs/doctor.md` shows, and what a report may have.
 
 /// What is looked at: the check's id, and what it asks.
-pub(super) const CHECKS: [(&str, &str); 16] = [
+pub(super) const CHECKS: [(&str, &str); 17] = [
     ("clusters", "Which clusters are there: the one that was asked about, those of `Clusters`, or all that EKS has."),
     (
         "variables",
@@ -21,6 +21,11 @@ pub(super) const CHECKS: [(&str, &str); 16] = [
          And does Karpenter get the notices of the nodes that are left to it?",
     ),
     ("hook-names", "Has some group each hook that `Hooks` names?"),
+    (
+        "concurrency",
+        "May Lambda run as many drains at once as there are nodes that Spillway drains? Each takes one of the account's \
+         concurrent executions for its whole length.",
+    ),
     (
         "hooks",
         "Does each Auto Scaling group with nodes in the cluster have a terminate hook of ours, does it wait long enough, \
@@ -47,7 +52,7 @@ pub(super) const CHECKS: [(&str, &str); 16] = [
 ];
 
 /// What may be found: the finding's id, and what it means.
-pub(super) const FINDINGS: [(&str, &str); 45] = [
+pub(super) const FINDINGS: [(&str, &str); 46] = [
     ("no-clusters", "EKS has no cluster in this Region."),
     ("clusters-unknown", "The clusters could not be listed, and no setting names them."),
     (
@@ -100,6 +105,11 @@ pub(super) const FINDINGS: [(&str, &str); 45] = [
          notification target it is only told.",
     ),
     ("hook-of-no-group", "`Hooks` names a hook, and no group with nodes in these clusters has it."),
+    (
+        "concurrency-low",
+        "There are more nodes than invocations may run at once: if all go together, the last notices wait past their two \
+         minutes.",
+    ),
     ("groups-unknown", "The groups or their hooks could not be listed."),
     ("unknown-cluster", "EKS does not tell the way into the cluster."),
     ("wrong-certificate-authority", "Who answers at the endpoint is not who EKS says."),

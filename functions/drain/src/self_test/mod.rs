@@ -8,6 +8,7 @@
 //! * `account`: what is looked at in AWS
 //! * `clusters`: which clusters are looked at
 //! * `cluster`: what is looked at in each
+//! * `concurrency`: whether Lambda may run as many drains at once as there are nodes
 //!
 //! This file ties them together: each check is a file that says what it looks at.
 
@@ -15,6 +16,7 @@ mod account;
 mod catalogue;
 mod cluster;
 mod clusters;
+mod concurrency;
 mod log;
 mod metrics;
 mod report;
@@ -51,11 +53,14 @@ pub(crate) async fn examine(context: &Context, request: &SelfTestRequest, invoca
     let (clusters, checked) = clusters::look(context, request, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
     let of_clusters = stream::iter(&clusters)
-        .map(|cluster| cluster::checks(context, cluster, invocation, end))
+        .map(|cluster| cluster::look(context, cluster, invocation, end))
         .buffered(CLUSTERS_AT_ONCE)
         .collect::<Vec<_>>();
-    let (of_account, of_clusters) = tokio::join!(of_account, of_clusters);
-    let checks = [checked].into_iter().chain(of_account).chain(of_clusters.into_iter().flatten()).collect();
+    let limit = concurrency::limit(&context.itself, end);
+    let (of_account, of_clusters, limit) = tokio::join!(of_account, of_clusters, limit);
+    let concurrency = concurrency::look(&limit, of_clusters.iter().map(|cluster| cluster.nodes).sum());
+    let of_clusters = of_clusters.into_iter().flat_map(|cluster| cluster.checks);
+    let checks = [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect();
     let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
     let now = invocation.clock.now();
     tell(&log::line(&report, now));

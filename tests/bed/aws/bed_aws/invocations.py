@@ -1,4 +1,5 @@
-"""Stand-in for Lambda's Invoke: who may ask for which function, what is too long, and what is queued for it.
+"""Stand-in for Lambda's Invoke: who may ask for which function, what is too long, and what is queued for it; and for
+GetAccountSettings, which moto lacks: an account with the usual limit.
 
 The function itself is driven by the test (`tests/bed/src/lambda`), which takes what waits here. A function is its session:
 credentials of the function's role under its name. May it invoke itself, it may no other.
@@ -17,6 +18,7 @@ from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
 
 LONGEST = 1024 * 1024
+USUAL_LIMIT = 1000
 INVOKED = "Invoke"
 """Where another delivery has the name of its rule."""
 _ARN = re.compile(r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:([a-zA-Z0-9-_.]+)")
@@ -28,6 +30,9 @@ class Invocations:
         self._notices = notices
 
     def answer(self, call: Call) -> Response | None:
+        if call.action == "GetAccountSettings":
+            limit = {"ConcurrentExecutions": USUAL_LIMIT, "UnreservedConcurrentExecutions": USUAL_LIMIT}
+            return Response(json.dumps({"AccountLimit": limit}), mimetype="application/json")
         if call.action != "Invoke":
             return None
         name = call.request.path.split("/")[3]

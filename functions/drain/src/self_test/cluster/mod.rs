@@ -24,16 +24,19 @@ use super::report::Check;
 use crate::context::Context;
 use crate::invocation::Invocation;
 
+/// What was seen of a cluster.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    pub(super) checks: Vec<Check>,
+    /// How many of its nodes are Spillway's to drain, as far as is known.
+    pub(super) nodes: usize,
+}
+
 /// All checks of the cluster, until `end`. Who may not sign in sees nothing of the rest.
-pub(super) async fn checks(
-    context: &Context,
-    cluster: &ClusterName,
-    invocation: &Invocation,
-    end: Instant,
-) -> Vec<Check> {
+pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &Invocation, end: Instant) -> Looked {
     // What EKS says now, not what it said when the function was warm: its certificate authority may be another.
     context.access.clusters.forget(cluster);
-    let checks = match context.access.connect(cluster, asked_until(end)).await {
+    let looked = match context.access.connect(cluster, asked_until(end)).await {
         Ok(connection) => {
             let client = &connection.client;
             let (user, signed_in) = sign_in::look(client, cluster, invocation, end).await;
@@ -47,18 +50,18 @@ pub(super) async fn checks(
                         flow_control::look(client, end),
                         nodes::look(client, &context.settings, evictions, invocation, end),
                     );
-                    let mut checks = vec![signed_in, rights, version, nth, flow_control];
-                    checks.append(&mut nodes);
-                    checks
+                    nodes.checks.splice(0..0, [signed_in, rights, version, nth, flow_control]);
+                    nodes
                 }
-                None => vec![signed_in, not_entered()],
+                None => none_seen(signed_in),
             }
         }
-        Err(failure) => vec![sign_in::unknown_cluster(&failure, cluster, invocation), not_entered()],
+        Err(failure) => none_seen(sign_in::unknown_cluster(&failure, cluster, invocation)),
     };
-    checks.into_iter().map(|check| check.of(cluster)).collect()
+    Looked { checks: looked.checks.into_iter().map(|check| check.of(cluster)).collect(), ..looked }
 }
 
-fn not_entered() -> Check {
-    Check::skipped("in-cluster", "nothing inside the cluster was looked at, because Spillway cannot sign in")
+fn none_seen(not_signed_in: Check) -> Looked {
+    let why = "nothing inside the cluster was looked at, because Spillway cannot sign in";
+    Looked { checks: vec![not_signed_in, Check::skipped("in-cluster", why)], nodes: 0 }
 }

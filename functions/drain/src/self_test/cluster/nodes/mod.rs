@@ -30,8 +30,8 @@ use kube::{Api, Client};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use super::cordon;
 use super::rights::Evictions;
+use super::{Looked, cordon};
 use crate::drain::deadline::MARGIN;
 use crate::invocation::Invocation;
 use crate::kube::ApiError;
@@ -43,7 +43,7 @@ use findings::Circumstances;
 use fleet::Fleet;
 use rehearsal::Rehearsal;
 use survey::Survey;
-use verdict::Looked;
+use verdict::Pods;
 
 const ID: &str = "nodes";
 
@@ -57,7 +57,7 @@ pub(super) async fn look(
     evictions: Evictions,
     invocation: &Invocation,
     end: Instant,
-) -> Vec<Check> {
+) -> Looked {
     let clock = invocation.clock;
     match fleet_and_budgets(client, settings, end).await {
         Ok((fleet, budgets)) => {
@@ -74,9 +74,13 @@ pub(super) async fn look(
             };
             survey.hold_by_few_allowed();
             let circumstances = Circumstances { window, budgets: &budgets, hook_wait: settings.hook_max_wait };
-            vec![cordon, verdict::check(ID, &fleet, &survey, circumstances, &Looked { seen, rehearsal })]
+            let verdict = verdict::check(ID, &fleet, &survey, circumstances, &Pods { seen, rehearsal });
+            Looked { checks: vec![cordon, verdict], nodes: fleet.ours.len() }
         }
-        Err(error) => vec![Check::unknown(ID, format!("the cluster's nodes were not looked at: {}", chain(&error)))],
+        Err(error) => {
+            let why = format!("the cluster's nodes were not looked at: {}", chain(&error));
+            Looked { checks: vec![Check::unknown(ID, why)], nodes: 0 }
+        }
     }
 }
 

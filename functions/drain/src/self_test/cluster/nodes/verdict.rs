@@ -14,9 +14,9 @@ use spillway_startup::logs::chain;
 /// How many of the nodes the report has room for.
 const NODES: usize = 50;
 
-/// How far the looking came.
+/// How far the looking at pods came.
 #[derive(Debug)]
-pub(super) struct Looked {
+pub(super) struct Pods {
     /// Whether all pods have been seen.
     pub(super) seen: Result<(), ApiError>,
     pub(super) rehearsal: Rehearsal,
@@ -28,7 +28,7 @@ pub(super) fn check(
     fleet: &Fleet,
     survey: &Survey<'_>,
     circumstances: Circumstances<'_>,
-    Looked { seen, rehearsal }: &Looked,
+    Pods { seen, rehearsal }: &Pods,
 ) -> Check {
     let held_up = survey.held_up.iter();
     let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();

@@ -1,0 +1,70 @@
+//! Whether Lambda may run as many drains at once as there are nodes to drain: each takes one of the account's concurrent
+//! executions for its whole length.
+
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
+
+use super::asked_until;
+use super::report::{Check, Finding, Severity, counted};
+use crate::aws::itself::{ACCOUNT_SETTINGS, Itself};
+use crate::aws::{self, CallError};
+
+const ID: &str = "concurrency";
+/// What accounts have that are not new (Lambda's quota L-B99A9384): who asks for more than they have gets no less.
+const USUAL: usize = 1000;
+
+/// How many invocations may run at once. Asked until `end`.
+pub(super) async fn limit(itself: &Itself, end: Instant) -> Result<usize, CallError> {
+    aws::until(ACCOUNT_SETTINGS, asked_until(end), || itself.concurrency_limit()).await
+}
+
+/// The check, where so many nodes are Spillway's to drain in all clusters that could be looked at.
+pub(super) fn look(limit: &Result<usize, CallError>, nodes: usize) -> Check {
+    let limit = match limit {
+        Ok(limit) => *limit,
+        Err(error) => return Check::unknown(ID, format!("Lambda did not tell its limit: {}", chain(error))),
+    };
+    let what = format!(
+        "Lambda runs {} at once for this account, and {} are Spillway's to drain",
+        counted(limit, "invocation"),
+        counted(nodes, "node")
+    );
+    Check::made(ID, what, (limit < nodes).then(|| too_few(limit, nodes)).into_iter().collect())
+}
+
+fn too_few(limit: usize, nodes: usize) -> Finding {
+    let what = format!(
+        "Lambda runs {limit} at once, of all functions, and {nodes} nodes are Spillway's to drain: if more of them go together, \
+         the last notices wait for a free slot, past their two minutes"
+    );
+    let wanted = nodes.max(USUAL);
+    let to_do = "ask for at least as many as nodes may go at once, and what your other functions need";
+    let command = format!(
+        "aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value {wanted}"
+    );
+    Finding::new("concurrency-low", Severity::Warn, "the account's concurrent executions", what, to_do)
+        .with_command(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_lambda_could_not_drain_all_at_once_are_told_with_what_to_ask_for() {
+        assert_eq!(look(&Ok(10), 10).findings, []);
+        let check = look(&Ok(10), 48);
+        let [finding] = &check.findings[..] else { panic!("{check:?}") };
+        assert!(finding.what.contains("runs 10 at once, of all functions, and 48 nodes"), "{finding:?}");
+        let asks_for =
+            |nodes| look(&Ok(10), nodes).findings[0].command.clone().unwrap().rsplit(' ').next().map(str::to_owned);
+        assert_eq!(asks_for(48).as_deref(), Some("1000"), "no less than what accounts usually have");
+        assert_eq!(asks_for(2400).as_deref(), Some("2400"));
+    }
+
+    #[test]
+    fn a_limit_that_is_not_told_is_unknown_and_no_finding() {
+        let check = look(&Err(CallError::unanswered(ACCOUNT_SETTINGS, "the time was up")), 48);
+        assert_eq!(check.findings, []);
+    }
+}
