@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -63,11 +64,21 @@ class Report:
     checks: tuple[Check, ...]
 
 
+def shown(value: Any) -> Any:
+    """What a terminal shows as it is: names are other people's, and a control character or one that turns the direction of
+    a line would have it show something else. In their place is a mark."""
+    if isinstance(value, str):
+        return "".join("\ufffd" if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp") else one for one in value)
+    if isinstance(value, list):
+        return [shown(one) for one in value]
+    return {shown(key): shown(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 def read(text: str) -> Report:
     """The report in a text: the text itself, or the last line of it that is one, as in a log."""
     for candidate in [text, *reversed(text.splitlines())]:
         try:
-            value = json.loads(candidate)
+            value = shown(json.loads(candidate))
         except ValueError:
             continue
         if isinstance(value, dict) and "self_test" in value:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import unicodedata
 import unittest
 from pathlib import Path
 from typing import Any
@@ -70,11 +71,36 @@ class ThePage(unittest.TestCase):
                 self.assertIn(node["node"], page)
 
 
+    def test_shows_a_control_character_as_a_mark(self) -> None:
+        report = json.loads(BROKEN)
+        # It clears the screen, fills the clipboard, and turns the direction of the line.
+        strange = "x\x1b[2J\x1b]52;c;ZXZpbA==\x07\x9b31m\u202egnp\u2028\r\n"
+        finding = next(finding for check in report["checks"] for finding in check.get("findings", []))
+        for field in ("object", "what", "to_do", "command"):
+            finding[field] = strange
+        finding["nodes"], report["summary"] = [strange], strange
+        for check in report["checks"]:
+            check["cluster"] = check.get("cluster") and strange
+        page = Page(width=80, colours=False).of(read(json.dumps(report)))
+        self.assertFalse([one for one in page if one != "\n" and unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")])
+        self.assertIn("\ufffd[2J", page)
+        failed = run(json.dumps({"errorMessage": strange, "errorType": "x"}))
+        self.assertNotIn("\x1b", failed.stderr)
+
+
 class ACommand(unittest.TestCase):
     def arguments(self, command: str) -> str:
         """What a shell hands over."""
         bash = ["bash", "-c", f"aws() {{ printf '<%s>' \"$@\"; }}\n{command}"]
         return subprocess.run(bash, capture_output=True, text=True, check=True).stdout
+
+    def test_with_quotes_in_a_name_is_for_a_shell_what_it_was_and_runs_nothing(self) -> None:
+        # As the function quotes "it's; touch /tmp/x $(id)".
+        command = """aws group --name 'it'"'"'s; touch /tmp/x $(id)' --region us-east-1 --output text"""
+        broken = shell.lines(command, 24)
+        self.assertGreater(len(broken), 2)
+        told = "<group><--name><it's; touch /tmp/x $(id)><--region><us-east-1><--output><text>"
+        self.assertEqual(self.arguments("\n".join(broken)), told)
 
     def test_is_for_a_shell_what_it_was_on_however_many_lines(self) -> None:
         command = """aws iam get --of "$(aws lambda get --name x --query Role)" --query 'a b  c' --in "d  e" --output text"""

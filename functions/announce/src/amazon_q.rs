@@ -47,8 +47,9 @@ pub(crate) fn notification(message: &Message<'_>) -> Value {
 }
 
 fn description(message: &Message<'_>, nodes: &[Node<'_>], tally: &Tally) -> String {
-    let told =
-        nodes.iter().map(|node| words::clip(&format!("**{}**: {}", words::node(node), words::story(node)), LINE));
+    let told = nodes
+        .iter()
+        .map(|node| words::clip(&format!("**{}**: {}", plain(&words::node(node)), plain(&words::story(node))), LINE));
     let mut lines: Vec<_> = told.collect();
     words::shorten(&mut lines, NODES);
     if message.phase == Phase::Ended && *tally != Tally::default() {
@@ -56,9 +57,26 @@ fn description(message: &Message<'_>, nodes: &[Node<'_>], tally: &Tally) -> Stri
     }
     if tally.lost > 0 {
         lines.push("**Lost**".to_owned());
-        lines.extend(words::lost(message, PODS).iter().map(|pod| format!("- {}", words::clip(pod, LINE))));
+        lines.extend(words::lost(message, PODS).iter().map(|pod| format!("- {}", words::clip(&plain(pod), LINE))));
     }
     lines.join("\n")
+}
+
+/// A text that is no markup: what AWS or a cluster has written there makes no link, no mention and no code. Replaced, because
+/// nobody says how a backslash is shown.
+fn plain(text: &str) -> String {
+    let shown = |character| match character {
+        '[' => '(',
+        ']' => ')',
+        '<' => '‹',
+        '>' => '›',
+        '*' => '∗',
+        '`' => '\'',
+        '|' => '/',
+        _ if character.is_control() => ' ',
+        _ => character,
+    };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -69,6 +87,19 @@ mod tests {
     #[test]
     fn a_drain_that_begins() {
         insta::assert_json_snapshot!(notification(&samples::message(&[&begun(1)])));
+    }
+
+    #[test]
+    fn what_others_have_written_is_no_markup() {
+        let mut event = lossy(1);
+        event.receipt.node = Some("[free](https://evil) <!channel>".to_owned());
+        event.receipt.pods.iter_mut().for_each(|pod| pod.why = Some("**see** `<https://evil|this>`\n# x".to_owned()));
+        let told = notification(&samples::message(&[&event]));
+        let description = told["content"]["description"].as_str().expect("a text");
+        for markup in ["](", "<", "`", "**see", "|this", "\n# x"] {
+            assert!(!description.contains(markup), "{markup} in {description}");
+        }
+        assert!(description.contains("(free)(https://evil) ‹!channel›"), "{description}");
     }
 
     #[test]

@@ -37,18 +37,25 @@ pub(crate) enum EventError {
     NoId,
     #[error("it is \"{0}\", which is no event of ours")]
     Foreign(String),
+    #[error("it is of source {from}, and not of Spillway in this account")]
+    NotOfSpillway { from: String },
     #[error("its receipt cannot be read: {0}")]
     Receipt(serde_json::Error),
 }
 
-/// Reads the body of a message.
-pub(crate) fn read(body: &str) -> Result<Event, EventError> {
+/// Reads the body of a message. Who may put messages into the queue, or events on a bus that a rule leads there, writes what
+/// they like: only what Spillway has put on this account's bus is told, which EventBridge vouches for.
+pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {
         "Spillway Drain Begun" => Phase::Begun,
         "Spillway Receipt" => Phase::Ended,
         _ => return Err(EventError::Foreign(event.detail_type)),
     };
+    let of = event.account.unwrap_or_default();
+    if event.source != "spillway" || of != account {
+        return Err(EventError::NotOfSpillway { from: format!("{:?} in account {of:?}", event.source) });
+    }
     Ok(Event {
         id: event.id.ok_or(EventError::NoId)?,
         phase,
@@ -63,6 +70,8 @@ mod tests {
 
     use super::*;
 
+    const HOME: &str = "123456789012";
+
     fn body(detail_type: &str, detail: &Value) -> String {
         json!({
             "version": "0", "id": "b-1", "detail-type": detail_type, "source": "spillway", "account": "123456789012",
@@ -74,7 +83,8 @@ mod tests {
     #[test]
     fn both_events_are_read() {
         for (detail_type, phase) in [("Spillway Drain Begun", Phase::Begun), ("Spillway Receipt", Phase::Ended)] {
-            let event = read(&body(detail_type, &json!({"receipt": 2, "node": "n-1"}))).expect("an event of ours");
+            let event =
+                read(&body(detail_type, &json!({"receipt": 2, "node": "n-1"})), HOME).expect("an event of ours");
             assert_eq!((event.id.as_str(), event.phase), ("b-1", phase));
             assert_eq!(event.receipt.node.as_deref(), Some("n-1"));
             assert_eq!(event.document["receipt"], 2);
@@ -82,8 +92,20 @@ mod tests {
     }
 
     #[test]
+    fn a_receipt_of_another_account_or_another_source_is_not_believed() {
+        let genuine = body("Spillway Receipt", &json!({"receipt": 2}));
+        assert!(read(&genuine, HOME).is_ok());
+        for (ours, theirs) in [(HOME, "999999999999"), ("\"spillway\"", "\"my.tool\""), ("\"account\"", "\"accounts\"")]
+        {
+            let forged = genuine.replace(ours, theirs);
+            let refused = read(&forged, HOME).map(|event| event.id).expect_err("forged").to_string();
+            assert!(refused.ends_with("and not of Spillway in this account"), "{refused}");
+        }
+    }
+
+    #[test]
     fn what_is_no_event_of_ours_says_what_it_is() {
-        let why = |body: &str| read(body).map(|event| event.id).expect_err("no event of ours").to_string();
+        let why = |body: &str| read(body, HOME).map(|event| event.id).expect_err("no event of ours").to_string();
         assert_eq!(why("hello"), "it is no event of EventBridge: expected value at line 1 column 1");
         assert_eq!(
             why(&body("EC2 Spot Instance Interruption Warning", &json!({}))),

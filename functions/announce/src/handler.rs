@@ -23,9 +23,9 @@ pub(crate) struct Announcer {
 impl Announcer {
     /// Handles a batch. The answer: the records that are to come back, because some sink has not had what they tell.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
-        let until = end(&batch.context);
+        let (until, account) = (end(&batch.context), account(&batch.context));
         let records = batch.payload.records;
-        let read: Vec<_> = records.iter().map(read).collect();
+        let read: Vec<_> = records.iter().map(|record| read(record, &account)).collect();
         let events: Vec<_> = read.iter().flatten().collect();
         let missed = join_all(self.sinks.iter().map(|sink| sink.deliver(&events, until))).await;
         let missed: HashSet<_> = missed.iter().flatten().map(|event| event.id.as_str()).collect();
@@ -41,13 +41,18 @@ impl Announcer {
 }
 
 /// A record's event. One that cannot be read comes back until the queue keeps it for somebody to look at.
-fn read(record: &SqsMessage) -> Option<Event> {
-    event::read(record.body.as_deref().unwrap_or_default())
+fn read(record: &SqsMessage, account: &str) -> Option<Event> {
+    event::read(record.body.as_deref().unwrap_or_default(), account)
         .inspect_err(|error| {
             let record = record.message_id.as_deref();
             tracing::error!(record, error = %error, "a record of the queue cannot be told of");
         })
         .ok()
+}
+
+/// The account that the function is in, from its ARN.
+fn account(context: &Context) -> String {
+    context.invoked_function_arn.split(':').nth(4).unwrap_or_default().to_owned()
 }
 
 /// When sending has to stop.
@@ -73,6 +78,7 @@ mod tests {
         let records: Vec<_> = records.map(|(n, body)| json!({"messageId": format!("m-{n}"), "body": body})).collect();
         let payload = serde_json::from_value(json!({"Records": records})).expect("a batch");
         let mut context = Context::default();
+        context.invoked_function_arn = "arn:aws:lambda:us-east-1:123456789012:function:announcer".to_owned();
         let in_a_minute = SystemTime::now() + Duration::from_secs(60);
         context.deadline = in_a_minute.duration_since(UNIX_EPOCH).expect("after 1970").as_secs() * 1000;
         LambdaEvent::new(payload, context)
@@ -80,7 +86,9 @@ mod tests {
 
     fn begun(id: &str, node: &str) -> String {
         let detail = json!({"receipt": 2, "node": node, "instance": id, "notice": {"event_id": id}});
-        json!({"id": id, "detail-type": "Spillway Drain Begun", "source": "spillway", "detail": detail}).to_string()
+        json!({"id": id, "detail-type": "Spillway Drain Begun", "source": "spillway", "account": "123456789012",
+            "detail": detail})
+        .to_string()
     }
 
     /// A sink that answers so, and what it was asked.

@@ -124,9 +124,10 @@ mod tests {
             "../../drain/src/publish/snapshots/spillway_drain__publish__tests__the_receipt_of_a_drain_as_the_log_has_it-2.snap"
         );
         let line = LINE.lines().last().expect("the snapshot's last line is the receipt");
-        let event =
-            format!(r#"{{"id": "b-1", "detail-type": "Spillway Receipt", "source": "spillway", "detail": {line}}}"#);
-        event::read(&event).expect("an event of ours")
+        let event = format!(
+            r#"{{"id": "b-1", "detail-type": "Spillway Receipt", "source": "spillway", "account": "1", "detail": {line}}}"#
+        );
+        event::read(&event, "1").expect("an event of ours")
     }
 
     #[test]

@@ -7,8 +7,10 @@ use crate::event::{self, Event};
 use crate::group::{Message, messages};
 
 fn event(id: &str, detail_type: &str, detail: &Value) -> Event {
-    let body = json!({"id": id, "detail-type": detail_type, "source": "spillway", "detail": detail});
-    event::read(&body.to_string()).expect("an event of ours")
+    let account = "123456789012";
+    let body =
+        json!({"id": id, "detail-type": detail_type, "source": "spillway", "account": account, "detail": detail});
+    event::read(&body.to_string(), account).expect("an event of ours")
 }
 
 /// What both receipts of a drain say.

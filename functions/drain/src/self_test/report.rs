@@ -165,10 +165,28 @@ impl Finding {
         Self { nodes: nodes.take(NODES_OF_A_FINDING).map(|node| node.to_string()).collect(), nodes_count, ..self }
     }
 
-    /// The finding with a command that does what is to be done.
+    /// The finding with a command that does what is to be done; without, if a terminal would not show it as it is.
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), ..self }
+        Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }
+
+    /// The finding with a command, if there is one that can be given.
+    pub(crate) fn with_command_if(self, command: Option<String>) -> Self {
+        match command {
+            Some(command) => self.with_command(command),
+            None => self,
+        }
+    }
+}
+
+/// A value as one word of a shell, whatever stands in it: names in commands to copy are other people's.
+pub(crate) fn quoted(value: impl fmt::Display) -> String {
+    let value = value.to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        return value;
+    }
+    format!("'{}'", value.replace('\'', r#"'"'"'"#))
 }
 
 impl Check {

@@ -11,7 +11,7 @@ use super::karpenter::Karpenter;
 use crate::decision;
 use crate::notice::Kind;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
-use crate::self_test::report::{Check, Finding, Severity};
+use crate::self_test::report::{Check, Finding, Severity, quoted};
 use crate::settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
 
 const ID: &str = "drainers";
@@ -134,7 +134,7 @@ fn finding(target: &str, hears: &Hears, settings: &Settings, region: &str) -> Fi
                  rules. If it only takes note, leave it";
     let first = hears.rules.first().map_or("", String::as_str);
     Finding::new("second-drainer", Severity::Warn, target, what, to_do)
-        .with_command(format!("aws events disable-rule --name {first} --region {region}"))
+        .with_command(format!("aws events disable-rule --name {} --region {region}", quoted(first)))
 }
 
 /// Karpenter hears of its own nodes there, which are left to it unless the settings say otherwise.
@@ -167,8 +167,10 @@ fn tells_another<'a>(group: &'a Group, settings: &'a Settings, region: &'a str) 
         let hook = &hook.name;
         let object = format!("hook {hook} of Auto Scaling group {group}");
         Some(Finding::new("hook-notification-target", Severity::Warn, object, what, to_do).with_command(format!(
-            "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {group} --lifecycle-hook-name {hook} \
-             --notification-target-arn '' --region {region}"
+            "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {} \
+             --notification-target-arn '' --region {region}",
+            quoted(group),
+            quoted(hook)
         )))
     })
 }

@@ -9,7 +9,7 @@ use super::groups::{Group, GroupHook};
 use crate::aws::CallError;
 use crate::aws::instance::ManagedBy;
 use crate::decision;
-use crate::self_test::report::{Check, Finding, Severity};
+use crate::self_test::report::{Check, Finding, Severity, quoted};
 use crate::settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
 use spillway_startup::logs::chain;
 
@@ -207,10 +207,11 @@ fn good_timeout(settings: &Settings) -> Duration {
 /// A command that makes a hook, or changes one. It names whatever Auto Scaling would otherwise set to its own default.
 fn put(group: &Group, hook: &str, timeout: Duration, default_result: LifecycleResult, region: &str) -> String {
     format!(
-        "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {hook} \
+        "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {} \
          --lifecycle-transition autoscaling:EC2_INSTANCE_TERMINATING --heartbeat-timeout {} --default-result {} \
          --region {region}",
-        group.name,
+        quoted(&group.name),
+        quoted(hook),
         timeout.as_secs(),
         default_result.as_str()
     )

@@ -4,7 +4,7 @@ use super::bus::{Rule, State};
 use crate::aws::CallError;
 use crate::decision;
 use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
-use crate::self_test::report::{Check, Finding, Severity};
+use crate::self_test::report::{Check, Finding, Severity, quoted};
 use crate::settings::Settings;
 use spillway_startup::logs::chain;
 
@@ -47,7 +47,7 @@ fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str
     let what = format!("is disabled: of {} the function gets nothing", event.what);
     let to_do = format!("enable it{}", or_do_not_want_it(event, settings));
     Finding::new("rule-disabled", Severity::Fail, format!("rule {name}"), what, to_do)
-        .with_command(format!("aws events enable-rule --name {name} --region {region}"))
+        .with_command(format!("aws events enable-rule --name {} --region {region}", quoted(name)))
 }
 
 fn missing(event: &EventPattern, settings: &Settings) -> Finding {

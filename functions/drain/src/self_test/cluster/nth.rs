@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::kube::{call, until};
 use crate::self_test::asked_until;
-use crate::self_test::report::{Check, Finding, Severity, counted};
+use crate::self_test::report::{Check, Finding, Severity, counted, quoted};
 use spillway_startup::logs::chain;
 
 const ID: &str = "nth";
@@ -36,6 +36,6 @@ fn said(pods: &[PartialObjectMeta<Pod>]) -> Check {
         "while you change over keep the two apart by a tag (docs/from-nth.md has the whole way); then uninstall it";
     let object = format!("aws-node-termination-handler in namespace {namespace}");
     let finding = Finding::new("nth-runs", Severity::Warn, object, what, to_do)
-        .with_command(format!("helm list --namespace {namespace} --filter termination-handler"));
+        .with_command(format!("helm list --namespace {} --filter termination-handler", quoted(namespace)));
     Check::made(ID, format!("aws-node-termination-handler runs here: {}", counted(pods.len(), "pod")), vec![finding])
 }

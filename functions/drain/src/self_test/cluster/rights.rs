@@ -11,7 +11,7 @@ use super::sign_in::User;
 use crate::invocation::Invocation;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
-use crate::self_test::report::{Check, Finding, Severity};
+use crate::self_test::report::{Check, Finding, Severity, quoted};
 use crate::settings::{KarpenterNodes, Settings};
 use spillway_startup::logs::chain;
 
@@ -182,7 +182,7 @@ fn said(
 
 /// Either nobody has given the group its rights, or we are not in the group.
 fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation) -> Finding {
-    let (function, region) = (&invocation.function, &invocation.home.region);
+    let (name, function, region) = (quoted(cluster), &invocation.function, &invocation.home.region);
     let object = format!("group {GROUP}");
     if user.groups.iter().any(|group| group == GROUP) {
         let what = format!("the group {GROUP} has no rights in the cluster, so that no drain can do anything");
@@ -195,7 +195,7 @@ fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation) -> F
     );
     let to_do = "put the role into the group by its access entry, or by its line in aws-auth";
     Finding::new("not-in-group", Severity::Fail, object, what, to_do).with_command(format!(
-        "aws eks update-access-entry --cluster-name {cluster} --region {region} --kubernetes-groups {GROUP} \
+        "aws eks update-access-entry --cluster-name {name} --region {region} --kubernetes-groups {GROUP} \
          --principal-arn \"$(aws lambda get-function-configuration --function-name {function} --region {region} \
          --query Role --output text)\""
     ))

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
-use crate::self_test::report::{Check, Finding, Severity};
+use crate::self_test::report::{Check, Finding, Severity, quoted};
 use spillway_startup::logs::chain;
 
 const ID: &str = "sign-in";
@@ -42,10 +42,10 @@ pub(super) async fn look(
 
 /// EKS did not tell the way to the cluster.
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
-    let region = &invocation.home.region;
+    let (name, region) = (quoted(cluster), &invocation.home.region);
     let to_do = "if there is no such cluster, correct its name; if the right is missing, deploy the template again";
     let finding = Finding::new("unknown-cluster", Severity::Fail, format!("cluster {cluster}"), failure.text(), to_do)
-        .with_command(format!("aws eks describe-cluster --name {cluster} --region {region}"));
+        .with_command(format!("aws eks describe-cluster --name {name} --region {region}"));
     Check::made(ID, format!("Spillway cannot find the way into cluster {cluster}"), vec![finding])
 }
 
@@ -57,7 +57,7 @@ fn signed_in(cluster: &ClusterName, status: SelfSubjectReviewStatus) -> (Option<
 }
 
 fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocation) -> Check {
-    let (function, region) = (&invocation.function, &invocation.home.region);
+    let (name, function, region) = (quoted(cluster), &invocation.function, &invocation.home.region);
     let said = chain(error);
     let (id, what, to_do, command) = match error {
         ApiError::Certificate(_) => (
@@ -66,7 +66,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
             "see whether the cluster was made anew under its old name, or something stands between the function and its \
              endpoint; compare the authority that EKS names with the one that the endpoint shows",
             format!(
-                "aws eks describe-cluster --name {cluster} --region {region} --query cluster.certificateAuthority.data \
+                "aws eks describe-cluster --name {name} --region {region} --query cluster.certificateAuthority.data \
                  --output text | base64 -d | openssl x509 -noout -subject -dates"
             ),
         ),
@@ -75,7 +75,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
             format!("the function gets no connection to the API server, so that no drain can: {said}"),
             "a cluster whose endpoint is private, or open to certain addresses only, needs the parameters SubnetIds and \
              SecurityGroupIds, and its security group has to let port 443 in from there (see docs/install.md)",
-            format!("aws eks describe-cluster --name {cluster} --region {region} --query cluster.resourcesVpcConfig"),
+            format!("aws eks describe-cluster --name {name} --region {region} --query cluster.resourcesVpcConfig"),
         ),
         _ if error.code() == Some(401) => (
             "no-access-entry",
@@ -83,7 +83,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
             "give the role an access entry; in a cluster whose authentication mode is CONFIG_MAP a line in aws-auth (see \
              docs/install.md); or leave the cluster out of the parameter Clusters",
             format!(
-                "aws eks create-access-entry --cluster-name {cluster} --region {region} --kubernetes-groups spillway \
+                "aws eks create-access-entry --cluster-name {name} --region {region} --kubernetes-groups spillway \
                  --principal-arn \"$(aws lambda get-function-configuration --function-name {function} --region {region} \
                  --query Role --output text)\""
             ),
@@ -101,7 +101,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
             "api-server-error",
             format!("the API server does not answer as it should: {said}"),
             "look at the cluster's health; drains try again for as long as their notice lets them",
-            format!("aws eks describe-cluster --name {cluster} --region {region} --query cluster.health"),
+            format!("aws eks describe-cluster --name {name} --region {region} --query cluster.health"),
         ),
     };
     let finding = Finding::new(id, Severity::Fail, format!("cluster {cluster}"), what, to_do).with_command(command);

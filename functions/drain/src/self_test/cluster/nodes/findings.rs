@@ -8,7 +8,7 @@ use super::cause::{Cause, TooMany};
 use super::survey::{HeldUp, REPLACED_WITHIN};
 use super::workload::Workload;
 use crate::drain::pod::blocker::BudgetName;
-use crate::self_test::report::{Finding, Severity};
+use crate::self_test::report::{Finding, Severity, quoted};
 
 /// What a finding tells beside the cause.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl Telling<'_> {
             "it never allows a disruption{why}. {nodes}. Before a spot instance goes its pods are deleted past it; for a lifecycle \
              hook they are deleted at the end of its longest wait"
         );
-        let BudgetName { namespace, name } = name;
+        let (namespace, name) = (quoted(&name.namespace), quoted(&name.name));
         let (to_do, command) = match unreckoned {
             Some(_) => (
                 "set minAvailable to a number, for which it need not know the pods' controller; or run the pods by a Deployment or a StatefulSet",
@@ -104,8 +104,8 @@ impl Telling<'_> {
             self.nodes()
         );
         let to_do = "change their selectors, so that each pod is covered by one of them";
-        let namespace = budgets.first().map(|budget| budget.namespace.as_str()).unwrap_or_default();
-        let names: Vec<_> = budgets.iter().map(|budget| budget.name.as_str()).collect();
+        let namespace = quoted(budgets.first().map(|budget| budget.namespace.as_str()).unwrap_or_default());
+        let names: Vec<_> = budgets.iter().map(|budget| quoted(&budget.name)).collect();
         self.finding("several-budgets", Severity::Fail, what, to_do)
             .with_command(format!("kubectl --namespace {namespace} describe poddisruptionbudget {}", names.join(" ")))
     }
@@ -115,7 +115,8 @@ impl Telling<'_> {
         let to_do = "see who refuses it: an admission webhook, most likely";
         self.finding("eviction-refused", Severity::Fail, what, to_do).with_command(format!(
             "kubectl --namespace {} describe poddisruptionbudget {}; kubectl get validatingwebhookconfigurations",
-            budget.namespace, budget.name
+            quoted(&budget.namespace),
+            quoted(&budget.name)
         ))
     }
 
@@ -136,7 +137,7 @@ impl Telling<'_> {
             "let it shut down within {window} s (terminationGracePeriodSeconds), or keep it on nodes that are not spot: {hook}"
         );
         self.finding("grace-period-too-long", Severity::Warn, what, &to_do)
-            .with_command(show(workload, ".spec.template.spec.terminationGracePeriodSeconds"))
+            .with_command_if(show(workload, ".spec.template.spec.terminationGracePeriodSeconds"))
     }
 
     fn do_not_disrupt(&self, workload: &Workload) -> Finding {
@@ -149,7 +150,7 @@ impl Telling<'_> {
         let to_do = "take the annotation away from what may be disrupted, or say for how long it may not \
                      (karpenter.sh/do-not-disrupt: 30m)";
         self.finding("do-not-disrupt", Severity::Warn, what, to_do)
-            .with_command(show(workload, ".spec.template.metadata.annotations"))
+            .with_command_if(show(workload, ".spec.template.metadata.annotations"))
     }
 
     fn bare(&self) -> Finding {
@@ -167,8 +168,8 @@ impl Telling<'_> {
 
     /// A command that shows the budget's pods.
     fn show_pods(&self, budget: &BudgetName) -> String {
-        let selector = self.budget(budget).map(Budget::selector).unwrap_or_default();
-        format!("kubectl --namespace {} get pods --selector '{selector}' --output wide", budget.namespace)
+        let selector = quoted(self.budget(budget).map(Budget::selector).unwrap_or_default());
+        format!("kubectl --namespace {} get pods --selector {selector} --output wide", quoted(&budget.namespace))
     }
 
     /// "3 nodes cannot be drained in time: a, b, c".
@@ -196,8 +197,8 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> 
 }
 
 /// A command that shows what stands there. A bare pod is its own template.
-fn show(workload: &Workload, path: &str) -> String {
-    let Workload { namespace, name, .. } = workload;
+fn show(workload: &Workload, path: &str) -> Option<String> {
+    let (namespace, object) = (quoted(&workload.namespace), workload.as_argument()?);
     let path = if workload.is_bare() { path.replace(".spec.template", "") } else { path.to_owned() };
-    format!("kubectl --namespace {namespace} get {} {name} --output jsonpath='{{{path}}}'", workload.resource())
+    Some(format!("kubectl --namespace {namespace} get {object} --output jsonpath='{{{path}}}'"))
 }

