@@ -2,6 +2,7 @@
 //! <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
 
 use serde_json::{Map, Value, json};
+use spillway_receipt::{DRAIN_BEGUN, RECEIPT};
 
 use crate::bar::bar;
 use crate::event::Phase;
@@ -32,8 +33,8 @@ pub(crate) fn notification(message: &Message<'_>) -> Value {
     }
     let mut metadata = Map::new();
     let event_type = match message.phase {
-        Phase::Begun => "Spillway Drain Begun",
-        Phase::Ended => "Spillway Receipt",
+        Phase::Begun => DRAIN_BEGUN,
+        Phase::Ended => RECEIPT,
     };
     metadata.insert("eventType".to_owned(), json!(event_type));
     metadata.insert("summary".to_owned(), json!(words::clip(&words::headline(message), TITLE)));

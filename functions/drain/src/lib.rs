@@ -44,13 +44,13 @@ use std::sync::Arc;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
+use spillway_receipt::Receipt;
 
 use crate::context::Context;
 use crate::context::cluster::{Access, OneConnection};
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::receipt::Receipt;
 use crate::self_test::SelfTestReport;
 use crate::settings::Settings;
 
