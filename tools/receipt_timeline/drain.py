@@ -158,15 +158,11 @@ def _pods(receipts: list[Receipt]) -> tuple[Pod, ...]:
         # An invocation that came as far as the pods says of one that is not among them that it has gone.
         if here or receipt.step_ms("drained") is not None:
             for uid, pod in seen.items():
-                if uid not in here and pod.fate is Fate.LOST:
+                if uid not in here and pod.fate in (Fate.REMAINING, Fate.LOST):
                     seen[uid] = _gone_before(pod, _span(receipt)[0])
         for uid, pod in here.items():
             seen[uid] = _over_all(seen[uid], pod) if uid in seen else pod
-    handed_on = receipts[-1].ending == "continued"
-    return tuple(
-        replace(pod, fate=Fate.HANDED_ON, why=None) if handed_on and pod.fate is Fate.LOST else pod
-        for pod in seen.values()
-    )
+    return tuple(seen.values())
 
 
 def _gone_before(pod: Pod, begun_ms: int) -> Pod:

@@ -16,6 +16,7 @@ FILLED = {
 DRAWN = {
     "lost": "M-5,-5L5,5M5,-5L-5,5",
     "unconfirmed": "M-3.5,-3A3.5,3.5 0 1 1 0,0.5V2.5M0,6V6.5",
+    "remaining": "M-4,-5L3,0L-4,5",
     "handed-on": "M-4,-5L3,0L-4,5",
     "stayed": "M-5,0H5",
     "would-leave": "M-5,0H5M1,-4L5,0L1,4",

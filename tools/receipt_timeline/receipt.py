@@ -31,13 +31,12 @@ class Fate(Enum):
     CLAMPED = "clamped"
     FORCED = "forced"
     STAYED = "stayed"
+    REMAINING = "remaining"
     LOST = "lost"
     UNCONFIRMED = "unconfirmed"
     # Of a dry run.
     WOULD_LEAVE = "would-leave"
     WOULD_BE_BLOCKED = "would-be-blocked"
-    # Not the receipt's word: it is still there, and a later invocation goes on with it.
-    HANDED_ON = "handed on"
 
 
 # Nothing was done to pods that came to these.
@@ -250,11 +249,10 @@ class _Fields:
 
     def fate(self, name: str) -> Fate:
         word = self.text(name)
-        known = [fate for fate in Fate if fate is not Fate.HANDED_ON]
-        for fate in known:
+        for fate in Fate:
             if fate.value == word:
                 return fate
-        raise self._wrong(name, f"one of {listed([fate.value for fate in known])}")
+        raise self._wrong(name, f"one of {listed([fate.value for fate in Fate])}")
 
     def numbers(self, name: str) -> list[int]:
         values = self._of_type(name, list, "a list") or []

@@ -136,19 +136,19 @@ def hook_of_forty_minutes() -> list[Json]:
         return {"request_id": f"r-{number}", "from": at.format(begun), "to": at.format(ended), "pods": pods}
 
     told = {"requested_ms": 1300, "accepted_ms": 1400, "grace_s": 1800, "answers": {"evicted": 1}}
-    first = earlier(1, "00:01", "14:56", clean=1, lost=2)
-    second = earlier(2, "14:57", "29:52", clean=1, lost=1)
+    first = earlier(1, "00:01", "14:56", clean=1, remaining=2)
+    second = earlier(2, "14:57", "29:52", clean=1, remaining=1)
     return [
         one(1, 1000, 895900, steps=steps(begun=1000, described=1100, claimed=1200, handed_on=895900), pods=[
             pod("shop/web-0", "clean", requested_ms=1250, accepted_ms=1350, gone_ms=9000, answers={"evicted": 1}),
-            pod("shop/render-0", "lost", why="it was still shutting down", **told),
-            pod("shop/db-0", "lost", why="PodDisruptionBudget db blocked it", blocked_by="db", requested_ms=1300, evictions=80,
+            pod("shop/render-0", "remaining", why="it was still shutting down", **told),
+            pod("shop/db-0", "remaining", why="PodDisruptionBudget db blocked it", blocked_by="db", requested_ms=1300, evictions=80,
                 answers={"blocked-by-budget": 80}),
         ]),
         one(2, 897000, 1792000, steps=steps(begun=897000, described=897100, claimed=897200, handed_on=1792000),
             earlier=[first], pods=[
             pod("shop/render-0", "clean", grace_s=1800, evictions=0, gone_ms=1500000),
-            pod("shop/db-0", "lost", why="PodDisruptionBudget db blocked it", blocked_by="db", requested_ms=897300, evictions=80,
+            pod("shop/db-0", "remaining", why="PodDisruptionBudget db blocked it", blocked_by="db", requested_ms=897300, evictions=80,
                 answers={"blocked-by-budget": 80}),
         ]),
         one(3, 1793000, 2400000,

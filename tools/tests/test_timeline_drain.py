@@ -40,8 +40,8 @@ class OneDrain(unittest.TestCase):
         before = invocation(
             0,
             "continued",
-            pod("shop/a", "lost", grace_s=600, given_s=9, accepted_ms=200),
-            pod("shop/b", "lost", given_s=9, accepted_ms=200, answers={"deleted": 1}),
+            pod("shop/a", "remaining", grace_s=600, given_s=9, accepted_ms=200),
+            pod("shop/b", "remaining", given_s=9, accepted_ms=200, answers={"deleted": 1}),
         )
         after = invocation(
             11_000, "drained", pod("shop/a", "clean", gone_ms=12_000), pod("shop/b", "clean", gone_ms=12_000)
@@ -49,7 +49,7 @@ class OneDrain(unittest.TestCase):
         self.assertEqual([each.fate for each in one(before, after).pods], [Fate.CLAMPED, Fate.FORCED])
 
     def test_a_pod_that_went_while_nobody_looked_had_gone_when_the_next_invocation_began(self) -> None:
-        before = invocation(0, "continued", pod("shop/a", "lost", accepted_ms=200, why="it was still shutting down"))
+        before = invocation(0, "continued", pod("shop/a", "remaining", accepted_ms=200, why="it was still shutting down"))
         (gone,) = one(before, invocation(11_000, "drained")).pods
         self.assertEqual((gone.fate, gone.gone_ms), (Fate.CLEAN, 11_000))
         self.assertEqual(gone.why, "it had gone when the next invocation began")

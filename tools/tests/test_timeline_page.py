@@ -167,12 +167,12 @@ class AHookOfFortyMinutes(PageTest):
         page = drawn(self.documents[-1])
         first = page.row("Invocation 1")
         self.reaches(page, first.one("rect", "invocation"), 1000, 896_000, OF_AN_HOUR)
-        self.assertIn("pods: 1 clean, 2 lost · its own receipt is not in the file: request id r-1", first.text)
+        self.assertIn("pods: 1 clean, 2 remaining · its own receipt is not in the file: request id r-1", first.text)
 
-    def test_a_drain_that_is_not_over_has_pods_that_are_handed_on_and_not_lost(self) -> None:
+    def test_a_drain_that_is_not_over_has_pods_that_remain_and_are_not_lost(self) -> None:
         page = drawn(self.documents[0])
         fates = [fate.text for fate in page.root.all("span", "fate")]
-        self.assertEqual(fates, ["handed on", "handed on", "clean"])
+        self.assertEqual(fates, ["remaining", "remaining", "clean"])
 
 
 class LostPods(PageTest):

@@ -45,8 +45,8 @@ class Refused(unittest.TestCase):
             notice={"time": "yesterday"},
         )
         self.because(
-            "not a receipt: `pods[0].fate` is 'left', not one of clean, clamped, forced, stayed, lost, unconfirmed, "
-            "would-leave and would-be-blocked",
+            "not a receipt: `pods[0].fate` is 'left', not one of clean, clamped, forced, stayed, remaining, lost, "
+            "unconfirmed, would-leave and would-be-blocked",
             pods=[{"pod": "shop/web-0", "fate": "left"}],
         )
 
@@ -93,7 +93,9 @@ class Read(unittest.TestCase):
         self.assertEqual((receipt.managed_by, window.end_ms, window.deadline_ms), ("self-managed", 110_000, 120_000))
         self.assertEqual((lost.fate, blocked.fate), (Fate.LOST, Fate.WOULD_BE_BLOCKED))
         self.assertEqual((lost.blocked_by, lost.requested_ms, lost.accepted_ms, lost.refusals), ("db", 845, 900, 9))
-        self.assertEqual(receipt.earlier[0].pods, {"clean": 1, "lost": 2})
+        self.assertEqual(receipt.earlier[0].pods, {"clean": 1, "remaining": 2})
+        old["ending"] = "continued"
+        self.assertEqual(read(old).pods[0].fate, Fate.REMAINING)
 
     def test_what_is_wrong_in_a_receipt_of_version_1_is_refused_as_in_version_2(self) -> None:
         for fields in ({"pods": {}}, {"pods": [7]}, {"window": 7}, {"earlier": [7]}, {"earlier": 7}, {"pods": [{"fate": 7}]}):

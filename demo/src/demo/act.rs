@@ -15,9 +15,10 @@ use spillway_bed::aws::{Call, Delivered};
 use spillway_bed::lambda::{Delivery, Lambda};
 use spillway_bed::life_like::LifeLike;
 use spillway_bed::{BedError, TestNode, World};
+use spillway_receipt::{Ending, Receipt};
 
 use super::live::Live;
-use super::receipt::{Receipt, calls_in_words};
+use super::receipt::{calls_in_words, gone, in_words, instance_may_go, last_in};
 use super::scene::{Tone, short};
 use super::screen::Screen;
 use super::{DemoError, notice, picture, table};
@@ -175,22 +176,23 @@ impl Stage<'_> {
         let delivery = live.during(lambda.invoke_async(event)).await??;
         self.keep_log(&delivery)?;
 
-        let Some((receipt, written)) = Receipt::last_in(&delivery.last.logs) else {
+        let Some((receipt, written)) = last_in(&delivery.last.logs) else {
             screen.say_in(Tone::Bad, &format!("The function wrote no receipt: {}", failure(&delivery)));
             screen.show(&delivery.last.logs);
             return Ok(None);
         };
-        live.until_gone(receipt.gone()).await?;
-        live.tell(Tone::Cloud, "Lambda", &format!("has the answer, {}, and freezes the process", receipt.ending));
+        let ending = receipt.ending.map_or("begun", Ending::as_str);
+        live.until_gone(gone(&receipt)).await?;
+        live.tell(Tone::Cloud, "Lambda", &format!("has the answer, {ending}, and freezes the process"));
         let went_well = delivery.last.result.is_ok();
         if went_well {
-            live.until_settled(receipt.instance_may_go()).await?;
+            live.until_settled(instance_may_go(&receipt)).await?;
         }
 
         screen.gap();
         let tone = if went_well { Tone::Good } else { Tone::Bad };
-        screen.say_in(tone, &format!("The receipt: {}: {}", receipt.ending, receipt.reason));
-        screen.show(&receipt.in_words());
+        screen.say_in(tone, &format!("The receipt: {ending}: {}", receipt.reason));
+        screen.show(&in_words(&receipt));
         let (mut calls, mut requests) = self.asked().await?;
         screen.show(&calls_in_words(&calls.split_off(before.0.len()), &requests.split_off(before.1.len())));
         match picture::draw(&written, rule).await {
@@ -238,7 +240,7 @@ impl Stage<'_> {
 }
 
 fn is_drained(receipt: Option<&Receipt>) -> bool {
-    receipt.is_some_and(|receipt| receipt.ending == "drained")
+    receipt.is_some_and(|receipt| receipt.ending == Some(Ending::Drained))
 }
 
 fn failure(delivery: &Delivery) -> String {

@@ -1,13 +1,14 @@
 //! The receipt in words, with what the drain asked of others. Pure.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use jiff::Timestamp;
-use serde::Deserialize;
+use serde::Deserialize as _;
 use serde_json::Value;
 use spillway_bed::audit::Request;
 use spillway_bed::aws::Call;
+use spillway_receipt::{
+    BLOCKED_BY_BUDGET, Fate, HookRecord, HookState, LifecycleResult, PodRecord, Receipt, Step, StepName,
+};
 
 use super::screen::wrapped;
 
@@ -15,153 +16,100 @@ use super::screen::wrapped;
 const LABELS: usize = 10;
 const WIDTH: usize = 98;
 
-/// What the demo reads of a receipt (docs/receipt.md).
-#[derive(Debug, Deserialize)]
-pub(super) struct Receipt {
-    notice: Notice,
-    #[serde(default)]
-    steps: Vec<Step>,
-    #[serde(default)]
-    pods: Vec<Pod>,
-    hook: Option<Hook>,
-    pub(super) ending: String,
-    pub(super) reason: String,
+/// The last receipt that the function wrote into its log, and as it was written.
+pub(super) fn last_in(log: &[String]) -> Option<(Receipt, Value)> {
+    let mut lines = log.iter().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let written = lines.find(|line| line.get("receipt").is_some())?;
+    Some((Receipt::deserialize(&written).ok()?, written))
 }
 
-#[derive(Debug, Deserialize)]
-struct Notice {
-    time: Option<Timestamp>,
-    deadline: Option<Timestamp>,
+/// The UIDs of the pods that have gone.
+pub(super) fn gone(receipt: &Receipt) -> impl Iterator<Item = &str> {
+    receipt.records().filter(|pod| pod.gone_ms.is_some()).map(|pod| pod.uid.as_str())
 }
 
-#[derive(Debug, Deserialize)]
-struct Step {
-    step: String,
-    at_ms: i64,
+/// Whether Auto Scaling was told to let the instance go.
+pub(super) fn instance_may_go(receipt: &Receipt) -> bool {
+    receipt.hook.as_ref().is_some_and(|hook| hook.state == HookState::Completed)
 }
 
-#[derive(Debug, Deserialize)]
-struct Pod {
-    #[serde(rename = "pod")]
-    name: String,
-    uid: String,
-    fate: String,
-    grace_s: u64,
-    given_s: Option<u64>,
-    #[serde(default)]
-    evictions: u32,
-    #[serde(default)]
-    answers: BTreeMap<String, u32>,
-    blocked_by: Option<String>,
-    why: Option<String>,
-    gone_ms: Option<i64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Hook {
-    group: String,
-    name: String,
-    state: String,
-    result: Option<String>,
-}
-
-impl Receipt {
-    /// The last one that the function wrote into its log, and as it was written.
-    pub(super) fn last_in(log: &[String]) -> Option<(Self, Value)> {
-        let mut lines = log.iter().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let written = lines.find(|line| line.get("receipt").is_some())?;
-        Some((Self::deserialize(&written).ok()?, written))
+/// The receipt's parts, a line each.
+pub(super) fn in_words(receipt: &Receipt) -> Vec<String> {
+    let mut pods: Vec<&PodRecord> = receipt.records().collect();
+    pods.sort_by_key(|pod| (pod.gone_ms.unwrap_or(i64::MAX), &pod.pod));
+    let pod = |pod: &&PodRecord| format!("{:<LABELS$}{:<34} {}", pod.fate.as_str(), pod.pod, pod_in_words(pod));
+    let mut lines: Vec<String> = pods.iter().map(pod).collect();
+    if let Some(text) = steps_in_words(receipt) {
+        lines.extend(labelled("steps", &text));
     }
-
-    /// The UIDs of the pods that have gone.
-    pub(super) fn gone(&self) -> impl Iterator<Item = &str> {
-        self.pods.iter().filter(|pod| pod.gone_ms.is_some()).map(|pod| pod.uid.as_str())
+    if let Some(text) = window(receipt) {
+        lines.extend(labelled("window", &text));
     }
-
-    /// Whether Auto Scaling was told to let the instance go.
-    pub(super) fn instance_may_go(&self) -> bool {
-        self.hook.as_ref().is_some_and(|hook| hook.state == "completed")
+    if let Some(hook) = &receipt.hook {
+        lines.extend(labelled("hook", &hook_in_words(hook)));
     }
+    lines
+}
 
-    pub(super) fn in_words(&self) -> Vec<String> {
-        let mut pods: Vec<&Pod> = self.pods.iter().collect();
-        pods.sort_by_key(|pod| (pod.gone_ms.unwrap_or(i64::MAX), &pod.name));
-        let mut lines: Vec<String> =
-            pods.iter().map(|pod| format!("{:<LABELS$}{:<34} {}", pod.fate, pod.name, pod.in_words())).collect();
-        if let Some(text) = self.steps_in_words() {
-            lines.extend(labelled("steps", &text));
-        }
-        if let Some(text) = self.window() {
-            lines.extend(labelled("window", &text));
-        }
-        if let Some(hook) = &self.hook {
-            lines.extend(labelled("hook", &hook.in_words()));
-        }
-        lines
-    }
-
-    fn steps_in_words(&self) -> Option<String> {
-        let step = |step: &Step| {
-            let what = match step.step.as_str() {
-                "begun" => "begun",
-                "described" => "EC2 asked whose the instance is",
-                "claimed" => "node cordoned",
-                "drained" => "drain over",
-                "completed" => "hook completed",
-                other => other,
-            };
-            format!("{what} at {}", seconds(step.at_ms))
+fn steps_in_words(receipt: &Receipt) -> Option<String> {
+    let step = |step: &Step| {
+        let what = match step.step {
+            StepName::Begun => "begun",
+            StepName::Described => "EC2 asked whose the instance is",
+            StepName::Claimed => "node cordoned",
+            StepName::NodeClaimDeleted => "NodeClaim deleted",
+            StepName::Drained => "drain over",
+            StepName::Ready => "node Ready",
+            StepName::Completed => "hook completed",
+            StepName::HandedOn => "handed on",
         };
-        let steps: Vec<String> = self.steps.iter().map(step).collect();
-        (!steps.is_empty()).then(|| steps.join(" · "))
-    }
+        format!("{what} at {}", seconds(step.at_ms))
+    };
+    let steps: Vec<String> = receipt.steps.iter().map(step).collect();
+    (!steps.is_empty()).then(|| steps.join(" · "))
+}
 
-    fn window(&self) -> Option<String> {
-        let drained = self.steps.iter().find(|step| step.step == "drained").map(|step| step.at_ms);
-        let whole = self.notice.time.zip(self.notice.deadline).map(|(time, deadline)| deadline.duration_since(time));
-        match (whole, drained) {
-            (Some(whole), Some(at_ms)) => {
-                let whole_ms = i64::try_from(whole.as_millis()).unwrap_or(i64::MAX);
-                Some(format!("{} of {} s were left", seconds(whole_ms - at_ms), whole.as_secs()))
-            }
-            (Some(whole), None) => Some(format!("{} s from the notice", whole.as_secs())),
-            (None, _) => {
-                self.hook.is_some().then(|| "open: a hook holds the instance while it gets heartbeats".to_owned())
-            }
+fn window(receipt: &Receipt) -> Option<String> {
+    let notice = &receipt.notice;
+    let whole = notice.time.zip(notice.deadline).map(|(time, deadline)| deadline.duration_since(time));
+    match (whole, receipt.step_ms(StepName::Drained)) {
+        (Some(whole), Some(at_ms)) => {
+            let whole_ms = i64::try_from(whole.as_millis()).unwrap_or(i64::MAX);
+            Some(format!("{} of {} s were left", seconds(whole_ms - at_ms), whole.as_secs()))
+        }
+        (Some(whole), None) => Some(format!("{} s from the notice", whole.as_secs())),
+        (None, _) => {
+            receipt.hook.is_some().then(|| "open: a hook holds the instance while it gets heartbeats".to_owned())
         }
     }
 }
 
-impl Pod {
-    fn in_words(&self) -> String {
-        let gone = self.gone_ms.map(|ms| format!("gone at {}", seconds(ms)));
-        let grace = self.gone_ms.map(|_| match self.given_s {
-            Some(given) => format!("{given} of {} s of grace", self.grace_s),
-            None => format!("all {} s of grace", self.grace_s),
-        });
-        let refusals = self.answers.get("blocked-by-budget").copied().unwrap_or_default();
-        let budget = self.blocked_by.as_ref().map(|budget| match self.fate.as_str() {
-            "forced" => format!("past budget {budget}"),
-            _ => format!("refused {refusals}× by {budget}"),
-        });
-        let asked = (self.fate == "lost").then(|| format!("requested {}×", self.evictions));
-        [gone, grace, budget, asked, self.why.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
+fn pod_in_words(pod: &PodRecord) -> String {
+    let gone = pod.gone_ms.map(|ms| format!("gone at {}", seconds(ms)));
+    let grace = pod.gone_ms.map(|_| match pod.given_s {
+        Some(given) => format!("{given} of {} s of grace", pod.grace_s),
+        None => format!("all {} s of grace", pod.grace_s),
+    });
+    let refusals = pod.answers.get(BLOCKED_BY_BUDGET).copied().unwrap_or_default();
+    let budget = pod.blocked_by.as_ref().map(|budget| match pod.fate {
+        Fate::Forced => format!("past budget {budget}"),
+        _ => format!("refused {refusals}× by {budget}"),
+    });
+    let is_there = matches!(pod.fate, Fate::Lost | Fate::Remaining);
+    let asked = is_there.then(|| format!("requested {}×", pod.evictions));
+    [gone, grace, budget, asked, pod.why.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-impl Hook {
-    fn in_words(&self) -> String {
-        let Self { group, name, state, result } = self;
-        let result = result.as_deref().unwrap_or("nothing");
-        let what = match state.as_str() {
-            "completed" => format!("completed with {result}"),
-            "already-over" => "nobody waited for it any more".to_owned(),
-            "failed" => format!("could not be completed with {result}: Auto Scaling ends it by its timeout"),
-            "left" => "not touched".to_owned(),
-            other => other.to_owned(),
-        };
-        format!("{name} of group {group}: {what}")
-    }
+fn hook_in_words(hook: &HookRecord) -> String {
+    let result = hook.result.map_or("nothing", LifecycleResult::as_str);
+    let what = match hook.state {
+        HookState::Completed => format!("completed with {result}"),
+        HookState::AlreadyOver => "nobody waited for it any more".to_owned(),
+        HookState::Failed => format!("could not be completed with {result}: Auto Scaling ends it by its timeout"),
+        HookState::Left => "not touched".to_owned(),
+        HookState::Held => "held".to_owned(),
+    };
+    format!("{} of group {}: {what}", hook.name, hook.group)
 }
 
 /// What was asked of AWS and of the API server.
@@ -253,8 +201,8 @@ mod tests {
     #[test]
     fn every_fate_has_its_words() {
         let log = ["not JSON".to_owned(), written(), json!({"metrics": true}).to_string()];
-        let (receipt, _) = Receipt::last_in(&log).expect("it is there");
-        let words = receipt.in_words().join("\n");
+        let (receipt, _) = last_in(&log).expect("it is there");
+        let words = in_words(&receipt).join("\n");
         for sentence in [
             "gone at 9.1 s, all 30 s of grace, refused 5× by web",
             "gone at 41.9 s, 17 of 30 s of grace",
@@ -267,7 +215,7 @@ mod tests {
         ] {
             assert!(words.contains(sentence), "{sentence} is not in\n{words}");
         }
-        assert_eq!(receipt.gone().collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert!(receipt.instance_may_go());
+        assert_eq!(gone(&receipt).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert!(instance_may_go(&receipt));
     }
 }

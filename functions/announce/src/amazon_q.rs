@@ -2,6 +2,7 @@
 //! <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
 
 use serde_json::{Map, Value, json};
+use spillway_receipt::{DRAIN_BEGUN, RECEIPT};
 
 use crate::bar::bar;
 use crate::event::Phase;
@@ -32,8 +33,8 @@ pub(crate) fn notification(message: &Message<'_>) -> Value {
     }
     let mut metadata = Map::new();
     let event_type = match message.phase {
-        Phase::Begun => "Spillway Drain Begun",
-        Phase::Ended => "Spillway Receipt",
+        Phase::Begun => DRAIN_BEGUN,
+        Phase::Ended => RECEIPT,
     };
     metadata.insert("eventType".to_owned(), json!(event_type));
     metadata.insert("summary".to_owned(), json!(words::clip(&words::headline(message), TITLE)));
@@ -93,7 +94,8 @@ mod tests {
     fn what_others_have_written_is_no_markup() {
         let mut event = lossy(1);
         event.receipt.node = Some("[free](https://evil) <!channel>".to_owned());
-        event.receipt.pods.iter_mut().for_each(|pod| pod.why = Some("**see** `<https://evil|this>`\n# x".to_owned()));
+        let markup = "**see** `<https://evil|this>`\n# x";
+        event.receipt.records_mut().for_each(|pod| pod.why = Some(markup.to_owned()));
         let told = notification(&samples::message(&[&event]));
         let description = told["content"]["description"].as_str().expect("a text");
         for markup in ["](", "<", "`", "**see", "|this", "\n# x"] {

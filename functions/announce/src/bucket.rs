@@ -50,8 +50,9 @@ fn plain(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use spillway_receipt::Receipt;
+
     use super::*;
-    use crate::receipt::Receipt;
     use crate::samples::ended;
 
     #[test]

@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use spillway_receipt::{Ending, Receipt};
+
 use crate::event::{Event, Phase};
 use crate::nodes::Node;
-use crate::receipt::{Ending, Receipt};
 
 /// Events come back within minutes; so many more than a storm makes are remembered.
 const MOST: usize = 5_000;
@@ -72,7 +73,7 @@ impl Delivered {
         let attempts: Vec<_> = attempts.collect();
         let about_the_node = || all.iter().filter(|had| had.instance == receipt.instance);
         let lost = Node::of(failure).lost();
-        let all_known = lost.iter().all(|pod| about_the_node().any(|had| had.lost.contains(&pod.name)));
+        let all_known = lost.iter().all(|pod| about_the_node().any(|had| had.lost.contains(&pod.pod)));
         let did_better = attempts.iter().any(|ending| *ending != Ending::Failed);
         did_better || (all_known && !(attempts.is_empty() && lost.is_empty()))
     }
@@ -91,7 +92,7 @@ impl Had {
             event_id: receipt.notice.event_id.clone(),
             instance: receipt.instance.clone(),
             ending: receipt.ending,
-            lost: Node::of(event).lost().iter().map(|pod| pod.name.clone()).collect(),
+            lost: Node::of(event).lost().iter().map(|pod| pod.pod.clone()).collect(),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What the queue brings: the drain function's events, as EventBridge put them on the bus, each with a receipt.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use aws_lambda_events::eventbridge::EventBridgeEvent;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
-
-use crate::receipt::Receipt;
+use spillway_receipt::{DRAIN_BEGUN, Document, RECEIPT, Receipt};
 
 /// When in the course of a drain an event tells of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,6 +26,8 @@ pub(crate) struct Event {
     pub(crate) id: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
+    /// The node's labels when it was claimed.
+    pub(crate) node_labels: BTreeMap<String, String>,
     /// The receipt as it was written, for those who keep it.
     pub(crate) document: Value,
 }
@@ -48,18 +52,20 @@ pub(crate) enum EventError {
 pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {
-        "Spillway Drain Begun" => Phase::Begun,
-        "Spillway Receipt" => Phase::Ended,
+        DRAIN_BEGUN => Phase::Begun,
+        RECEIPT => Phase::Ended,
         _ => return Err(EventError::Foreign(event.detail_type)),
     };
     let of = event.account.unwrap_or_default();
     if event.source != "spillway" || of != account {
         return Err(EventError::NotOfSpillway { from: format!("{:?} in account {of:?}", event.source) });
     }
+    let read = Document::deserialize(&event.detail).map_err(EventError::Receipt)?;
     Ok(Event {
         id: event.id.ok_or(EventError::NoId)?,
         phase,
-        receipt: Receipt::deserialize(&event.detail).map_err(EventError::Receipt)?,
+        receipt: read.receipt.into_owned(),
+        node_labels: read.node_labels.map(Cow::into_owned).unwrap_or_default(),
         document: event.detail,
     })
 }

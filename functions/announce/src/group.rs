@@ -3,9 +3,11 @@
 
 use std::collections::HashSet;
 
+use spillway_receipt::Ending;
+
 use crate::event::{Event, Phase};
 use crate::nodes::{Node, nodes};
-use crate::receipt::Ending;
+use crate::receipt::{are_of_one_drain, is_over};
 
 /// One message to people.
 #[derive(Debug)]
@@ -32,8 +34,8 @@ pub(crate) fn messages<'a>(events: &[&'a Event]) -> Vec<Message<'a>> {
         .partition(|event| event.phase == Phase::Begun);
     let ended = attempts_that_count(&ended);
     // Who reads that a drain has ended need not be told that it began.
-    let is_over = |begun: &Event| ended.iter().any(|end| end.receipt.is_of_the_drain_of(&begun.receipt));
-    let begun = begun.into_iter().filter(|begun| !is_over(begun)).collect();
+    let has_ended = |begun: &Event| ended.iter().any(|end| are_of_one_drain(&end.receipt, &begun.receipt));
+    let begun = begun.into_iter().filter(|begun| !has_ended(begun)).collect();
     [Message { phase: Phase::Begun, events: begun }, Message { phase: Phase::Ended, events: ended }]
         .into_iter()
         .filter(|message| !message.events.is_empty())
@@ -64,7 +66,7 @@ fn attempts_that_count<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
 /// A drain that another notice's message tells of, or that goes on, is no news, and neither is a notice that nothing
 /// came of.
 fn is_news(event: &Event) -> bool {
-    event.phase == Phase::Begun || event.receipt.is_over()
+    event.phase == Phase::Begun || is_over(&event.receipt)
 }
 
 #[cfg(test)]

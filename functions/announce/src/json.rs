@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use spillway_receipt::{Ending, Receipt};
 
 use crate::event::{Event, Phase};
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
-use crate::receipt::{Ending, Receipt};
 use crate::words;
 
 /// The version of this form. It changes when a field is renamed or changes its meaning.
@@ -123,15 +123,15 @@ impl<'a> Told<'a> {
     fn of(event: &'a Event) -> Self {
         let receipt: &Receipt = &event.receipt;
         let node = Node::of(event);
-        let lost = node.lost().into_iter().take(LOST).map(|pod| Lost { pod: &pod.name, why: pod.why.as_deref() });
+        let lost = node.lost().into_iter().take(LOST).map(|pod| Lost { pod: &pod.pod, why: pod.why.as_deref() });
         Self {
             text: words::sentence(event),
             event_id: receipt.notice.event_id.as_deref(),
             kind: receipt.notice.kind.as_deref(),
             time: receipt.notice.time,
             deadline: receipt.notice.deadline,
-            account: receipt.account.as_deref(),
-            region: receipt.region.as_deref(),
+            account: given(&receipt.account),
+            region: given(&receipt.region),
             zone: receipt.zone.as_deref(),
             cluster: receipt.cluster.as_deref(),
             node: receipt.node.as_deref(),
@@ -147,6 +147,11 @@ impl<'a> Told<'a> {
             request_id: &receipt.request_id,
         }
     }
+}
+
+/// A text, if there is one.
+fn given(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! Read `handler` first: it tells what happens to a batch of the queue, in order.
-//! * `event`, `receipt`: what the queue brings (pure)
+//! * `event`, `receipt`: what the queue brings, and what is asked of it (pure)
 //! * `group`: which messages a batch makes; `nodes`: of which nodes and pods they tell (pure)
 //! * `words`, `bar`: what a message says, and its picture (pure)
 //! * `slack`, `json`, `text`, `amazon_q`: the forms of a message (pure)

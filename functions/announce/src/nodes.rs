@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
+use spillway_receipt::{Ending, Fate, Pod, PodRecord, Receipt};
 
 use crate::event::Event;
-use crate::receipt::{Ending, Fate, Pod, Receipt};
+use crate::receipt::is_over;
 
 /// A node with everything that is told of it.
 #[derive(Debug)]
@@ -63,28 +64,30 @@ impl<'a> Node<'a> {
     /// whoever saw it go.
     pub(crate) fn pods(&self) -> Vec<&'a Pod> {
         let mut pods: Vec<_> = self.receipts().flat_map(|receipt| &receipt.pods).collect();
-        pods.sort_by_key(|pod| pod.fate);
+        pods.sort_by_key(|pod| place(pod));
         let mut seen = HashSet::new();
-        pods.retain(|pod| seen.insert(&pod.name));
+        pods.retain(|pod| seen.insert(pod.name()));
         pods
     }
 
     /// The pods that were still there when the time was up, and that no later invocation goes on with.
-    pub(crate) fn lost(&self) -> Vec<&'a Pod> {
-        let is_over = self.receipts().any(Receipt::is_over);
-        self.pods().into_iter().filter(|pod| is_over && pod.fate == Some(Fate::Lost)).collect()
+    pub(crate) fn lost(&self) -> Vec<&'a PodRecord> {
+        let is_over = self.receipts().any(is_over);
+        let records = self.pods().into_iter().filter_map(Pod::record);
+        records.filter(|pod| is_over && pod.fate == Fate::Lost).collect()
     }
 
     /// How its pods fared, those of earlier invocations too.
     pub(crate) fn tally(&self) -> Tally {
         let pods = self.pods();
-        let now = |fate| pods.iter().filter(|pod| pod.fate == Some(fate)).count();
+        let now = |fate| pods.iter().filter(|pod| pod.fate() == Some(fate)).count();
         // Of these only the numbers are known. Who drained the longest has counted the others' too.
-        let before = |fate| self.receipts().map(|receipt| receipt.before(fate)).max().unwrap_or_default();
+        let of_one = |receipt: &Receipt, fate| receipt.earlier.iter().map(|earlier| earlier.count(fate)).sum::<usize>();
+        let before = |fate| self.receipts().map(|receipt| of_one(receipt, fate)).max().unwrap_or_default();
         Tally {
-            clean: now(Fate::Clean) + before("clean"),
-            clamped: now(Fate::Clamped) + before("clamped"),
-            forced: now(Fate::Forced) + before("forced"),
+            clean: now(Fate::Clean) + before(Fate::Clean),
+            clamped: now(Fate::Clamped) + before(Fate::Clamped),
+            forced: now(Fate::Forced) + before(Fate::Forced),
             unconfirmed: now(Fate::Unconfirmed),
             lost: self.lost().len(),
         }
@@ -95,6 +98,14 @@ impl<'a> Node<'a> {
         let instance = &event.receipt.instance;
         instance.is_some() && self.receipts().any(|receipt| receipt.instance == *instance)
     }
+}
+
+/// Where a pod comes among others, the worst off first. Last is what came to no end that is counted: a pod that was not to
+/// leave, that a later invocation goes on with, or whose fate only a newer drain function knows.
+fn place(pod: &Pod) -> usize {
+    const WORST_FIRST: [Fate; 5] = [Fate::Lost, Fate::Unconfirmed, Fate::Forced, Fate::Clamped, Fate::Clean];
+    let worse = |fate| WORST_FIRST.iter().position(|worse| *worse == fate);
+    pod.fate().and_then(worse).unwrap_or(WORST_FIRST.len())
 }
 
 impl Tally {
@@ -136,7 +147,7 @@ mod tests {
         let node = Node::of(&event);
         assert_eq!(event.phase, Phase::Ended);
         assert_eq!(node.tally(), Tally { clean: 1, clamped: 1, forced: 1, unconfirmed: 1, lost: 1 });
-        let lost: Vec<_> = node.lost().iter().map(|pod| (pod.name.as_str(), pod.why.as_deref())).collect();
+        let lost: Vec<_> = node.lost().iter().map(|pod| (pod.pod.as_str(), pod.why.as_deref())).collect();
         assert_eq!(lost, [("shop/held", Some("PodDisruptionBudget web blocked it"))]);
     }
 
@@ -170,11 +181,23 @@ mod tests {
     #[test]
     fn pods_of_earlier_invocations_count_once_and_what_was_handed_on_is_not_lost() {
         let mut event = written();
-        event.receipt.earlier =
-            serde_json::from_value(json!([{"pods": {"clean": 7, "lost": 3}}])).expect("earlier ones");
+        event.receipt.earlier = serde_json::from_value(json!([{
+            "request_id": "r-0", "from": "2026-11-21T03:12:00Z", "to": "2026-11-21T03:26:00Z",
+            "pods": {"clean": 7, "remaining": 3},
+        }]))
+        .expect("earlier ones");
         assert_eq!(Node::of(&event).tally().clean, 8);
         assert_eq!(nodes(&[&event, &event])[0].tally().clean, 8);
-        event.receipt.ending = Some(Ending::Continued);
+        assert_eq!(Node::of(&event).tally().lost, 1);
+        event.receipt.records_mut().filter(|pod| pod.fate == Fate::Lost).for_each(|pod| pod.fate = Fate::Remaining);
         assert_eq!(Node::of(&event).tally().lost, 0);
+    }
+
+    #[test]
+    fn a_pod_that_one_notice_handed_on_and_another_lost_is_lost() {
+        let (mut handed_on, lossy) = (ended(1, "failed"), lossy(1));
+        let pods = json!([{"pod": "shop/cart-1", "fate": "remaining"}]);
+        handed_on.receipt.pods = ended_with(1, "failed", &pods).receipt.pods;
+        assert_eq!(nodes(&[&handed_on, &lossy])[0].tally(), Node::of(&lossy).tally());
     }
 }

@@ -1,12 +1,12 @@
 //! A message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
 
 use serde_json::{Value, json};
+use spillway_receipt::Ending;
 
 use crate::bar::bar;
 use crate::event::Phase;
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
-use crate::receipt::Ending;
 use crate::words;
 
 /// Slack's limit of a header.
@@ -127,7 +127,7 @@ mod tests {
                 let mut event = lossy(n);
                 event.receipt.reason.clone_from(&noise);
                 event.receipt.node = Some(noise.clone());
-                for pod in &mut event.receipt.pods {
+                for pod in event.receipt.records_mut() {
                     pod.why = Some(noise.clone());
                 }
                 event

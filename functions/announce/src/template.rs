@@ -6,11 +6,11 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use spillway_receipt::Receipt;
 
 use crate::event::{Event, Phase};
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
-use crate::receipt::Receipt;
 use crate::words;
 
 /// Go's zero time, which NTH has where no time is known: a template may ask it `.EndTime.IsZero`.
@@ -52,7 +52,7 @@ fn nths(event: &Event) -> [(&'static str, Value); 24] {
         ("State", json!("")),
         ("AutoScalingGroupName", json!(text(receipt.auto_scaling_group.as_deref()))),
         ("NodeName", json!(text(receipt.node.as_deref()))),
-        ("NodeLabels", json!(receipt.node_labels)),
+        ("NodeLabels", json!(event.node_labels)),
         ("InstanceID", json!(text(receipt.instance.as_deref()))),
         ("ProviderID", json!(text(provider_id.as_deref()))),
         ("InstanceType", json!(text(receipt.instance_type.as_deref()))),
@@ -61,14 +61,14 @@ fn nths(event: &Event) -> [(&'static str, Value); 24] {
         ("EndTime", json!(time(receipt.notice.deadline))),
         ("NodeProcessed", json!(event.phase == Phase::Ended)),
         ("InProgress", json!(event.phase == Phase::Begun)),
-        ("AccountId", json!(text(receipt.account.as_deref()))),
+        ("AccountId", json!(receipt.account)),
         ("InstanceLifeCycle", json!("")),
         ("PublicHostname", json!("")),
         ("PublicIP", json!("")),
         ("LocalHostname", json!("")),
         ("LocalIP", json!("")),
         ("AvailabilityZone", json!(text(receipt.zone.as_deref()))),
-        ("Region", json!(text(receipt.region.as_deref()))),
+        ("Region", json!(receipt.region)),
     ]
 }
 
@@ -89,11 +89,11 @@ fn ours(event: &Event) -> [(&'static str, Value); 7] {
 /// What became of the pods: NTH's list of their names, then what it does not know.
 fn of_pods(nodes: &[Node<'_>]) -> [(&'static str, Value); 7] {
     let tally = Tally::of(nodes);
-    let pods = nodes.iter().flat_map(Node::pods).map(|pod| json!(pod.name));
+    let pods = nodes.iter().flat_map(Node::pods).map(|pod| json!(pod.name()));
     let lost = nodes.iter().flat_map(|node| {
         let node_name = text(node.name());
         let lost = node.lost().into_iter();
-        lost.map(move |pod| json!({"Pod": pod.name, "Why": text(pod.why.as_deref()), "NodeName": node_name}))
+        lost.map(move |pod| json!({"Pod": pod.pod, "Why": text(pod.why.as_deref()), "NodeName": node_name}))
     });
     [
         ("Pods", pods.collect()),
@@ -190,6 +190,8 @@ fn text(value: Option<&str>) -> &str {
 mod tests {
     use std::collections::BTreeSet;
 
+    use spillway_receipt::Pod;
+
     use super::*;
     use crate::samples::{self, begun, ended, lossy};
 
@@ -255,28 +257,28 @@ mod tests {
         let mut event = event.clone();
         let receipt = &mut event.receipt;
         let texts = [
-            &mut receipt.account,
             &mut receipt.auto_scaling_group,
             &mut receipt.cluster,
             &mut receipt.instance,
             &mut receipt.instance_type,
             &mut receipt.node,
             &mut receipt.notice.event_id,
-            &mut receipt.notice.kind,
-            &mut receipt.managed_by,
-            &mut receipt.region,
             &mut receipt.zone,
         ];
         for text in texts {
             *text = Some(strange());
         }
-        receipt.reason = strange();
-        receipt.request_id = strange();
-        receipt.node_labels = [(strange(), strange())].into();
-        for pod in &mut receipt.pods {
-            pod.name = strange();
-            pod.why = Some(strange());
+        (receipt.notice.kind, receipt.managed_by) = (Some(strange().into()), Some(strange().into()));
+        for text in [&mut receipt.account, &mut receipt.reason, &mut receipt.region, &mut receipt.request_id] {
+            *text = strange();
         }
+        for pod in &mut receipt.pods {
+            match pod {
+                Pod::AtTheEnd(pod) => (pod.pod, pod.why) = (strange(), Some(strange())),
+                Pod::AtTheBegin(pod) => pod.pod = strange(),
+            }
+        }
+        event.node_labels = [(strange(), strange())].into();
         event
     }
 
@@ -326,7 +328,7 @@ mod tests {
     fn kinds_have_nths_names() {
         let named = |kind_of_ours: &str| {
             let mut event = begun(1);
-            event.receipt.notice.kind = Some(kind_of_ours.to_owned());
+            event.receipt.notice.kind = Some(kind_of_ours.to_owned().into());
             kind(&event.receipt)
         };
         assert_eq!(named("terminate lifecycle action"), "ASG_LIFECYCLE");

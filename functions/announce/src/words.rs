@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use jiff::Timestamp;
+use spillway_receipt::{Ending, Receipt};
 
 use crate::event::{Event, Phase};
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
-use crate::receipt::{Ending, Receipt};
 
 /// The news in a line, without markup.
 pub(crate) fn headline(message: &Message<'_>) -> String {
@@ -85,7 +85,7 @@ pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
         let on = if nodes.len() > 1 { format!(" on {}", node(one)) } else { String::new() };
         one.lost().into_iter().map(move |pod| {
             let why = pod.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("{}{on}{why}", pod.name)
+            format!("{}{on}{why}", pod.pod)
         })
     });
     let mut lost: Vec<_> = lost.collect();
@@ -96,10 +96,10 @@ pub(crate) fn lost(message: &Message<'_>, most: usize) -> Vec<String> {
 /// Where to look for more, as far as it is known.
 pub(crate) fn origin(message: &Message<'_>) -> String {
     let receipts = || message.events.iter().map(|event| &event.receipt);
-    let accounts = distinct(receipts().filter_map(|receipt| receipt.account.as_deref()));
-    let regions = distinct(receipts().filter_map(|receipt| receipt.region.as_deref()));
+    let accounts = distinct(receipts().map(|receipt| receipt.account.as_str()));
+    let regions = distinct(receipts().map(|receipt| receipt.region.as_str()));
     let requests = distinct(receipts().map(|receipt| receipt.request_id.as_str()));
-    let cut: usize = receipts().map(|receipt| receipt.pods_cut).sum();
+    let cut: usize = receipts().filter_map(|receipt| receipt.pods_cut).sum();
     let known = [
         (!accounts.is_empty(), format!("account {accounts}")),
         (!regions.is_empty(), regions),
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn the_origin_has_what_is_known() {
         let mut event = begun(1);
-        event.receipt.pods_cut = 7;
+        event.receipt.pods_cut = Some(7);
         assert_eq!(
             origin(&message(&[&event])),
             "account 123456789012 · eu-west-1 · receipt r-1 · 7 pods more did not fit into a receipt"

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use spillway_eks::ClusterName;
+use spillway_receipt::Receipt;
 use tokio::time::Instant;
 
 use crate::actions;
@@ -21,7 +22,7 @@ use crate::notice::undo_check::UndoCheck;
 use crate::notice::{self, Incoming, Notice};
 use crate::publish::publish;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, Receipt, StepName, Subject};
+use crate::receipt::{Outcome, Publication, StepName, Subject};
 
 /// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
 /// event.
@@ -55,10 +56,10 @@ pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocat
         Err(error) => (Subject::Unread { event_id: event_id.as_deref() }, Err(Failure::Notice(error.clone()))),
     };
 
-    let mut receipt = Receipt::of(invocation, subject, &record, &heartbeats, ended.as_ref());
-    receipt.dry_run = context.settings.dry_run;
-    publish(&mut receipt, context, record.client.as_ref(), invocation).await;
-    ended.map(|_| receipt)
+    let mut publication = Publication::of(invocation, subject, &record, &heartbeats, ended.as_ref());
+    publication.receipt.dry_run = context.settings.dry_run;
+    publish(&mut publication, context, record.client.as_ref(), invocation).await;
+    ended.map(|_| publication.receipt)
 }
 
 /// Follows one notice: until when it is worked on, what comes of it, and what becomes of what is left when the invocation is

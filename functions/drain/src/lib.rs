@@ -44,6 +44,7 @@ use std::sync::Arc;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
+use spillway_receipt::Receipt;
 
 use crate::aws::itself::Itself;
 use crate::context::Context;
@@ -51,7 +52,6 @@ use crate::context::cluster::{Access, OneConnection};
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::receipt::Receipt;
 use crate::self_test::SelfTestReport;
 use crate::settings::Settings;
 

@@ -19,7 +19,7 @@ use crate::notice::Notice;
 use crate::publish::{self, publish_begin, tells_begin};
 use crate::receipt::outcome::not_yet;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Counts, Outcome, PodRecord, Receipt, StepName, Subject};
+use crate::receipt::{Counts, Outcome, Publication, StepName, Subject};
 use crate::settings::LifecycleResult;
 
 /// Moves the pods of the target's node, then lets the instance go.
@@ -43,16 +43,16 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             return Ok(Outcome::HookOver { node: claim.node, lost: None });
         }
     };
-    let receipt_so_far = tells_begin(&claim, attempt.history).then(|| {
+    let so_far = tells_begin(&claim, attempt.history).then(|| {
         let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
         let reason = not_yet(&claim.node, attempt.notice.kind);
-        let mut begun = Receipt::begun(attempt.invocation, subject, record, reason);
-        begun.stack.clone_from(&context.settings.stack);
+        let mut begun = Publication::begun(attempt.invocation, subject, record, reason);
+        begun.receipt.stack.clone_from(&context.settings.stack);
         begun
     });
     let begin = async {
-        if let Some(receipt) = receipt_so_far {
-            publish_begin(&receipt, &that_leave(&listed.items), context, &client, attempt.invocation).await;
+        if let Some(begun) = so_far {
+            publish_begin(&begun, &that_leave(&listed.items), context, &client, attempt.invocation).await;
         }
     };
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
@@ -77,7 +77,7 @@ async fn let_go(
     report: &DrainReport,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
-    record.pods = PodRecord::all(report, |at| attempt.ms_until(at));
+    record.drained(report, |at| attempt.ms_until(at));
     let counts = Counts::of(&record.pods, &attempt.history.earlier);
     let node = claim.node.clone();
     let lost = || Failure::PodsLost { node: node.clone(), lost: counts.lost, all: counts.lost + counts.moved };

@@ -11,7 +11,7 @@ use crate::drain::dry_run::{Preview, preview};
 use crate::failure::Failure;
 use crate::node::find;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, PodRecord};
+use crate::receipt::{Outcome, of_preview};
 
 /// What the decision would come to, as it stands now.
 pub(crate) async fn dry_run(
@@ -50,7 +50,7 @@ pub(crate) async fn dry_run(
                 let doing = format!("list the pods of node {node}");
                 Failure::Kubernetes { doing, cluster: (*cluster).clone(), error }
             })?;
-            record.pods = PodRecord::of_preview(&preview);
+            record.pods = of_preview(&preview);
             drained(&node, &preview, window)
         }
         Decision::Cordon => format!("cordoned node {node} and left its pods"),

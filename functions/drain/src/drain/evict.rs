@@ -8,6 +8,7 @@ use kube::api::{DeleteParams, PostParams};
 use kube::client::Body;
 use kube::core::{Request, Status, TypeMeta};
 use kube::{Client, Resource as _};
+use spillway_receipt::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS};
 use spillway_startup::logs::chain;
 use tokio::time::timeout;
 
@@ -73,10 +74,6 @@ pub(crate) enum Answer {
     /// No answer had come when the pod could wait for it no longer.
     GivenUp { message: String },
 }
-
-/// What receipts call the two answers that a budget gives.
-pub(crate) const BLOCKED_BY_BUDGET: &str = "blocked-by-budget";
-pub(crate) const BLOCKED_BY_SEVERAL_BUDGETS: &str = "blocked-by-several-budgets";
 
 impl Answer {
     /// What the receipt calls it.

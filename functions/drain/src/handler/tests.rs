@@ -45,7 +45,7 @@ async fn a_node_whose_label_names_another_manager_is_decided_about_again() {
     let invocation = invocation(900, &spot);
     let receipt = handle(&context, spot, &invocation).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Ignored));
-    assert_eq!((receipt.managed_by, receipt.decision), (Some("karpenter"), Some("ignore")));
+    assert_eq!((receipt.managed_by, receipt.decision), (Some("karpenter".into()), Some("ignore".into())));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,10 @@
 //! The continuation: what an invocation whose time is up tells the later one that goes on with the drain. It has the notice
 //! whole, so that nothing need be kept in between.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+pub(crate) use spillway_receipt::Earlier;
 
 /// The one key of the payload.
 pub(crate) const KEY: &str = "spillway-continuation";
@@ -23,36 +22,6 @@ pub(crate) struct History {
     pub(crate) instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub(crate) earlier: Vec<Earlier>,
-}
-
-/// What an earlier invocation did, in short: its own receipt has it whole.
-//  About 300 bytes, so that as many as there may be (`continuation::MOST_INVOCATIONS`) fit into a payload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Earlier {
-    /// Lambda's id of it, which finds its receipt.
-    pub(crate) request_id: String,
-    /// When it began.
-    pub(crate) from: Timestamp,
-    /// When it handed on.
-    pub(crate) to: Timestamp,
-    /// The node, if the claim on it was this notice's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) node: Option<String>,
-    /// How many pods came to which fate.
-    #[serde(deserialize_with = "by_fate")]
-    pub(crate) pods: BTreeMap<String, usize>,
-}
-
-/// Reads how many pods came to which fate. An invocation of 0.1, which may hand a drain on to this version, calls the lost ones
-/// `left`.
-//  For one version: with the one after 0.2 nobody writes that any more.
-fn by_fate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, usize>, D::Error> {
-    let mut pods = BTreeMap::<String, usize>::deserialize(deserializer)?;
-    if let Some(lost) = pods.remove("left") {
-        *pods.entry("lost".to_owned()).or_default() += lost;
-    }
-    Ok(pods)
 }
 
 impl History {
@@ -122,15 +91,7 @@ mod tests {
         assert_eq!(history.notice, at_first.notice);
         assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
         assert_eq!(history.handed_on_by(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
-        assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("lost".to_owned(), 2)].into());
-    }
-
-    #[test]
-    fn a_continuation_of_0_1_has_its_pods_by_the_names_of_today() {
-        let mut event = sample("drain-continuation");
-        event[KEY]["earlier"][0]["pods"] = json!({"clean": 12, "left": 2});
-        let Incoming::Notice { history, .. } = read(event, &home()).unwrap() else { panic!("not read") };
-        assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("lost".to_owned(), 2)].into());
+        assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("remaining".to_owned(), 2)].into());
     }
 
     #[test]

@@ -1,13 +1,11 @@
 //! The receipt as one JSON document: a wide line of the log, and the detail of an event.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use serde::Serialize;
+use spillway_receipt::{Document, Leaving, Pod};
 
-use super::MOST_BYTES;
+use super::cut;
 use crate::drain::plan::PodName;
-use crate::receipt::{Ending, Leaving, Receipt, shorten};
+use crate::receipt::Publication;
 
 /// Where the document goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,64 +14,20 @@ pub(super) enum To {
     Bus,
 }
 
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Document<'a> {
-    timestamp: Timestamp,
-    level: &'static str,
-    message: String,
-    #[serde(flatten)]
-    receipt: &'a Receipt,
-    /// The node's labels when it was claimed; on the event bus only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node_labels: Option<&'a BTreeMap<String, String>>,
+/// The document. The log's has no labels of the node.
+pub(super) fn document(publication: &Publication, now: Timestamp, to: To) -> String {
+    let labels = &publication.node_labels;
+    let node_labels = (to == To::Bus && !labels.is_empty()).then_some(labels);
+    Document::of(&publication.receipt, now, node_labels).json()
 }
 
-impl<'a> Document<'a> {
-    fn of(receipt: &'a Receipt, now: Timestamp, to: To) -> Self {
-        let (level, ending) = match receipt.ending {
-            None => ("INFO", "begun"),
-            Some(Ending::Drained) => ("INFO", "drained"),
-            Some(Ending::Joined) => ("INFO", "joined"),
-            Some(Ending::Ignored) => ("INFO", "ignored"),
-            Some(Ending::Continued) => ("INFO", "continued"),
-            Some(Ending::Done) => ("INFO", "done"),
-            Some(Ending::Failed) => ("ERROR", "failed"),
-        };
-        let message = format!("{ending}: {}", receipt.reason);
-        let labels = &receipt.node_labels;
-        let node_labels = (to == To::Bus && !labels.is_empty()).then_some(labels);
-        Self { timestamp: now, level, message, receipt, node_labels }
-    }
-}
-
-/// The document. It has the timestamp and the level that Lambda needs to filter lines by level.
-pub(super) fn document(receipt: &Receipt, now: Timestamp, to: To) -> String {
-    json(&Document::of(receipt, now, to))
-}
-
-fn json(document: &impl Serialize) -> String {
-    serde_json::to_string(document).expect("a receipt is plain data with string keys")
-}
-
-/// The document of a drain that has begun: the receipt so far, and which pods have to leave.
-#[derive(Serialize)]
-struct Begun<'a> {
-    #[serde(flatten)]
-    so_far: Document<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pods_cut: Option<usize>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pods: Vec<Leaving>,
-}
-
-/// The event of a drain that has begun; like a receipt it names as many pods as the event bus takes.
-pub(super) fn begun(so_far: &Receipt, leaving: &[PodName], now: Timestamp) -> String {
-    let pods = leaving.iter().map(|name| Leaving { pod: name.to_string() }).collect();
-    let mut begun = Begun { so_far: Document::of(so_far, now, To::Bus), pods_cut: None, pods };
-    let too_long = json(&begun).len().saturating_sub(MOST_BYTES);
-    begun.pods_cut = shorten(&mut begun.pods, too_long);
-    json(&begun)
+/// The event of a drain that has begun: the receipt so far, with the names of the pods that have to leave, as many as the
+/// event bus takes.
+pub(super) fn begun(so_far: &Publication, leaving: &[PodName], now: Timestamp) -> String {
+    let mut begun = so_far.clone();
+    begun.receipt.pods = leaving.iter().map(|name| Pod::AtTheBegin(Leaving { pod: name.to_string() })).collect();
+    cut(&mut begun, now);
+    document(&begun, now, To::Bus)
 }
 
 #[cfg(test)]

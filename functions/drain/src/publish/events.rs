@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_eventbridge::Client;
+use spillway_receipt::{DRAIN_BEGUN, Ending, Fate, RECEIPT, Receipt};
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, timeout_at};
 
@@ -10,65 +11,38 @@ use super::document::begun;
 use crate::aws::events::{self, PUT_EVENTS};
 use crate::drain::plan::PodName;
 use crate::invocation::Invocation;
-use crate::receipt::{Ending, Receipt};
+use crate::receipt::Publication;
 use crate::settings::Settings;
 
 /// EventBridge answers in milliseconds. What it does not take in that time is in the log all the same.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BusEvent {
-    /// A drain is under way.
-    Begun,
-    /// A notice has ended.
-    Receipt,
-}
-
-impl BusEvent {
-    /// As rules know it.
-    fn detail_type(self) -> &'static str {
-        match self {
-            Self::Begun => "Spillway Drain Begun",
-            Self::Receipt => "Spillway Receipt",
-        }
-    }
-
-    fn what_follows(self) -> &'static str {
-        match self {
-            Self::Begun => "the drain goes on",
-            Self::Receipt => "the receipt is in the log",
-        }
-    }
-}
-
 /// Whether the ending is told. A notice that came to nothing is for the log; one that lost pods did not, though it is
 /// ignored because its hook waits no longer.
 pub(super) fn is_end_told(settings: &Settings, receipt: &Receipt) -> bool {
-    !settings.dry_run && (receipt.ending != Some(Ending::Ignored) || receipt.lost_for_good() > 0)
+    !settings.dry_run && (receipt.ending != Some(Ending::Ignored) || receipt.count(Fate::Lost) > 0)
 }
 
 /// Tells that a drain has begun, and which pods have to leave.
-pub(super) async fn tell_begin(client: &Client, so_far: &Receipt, leaving: &[PodName], invocation: &Invocation) {
+pub(super) async fn tell_begin(client: &Client, so_far: &Publication, leaving: &[PodName], invocation: &Invocation) {
     let detail = begun(so_far, leaving, invocation.clock.now());
-    put(client, BusEvent::Begun, detail, invocation.announces_until()).await;
+    put(client, (DRAIN_BEGUN, "the drain goes on"), detail, invocation.announces_until()).await;
 }
 
 /// Tells how a notice ended.
 pub(super) async fn tell_end(client: &Client, detail: String, invocation: &Invocation) {
-    put(client, BusEvent::Receipt, detail, invocation.announces_until()).await;
+    put(client, (RECEIPT, "the receipt is in the log"), detail, invocation.announces_until()).await;
 }
 
-/// That nobody can be told is worth a warning and no more.
-async fn put(client: &Client, event: BusEvent, detail: String, latest: Instant) {
-    let detail_type = event.detail_type();
+/// That nobody can be told is worth a warning and no more: what follows nevertheless.
+async fn put(client: &Client, (detail_type, what_follows): (&str, &str), detail: String, latest: Instant) {
     let put = timeout_at(latest.min(Instant::now() + PATIENCE), events::put(client, detail_type, detail));
     let error = match put.await {
         Ok(Ok(())) => return,
         Ok(Err(error)) => chain(&error),
         Err(_) => format!("{PUT_EVENTS} got no answer in time"),
     };
-    tracing::warn!(error, "cannot put \"{detail_type}\" on the event bus; {}", event.what_follows());
+    tracing::warn!(error, "cannot put \"{detail_type}\" on the event bus; {what_follows}");
 }
 
 #[cfg(test)]
@@ -82,7 +56,7 @@ mod tests {
         let endings =
             [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
         let told = |dry_run| {
-            let mut receipt = unread();
+            let mut receipt = unread().receipt;
             let mut told = endings.to_vec();
             told.retain(|ending| {
                 receipt.ending = Some(*ending);

@@ -5,16 +5,17 @@ use serde_json::{Value, json};
 
 use crate::drain::pod::RequestedBy;
 use crate::publish::emf::{self, Metric, Unit};
-use crate::receipt::{Ending, Fate, HookRecord, PodRecord, Receipt, StepName};
+use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
 /// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an
 /// instance of no cluster of ours: CloudWatch charges each hour in which one comes, and an account starts instances all day.
-pub(super) fn line(receipt: &Receipt, now: Timestamp) -> Option<String> {
+pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> {
+    let receipt = &publication.receipt;
     let ending = receipt.ending?;
-    if receipt.is_not_ours {
+    if publication.is_not_ours {
         return None;
     }
-    let kind = match (receipt.notice.kind, ending) {
+    let kind = match (receipt.notice.kind.as_deref(), ending) {
         (Some(kind), _) => kind,
         (None, Ending::Failed) => "unreadable",
         (None, _) => return None,
@@ -24,20 +25,21 @@ pub(super) fn line(receipt: &Receipt, now: Timestamp) -> Option<String> {
         ("Notice", json!(kind)),
         ("Ending", json!(ending)),
     ];
-    let metrics = metrics(receipt).into_iter().filter_map(|(name, unit, value)| Some((name, unit, value?)));
+    let metrics = metrics(publication).into_iter().filter_map(|(name, unit, value)| Some((name, unit, value?)));
     Some(emf::line(&dimensions, &metrics.collect::<Vec<_>>(), now))
 }
 
 /// Every metric, and its value if the receipt has one. docs/metrics.md says what each means.
-fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
+fn metrics(publication: &Publication) -> [Metric<Option<Value>>; 14] {
+    let receipt = &publication.receipt;
     let count = |count: usize| Some(json!(count));
     let failed = receipt.ending == Some(Ending::Failed);
-    let hook_not_completed = receipt.hook.as_ref().is_some_and(HookRecord::is_not_completed);
-    let counted: Vec<_> = receipt.pods.iter().filter(|pod| is_counted(pod, receipt)).collect();
+    let hook_not_completed = receipt.hook.as_ref().is_some_and(|hook| hook.state == HookState::Failed);
+    let counted: Vec<_> = receipt.records().filter(|pod| is_counted(pod, publication)).collect();
     let pods = |is_meant: fn(&PodRecord) -> bool| count(counted.iter().filter(|pod| is_meant(pod)).count());
-    let refusals: u32 = receipt.pods.iter().map(PodRecord::refusals).sum();
+    let refusals: u32 = receipt.records().map(PodRecord::refusals).sum();
     let drained = receipt.step_ms(StepName::Drained);
-    let emptied = drained.filter(|_| receipt.count(Fate::Lost) == 0);
+    let emptied = drained.filter(|_| receipt.count(Fate::Lost) + receipt.count(Fate::Remaining) == 0);
     let goes = receipt.window.and_then(|window| window.deadline_ms);
     // CloudWatch has no percentiles of a metric with a negative value.
     let time_left = goes.zip(drained).map(|(goes, drained)| goes.saturating_sub(drained).max(0));
@@ -47,7 +49,7 @@ fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
         ("PodsClean", Unit::Count, pods(|pod| pod.fate == Fate::Clean)),
         ("PodsClamped", Unit::Count, pods(|pod| pod.fate == Fate::Clamped)),
         ("PodsForced", Unit::Count, pods(|pod| pod.fate == Fate::Forced)),
-        ("PodsLost", Unit::Count, count(receipt.lost_for_good())),
+        ("PodsLost", Unit::Count, count(receipt.count(Fate::Lost))),
         ("PodsUnconfirmed", Unit::Count, pods(|pod| pod.fate == Fate::Unconfirmed)),
         ("PodsFullGrace", Unit::Count, pods(PodRecord::had_its_full_grace)),
         ("PodsBlocked", Unit::Count, pods(|pod| pod.refusals() > 0)),
@@ -62,11 +64,11 @@ fn metrics(receipt: &Receipt) -> [Metric<Option<Value>>; 14] {
 /// A pod is counted once, however many notices its node has: with the notice whose request it followed; if that was
 /// none that is known, with the one that holds the claim. (Lost pods are not asked for this: the notice that joined may
 /// be the only one that lives to see them left.)
-fn is_counted(pod: &PodRecord, receipt: &Receipt) -> bool {
-    match pod.followed {
+fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
+    match publication.followed(pod) {
         Some(RequestedBy::ThisDrain) => true,
         Some(RequestedBy::Another) => false,
-        None => !receipt.is_joined(),
+        None => !publication.is_joined,
     }
 }
 

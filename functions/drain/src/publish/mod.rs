@@ -22,7 +22,7 @@ use crate::drain::side_task::SideTask;
 use crate::invocation::Invocation;
 use crate::node::{Claim, How};
 use crate::notice::continued::History;
-use crate::receipt::{BeginNotified, Receipt};
+use crate::receipt::{BeginNotified, Publication};
 use document::{To, document};
 
 /// How long a receipt may be. EventBridge takes 256 KB, with what it adds; the log would take more, but both have the same.
@@ -46,7 +46,7 @@ pub(crate) fn begin(claim: &Claim, history: &History, side_task: &SideTask<'_>) 
 
 /// Publishes that a drain is under way and which pods have to leave: on the event bus, and on the node.
 pub(crate) async fn publish_begin(
-    begun: &Receipt,
+    begun: &Publication,
     leaving: &[PodName],
     context: &Context,
     client: &Client,
@@ -59,34 +59,36 @@ pub(crate) async fn publish_begin(
 /// Writes the receipt and its metrics to the log; then, last of all, publishes it on the event bus, and by the way to the
 /// cluster, if there is one, on the node and its pods.
 pub(crate) async fn publish(
-    receipt: &mut Receipt,
+    publication: &mut Publication,
     context: &Context,
     client: Option<&Client>,
     invocation: &Invocation,
 ) {
     let settings = &context.settings;
-    receipt.stack.clone_from(&settings.stack);
+    publication.receipt.stack.clone_from(&settings.stack);
     let now = invocation.clock.now();
     // Of every pod, whether or not the receipt can name it.
-    let metrics = metrics::line(receipt, now);
-    cut(receipt, now);
-    write([Some(document(receipt, now, To::Log)), metrics]);
+    let metrics = metrics::line(publication, now);
+    cut(publication, now);
+    let publication = &*publication;
+    write([Some(document(publication, now, To::Log)), metrics]);
     let on_the_bus = async {
-        if events::is_end_told(settings, receipt) {
-            events::tell_end(&context.eventbridge, document(receipt, now, To::Bus), invocation).await;
+        if events::is_end_told(settings, &publication.receipt) {
+            events::tell_end(&context.eventbridge, document(publication, now, To::Bus), invocation).await;
         }
     };
     let on_the_node = async {
         if let Some(client) = client {
-            node_events::tell_end(receipt, settings, client, invocation).await;
+            node_events::tell_end(publication, settings, client, invocation).await;
         }
     };
     tokio::join!(on_the_bus, on_the_node);
 }
 
 /// Leaves out the pods that matter least of a receipt that is too long.
-fn cut(receipt: &mut Receipt, now: Timestamp) {
-    receipt.shorten(document(receipt, now, To::Bus).len().saturating_sub(MOST_BYTES));
+fn cut(publication: &mut Publication, now: Timestamp) {
+    let too_long = document(publication, now, To::Bus).len().saturating_sub(MOST_BYTES);
+    publication.receipt.shorten(too_long);
 }
 
 fn write(lines: [Option<String>; 2]) {

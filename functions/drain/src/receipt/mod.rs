@@ -1,55 +1,25 @@
 //! The receipt: the one record of what became of a notice, from which everything people see
-//! is made.
+//! is made. Its types are those of the crate `spillway-receipt`; here they are filled in from what was done.
 
-mod counts;
-mod hook;
-mod length;
 pub(crate) mod outcome;
 mod pod;
 pub(crate) mod record;
-mod times;
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use jiff::Timestamp;
+pub(crate) use spillway_receipt::{Counts, Ending, Fate, HookState, PodRecord, StepName};
+use spillway_receipt::{Earlier, NoticeRecord, Pod, Receipt, Step, VERSION, WindowRecord};
 
 use crate::aws::instance::ManagedBy;
+use crate::drain::pod::RequestedBy;
 use crate::failure::Failure;
 use crate::invocation::{Home, Invocation};
 use crate::node::{Claim, How};
-use crate::notice::continued::Earlier;
 use crate::notice::{Deadline, Notice, Several};
-pub(crate) use counts::Counts;
-pub(crate) use hook::{HookRecord, HookState};
-pub(crate) use length::shorten;
 pub(crate) use outcome::Outcome;
-pub(crate) use pod::{Fate, Leaving, PodRecord};
+pub(crate) use pod::of_preview;
 use record::Record;
-pub(crate) use times::StepName;
-use times::{Step, WindowRecord};
-
-/// The version of this document. It changes when a field is renamed or changes its meaning.
-const VERSION: u32 = 2;
-
-/// How a notice ended. There is no other way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Ending {
-    /// Every pod that had to leave has gone.
-    Drained,
-    /// Another notice holds the claim, and the node is empty all the same; or Karpenter was taking it away already.
-    Joined,
-    /// Nothing was to be done, for the reason stated.
-    Ignored,
-    /// A later invocation goes on with it.
-    Continued,
-    /// What was asked for, which is no drain, has been done.
-    Done,
-    /// It did not work; the event is kept.
-    Failed,
-}
 
 /// Whether people were told that a drain had begun, by the time it was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,96 +31,20 @@ pub(crate) enum BeginNotified {
     Untold,
 }
 
-/// The record of one notice for one instance.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Receipt {
-    #[serde(rename = "receipt")]
-    version: u32,
-    /// Lambda's id of the invocation.
-    pub(crate) request_id: String,
-    /// Where the function is at home.
-    pub(crate) account: String,
-    pub(crate) region: String,
-    /// The stack that the function is of.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) stack: String,
-    pub(crate) notice: NoticeRecord,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) instance: Option<String>,
-    /// The instance's availability zone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) zone: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) instance_type: Option<String>,
-    /// The group that it is in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    auto_scaling_group: Option<String>,
-    /// What manages the node's life.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) managed_by: Option<&'static str>,
-    /// What was to be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cluster: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) node: Option<String>,
-    /// Why it could not be cordoned, if its pods were evicted all the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_cordoned: Option<String>,
-    /// Whether it was about an instance of no cluster of ours. Not for the log, where `reason` says it in words.
-    #[serde(skip)]
-    pub(crate) is_not_ours: bool,
-    /// Whether the node's events tell of the begin. Not for the log.
-    #[serde(skip)]
-    pub(crate) begin: BeginNotified,
-    /// How the node was claimed. Not for the log, where `reason` says it in words.
-    #[serde(skip)]
-    how: Option<How>,
-    /// The node's labels when it was claimed. Not for the log, whose lines people read.
-    #[serde(skip)]
+/// A receipt, with what those who publish it need to know besides.
+#[derive(Debug, Clone)]
+pub(crate) struct Publication {
+    pub(crate) receipt: Receipt,
+    /// The node's labels when it was claimed: for the event bus, not for the log, whose lines people read.
     pub(crate) node_labels: BTreeMap<String, String>,
-    /// How long there was for the drain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) window: Option<WindowRecord>,
-    /// Milliseconds from the notice to each step.
-    pub(crate) steps: Vec<Step>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hook: Option<HookRecord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ending: Option<Ending>,
-    /// The ending in a sentence.
-    pub(crate) reason: String,
-    /// Whether nothing was touched, whatever was found.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) dry_run: bool,
-    /// The invocations that worked on the notice before this one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    earlier: Vec<Earlier>,
-    /// How many pods are not in the list that follows, because the receipt would have been too long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pods_cut: Option<usize>,
-    /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(with = "Vec<pod::InDocument>"))]
-    pub(crate) pods: Vec<PodRecord>,
-}
-
-/// The notice, as far as it could be read.
-#[derive(Debug, Clone, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Notice"))]
-pub(crate) struct NoticeRecord {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) kind: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) time: Option<Timestamp>,
-    /// When the instance goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) deadline: Option<Timestamp>,
+    /// Whether it was about an instance of no cluster of ours.
+    pub(crate) is_not_ours: bool,
+    /// Whether the node's events tell of the begin.
+    pub(crate) begin: BeginNotified,
+    /// Whether another notice holds the node's claim.
+    pub(crate) is_joined: bool,
+    /// Whose request a pod followed, by its UID.
+    pub(crate) followed: BTreeMap<String, RequestedBy>,
 }
 
 /// What an event was about, as far as it could be read.
@@ -167,7 +61,7 @@ pub(crate) enum Subject<'a> {
 /// How a notice ended: what it came to, or what went wrong.
 pub(crate) type Ended<'a> = Result<&'a Outcome, &'a Failure>;
 
-impl Receipt {
+impl Publication {
     /// The receipt of a notice that has ended.
     pub(crate) fn of(
         invocation: &Invocation,
@@ -176,22 +70,30 @@ impl Receipt {
         heartbeats: &[Timestamp],
         ended: Ended<'_>,
     ) -> Self {
-        let mut receipt = Self::so_far(invocation, subject, record, heartbeats);
+        let mut so_far = Self::so_far(invocation, subject, record, heartbeats);
+        let receipt = &mut so_far.receipt;
         (receipt.ending, receipt.reason) = match ended {
             Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
-            Err(failure) => (Some(Ending::Failed), receipt.failed(failure)),
+            Err(failure) => (Some(Ending::Failed), failed(receipt, failure)),
         };
-        receipt.is_not_ours = ended.is_ok_and(Outcome::is_not_ours);
-        receipt
+        if receipt.ending == Some(Ending::Continued) {
+            // What was there when the invocation's time was up is not lost if the next one goes on with it.
+            let lost = receipt.records_mut().filter(|pod| pod.fate == Fate::Lost);
+            lost.for_each(|pod| pod.fate = Fate::Remaining);
+        }
+        so_far.is_not_ours = ended.is_ok_and(Outcome::is_not_ours);
+        so_far
     }
 
     /// The receipt of a drain that is under way.
     pub(crate) fn begun(invocation: &Invocation, subject: Subject<'_>, record: &Record, reason: String) -> Self {
-        Self { reason, ..Self::so_far(invocation, subject, record, &[]) }
+        let mut so_far = Self::so_far(invocation, subject, record, &[]);
+        so_far.receipt.reason = reason;
+        so_far
     }
 
     fn so_far(invocation: &Invocation, subject: Subject<'_>, record: &Record, heartbeats: &[Timestamp]) -> Self {
-        let notice = NoticeRecord::of(subject);
+        let notice = notice_record(subject);
         let (instance, hook, earlier) = match subject {
             Subject::One { notice, earlier } => (Some(notice.instance.to_string()), notice.hook.as_ref(), earlier),
             Subject::Several(_) | Subject::Unread { .. } => (None, None, [].as_slice()),
@@ -199,86 +101,81 @@ impl Receipt {
         let Home { account, region } = invocation.home.clone();
         let ms = |at| notice.ms_until(at);
         let described = record.instance.as_ref();
-        Self {
+        let claim = record.claim.as_ref();
+        let receipt = Receipt {
             version: VERSION,
             request_id: invocation.request_id.clone(),
             account,
             region,
-            stack: String::new(),
             instance,
             zone: described.map(|instance| instance.zone.clone()).filter(|zone| !zone.is_empty()),
             instance_type: described.and_then(|instance| instance.type_name.clone()),
             auto_scaling_group: described.and_then(|instance| instance.group().map(str::to_owned)),
-            managed_by: record.managed_by.map(ManagedBy::as_str),
-            decision: record.decision,
+            managed_by: record.managed_by.map(|managed_by| ManagedBy::as_str(managed_by).into()),
+            decision: record.decision.map(Into::into),
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
             not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(|error| error.to_string()),
+            window: record.window.map(|window| WindowRecord {
+                start_ms: ms(invocation.clock.at(window.start)),
+                end_ms: ms(invocation.clock.at(window.end)),
+                deadline_ms: window.instance_goes.hard().map(|at| ms(invocation.clock.at(at))),
+                margin_s: window.margin.as_secs(),
+            }),
+            steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
+            hook: hook.map(|hook| record.hook.of(hook).with_heartbeats(heartbeats.iter().map(|at| ms(*at)))),
+            earlier: earlier.to_vec(),
+            pods: record.pods.iter().cloned().map(Pod::AtTheEnd).collect(),
+            notice,
+            ..Receipt::default()
+        };
+        Self {
+            receipt,
+            node_labels: claim.map(|claim| claim.labels.clone()).unwrap_or_default(),
             is_not_ours: false,
             begin: record.begin,
-            how: record.claim.as_ref().map(|claim| claim.how.clone()),
-            node_labels: record.claim.as_ref().map(|claim| claim.labels.clone()).unwrap_or_default(),
-            window: record.window.map(|window| WindowRecord::of(window, |at| ms(invocation.clock.at(at)))),
-            steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
-            hook: hook.map(|hook| HookRecord::of(hook, record.hook, heartbeats.iter().map(|at| ms(*at)))),
-            ending: None,
-            reason: String::new(),
-            dry_run: false,
-            earlier: earlier.to_vec(),
-            pods_cut: None,
-            pods: record.pods.clone(),
-            notice,
+            is_joined: matches!(claim, Some(Claim { how: How::Joined { .. }, .. })),
+            followed: record.followed.clone(),
         }
     }
 
-    /// What went wrong, and what that means for the hook.
-    fn failed(&self, failure: &Failure) -> String {
-        let text = failure.text();
-        match &self.hook {
-            Some(hook) if hook.is_left() || hook.is_not_completed() => {
-                format!("{text}; {hook} unless a retry completes it")
-            }
-            Some(hook) => format!("{text}; {hook}"),
-            None => text,
-        }
-    }
-
-    /// Whether another notice holds the node's claim.
-    pub(crate) fn is_joined(&self) -> bool {
-        matches!(self.how, Some(How::Joined { .. }))
-    }
-
-    /// When a step was done, in milliseconds from the notice.
-    pub(crate) fn step_ms(&self, step: StepName) -> Option<i64> {
-        self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
+    /// Whose request a pod followed, if that is known.
+    pub(crate) fn followed(&self, pod: &PodRecord) -> Option<RequestedBy> {
+        self.followed.get(&pod.uid).copied()
     }
 }
 
-impl NoticeRecord {
-    fn of(subject: Subject<'_>) -> Self {
-        match subject {
-            Subject::One { notice, .. } => Self {
-                event_id: Some(notice.event_id.clone()),
-                kind: Some(notice.kind.as_str()),
-                time: Some(notice.time),
-                deadline: match notice.deadline {
-                    Deadline::Hard(at) => Some(at),
-                    Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
-                },
-            },
-            Subject::Several(several) => Self {
-                event_id: Some(several.event_id.clone()),
-                kind: Some(several.kind.as_str()),
-                time: Some(several.time),
-                deadline: None,
-            },
-            Subject::Unread { event_id } => Self { event_id: event_id.map(str::to_owned), ..Self::default() },
+/// What went wrong, and what that means for the hook.
+fn failed(receipt: &Receipt, failure: &Failure) -> String {
+    let text = failure.text();
+    match &receipt.hook {
+        Some(hook) if matches!(hook.state, HookState::Left | HookState::Failed) => {
+            format!("{text}; {hook} unless a retry completes it")
         }
+        Some(hook) => format!("{text}; {hook}"),
+        None => text,
     }
+}
 
-    /// Milliseconds from the notice to `at`.
-    fn ms_until(&self, at: Timestamp) -> i64 {
-        let since = self.time.map_or(SignedDuration::ZERO, |time| at.duration_since(time));
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+fn notice_record(subject: Subject<'_>) -> NoticeRecord {
+    match subject {
+        Subject::One { notice, .. } => NoticeRecord {
+            event_id: Some(notice.event_id.clone()),
+            kind: Some(notice.kind.as_str().into()),
+            time: Some(notice.time),
+            deadline: match notice.deadline {
+                Deadline::Hard(at) => Some(at),
+                Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
+            },
+        },
+        Subject::Several(several) => NoticeRecord {
+            event_id: Some(several.event_id.clone()),
+            kind: Some(several.kind.as_str().into()),
+            time: Some(several.time),
+            deadline: None,
+        },
+        Subject::Unread { event_id } => {
+            NoticeRecord { event_id: event_id.map(str::to_owned), ..NoticeRecord::default() }
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use jiff::Timestamp;
 use spillway_eks::ClusterName;
+use spillway_receipt::{Counts, Ending, HookRecord, HookState};
 
-use super::{Counts, Ending, HookRecord};
 use crate::aws::instance::ManagedBy;
 use crate::decision::Reason;
 use crate::node::node_claim::HandedOver;
@@ -98,7 +98,7 @@ impl Outcome {
         match (self, hook) {
             (Self::NotANode { .. }, Some(hook)) => format!("{self}; {hook}"),
             (Self::LeftToOthers(_), _) => self.to_string(),
-            (outcome, Some(hook)) if outcome.ending() == Ending::Ignored && hook.is_left() => {
+            (outcome, Some(hook)) if outcome.ending() == Ending::Ignored && hook.state == HookState::Left => {
                 format!("{outcome}; its {hook}")
             }
             (outcome, _) => outcome.to_string(),

@@ -1,16 +1,19 @@
 //! What has been done about a notice so far, as plain data: also when it fails half way. The receipt is made from it.
 
-use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, Unit};
 use kube::Client;
 use spillway_eks::ClusterName;
+use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
-use super::{BeginNotified, PodRecord, StepName};
+use super::BeginNotified;
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::Completion;
 use crate::drain::deadline::Window;
+use crate::drain::pod::RequestedBy;
 use crate::node::Claim;
-use crate::notice::continued::Earlier;
-use crate::settings::LifecycleResult;
+use crate::notice::Hook;
 
 /// What has been done about one notice in one invocation.
 #[derive(Clone, Default)]
@@ -37,6 +40,8 @@ pub(crate) struct Record {
     pub(crate) begin: BeginNotified,
     /// What became of its pods, or in a dry run would become of them.
     pub(crate) pods: Vec<PodRecord>,
+    /// Whose request each pod followed that had to leave, by its UID.
+    pub(crate) followed: BTreeMap<String, RequestedBy>,
     /// What the lifecycle hook was told.
     pub(crate) hook: HookStatus,
 }
@@ -66,13 +71,16 @@ impl HookStatus {
         }
     }
 
-    /// The result that it was sent.
-    pub(crate) fn result(self) -> Option<LifecycleResult> {
-        match self {
-            Self::Completed(result) | Self::Failed(result) => Some(result),
-            Self::AlreadyOver(result) => result,
-            Self::Left | Self::Held => None,
-        }
+    /// What the receipt says of that hook.
+    pub(super) fn of(self, hook: &Hook) -> HookRecord {
+        let (state, result) = match self {
+            Self::Left => (HookState::Left, None),
+            Self::Held => (HookState::Held, None),
+            Self::Completed(result) => (HookState::Completed, Some(result)),
+            Self::AlreadyOver(result) => (HookState::AlreadyOver, result),
+            Self::Failed(result) => (HookState::Failed, Some(result)),
+        };
+        HookRecord { group: hook.group.clone(), name: hook.name.clone(), state, result, heartbeats_ms: Vec::new() }
     }
 }
 
@@ -91,11 +99,12 @@ impl Record {
 
     /// This invocation in short, for those that go on with the notice of that event.
     pub(crate) fn in_short(&self, event_id: &str, request_id: &str, (from, to): (Timestamp, Timestamp)) -> Earlier {
-        let mut pods = std::collections::BTreeMap::new();
+        let mut pods = BTreeMap::new();
         for pod in &self.pods {
-            *pods.entry(pod.fate.as_str().to_owned()).or_default() += 1;
+            let fate = if pod.fate == Fate::Lost { Fate::Remaining } else { pod.fate };
+            *pods.entry(fate.as_str().to_owned()).or_default() += 1;
         }
-        let second = |at: Timestamp| at.round(jiff::Unit::Second).unwrap_or(at);
+        let second = |at: Timestamp| at.round(Unit::Second).unwrap_or(at);
         let own = self.claim.as_ref().filter(|claim| claim.holder == event_id);
         let node = own.map(|claim| claim.node.clone());
         Earlier { request_id: request_id.to_owned(), from: second(from), to: second(to), node, pods }

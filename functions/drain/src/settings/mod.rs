@@ -11,13 +11,14 @@ mod values;
 use std::time::Duration;
 
 use kube::core::Selector;
+pub(crate) use spillway_receipt::LifecycleResult;
 use spillway_startup::settings::{Reader, SettingsError};
 
 #[cfg(test)]
 pub(crate) use table::SETTINGS;
 pub(crate) use values::{
-    KarpenterNodes, LifecycleResult, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy,
-    Schedules, TaintNames, Taints,
+    KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy, Schedules,
+    TaintNames, Taints,
 };
 
 /// Everything that the person who deploys can choose.

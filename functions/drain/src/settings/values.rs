@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use kube::core::Selector;
+use spillway_receipt::LifecycleResult;
 
 use super::selector;
 
@@ -71,28 +72,6 @@ pub(crate) enum KarpenterNodes {
     Leave,
     /// Their `NodeClaim` is deleted, with the deadline on it.
     NodeClaim,
-}
-
-/// What Auto Scaling is told when a lifecycle action is completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub(crate) enum LifecycleResult {
-    /// Go on.
-    Continue,
-    /// At a termination: skip the remaining hooks; in a group that retains abandoned instances, keep
-    /// this one. At a launch: end the instance.
-    Abandon,
-}
-
-impl LifecycleResult {
-    /// The result as Auto Scaling spells it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Continue => "CONTINUE",
-            Self::Abandon => "ABANDON",
-        }
-    }
 }
 
 /// The tag that an instance or its group must have.

@@ -18,6 +18,8 @@ pub(crate) fn is_documented<T: JsonSchema>(file: &str, title: &str) {
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            // What a reader takes for a field that is not there is no part of what is written.
+            object.remove("default");
             if object.contains_key("properties") {
                 object.insert("additionalProperties".to_owned(), json!(false));
             }

@@ -105,8 +105,8 @@ async fn a_drain_that_outlasts_its_invocation_goes_on_in_the_next_and_tells_its_
     assert_eq!(last["reason"], format!("all 2 pods that had to leave node {node} have gone"));
     let earlier: Vec<&Value> = last["earlier"].as_array().expect("it has a history").iter().collect();
     assert_eq!([&earlier[0]["request_id"], &earlier[1]["request_id"]], [&first.request_id, &second.request_id]);
-    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "lost": 1}));
-    assert_eq!(earlier[1]["pods"], json!({"lost": 1}));
+    assert_eq!(earlier[0]["pods"], json!({"clean": 2, "remaining": 1}));
+    assert_eq!(earlier[1]["pods"], json!({"remaining": 1}));
     assert_eq!(told(&stage).await, (Some("CONTINUE".to_owned()), 1));
 }
 

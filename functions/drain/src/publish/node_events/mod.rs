@@ -19,9 +19,10 @@ use kube::Client;
 
 use crate::invocation::Invocation;
 use crate::notice::Kind;
-use crate::receipt::{Ending, PodRecord, Receipt, StepName};
+use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use crate::settings::{NodeEvents, Settings};
 use post::post;
+use spillway_receipt::Receipt;
 
 /// What one event tells.
 #[derive(Debug)]
@@ -51,6 +52,7 @@ enum EventSeverity {
 /// The drain that a receipt tells of.
 #[derive(Debug, Clone, Copy)]
 struct Drain<'a> {
+    publication: &'a Publication,
     receipt: &'a Receipt,
     node: &'a str,
     instance: &'a str,
@@ -60,13 +62,15 @@ struct Drain<'a> {
 
 impl<'a> Drain<'a> {
     /// None if no node was claimed.
-    fn of(receipt: &'a Receipt) -> Option<Self> {
+    fn of(publication: &'a Publication) -> Option<Self> {
+        let receipt = &publication.receipt;
         receipt.step_ms(StepName::Claimed)?;
         (!receipt.dry_run).then_some(Self {
+            publication,
             receipt,
             node: receipt.node.as_deref()?,
             instance: receipt.instance.as_deref()?,
-            kind: Kind::named(receipt.notice.kind?)?,
+            kind: Kind::named(receipt.notice.kind.as_deref()?)?,
             noticed: receipt.notice.time?,
         })
     }
@@ -79,15 +83,10 @@ impl<'a> Drain<'a> {
     fn events(&self, told: Vec<Told<'_>>, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
         told.into_iter().zip(0..).map(|(told, number)| object::event(told, self, reasons, now, number)).collect()
     }
-
-    /// Whether a later invocation goes on with what is left.
-    fn goes_on(&self) -> bool {
-        self.receipt.ending == Some(Ending::Continued)
-    }
 }
 
 /// Tells the node that it is being drained.
-pub(super) async fn tell_begin(so_far: &Receipt, settings: &Settings, client: &Client, invocation: &Invocation) {
+pub(super) async fn tell_begin(so_far: &Publication, settings: &Settings, client: &Client, invocation: &Invocation) {
     if let Some(reasons) = settings.node_events {
         let events = begun(so_far, reasons, invocation.clock.now());
         // What is wrong then will be wrong at the end, too, and is told once.
@@ -96,9 +95,9 @@ pub(super) async fn tell_begin(so_far: &Receipt, settings: &Settings, client: &C
 }
 
 /// Tells the node and its pods how it ended.
-pub(super) async fn tell_end(receipt: &Receipt, settings: &Settings, client: &Client, invocation: &Invocation) {
+pub(super) async fn tell_end(publication: &Publication, settings: &Settings, client: &Client, invocation: &Invocation) {
     if let Some(reasons) = settings.node_events {
-        let events = ended(receipt, reasons, invocation.clock.now());
+        let events = ended(publication, reasons, invocation.clock.now());
         if let Err(unwritten) = post(client, events, invocation.announces_until()).await {
             unwritten.warn();
         }
@@ -106,7 +105,7 @@ pub(super) async fn tell_end(receipt: &Receipt, settings: &Settings, client: &Cl
 }
 
 /// The event of a drain that is under way.
-fn begun(so_far: &Receipt, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+fn begun(so_far: &Publication, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(so_far) else { return Vec::new() };
     let told = match reasons {
         NodeEvents::Spillway => ours::begun(&drain),
@@ -116,10 +115,10 @@ fn begun(so_far: &Receipt, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
 }
 
 /// The events of one that has ended: the node's first, then those of pods that lost something.
-fn ended(receipt: &Receipt, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
-    let Some(drain) = Drain::of(receipt) else { return Vec::new() };
+fn ended(publication: &Publication, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+    let Some(drain) = Drain::of(publication) else { return Vec::new() };
     // Who joined a drain leaves the pods to the claim's holder to tell.
-    let pods = receipt.pods.iter().filter(|_| receipt.ending != Some(Ending::Joined));
+    let pods = drain.receipt.records().filter(|_| drain.receipt.ending != Some(Ending::Joined));
     let (mut told, mut of_pods): (Vec<_>, Vec<_>) = match reasons {
         NodeEvents::Spillway => (ours::ended(&drain), pods.filter_map(|pod| ours::pod(&drain, pod)).collect()),
         NodeEvents::Nth => (nth::ended(&drain), pods.filter_map(|pod| nth::pod(&drain, pod)).collect()),

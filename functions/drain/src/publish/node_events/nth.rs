@@ -61,7 +61,7 @@ fn state_change(instance: &str, state: &str, at: &impl std::fmt::Display) -> Str
 pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
     let told = |severity, reason, note: &str| of_node(severity, reason, note.to_owned());
     // People alert on the notice's reason, which it has for every notice.
-    let notice = (drain.receipt.begin == BeginNotified::Untold).then(|| begun(drain));
+    let notice = (drain.publication.begin == BeginNotified::Untold).then(|| begun(drain));
     let ended = match drain.receipt.ending {
         Some(Ending::Drained) => {
             Some(told(EventSeverity::Normal, "CordonAndDrain", "Node successfully cordoned and drained"))

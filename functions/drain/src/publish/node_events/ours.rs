@@ -44,15 +44,18 @@ pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
 
 /// A pod: what became of it, if it was told to leave or is still there.
 pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>> {
+    let followed = drain.publication.followed(pod);
     let (severity, reason, what) = match pod.fate {
-        Fate::Lost if !drain.goes_on() => {
+        Fate::Lost => {
             (EventSeverity::Warning, "LostWithNode", format!("still there when the time was up: {}", pod.why()))
         }
         // It was leaving already, or is a later invocation's.
-        _ if pod.accepted_ms.is_none() && pod.followed.is_none() => return None,
-        Fate::Lost => (EventSeverity::Normal, "Evicted", "told to leave; a later invocation waits for it".to_owned()),
-        Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod)),
-        Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod)),
+        _ if pod.accepted_ms.is_none() && followed.is_none() => return None,
+        Fate::Remaining => {
+            (EventSeverity::Normal, "Evicted", "told to leave; a later invocation waits for it".to_owned())
+        }
+        Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod, followed)),
+        Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod, followed)),
         Fate::Forced => {
             (EventSeverity::Warning, "Forced", format!("deleted past what blocked it ({}), {}", pod.why(), grace(pod)))
         }
@@ -65,8 +68,8 @@ pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>>
 }
 
 /// How a pod was evicted; if another had it leave, by whom.
-fn evicted(pod: &PodRecord) -> String {
-    let who = if pod.followed == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
+fn evicted(pod: &PodRecord, followed: Option<RequestedBy>) -> String {
+    let who = if followed == Some(RequestedBy::Another) { format!(" ({})", pod.why()) } else { String::new() };
     format!("evicted, {}{who}", grace(pod))
 }
 

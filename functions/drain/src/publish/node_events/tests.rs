@@ -3,64 +3,66 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use spillway_receipt::Pod;
+
 use super::*;
 use crate::drain::deadline::{Deletion, Grace, Termination, Window};
 use crate::drain::evict::Method;
 use crate::drain::{DrainEnd, DrainReport};
 use crate::publish::tests::{after, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
-use crate::receipt::record::HookStatus;
+use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
 use crate::settings::LifecycleResult;
 
 /// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
 /// told to.
-fn receipt() -> Receipt {
+fn receipt() -> Publication {
     under_way(receipt_so_far())
 }
 
-fn under_way(mut receipt: Receipt) -> Receipt {
-    receipt.begin = BeginNotified::Told;
-    for pod in &mut receipt.pods {
-        pod.accepted_ms = (!matches!(pod.fate, Fate::Lost | Fate::Stayed)).then_some(2_000);
+fn under_way(mut published: Publication) -> Publication {
+    published.begin = BeginNotified::Told;
+    for pod in published.receipt.records_mut() {
+        pod.accepted_ms = (!matches!(pod.fate, Fate::Lost | Fate::Remaining | Fate::Stayed)).then_some(2_000);
     }
-    receipt
+    published
 }
 
 /// As `kubectl get events` shows them.
-fn shown(receipt: &Receipt, reasons: NodeEvents) -> String {
+fn shown(published: &Publication, reasons: NodeEvents) -> String {
     let line = |event: Event| {
         let regarding = event.regarding.unwrap();
         let fields = [event.type_, event.reason, regarding.kind, regarding.name, event.note];
         let [severity, reason, kind, name, note] = fields.map(Option::unwrap);
         format!("{severity} {reason} {}/{name} {note}\n", kind.to_lowercase())
     };
-    let mut events = if receipt.ending.is_none() { begun } else { ended }(receipt, reasons, after(9_060));
+    let mut events = if published.receipt.ending.is_none() { begun } else { ended }(published, reasons, after(9_060));
     events.drain(..).map(line).collect()
 }
 
-fn failed() -> Receipt {
+fn failed() -> Publication {
     let mut story = story();
     story.1.step(StepName::Completed, after(9_050));
     story.1.hook = HookStatus::Completed(LifecycleResult::Continue);
     under_way(receipt_of(&story, Err(&pods_lost())))
 }
 
-fn handed_on() -> Receipt {
+fn handed_on() -> Publication {
     let mut story = story();
     story.1.hook = HookStatus::Held;
-    let mut receipt = under_way(receipt_of(&story, Ok(&Outcome::Continued { unfinished: String::new() })));
-    receipt.reason = "handed on to a later invocation".to_owned();
-    receipt
+    let mut published = under_way(receipt_of(&story, Ok(&Outcome::Continued { unfinished: String::new() })));
+    published.receipt.reason = "handed on to a later invocation".to_owned();
+    published
 }
 
-fn ending(ending: Ending) -> Receipt {
-    let mut receipt = receipt();
-    receipt.pods.clear();
+fn ending(ending: Ending) -> Publication {
+    let mut published = receipt();
+    published.receipt.pods.clear();
     if matches!(ending, Ending::Done | Ending::Joined) {
-        receipt.begin = BeginNotified::Untold;
+        published.begin = BeginNotified::Untold;
     }
-    (receipt.ending, receipt.reason) = (Some(ending), "as it is told".to_owned());
-    receipt
+    (published.receipt.ending, published.receipt.reason) = (Some(ending), "as it is told".to_owned());
+    published
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,8 +70,8 @@ async fn a_drain_that_is_under_way_is_told_on_the_node() {
     let mut so_far = receipt();
     insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
     insta::assert_snapshot!(shown(&so_far, NodeEvents::Nth));
-    so_far.hook = None;
-    so_far.notice.deadline = Some(after(120_000));
+    so_far.receipt.hook = None;
+    so_far.receipt.notice.deadline = Some(after(120_000));
     insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
 }
 
@@ -102,10 +104,10 @@ async fn each_ending_has_a_reason_of_its_own() {
 async fn of_what_never_was_under_way_the_termination_handlers_reason_tells_at_the_end() {
     use Ending::{Done, Drained, Failed, Joined};
     let reasons_of = |of| {
-        let mut receipt = ending(of);
-        receipt.pods = failed().pods;
-        receipt.begin = BeginNotified::Untold;
-        let told = shown(&receipt, NodeEvents::Nth);
+        let mut published = ending(of);
+        published.receipt.pods = failed().receipt.pods;
+        published.begin = BeginNotified::Untold;
+        let told = shown(&published, NodeEvents::Nth);
         let of_node = told.lines().filter(|line| line.contains(" node/"));
         let reason = |line: &str| line.split(' ').nth(1).unwrap().to_owned();
         let of_pods = told.lines().count() - of_node.clone().count();
@@ -121,9 +123,9 @@ async fn of_what_never_was_under_way_the_termination_handlers_reason_tells_at_th
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_was_not_completed_is_told_by_the_termination_handlers_reason() {
-    let mut receipt = ending(Ending::Failed);
-    receipt.hook.as_mut().unwrap().state = HookState::Failed;
-    assert!(shown(&receipt, NodeEvents::Nth).contains("Warning PostDrainError"));
+    let mut published = ending(Ending::Failed);
+    published.receipt.hook.as_mut().unwrap().state = HookState::Failed;
+    assert!(shown(&published, NodeEvents::Nth).contains("Warning PostDrainError"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,9 +135,12 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     let window = Window { start: now, end: now, instance_goes: Termination::Unknown, margin: Duration::ZERO };
     cut_short.seen_leaving(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
     let report = DrainReport { pods: [(uid, cut_short)].into(), end: DrainEnd::Empty, blind: None };
-    let mut receipt = ending(Ending::Drained);
-    receipt.pods = PodRecord::all(&report, |_| 9_000);
-    let told = shown(&receipt, NodeEvents::Spillway);
+    let mut published = ending(Ending::Drained);
+    let mut record = Record::default();
+    record.drained(&report, |_| 9_000);
+    published.receipt.pods = record.pods.into_iter().map(Pod::AtTheEnd).collect();
+    published.followed = record.followed;
+    let told = shown(&published, NodeEvents::Spillway);
     let of_pod = "Warning EvictedWithLessGrace pod/cut-short drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action): \
                   evicted, with 8 s of the 30 s of grace that it asks for (another notice's drain or a person had it leave)";
     assert_eq!(told.lines().last(), Some(of_pod));
@@ -144,9 +149,9 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
 #[tokio::test(start_paused = true)]
 async fn each_kind_of_notice_has_the_termination_handlers_reason() {
     let of = |kind: Kind| {
-        let mut receipt = receipt();
-        receipt.notice.kind = Some(kind.as_str());
-        shown(&receipt, NodeEvents::Nth)
+        let mut published = receipt();
+        published.receipt.notice.kind = Some(kind.as_str().into());
+        shown(&published, NodeEvents::Nth)
     };
     insta::assert_snapshot!(Kind::ALL.map(of).concat());
 }
@@ -162,23 +167,23 @@ async fn an_event_is_as_the_api_server_wants_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_note_is_as_long_as_the_api_server_takes_it() {
-    let mut receipt = receipt();
-    (receipt.ending, receipt.reason) = (Some(Ending::Failed), format!("x{}", "é".repeat(1_000)));
-    let notes = ended(&receipt, NodeEvents::Spillway, after(9_060)).into_iter().map(|event| event.note.unwrap());
+    let mut published = receipt();
+    (published.receipt.ending, published.receipt.reason) = (Some(Ending::Failed), format!("x{}", "é".repeat(1_000)));
+    let notes = ended(&published, NodeEvents::Spillway, after(9_060)).into_iter().map(|event| event.note.unwrap());
     assert_eq!(notes.map(|note| note.len()).max(), Some(1_023));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_told_of_a_node_that_was_not_claimed_or_joined_or_in_a_dry_run() {
-    let mut receipt = failed();
-    receipt.ending = Some(Ending::Joined);
-    assert_eq!(shown(&receipt, NodeEvents::Spillway), "");
-    receipt.ending = Some(Ending::Failed);
-    receipt.dry_run = true;
-    assert_eq!(shown(&receipt, NodeEvents::Spillway), "");
-    receipt.dry_run = false;
-    receipt.steps.retain(|done| done.step != StepName::Claimed);
-    assert_eq!(shown(&receipt, NodeEvents::Spillway), "");
+    let mut published = failed();
+    published.receipt.ending = Some(Ending::Joined);
+    assert_eq!(shown(&published, NodeEvents::Spillway), "");
+    published.receipt.ending = Some(Ending::Failed);
+    published.receipt.dry_run = true;
+    assert_eq!(shown(&published, NodeEvents::Spillway), "");
+    published.receipt.dry_run = false;
+    published.receipt.steps.retain(|done| done.step != StepName::Claimed);
+    assert_eq!(shown(&published, NodeEvents::Spillway), "");
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,8 +192,8 @@ async fn the_page_has_each_of_our_reasons_with_its_type() {
     receipts.extend([Ending::Drained, Ending::Done, Ending::Ignored].map(ending));
     let ours: BTreeSet<_> = receipts
         .iter()
-        .flat_map(|receipt| {
-            let shown = shown(receipt, NodeEvents::Spillway);
+        .flat_map(|published| {
+            let shown = shown(published, NodeEvents::Spillway);
             let reason = |line: &str| {
                 let mut words = line.split(' ');
                 let (severity, reason) = (words.next().unwrap(), words.next().unwrap());

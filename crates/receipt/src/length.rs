@@ -1,8 +1,6 @@
 //! How a receipt that is too long is cut: the pods that were lost are kept first. Pure.
 
-use serde::Serialize;
-
-use super::{Fate, PodRecord, Receipt};
+use crate::{Fate, Pod, Receipt};
 
 /// What `,"pods_cut":123456789012` takes, which a receipt has then.
 const PODS_CUT: usize = 24;
@@ -14,17 +12,20 @@ enum Rank {
     Forced,
     Clamped,
     Unconfirmed,
+    Remaining,
     Blocked,
     Rest,
 }
 
 impl Rank {
-    fn of(pod: &PodRecord) -> Self {
+    fn of(pod: &Pod) -> Self {
+        let Some(pod) = pod.record() else { return Self::Rest };
         match pod.fate {
             Fate::Lost => Self::Lost,
             Fate::Forced => Self::Forced,
             Fate::Clamped => Self::Clamped,
             Fate::Unconfirmed => Self::Unconfirmed,
+            Fate::Remaining => Self::Remaining,
             Fate::WouldBeBlocked => Self::Blocked,
             Fate::Clean | Fate::Stayed | Fate::WouldLeave if pod.refusals() > 0 => Self::Blocked,
             Fate::Clean | Fate::Stayed | Fate::WouldLeave => Self::Rest,
@@ -34,58 +35,38 @@ impl Rank {
 
 impl Receipt {
     /// Takes pods away, those of the last rank first, until the receipt's JSON is shorter by so many bytes or none is left.
-    pub(crate) fn shorten(&mut self, bytes: usize) {
-        if bytes > 0 {
-            self.pods.sort_by_key(Rank::of);
-            self.pods_cut = shorten(&mut self.pods, bytes);
+    pub fn shorten(&mut self, bytes: usize) {
+        if bytes == 0 {
+            return;
         }
+        self.pods.sort_by_key(Rank::of);
+        let (all, mut saved) = (self.pods.len(), 0);
+        while saved < bytes + PODS_CUT
+            && let Some(pod) = self.pods.pop()
+        {
+            saved += json_bytes(&pod) + ",".len();
+        }
+        self.pods_cut = Some(all - self.pods.len()).filter(|cut| *cut > 0);
     }
 }
 
-/// Takes pods away, the last first, until their JSON is shorter by so many bytes or none is left; says how many.
-pub(crate) fn shorten(pods: &mut Vec<impl Serialize>, bytes: usize) -> Option<usize> {
-    if bytes == 0 {
-        return None;
-    }
-    let (all, mut saved) = (pods.len(), 0);
-    while saved < bytes + PODS_CUT
-        && let Some(pod) = pods.pop()
-    {
-        saved += json_bytes(&pod) + ",".len();
-    }
-    Some(all - pods.len()).filter(|cut| *cut > 0)
-}
-
-fn json_bytes(data: &impl Serialize) -> usize {
-    serde_json::to_string(data).expect("pods in a receipt are plain data").len()
+fn json_bytes(pod: &Pod) -> usize {
+    serde_json::to_string(pod).expect("pods in a receipt are plain data").len()
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::invocation::Invocation;
-    use crate::invocation::clock::Clock;
-    use crate::receipt::Subject;
-    use crate::receipt::record::Record;
+    use crate::PodRecord;
 
-    const FATES: [Fate; 8] = [
-        Fate::Clean,
-        Fate::Clamped,
-        Fate::Forced,
-        Fate::Stayed,
-        Fate::Lost,
-        Fate::Unconfirmed,
-        Fate::WouldLeave,
-        Fate::WouldBeBlocked,
-    ];
+    fn sample(pod: &str, fate: Fate, refusals: u32) -> Pod {
+        Pod::AtTheEnd(PodRecord::sample(pod, fate, refusals))
+    }
 
-    fn receipt(pods: Vec<PodRecord>) -> Receipt {
-        let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
-        let (subject, record) = (Subject::Unread { event_id: None }, Record { pods, ..Record::default() });
-        Receipt::begun(&invocation, subject, &record, String::new())
+    fn receipt(pods: Vec<Pod>) -> Receipt {
+        Receipt { pods, ..Receipt::default() }
     }
 
     fn length(receipt: &Receipt) -> usize {
@@ -93,13 +74,13 @@ mod tests {
     }
 
     fn names(receipt: &Receipt) -> Vec<&str> {
-        receipt.pods.iter().map(|pod| pod.pod.as_str()).collect()
+        receipt.pods.iter().map(Pod::name).collect()
     }
 
     #[test]
-    fn the_lost_are_kept_first_then_the_forced_the_clamped_the_unconfirmed_and_the_blocked() {
-        let mut pods: Vec<_> = FATES.iter().map(|fate| PodRecord::sample(fate.as_str(), *fate, 0)).collect();
-        pods.push(PodRecord::sample("clean, and was blocked", Fate::Clean, 1));
+    fn the_lost_are_kept_first_then_the_forced_the_clamped_the_unconfirmed_the_remaining_and_the_blocked() {
+        let mut pods: Vec<_> = Fate::ALL.iter().map(|fate| sample(fate.as_str(), *fate, 0)).collect();
+        pods.push(sample("clean, and was blocked", Fate::Clean, 1));
         let mut receipt = receipt(pods);
         let mut kept_longest = Vec::new();
         while !receipt.pods.is_empty() {
@@ -116,6 +97,7 @@ mod tests {
                 "forced",
                 "clamped",
                 "unconfirmed",
+                "remaining",
                 "would-be-blocked",
                 "clean, and was blocked",
                 "clean",
@@ -127,16 +109,16 @@ mod tests {
 
     #[test]
     fn a_receipt_that_is_short_enough_is_not_touched() {
-        let mut whole = receipt(vec![PodRecord::sample("a", Fate::Clean, 0), PodRecord::sample("b", Fate::Lost, 0)]);
+        let mut whole = receipt(vec![sample("a", Fate::Clean, 0), sample("b", Fate::Lost, 0)]);
         whole.shorten(0);
         assert_eq!((names(&whole), whole.pods_cut), (vec!["a", "b"], None));
     }
 
-    fn any_pods() -> impl Strategy<Value = Vec<PodRecord>> {
-        let pod = (0..FATES.len(), 0_u32..3, "[a-z\"\\\\é]{0,60}");
+    fn any_pods() -> impl Strategy<Value = Vec<Pod>> {
+        let pod = (0..Fate::ALL.len(), 0_u32..3, "[a-z\"\\\\é]{0,60}");
         prop::collection::vec(pod, 0..60).prop_map(|pods| {
             let named = |(n, (fate, refusals, name)): (usize, (usize, u32, String))| {
-                PodRecord::sample(&format!("{n}/{name}"), FATES[fate], refusals)
+                sample(&format!("{n}/{name}"), Fate::ALL[fate], refusals)
             };
             pods.into_iter().enumerate().map(named).collect()
         })
@@ -152,14 +134,14 @@ mod tests {
             let wanted = length(&cut).saturating_sub(bytes);
             cut.shorten(bytes);
 
-            let gone: Vec<_> = pods.iter().filter(|pod| !names(&cut).contains(&pod.pod.as_str())).collect();
+            let gone: Vec<_> = pods.iter().filter(|pod| !names(&cut).contains(&pod.name())).collect();
             prop_assert_eq!(gone.len(), cut.pods_cut.unwrap_or(0));
             prop_assert_eq!(gone.len() + cut.pods.len(), pods.len());
             prop_assert!(length(&cut) <= wanted || cut.pods.is_empty());
             let last_kept = cut.pods.iter().map(Rank::of).max();
             let first_gone = gone.iter().map(|pod| Rank::of(pod)).min();
             prop_assert!(last_kept.zip(first_gone).is_none_or(|(kept, gone)| kept <= gone));
-            let next = gone.iter().filter(|pod| Some(Rank::of(pod)) == first_gone).map(json_bytes).max();
+            let next = gone.iter().filter(|pod| Some(Rank::of(pod)) == first_gone).map(|pod| json_bytes(pod)).max();
             prop_assert!(next.is_none_or(|pod| length(&cut) + pod + ",".len() + PODS_CUT > wanted));
         }
     }

@@ -1,0 +1,254 @@
+//! The receipt of one notice for one instance, and what the log and the event bus have around it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::lenient::{known, known_ones};
+use crate::{Earlier, Fate, HookRecord, Pod, PodRecord, Step, StepName, WindowRecord};
+
+/// The record of one notice for one instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Receipt {
+    #[serde(rename = "receipt")]
+    pub version: u32,
+    /// Lambda's id of the invocation.
+    pub request_id: String,
+    /// Where the function is at home.
+    pub account: String,
+    pub region: String,
+    /// The stack that the function is of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stack: String,
+    pub notice: NoticeRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// The instance's availability zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<String>,
+    /// The group that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_scaling_group: Option<String>,
+    /// What manages the node's life.
+    //  The alias is version 1's name: its events may wait in the queue while the stack is upgraded. With the version after 0.2
+    //  nobody writes it any more; so with the alias of `Fate::Lost`.
+    #[serde(alias = "owner", skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<Cow<'static, str>>,
+    /// What was to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Why it could not be cordoned, if its pods were evicted all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_cordoned: Option<String>,
+    /// How long there was for the drain.
+    #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowRecord>,
+    /// Milliseconds from the notice to each step.
+    #[serde(deserialize_with = "known_ones")]
+    pub steps: Vec<Step>,
+    #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    pub hook: Option<HookRecord>,
+    #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// The ending in a sentence.
+    pub reason: String,
+    /// Whether nothing was touched, whatever was found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// The invocations that worked on the notice before this one.
+    #[serde(deserialize_with = "known_ones", skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Earlier>,
+    /// How many pods are not in the list that follows, because the receipt would have been too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods_cut: Option<usize>,
+    /// Last, because CloudWatch Logs Insights reads the first 200 fields of a line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<Pod>,
+}
+
+/// The notice, as far as it could be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Notice"))]
+pub struct NoticeRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Cow<'static, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// When the instance goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+/// How a notice ended. There is no other way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// Every pod that had to leave has gone.
+    Drained,
+    /// Another notice holds the claim, and the node is empty all the same; or Karpenter was taking it away already.
+    Joined,
+    /// Nothing was to be done, for the reason stated.
+    Ignored,
+    /// A later invocation goes on with it.
+    Continued,
+    /// What was asked for, which is no drain, has been done.
+    Done,
+    /// It did not work; the event is kept.
+    Failed,
+}
+
+/// The receipt as a line of the log, and as the detail of an event; without an ending it tells of a drain that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(description = "The record of one notice for one instance.")
+)]
+pub struct Document<'a> {
+    #[serde(default)]
+    pub timestamp: Timestamp,
+    //  Lambda filters lines by it.
+    #[serde(default)]
+    pub level: Cow<'static, str>,
+    #[serde(default)]
+    pub message: String,
+    #[serde(flatten)]
+    pub receipt: Cow<'a, Receipt>,
+    /// The node's labels when it was claimed; on the event bus only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_labels: Option<Cow<'a, BTreeMap<String, String>>>,
+}
+
+impl<'a> Document<'a> {
+    /// The document that is written now, with the timestamp and the level that Lambda needs to filter lines by level.
+    #[must_use]
+    pub fn of(receipt: &'a Receipt, now: Timestamp, node_labels: Option<&'a BTreeMap<String, String>>) -> Self {
+        let ending = receipt.ending.map_or("begun", Ending::as_str);
+        let level = if receipt.ending == Some(Ending::Failed) { "ERROR" } else { "INFO" };
+        Self {
+            timestamp: now,
+            level: level.into(),
+            message: format!("{ending}: {}", receipt.reason),
+            receipt: Cow::Borrowed(receipt),
+            node_labels: node_labels.map(Cow::Borrowed),
+        }
+    }
+
+    /// The document as JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("a receipt is plain data with string keys")
+    }
+}
+
+impl Receipt {
+    /// The pods with what became of them.
+    pub fn records(&self) -> impl Iterator<Item = &PodRecord> {
+        self.pods.iter().filter_map(Pod::record)
+    }
+
+    /// The same, to be changed.
+    pub fn records_mut(&mut self) -> impl Iterator<Item = &mut PodRecord> {
+        self.pods.iter_mut().filter_map(|pod| match pod {
+            Pod::AtTheEnd(record) => Some(record),
+            Pod::AtTheBegin(_) => None,
+        })
+    }
+
+    /// How many pods came to such an end.
+    #[must_use]
+    pub fn count(&self, fate: Fate) -> usize {
+        self.records().filter(|pod| pod.fate == fate).count()
+    }
+
+    /// When a step was done, in milliseconds from the notice.
+    #[must_use]
+    pub fn step_ms(&self, step: StepName) -> Option<i64> {
+        self.steps.iter().find(|done| done.step == step).map(|done| done.at_ms)
+    }
+}
+
+impl NoticeRecord {
+    /// Milliseconds from the notice to `at`.
+    #[must_use]
+    pub fn ms_until(&self, at: Timestamp) -> i64 {
+        let since = self.time.map_or(SignedDuration::ZERO, |time| at.duration_since(time));
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+impl Ending {
+    /// As it stands in the receipt.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Drained => "drained",
+            Self::Joined => "joined",
+            Self::Ignored => "ignored",
+            Self::Continued => "continued",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(written: Value) -> Receipt {
+        serde_json::from_value::<Document<'_>>(written).expect("a receipt").receipt.into_owned()
+    }
+
+    #[test]
+    fn what_a_newer_version_writes_does_no_harm() {
+        let receipt = read(json!({
+            "receipt": 3, "news": {"a": 1}, "ending": "postponed", "node": "n-1", "managed_by": "a moon",
+            "notice": {"kind": "a new kind", "event_id": "e-1"}, "window": {"until": "noon"},
+            "steps": [{"step": "begun", "at_ms": 3}, {"step": "prayed", "at_ms": 9}],
+            "hook": {"group": "g", "name": "h", "state": "forgotten"},
+            "pods": [{"pod": "shop/db-0", "fate": "teleported", "to": "n-2"}],
+        }));
+        assert_eq!((receipt.ending, receipt.node.as_deref()), (None, Some("n-1")));
+        assert_eq!(
+            (receipt.managed_by.as_deref(), receipt.notice.kind.as_deref()),
+            (Some("a moon"), Some("a new kind"))
+        );
+        assert_eq!((receipt.window, receipt.hook.as_ref(), receipt.steps.len()), (None, None, 1));
+        assert_eq!((receipt.pods[0].name(), receipt.pods[0].fate()), ("shop/db-0", None), "no end that is counted");
+    }
+
+    #[test]
+    fn a_receipt_of_version_1_that_waited_in_the_queue_loses_no_pod() {
+        let written = |version: u32, fate: &str, whose: &str| {
+            let pod = json!({"pod": "shop/db-0", "fate": fate});
+            let receipt = read(json!({"receipt": version, whose: "karpenter", "ending": "failed", "pods": [pod]}));
+            (receipt.managed_by.clone(), receipt.pods[0].fate())
+        };
+        assert_eq!(written(1, "left", "owner"), (Some("karpenter".into()), Some(Fate::Lost)));
+        assert_eq!(written(1, "left", "owner"), written(2, "lost", "managed_by"));
+    }
+
+    #[test]
+    fn an_ending_has_one_name() {
+        use Ending::{Continued, Done, Drained, Failed, Ignored, Joined};
+        for ending in [Drained, Joined, Ignored, Continued, Done, Failed] {
+            assert_eq!(json!(ending), ending.as_str());
+        }
+    }
+}

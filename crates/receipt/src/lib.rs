@@ -1,0 +1,35 @@
+//! The receipt: what became of a notice, as the drain function writes it and others read it. `docs/receipt.md` describes it.
+//!
+//! * `document`: the receipt, and what the log and the event bus have around it
+//! * `pod`, `hook`, `times`, `earlier`: its parts
+//! * `counts`: what pods come to, by their fates
+//! * `length`: how one that is too long is cut
+//! * `lenient`: how a newer version's is read
+//!
+//! Whoever reads may be older than who wrote, and newer. What a newer version adds is passed over, and a value that only
+//! it knows is read as if it were not there: its news is better told without that than not at all. Nothing but types, and
+//! what can be said of them without the drain.
+
+mod counts;
+mod document;
+mod earlier;
+mod hook;
+mod length;
+mod lenient;
+mod pod;
+mod times;
+
+pub use counts::Counts;
+pub use document::{Document, Ending, NoticeRecord, Receipt};
+pub use earlier::Earlier;
+pub use hook::{HookRecord, HookState, LifecycleResult};
+pub use pod::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS, Fate, Leaving, Pod, PodRecord};
+pub use times::{Step, StepName, WindowRecord};
+
+/// The version of the receipt. It changes when a field is renamed or changes its meaning.
+pub const VERSION: u32 = 2;
+
+/// The `detail-type` of the event that tells that a drain has begun.
+pub const DRAIN_BEGUN: &str = "Spillway Drain Begun";
+/// The `detail-type` of the event that tells how a notice ended.
+pub const RECEIPT: &str = "Spillway Receipt";

@@ -1,0 +1,50 @@
+//! When what was done, in milliseconds from the notice.
+
+use serde::{Deserialize, Serialize};
+
+/// The window of a drain, in milliseconds from the notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowRecord {
+    /// When it began.
+    pub start_ms: i64,
+    /// When this invocation has to stop.
+    pub end_ms: i64,
+    /// When the instance goes; absent while something may wait for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<i64>,
+    /// Seconds kept before it goes.
+    pub margin_s: u64,
+}
+
+/// A step and when it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Step {
+    pub step: StepName,
+    /// Milliseconds from the notice.
+    pub at_ms: i64,
+}
+
+/// The steps of a drain, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum StepName {
+    /// The function began to work on the notice.
+    Begun,
+    /// EC2 said who the instance is.
+    Described,
+    /// The node is cordoned.
+    Claimed,
+    /// The node's `NodeClaim` is deleted: the rest is Karpenter's.
+    NodeClaimDeleted,
+    /// The drain is over.
+    Drained,
+    /// The node of a launched instance is Ready.
+    Ready,
+    /// The lifecycle action is completed.
+    Completed,
+    /// What is left is a later invocation's.
+    HandedOn,
+}
