@@ -1,12 +1,11 @@
 //! The receipt published: each file here is a view of it.
 //!
 //! * `document`: one JSON document, for the log and for the event bus
-//! * `metrics`, `emf`: CloudWatch metrics, as a line of the log
+//! * `metrics`: CloudWatch metrics, as a line of the log
 //! * `events`: our events on the event bus
 //! * `node_events`: Kubernetes events on the node and its pods
 
 mod document;
-pub(crate) mod emf;
 mod events;
 mod metrics;
 mod node_events;
