@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +154,25 @@ impl Pod {
 }
 
 impl PodRecord {
+    /// A pod that asks for that grace and came to that end, of which nothing else is said.
+    #[must_use]
+    pub fn of(pod: String, uid: String, fate: Fate, grace: Duration) -> Self {
+        Self {
+            pod,
+            uid,
+            fate,
+            grace_s: grace.as_secs(),
+            given_s: None,
+            evictions: 0,
+            answers: BTreeMap::new(),
+            blocked_by: None,
+            why: None,
+            requested_ms: None,
+            accepted_ms: None,
+            gone_ms: None,
+        }
+    }
+
     /// Why it was lost, was forced or stayed.
     #[must_use]
     pub fn why(&self) -> &str {
@@ -175,18 +195,11 @@ impl PodRecord {
     #[cfg(test)]
     pub(crate) fn sample(pod: &str, fate: Fate, refusals: u32) -> Self {
         Self {
-            pod: pod.to_owned(),
-            uid: "0b6c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(),
-            fate,
-            grace_s: 30,
-            given_s: None,
             evictions: 1,
             answers: [(BLOCKED_BY_BUDGET.into(), refusals)].into(),
-            blocked_by: None,
-            why: None,
             requested_ms: Some(843),
-            accepted_ms: None,
             gone_ms: Some(9120),
+            ..Self::of(pod.to_owned(), "0b6c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(), fate, Duration::from_secs(30))
         }
     }
 }

@@ -4,7 +4,9 @@
 //! * `settings`: reading the environment
 //! * `aws`: what every AWS client is made with
 //! * `logs`: the log's lines
+//! * `emf`: metrics, as a line of the log
 
 pub mod aws;
+pub mod emf;
 pub mod logs;
 pub mod settings;

@@ -112,9 +112,7 @@ impl Failure {
             Self::NotReady { .. } => "NodeNotReady",
         }
     }
-}
 
-impl Failure {
     /// Whether the same may well work later. A 401 to the end is no busy authenticator: somebody
     /// has to let the function in.
     pub(crate) fn may_pass(&self) -> bool {
@@ -130,18 +128,7 @@ impl Failure {
             | Self::NoSchedules => false,
         }
     }
-}
 
-/// How many pods were lost, of how many that had to leave.
-fn those_lost(lost: usize, all: usize) -> String {
-    match (lost, all) {
-        (1, 1) => "the one pod that had to leave was".to_owned(),
-        (1, all) => format!("1 of {all} pods was"),
-        (lost, all) => format!("{lost} of {all} pods were"),
-    }
-}
-
-impl Failure {
     /// Whether the instance's node cannot be got at until somebody lets us in, or says where it is.
     pub(crate) fn shuts_us_out(&self) -> bool {
         match self {
@@ -157,6 +144,15 @@ impl Failure {
     /// Whether the cluster does not know who we are.
     pub(crate) fn is_unknown_here(&self) -> bool {
         matches!(self, Self::Kubernetes { error, .. } if error.code() == Some(401))
+    }
+}
+
+/// How many pods were lost, of how many that had to leave.
+fn those_lost(lost: usize, all: usize) -> String {
+    match (lost, all) {
+        (1, 1) => "the one pod that had to leave was".to_owned(),
+        (1, all) => format!("1 of {all} pods was"),
+        (lost, all) => format!("{lost} of {all} pods were"),
     }
 }
 

@@ -3,13 +3,13 @@
 //! * `find`: by the names that EKS gives nodes, then by the provider id
 //! * `claimant`: who claims, with what, and how it went
 //! * `claim`: the one patch that makes a node ours
-//! * `seen`: what a claim finds on a node, and what follows (pure)
-//! * `mark`: the annotation that says whose claim it is and what is to be taken away again (pure)
-//! * `given_back`: whether a claim still counts while its drain goes on
+//! * `observed`: what a claim finds on a node, and what follows (pure)
+//! * `claim_annotation`: the annotation that says whose claim it is and what is to be taken away again (pure)
+//! * `watch`: whether a claim still counts while its drain goes on
 //! * `taint`: the taint for each kind of notice (pure)
 //! * `labels`: what a node's labels say (pure)
 //! * `readiness`: whether pods can come to a node (pure)
-//! * `undo`: giving a node back
+//! * `uncordon`: giving a node back
 //! * `out_of_service`: declaring a node out of service
 //! * `patch`: JSON patches of a node
 
@@ -17,9 +17,7 @@ mod claim;
 mod claim_annotation;
 mod claimant;
 mod find;
-
 mod labels;
-
 #[cfg(test)]
 mod model;
 pub(crate) mod node_claim;

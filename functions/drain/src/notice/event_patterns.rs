@@ -21,6 +21,10 @@ const fn of_ec2(what: &'static str, kind: Kind, detail_type: &'static str) -> Ev
     EventPattern { what, kind, source: "aws.ec2", detail_type, detail: &[] }
 }
 
+const fn of_state(what: &'static str, kind: Kind, state: &'static [(&'static str, &'static str)]) -> EventPattern {
+    EventPattern { detail: state, ..of_ec2(what, kind, state_change::DETAIL_TYPE) }
+}
+
 const fn of_group(
     what: &'static str,
     kind: Kind,
@@ -48,27 +52,9 @@ pub(crate) const EVENT_PATTERNS: [EventPattern; 13] = [
         detail_type: health::DETAIL_TYPE,
         detail: &[("service", "EC2"), ("eventTypeCategory", "scheduledChange")],
     },
-    EventPattern {
-        what: "instances that stop or shut down",
-        kind: Kind::Stopping,
-        source: "aws.ec2",
-        detail_type: state_change::DETAIL_TYPE,
-        detail: &[("state", "shutting-down")],
-    },
-    EventPattern {
-        what: "instances that have stopped or ended",
-        kind: Kind::Terminated,
-        source: "aws.ec2",
-        detail_type: state_change::DETAIL_TYPE,
-        detail: &[("state", "terminated")],
-    },
-    EventPattern {
-        what: "instances that run",
-        kind: Kind::Running,
-        source: "aws.ec2",
-        detail_type: state_change::DETAIL_TYPE,
-        detail: &[("state", "running")],
-    },
+    of_state("instances that stop or shut down", Kind::Stopping, &[("state", "shutting-down")]),
+    of_state("instances that have stopped or ended", Kind::Terminated, &[("state", "terminated")]),
+    of_state("instances that run", Kind::Running, &[("state", "running")]),
     of_group(
         "terminate hooks",
         Kind::Terminate,

@@ -3,7 +3,7 @@
 
 use super::envelope::Envelope;
 use super::lifecycle_action::{LifecycleDetail, Special};
-use super::{Concerns, Deadline, Kind, NoticeError, Parsed, ParsedNotice};
+use super::{Kind, NoticeError, Parsed};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-launch Lifecycle Action";
 
@@ -15,12 +15,12 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
         // Wherever it goes to, its node has to be Ready there.
         (None, _) => Kind::Launch,
     };
-    let which = Concerns::One(action.instance.clone());
-    Ok(Parsed::Of(which, ParsedNotice { hook: Some(action.hook()), ..ParsedNotice::of(kind, Deadline::HeldByHook) }))
+    Ok(action.waits_for(kind))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Deadline;
     use super::super::tests::{notice, refused, sample};
     use super::*;
 

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 
 use super::envelope::{NoticeError, quoted, unreadable};
-use super::{Hook, InstanceId};
+use super::{Concerns, Deadline, Hook, InstanceId, Kind, Parsed, ParsedNotice};
 
 /// The detail of a lifecycle notice.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct LifecycleDetail {
     #[serde(rename = "EC2InstanceId")]
-    pub(super) instance: InstanceId,
+    instance: InstanceId,
     #[serde(rename = "AutoScalingGroupName")]
     group: String,
     #[serde(rename = "LifecycleHookName")]
@@ -38,8 +38,10 @@ impl LifecycleDetail {
         }
     }
 
-    /// The hook to answer.
-    pub(super) fn hook(self) -> Hook {
-        Hook { group: self.group, name: self.name, token: self.token }
+    /// The notice, whose hook waits for an answer.
+    pub(super) fn waits_for(self, kind: Kind) -> Parsed {
+        let hook = Hook { group: self.group, name: self.name, token: self.token };
+        let said = ParsedNotice { hook: Some(hook), ..ParsedNotice::of(kind, Deadline::HeldByHook) };
+        Parsed::Of(Concerns::One(self.instance), said)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::envelope::{Envelope, quoted, unreadable};
 use super::lifecycle_action::{LifecycleDetail, Special};
-use super::{Concerns, Deadline, Kind, NoticeError, Parsed, ParsedNotice};
+use super::{Kind, NoticeError, Parsed};
 
 pub(super) const DETAIL_TYPE: &str = "EC2 Instance-terminate Lifecycle Action";
 
@@ -18,8 +18,7 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
             return Err(unreadable("detail.Destination", why));
         }
     };
-    let which = Concerns::One(action.instance.clone());
-    Ok(Parsed::Of(which, ParsedNotice { hook: Some(action.hook()), ..ParsedNotice::of(kind, Deadline::HeldByHook) }))
+    Ok(action.waits_for(kind))
 }
 
 #[cfg(test)]
@@ -27,7 +26,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::tests::{notice, refused, sample};
-    use super::super::{Hook, InstanceId, Notice};
+    use super::super::{Deadline, Hook, InstanceId, Notice};
     use super::*;
 
     #[test]

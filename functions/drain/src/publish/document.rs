@@ -7,18 +7,15 @@ use super::cut;
 use crate::drain::plan::PodName;
 use crate::receipt::Publication;
 
-/// Where the document goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum To {
-    Log,
-    Bus,
+/// The line of the log.
+pub(super) fn line(publication: &Publication, now: Timestamp) -> String {
+    Document::of(&publication.receipt, now, None).json()
 }
 
-/// The document. The log's has no labels of the node.
-pub(super) fn document(publication: &Publication, now: Timestamp, to: To) -> String {
-    let labels = &publication.node_labels;
-    let node_labels = (to == To::Bus && !labels.is_empty()).then_some(labels);
-    Document::of(&publication.receipt, now, node_labels).json()
+/// The detail of the event: it has the node's labels, too.
+pub(super) fn detail(publication: &Publication, now: Timestamp) -> String {
+    let labels = Some(&publication.node_labels).filter(|labels| !labels.is_empty());
+    Document::of(&publication.receipt, now, labels).json()
 }
 
 /// The event of a drain that has begun: the receipt so far, with the names of the pods that have to leave, as many as the
@@ -27,7 +24,7 @@ pub(super) fn begun(so_far: &Publication, leaving: &[PodName], now: Timestamp) -
     let mut begun = so_far.clone();
     begun.receipt.pods = leaving.iter().map(|name| Pod::AtTheBegin(Leaving { pod: name.to_string() })).collect();
     cut(&mut begun, now);
-    document(&begun, now, To::Bus)
+    detail(&begun, now)
 }
 
 #[cfg(test)]

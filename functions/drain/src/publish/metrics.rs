@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use spillway_startup::emf::{self, Metric, Unit};
 
 use crate::drain::pod::RequestedBy;
-use crate::publish::emf::{self, Metric, Unit};
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
 /// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an

@@ -1,12 +1,11 @@
 //! The receipt published: each file here is a view of it.
 //!
 //! * `document`: one JSON document, for the log and for the event bus
-//! * `metrics`, `emf`: CloudWatch metrics, as a line of the log
+//! * `metrics`: CloudWatch metrics, as a line of the log
 //! * `events`: our events on the event bus
 //! * `node_events`: Kubernetes events on the node and its pods
 
 mod document;
-pub(crate) mod emf;
 mod events;
 mod metrics;
 mod node_events;
@@ -23,7 +22,6 @@ use crate::invocation::Invocation;
 use crate::node::{Claim, How};
 use crate::notice::continued::History;
 use crate::receipt::{BeginNotified, Publication};
-use document::{To, document};
 
 /// How long a receipt may be. EventBridge takes 256 KB, with what it adds; the log would take more, but both have the same.
 const MOST_BYTES: usize = 240 * 1024;
@@ -71,10 +69,10 @@ pub(crate) async fn publish(
     let metrics = metrics::line(publication, now);
     cut(publication, now);
     let publication = &*publication;
-    write([Some(document(publication, now, To::Log)), metrics]);
+    write([Some(document::line(publication, now)), metrics]);
     let on_the_bus = async {
         if events::is_end_told(settings, &publication.receipt) {
-            events::tell_end(&context.eventbridge, document(publication, now, To::Bus), invocation).await;
+            events::tell_end(&context.eventbridge, document::detail(publication, now), invocation).await;
         }
     };
     let on_the_node = async {
@@ -87,7 +85,7 @@ pub(crate) async fn publish(
 
 /// Leaves out the pods that matter least of a receipt that is too long.
 fn cut(publication: &mut Publication, now: Timestamp) {
-    let too_long = document(publication, now, To::Bus).len().saturating_sub(MOST_BYTES);
+    let too_long = document::detail(publication, now).len().saturating_sub(MOST_BYTES);
     publication.receipt.shorten(too_long);
 }
 

@@ -174,7 +174,7 @@ async fn the_receipt_of_a_drain_as_the_log_has_it() {
     story.1.step(StepName::Completed, after(9_050));
     story.1.hook = HookStatus::Completed(LifecycleResult::Continue);
     let receipt = receipt_of(&story, Ok(&drained()));
-    let line = document(&receipt, after(9_060), To::Log);
+    let line = document::line(&receipt, after(9_060));
     insta::assert_snapshot!(pretty(&line));
     // As it is, in its own order: what the queries in template.yaml are tried on.
     insta::assert_snapshot!(line);
@@ -215,8 +215,8 @@ async fn a_receipt_that_is_too_long_is_cut_to_the_same_for_log_and_bus_and_the_l
 
     cut(&mut published, after(9_060));
 
-    let event = document(&published, after(9_060), To::Bus);
-    let line = document(&published, after(9_060), To::Log);
+    let event = document::detail(&published, after(9_060));
+    let line = document::line(&published, after(9_060));
     assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
     let (mut event, line): (Value, Value) =
         (serde_json::from_str(&event).unwrap(), serde_json::from_str(&line).unwrap());
@@ -230,7 +230,7 @@ async fn a_receipt_that_is_too_long_is_cut_to_the_same_for_log_and_bus_and_the_l
 #[tokio::test(start_paused = true)]
 async fn a_failure_says_what_becomes_of_the_hook() {
     let receipt = receipt_of(&story(), Err(&pods_lost()));
-    let line: Value = serde_json::from_str(&document(&receipt, after(9_060), To::Log)).unwrap();
+    let line: Value = serde_json::from_str(&document::line(&receipt, after(9_060))).unwrap();
     assert_eq!(line["level"], "ERROR");
     insta::assert_snapshot!(line["message"].as_str().unwrap());
 }
@@ -299,7 +299,7 @@ async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left
     story.1.step(StepName::HandedOn, after(9_050));
     story.1.hook = HookStatus::Held;
     let first = receipt_of(&story, Ok(&Outcome::Continued { unfinished: pods_lost().text() }));
-    let line = document(&first, after(9_060), To::Log);
+    let line = document::line(&first, after(9_060));
     // As it is: what those who read receipts are tried on.
     insta::assert_snapshot!("the_receipt_of_a_drain_that_is_handed_on", line);
     let line: Value = serde_json::from_str(&line).unwrap();
@@ -316,5 +316,5 @@ fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
     let mut published = unread();
     (published.receipt.ending, published.receipt.reason) = (Some(Ending::Ignored), "not handled".to_owned());
     assert_eq!(metrics::line(&published, notice_time()), None);
-    assert!(document(&published, notice_time(), To::Log).contains("ignored: not handled"));
+    assert!(document::line(&published, notice_time()).contains("ignored: not handled"));
 }

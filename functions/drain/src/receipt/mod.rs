@@ -158,24 +158,16 @@ fn failed(receipt: &Receipt, failure: &Failure) -> String {
 }
 
 fn notice_record(subject: Subject<'_>) -> NoticeRecord {
-    match subject {
-        Subject::One { notice, .. } => NoticeRecord {
-            event_id: Some(notice.event_id.clone()),
-            kind: Some(notice.kind.as_str().into()),
-            time: Some(notice.time),
-            deadline: match notice.deadline {
-                Deadline::Hard(at) => Some(at),
-                Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
-            },
-        },
-        Subject::Several(several) => NoticeRecord {
-            event_id: Some(several.event_id.clone()),
-            kind: Some(several.kind.as_str().into()),
-            time: Some(several.time),
-            deadline: None,
-        },
+    let (event_id, kind, time, deadline) = match subject {
+        Subject::One { notice, .. } => (&notice.event_id, notice.kind, notice.time, notice.deadline),
+        Subject::Several(several) => (&several.event_id, several.kind, several.time, Deadline::Open),
         Subject::Unread { event_id } => {
-            NoticeRecord { event_id: event_id.map(str::to_owned), ..NoticeRecord::default() }
+            return NoticeRecord { event_id: event_id.map(str::to_owned), ..NoticeRecord::default() };
         }
-    }
+    };
+    let deadline = match deadline {
+        Deadline::Hard(at) => Some(at),
+        Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
+    };
+    NoticeRecord { event_id: Some(event_id.clone()), kind: Some(kind.as_str().into()), time: Some(time), deadline }
 }

@@ -53,10 +53,6 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         _ => None,
     };
     PodRecord {
-        pod: pod.name.to_string(),
-        uid,
-        fate,
-        grace_s: pod.grace.as_secs(),
         given_s,
         evictions: history.evictions(),
         answers: answers(&history.answers),
@@ -65,6 +61,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         requested_ms: history.requested_at().map(&ms),
         accepted_ms: history.accepted_at.map(&ms),
         gone_ms: gone_at.map(&ms),
+        ..PodRecord::of(pod.name.to_string(), uid, fate, pod.grace)
     }
 }
 
@@ -88,18 +85,11 @@ fn predicted(uid: String, pod: &PodPreview) -> PodRecord {
         _ => None,
     };
     PodRecord {
-        pod: pod.name.to_string(),
-        uid,
-        fate,
-        grace_s: pod.grace.as_secs(),
-        given_s: None,
         evictions: pod.answers.values().sum(),
         answers: answers(&pod.answers),
         blocked_by,
         why,
-        requested_ms: None,
-        accepted_ms: None,
-        gone_ms: None,
+        ..PodRecord::of(pod.name.to_string(), uid, fate, pod.grace)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use spillway_startup::emf::{self, Metric, Unit};
 
 use super::report::{CheckStatus, SelfTestReport, Severity};
-use crate::publish::emf::{self, Metric, Unit};
 
 /// The line of the log that CloudWatch reads as metrics.
 pub(super) fn line(report: &SelfTestReport, now: Timestamp) -> String {

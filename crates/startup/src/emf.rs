@@ -4,18 +4,19 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 /// A metric by its name and unit, and its value.
-pub(crate) type Metric<V> = (&'static str, Unit, V);
+pub type Metric<V> = (&'static str, Unit, V);
 
 /// What a value counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
     Count,
     Milliseconds,
 }
 
 impl Unit {
     /// CloudWatch's name of it.
-    pub(crate) fn as_str(self) -> &'static str {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Count => "Count",
             Self::Milliseconds => "Milliseconds",
@@ -28,7 +29,8 @@ impl Unit {
 const NAMESPACE: &str = "Spillway";
 
 /// The line. Each metric is told without any dimension, and once more by all of these if there are any.
-pub(crate) fn line(dimensions: &[(&str, Value)], metrics: &[Metric<Value>], now: Timestamp) -> String {
+#[must_use]
+pub fn line(dimensions: &[(&str, Value)], metrics: &[Metric<Value>], now: Timestamp) -> String {
     let names: Vec<_> = dimensions.iter().map(|(name, _)| *name).collect();
     let sets = if names.is_empty() { vec![names] } else { vec![Vec::new(), names] };
     let definitions: Vec<_> =
