@@ -75,6 +75,12 @@ async fn follow(
     if let Some(reason) = decision::by_setting(notice, settings) {
         return (Ok(Outcome::LeftToOthers(reason)), Vec::new());
     }
+    let (kind, time, deadline) = (notice.kind, notice.time, notice.deadline);
+    if history.earlier.is_empty()
+        && let Some(reason) = decision::implausible(kind, time, deadline, invocation.clock.started())
+    {
+        return (Ok(Outcome::Ignored(reason)), Vec::new());
+    }
     let action = match decision::our_hook(notice, settings) {
         // A dry run leaves the hook alone: it has no action to send anything to.
         Some(hook) if !settings.dry_run => {
@@ -99,7 +105,10 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
         Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
         Whose::NotOurs(
-            reason @ (Reason::NotOurCluster(_) | Reason::NotOurClusters { .. } | Reason::NoManagedTag { .. }),
+            reason @ (Reason::NotOurCluster(_)
+            | Reason::NotOurClusters { .. }
+            | Reason::NoManagedTag { .. }
+            | Reason::AnotherGroup { .. }),
         ) => {
             return Ok(Outcome::Ignored(reason));
         }
@@ -138,6 +147,9 @@ async fn whose(
     };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());
+    if let Some(reason) = decision::of_another_group(notice, &instance) {
+        return Ok(Whose::NotOurs(reason));
+    }
     let cluster = match decision::cluster_of(&instance, settings) {
         WhoseCluster::Ours(cluster) => cluster,
         WhoseCluster::NotOurs(reason) => return Ok(Whose::NotOurs(reason)),

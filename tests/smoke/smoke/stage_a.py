@@ -105,7 +105,9 @@ def _until_made(run: Run, stack: str, name: str) -> None:
 
 
 def patterns(run: Run) -> None:
-    samples = {path.stem: json.loads(path.read_text()) for path in sorted((run.bundle / "events").glob("*.json"))}
+    read = {path.stem: json.loads(path.read_text()) for path in sorted((run.bundle / "events").glob("*.json"))}
+    # What the function tells itself is no event.
+    samples = {name: {**event, "account": run.account} for name, event in read.items() if "source" in event}
     wrong, asked = [], 0
     for rule, properties in _of_type(run, "AWS::Events::Rule"):
         if "EventPattern" not in properties:
@@ -147,8 +149,9 @@ def _policies(run: Run) -> Iterator[tuple[str, dict[str, str], Any]]:
         yield f"{name}'s trust", TRUST, role["AssumeRolePolicyDocument"]
         for policy in role.get("Policies", []):
             yield f"{name}/{policy['PolicyName']}", IDENTITY, policy["PolicyDocument"]
-    for name, policy in _of_type(run, "AWS::IAM::ManagedPolicy"):
-        yield name, IDENTITY, policy["PolicyDocument"]
+    for kind in ("AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy"):
+        for name, policy in _of_type(run, kind):
+            yield name, IDENTITY, policy["PolicyDocument"]
     for name, policy in _of_type(run, "AWS::SQS::QueuePolicy"):
         yield name, RESOURCE, policy["PolicyDocument"]
 

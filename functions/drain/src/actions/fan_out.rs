@@ -4,13 +4,17 @@
 use crate::aws::{self, ec2};
 use crate::context::Context;
 use crate::continuation;
-use crate::decision::Reason;
+use crate::decision::{self, Reason};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::notice::{Instances, Several};
+use crate::notice::{Deadline, Instances, Several};
 use crate::receipt::outcome::would_have_fanned_out;
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};
+
+/// How many of a notice's instances are worked on. An event has room for a few hundred of AWS Health's entries; and each is an
+/// invocation, of which an account has a thousand at a time unless its quota was raised.
+const MOST_INSTANCES: usize = 1_000;
 
 /// Hands the notice on once for each instance.
 pub(crate) async fn fan_out(
@@ -19,9 +23,12 @@ pub(crate) async fn fan_out(
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
-    let end = invocation.hands_on_until();
+    let (end, now) = (invocation.hands_on_until(), invocation.clock.started());
+    if let Some(reason) = decision::implausible(several.kind, several.time, Deadline::Open, now) {
+        return Ok(Outcome::Ignored(reason));
+    }
     let history = &several.history;
-    let each: Vec<_> = match &several.instances {
+    let mut each: Vec<_> = match &several.instances {
         Instances::Named(named) => named.iter().map(|(id, entry)| history.for_entry(id, entry)).collect(),
         Instances::OfReservation(reservation) => {
             let members = aws::until(ec2::DESCRIBE, end, || ec2::of_reservation(&context.ec2, reservation)).await?;
@@ -31,11 +38,16 @@ pub(crate) async fn fan_out(
             members.iter().map(|id| history.for_instance(id.as_str())).collect()
         }
     };
+    let left_out = each.len().saturating_sub(MOST_INSTANCES);
+    if left_out > 0 {
+        tracing::error!("the notice names {} instances: the first {MOST_INSTANCES} are worked on", each.len());
+        each.truncate(MOST_INSTANCES);
+    }
     if context.settings.dry_run {
         let instances: Vec<_> = each.into_iter().filter_map(|history| history.instance).collect();
         return Ok(would_have_fanned_out(&instances));
     }
     continuation::hand_on(&context.itself, &each, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
-    Ok(Outcome::OneForEach(each.len()))
+    Ok(Outcome::OneForEach { instances: each.len(), left_out })
 }

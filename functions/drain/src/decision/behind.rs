@@ -4,11 +4,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Reason;
 use crate::aws::instance::{Instance, InstanceState};
-use crate::notice::{Kind, Notice};
+use crate::notice::{Deadline, Kind, Notice};
 use crate::settings::Settings;
 
 /// By then EC2's answer is not behind its own notice any more: that takes seconds, as a rule.
 const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// EC2 takes an instance at its deadline, or a few minutes later.
+const GONE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 /// Whether EC2's answer contradicts the notice, and may not have caught up with it: what it describes is "eventually
 /// consistent" (EC2 developer guide). Where nothing hangs on it, it is not.
@@ -26,16 +29,22 @@ pub(crate) fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Set
 /// Why a notice is about a state of its instance that is no more, if it is: delivered late, or tried again, it finds the
 /// instance running again. Stopping and starting may take less than the minutes after which Lambda tries again.
 pub(crate) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
+    if instance.state != InstanceState::Up {
+        return None;
+    }
     let is_going = matches!(notice.kind, Kind::Stopping | Kind::ShuttingDown);
-    let is_old = CAUGHT_UP_AFTER < now.duration_since(notice.time);
-    let is_over = is_going && is_old && instance.state == InstanceState::Up;
-    is_over.then(|| Reason::RunsAgain(instance.id.to_string()))
+    match notice.deadline {
+        _ if is_going && CAUGHT_UP_AFTER < now.duration_since(notice.time) => {
+            Some(Reason::RunsAgain(instance.id.to_string()))
+        }
+        Deadline::Hard(at) if GONE_AFTER < now.duration_since(at) => Some(Reason::StillRuns(instance.id.to_string())),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notice::Deadline;
     use crate::test_support::{self, instance, settings};
 
     #[test]
@@ -52,6 +61,17 @@ mod tests {
             assert!(!is_over(kind, InstanceState::Down, 180), "its pods are to be replaced");
         }
         assert!(!is_over(Kind::Spot, InstanceState::Up, 180), "it runs until it is taken back");
+    }
+
+    #[test]
+    fn an_instance_that_was_to_go_long_ago_and_runs_is_left_alone() {
+        let is_over = |state, late_s| {
+            let notice = test_support::notice(Kind::Spot, Deadline::Hard(Timestamp::UNIX_EPOCH));
+            let now = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(late_s);
+            is_over(&notice, &Instance { state, ..instance() }, now).is_some()
+        };
+        assert!(!is_over(InstanceState::Up, 600) && is_over(InstanceState::Up, 601));
+        assert!(!is_over(InstanceState::GoingDown, 601));
     }
 
     fn behind(taint: &str, kind: Kind, state: Option<InstanceState>) -> bool {

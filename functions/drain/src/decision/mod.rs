@@ -6,6 +6,7 @@
 //! * what happens to each pod: `drain/plan.rs`.
 
 mod behind;
+mod plausible;
 mod reason;
 mod switch;
 mod times;
@@ -16,6 +17,7 @@ use crate::aws::instance::{Instance, ManagedBy, Membership, membership};
 use crate::notice::{Hook, Kind, Notice};
 use crate::settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 pub(crate) use behind::{is_behind, is_over};
+pub(crate) use plausible::{implausible, of_another_group};
 pub(crate) use reason::{Reason, Refusal};
 pub(crate) use switch::{Switch, switch_of};
 pub(crate) use times::{begins, first_check, follows_a_claim, next_check};

@@ -1,5 +1,6 @@
 //! Why a notice is ignored, or refused, in plain words.
 
+use jiff::Timestamp;
 use spillway_eks::ClusterName;
 
 use super::Switch;
@@ -13,6 +14,14 @@ pub(crate) enum Reason {
     SwitchedOff(Switch),
     #[error("lifecycle hook {0} is not one of those that SPILLWAY_HOOKS names")]
     NotOurHook(String),
+    #[error("the notice is dated {0}, ahead of the function's clock: AWS has not sent it")]
+    FromTheFuture(Timestamp),
+    #[error("the notice is dated {0}, and AWS brings none of this kind so late: somebody has sent it again")]
+    TooOld(Timestamp),
+    #[error("the notice announces something for {0}, further ahead than AWS does")]
+    TooFarAhead(Timestamp),
+    #[error("the notice is of a hook of Auto Scaling group {named}, and instance {instance} is of group {own}")]
+    AnotherGroup { instance: String, named: String, own: String },
     #[error("EC2 knows no instance {0}")]
     NoInstance(String),
     #[error("EC2 knows no instance that runs in capacity reservation {0}")]
@@ -66,6 +75,8 @@ pub(crate) enum Reason {
     NothingToUndo(&'static str),
     #[error("instance {0} runs again")]
     RunsAgain(String),
+    #[error("instance {0} was to go long ago, and still runs")]
+    StillRuns(String),
     #[error(
         "the maintenance of node {0} was to begin before now, and its drain has not begun, or is over: whether its reboot is still to come nobody says"
     )]

@@ -10,7 +10,7 @@ use crate::test_support::aws::{completed, described, heartbeat, hook_described, 
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
-const OURS: [(&str, &str); 1] = [("aws:eks:cluster-name", "prod")];
+const OURS: [(&str, &str); 2] = [("aws:eks:cluster-name", "prod"), ("aws:autoscaling:groupName", "my-asg")];
 
 /// A sample of that name, about the instance of the tests, sent when the clock began.
 fn event(name: &str, instance: &str) -> Value {
@@ -73,6 +73,36 @@ async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
     let invocation = invocation(60, &terminate);
     let receipt = handle(&context, terminate, &invocation).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Continued));
+}
+
+/// Neither the node nor the hook is touched: any call beyond these would fail the test.
+#[tokio::test(start_paused = true)]
+async fn a_notice_of_another_groups_hook_is_ignored_and_answers_none() {
+    let of_another = [OURS[0], ("aws:autoscaling:groupName", "batch")];
+    for tags in [&of_another[..], &of_another[1..]] {
+        let context = TestContext::new(
+            &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")],
+            [],
+            [hook_described(), described("running", tags)],
+        );
+        let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+        let invocation = invocation(900, &terminate);
+        let receipt = handle(&context, terminate, &invocation).await.unwrap();
+        assert_eq!(receipt.ending, Some(Ending::Ignored));
+        assert!(receipt.reason.contains("group my-asg, and instance") && receipt.reason.contains("is of group batch"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_asked() {
+    for time in ["1970-01-01T00:02:00Z", "1969-12-31T21:00:00Z"] {
+        let context = TestContext::new(&[], [], []);
+        let mut spot = event("spot-interruption", "instance-id");
+        spot["time"] = json!(time);
+        let invocation = invocation(900, &spot);
+        let receipt = handle(&context, spot, &invocation).await.unwrap();
+        assert_eq!(receipt.ending, Some(Ending::Ignored), "{time}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

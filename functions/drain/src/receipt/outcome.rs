@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     /// Its time has not come: a schedule brings the notice back.
     Postponed { instance: InstanceId, starts: Option<Timestamp>, begins: Timestamp, uncordoned: UncordonResult },
     /// Each instance of the notice gets an invocation of its own.
-    OneForEach(usize),
+    OneForEach { instances: usize, left_out: usize },
     /// The node is declared out of service.
     OutOfService { node: String },
     /// A later invocation goes on with what this one could not do.
@@ -75,7 +75,7 @@ impl Outcome {
             Self::LookedAgain { .. }
             | Self::NotReached { .. }
             | Self::Postponed { .. }
-            | Self::OneForEach(_)
+            | Self::OneForEach { .. }
             | Self::Continued { .. } => Ending::Continued,
             Self::HookOver { .. }
             | Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
@@ -175,7 +175,10 @@ impl fmt::Display for Outcome {
                     _ => Ok(()),
                 }
             }
-            Self::OneForEach(instances) => write!(f, "handed on, once for each of its instances: {instances}"),
+            Self::OneForEach { instances, left_out } => {
+                write!(f, "handed on, once for each of its instances: {instances}")?;
+                if *left_out > 0 { write!(f, "; it names {left_out} more, which are left out") } else { Ok(()) }
+            }
             Self::OutOfService { node } => {
                 write!(f, "node {node} is declared out of service: its instance is down, and it is not Ready")
             }

@@ -126,7 +126,9 @@ async fn every_instance_of_a_capacity_block_that_ends_is_drained_by_itself() {
 #[tokio::test]
 async fn a_capacity_block_that_nothing_runs_in_is_ignored() {
     let stage = Stage::set("empty-block").await;
-    let outcome = stage.lambda.invoke(through_the_bus(&sample("capacity-block-expiry")).await).await;
+    let mut event = sample("capacity-block-expiry");
+    event["time"] = from_now(0);
+    let outcome = stage.lambda.invoke(through_the_bus(&event).await).await;
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!(answer["ending"], "ignored");
     assert_eq!(answer["reason"], "EC2 knows no instance that runs in capacity reservation cr-1234567890abcdef0");
@@ -165,7 +167,7 @@ async fn every_instance_of_a_health_event_ends_on_its_own_and_one_that_fails_sto
     assert_eq!(each.len(), 4, "{each:#?}");
     for event in each {
         let Delivery { last, .. } = stage.lambda.invoke_async(&event).await.expect("the queue works");
-        match event["detail"]["instance"].as_str().expect("each is of one") {
+        match event["spillway-continuation"]["instance"].as_str().expect("each is of one") {
             instance if instance == unknown || instance == resolved => {
                 let answer = last.result.as_ref().expect("it is no failure");
                 let kind = if instance == unknown { "scheduled maintenance" } else { "maintenance over" };
@@ -174,7 +176,7 @@ async fn every_instance_of_a_health_event_ends_on_its_own_and_one_that_fails_sto
             }
             instance if instance == malformed => {
                 let error = last.result.as_ref().expect_err("it fails");
-                let why = "cannot read the notice: at detail.instance: \"i-malformed\" is no instance id";
+                let why = "cannot read the notice: at instance: \"i-malformed\" is no instance id";
                 assert_eq!((error.error_type.as_str(), error.message.as_str()), ("UnreadableNotice", why));
             }
             _ => assert_drained(&last, "scheduled maintenance"),

@@ -68,7 +68,11 @@ async fn an_update_moves_the_drain_and_a_repeat_does_not_double_it() {
         let name = format!("{}.{}", stage.node.instance_id, notice.id);
         assert_eq!(named, [(name, notice.starts - SignedDuration::from_secs(3600))], "after {event_id}");
     }
-    assert_eq!(schedules(&stage).await[0].input["notice"]["id"], "e-3", "what comes back is the latest");
+    assert_eq!(
+        schedules(&stage).await[0].input["spillway-continuation"]["notice"]["id"],
+        "e-3",
+        "what comes back is the latest"
+    );
 }
 
 #[tokio::test]

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_bed::NodeOptions;
 use spillway_bed::aws::{Fault, Hook};
 use spillway_bed::lambda::{Lambda, LambdaOptions};
 use spillway_bed::pods::PodShape;
 use spillway_bed::proxy::Mode;
-use spillway_e2e::{Stage, function, receipt, sample, spot_notice, world};
+use spillway_e2e::{Stage, ended, function, receipt, sample, spot_notice, world};
 
 const SPOT: Duration = Duration::from_secs(120);
 
@@ -30,6 +30,36 @@ async fn a_second_notice_after_a_freeze_is_drained_without_asking_eks_again() {
     assert_eq!(again.result.as_ref().expect("it drains")["node"], second.name);
     assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made anew");
     assert_eq!(stage.aws_calls().await[3..], ["ec2:DescribeInstances", "events:PutEvents"], "no EKS call");
+}
+
+/// Somebody may invoke the function, and knows how a notice looks.
+#[tokio::test]
+async fn a_notice_that_claims_what_aws_does_not_is_ignored_and_touches_nothing() {
+    let stage = Stage::set_in_group("claims", Hook::terminate("spillway")).await;
+    stage.world.aws_side().put_group("claims-other", &[Hook::terminate("spillway")]).await.expect("the group is new");
+    let genuine = stage.terminate().await;
+    let sent = |minutes: i64| {
+        let mut notice = genuine.clone();
+        notice["time"] = json!((Timestamp::now() + SignedDuration::from_mins(minutes)).to_string());
+        notice
+    };
+    let mut of_another = genuine.clone();
+    of_another["detail"]["AutoScalingGroupName"] = json!("claims-other");
+    for (notice, why) in [
+        (of_another, "the notice is of a hook of Auto Scaling group claims-other, and instance "),
+        (sent(3), "the notice is dated "),
+        (sent(-49 * 60), "the notice is dated "),
+    ] {
+        let outcome = stage.lambda.invoke(&notice).await;
+        let (ending, reason) = ended(&outcome);
+        assert_eq!(ending, "ignored", "{outcome:#?}");
+        assert!(reason.starts_with(why), "{reason}");
+    }
+    assert!(stage.is_untouched().await);
+    let calls = stage.aws_calls().await;
+    assert!(!calls.iter().any(|call| call.ends_with("CompleteLifecycleAction")), "{calls:?}");
+    let drained = stage.lambda.invoke(genuine).await;
+    assert_eq!(ended(&drained).0, "drained", "{drained:#?}");
 }
 
 #[tokio::test]
@@ -159,7 +189,7 @@ async fn wrong_settings_stop_the_start_and_all_are_named() {
 #[tokio::test]
 async fn an_instance_that_ec2_does_not_know_is_ignored() {
     let lambda = function(world().await, "unknown", &[]).await;
-    let outcome = lambda.invoke(sample("spot-interruption")).await;
+    let outcome = lambda.invoke(spot_notice("i-1234567890abcdef0", Timestamp::now())).await;
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!(answer["reason"], "EC2 knows no instance i-1234567890abcdef0");
 }

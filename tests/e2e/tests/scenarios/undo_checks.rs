@@ -177,6 +177,7 @@ async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
 async fn an_instance_that_just_runs_costs_a_look_and_no_search() {
     let mut stage = stage("just-runs", false, &[]).await;
     let mut running = sample("state-change-running");
+    running["time"] = json!(Timestamp::now().round(Unit::Second).expect("a time of these days").to_string());
     running["detail"]["instance-id"] = json!(stage.node.instance_id);
 
     let ours = stage.notify(&running).await;
@@ -257,6 +258,12 @@ async fn a_node_that_is_ready_or_whose_instance_runs_is_never_declared_out_of_se
     let mut stopped = sample("state-change-stopped");
     stopped["detail"]["instance-id"] = json!(stage.node.instance_id);
     // So old that nothing is waited for.
+    stopped["time"] = json!(
+        (Timestamp::now() - SignedDuration::from_mins(10))
+            .round(Unit::Second)
+            .expect("a time of these days")
+            .to_string()
+    );
     let runs = stage.notify(&stopped).await;
     let reason = format!("instance {} is neither stopped nor terminated", stage.node.instance_id);
     assert_eq!(ended(&runs), ("ignored".to_owned(), reason));

@@ -106,7 +106,9 @@ fn from_the_page() -> Value {
     let entries = page.split("put-events --entries '").nth(1).and_then(|rest| rest.split('\'').next());
     let entries: Value = serde_json::from_str(entries.expect("the command")).expect("JSON");
     let detail: Value = serde_json::from_str(entries[0]["Detail"].as_str().unwrap_or_default()).expect("JSON");
-    json!({"id": "from-the-page", "source": entries[0]["Source"], "detail-type": entries[0]["DetailType"], "detail": detail})
+    // EventBridge writes the account.
+    json!({"id": "from-the-page", "source": entries[0]["Source"], "detail-type": entries[0]["DetailType"], "detail": detail,
+        "account": "123456789012"})
 }
 
 #[tokio::test]

@@ -35,14 +35,14 @@ async fn fanned_out<const AWS: usize>(
 #[tokio::test(start_paused = true)]
 async fn each_instance_gets_an_invocation_of_its_own() {
     let each = [invoked().with(ONE).without(OTHER), invoked().with(OTHER).without(ONE)];
-    assert_eq!(fanned_out(&[], each, named()).await.unwrap(), Outcome::OneForEach(2));
+    assert_eq!(fanned_out(&[], each, named()).await.unwrap(), Outcome::OneForEach { instances: 2, left_out: 0 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_what_lambda_has_not_taken_is_tried_again() {
     let failed = call(INVOKE).with(OTHER).says(429, json_error("TooManyRequestsException"));
     let calls = [invoked().with(ONE), failed, invoked().with(OTHER)];
-    assert_eq!(fanned_out(&[], calls, named()).await.unwrap(), Outcome::OneForEach(2));
+    assert_eq!(fanned_out(&[], calls, named()).await.unwrap(), Outcome::OneForEach { instances: 2, left_out: 0 });
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +57,7 @@ async fn the_instances_of_a_reservation_are_asked_of_ec2() {
     let reservation = || Instances::OfReservation("cr-1".to_owned());
     let item = format!("<item><instanceId>{ONE}</instanceId></item>");
     let one = [asked().says(200, instances(&item)), invoked().with(ONE)];
-    assert_eq!(fanned_out(&[], one, reservation()).await.unwrap(), Outcome::OneForEach(1));
+    assert_eq!(fanned_out(&[], one, reservation()).await.unwrap(), Outcome::OneForEach { instances: 1, left_out: 0 });
     let none = [asked().says(200, instances(""))];
     let ignored = Outcome::Ignored(Reason::EmptyReservation("cr-1".to_owned()));
     assert_eq!(fanned_out(&[], none, reservation()).await.unwrap(), ignored);
@@ -68,4 +68,13 @@ async fn a_dry_run_names_the_instances_and_invokes_nothing() {
     let outcome = fanned_out(&[("SPILLWAY_DRY_RUN", "true")], [], named()).await.unwrap();
     let text = outcome.to_string();
     assert!(text.contains(ONE) && text.contains(OTHER), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_of_more_instances_than_an_account_has_invocations_leaves_the_rest_out_and_says_so() {
+    let many = (0..1_002).map(|n| (format!("i-{n:017x}"), json!({})));
+    let calls = [invoked().repeated()];
+    let outcome = fanned_out(&[], calls, Instances::Named(many.collect())).await.unwrap();
+    assert_eq!(outcome, Outcome::OneForEach { instances: 1_000, left_out: 2 });
+    assert!(outcome.to_string().ends_with("1000; it names 2 more, which are left out"), "{outcome}");
 }
