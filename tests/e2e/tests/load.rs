@@ -18,8 +18,7 @@ use tokio::sync::{Mutex, MutexGuard};
 const SPOT: Duration = Duration::from_secs(120);
 /// Nodes in an answer of the search.
 const PAGE: usize = 100;
-/// The memory that the search may need: pages of some 2 MB as they come (5 MB was seen), and not a cluster: 17 MB, as an
-/// answer is in memory twice.
+/// The memory that the search may need: nodes as they come, and not a cluster: 17 MB, were its answers kept, and each twice.
 const SEARCH: u64 = 12 << 20;
 /// Pods that are created at a time.
 const CREATED_AT_ONCE: usize = 8;

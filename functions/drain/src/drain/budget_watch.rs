@@ -9,9 +9,9 @@ use std::fmt;
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_all;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::{Api, Client};
 
+use crate::kube::budget::DisruptionBudget;
 use crate::kube::watch::{Change, Selection, Watch};
 use spillway_startup::logs::chain;
 
@@ -58,7 +58,7 @@ pub(crate) struct BudgetWatch {
     client: Client,
     /// In which budgets have blocked pods.
     namespaces: BTreeSet<String>,
-    watches: BTreeMap<WatchScope, Watch<PodDisruptionBudget>>,
+    watches: BTreeMap<WatchScope, Watch<DisruptionBudget>>,
     right: WatchRight,
 }
 
@@ -100,7 +100,7 @@ impl BudgetWatch {
 
     /// The next change and whose it is; never, while nothing is watched. Can be cancelled without
     /// losing one.
-    pub(crate) async fn next(&mut self) -> (WatchScope, Change<PodDisruptionBudget>) {
+    pub(crate) async fn next(&mut self) -> (WatchScope, Change<DisruptionBudget>) {
         loop {
             let (scope, change) = self.next_of_any().await;
             let Change::Interrupted(error) = &change else { return (scope, change) };
@@ -120,7 +120,7 @@ impl BudgetWatch {
         }
     }
 
-    async fn next_of_any(&mut self) -> (WatchScope, Change<PodDisruptionBudget>) {
+    async fn next_of_any(&mut self) -> (WatchScope, Change<DisruptionBudget>) {
         if self.watches.is_empty() {
             return std::future::pending().await;
         }

@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
 use super::budget_watch::WatchScope;
 use super::plan::{PodUid, Tier};
 use super::pod::blocker::BudgetName;
 use super::pod::{PodState, Tracked};
+use crate::kube::budget::DisruptionBudget;
 use crate::kube::watch::Change;
 
 /// How often the eviction of a pod is tried although its budget has not said that it allows a disruption: kubectl's own
@@ -101,7 +101,7 @@ impl KnownBudgets {
     pub(crate) fn changed(
         &mut self,
         scope: &WatchScope,
-        change: Change<PodDisruptionBudget>,
+        change: Change<DisruptionBudget>,
         now: Instant,
     ) -> Vec<BudgetName> {
         match change {
@@ -121,7 +121,7 @@ impl KnownBudgets {
         }
     }
 
-    fn see(&mut self, budget: &PodDisruptionBudget, now: Instant) {
+    fn see(&mut self, budget: &DisruptionBudget, now: Instant) {
         let Some(name) = name(budget) else { return };
         let unknown = DisruptionsAllowed { pods: 0, said_at: now, probe_at: now + PROBE_EVERY };
         let allowed = self.0.entry(name).or_insert(unknown);
@@ -157,13 +157,13 @@ fn queues(pods: &BTreeMap<PodUid, Tracked>, tier: Tier) -> BTreeMap<&BudgetName,
     queues
 }
 
-fn name(budget: &PodDisruptionBudget) -> Option<BudgetName> {
+fn name(budget: &DisruptionBudget) -> Option<BudgetName> {
     let metadata = &budget.metadata;
     Some(BudgetName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? })
 }
 
 /// None, while its controller has not yet looked at the budget as it stands: the API server then refuses all.
-fn disruptions_allowed(budget: &PodDisruptionBudget) -> usize {
+fn disruptions_allowed(budget: &DisruptionBudget) -> usize {
     let Some(status) = &budget.status else { return 0 };
     if status.observed_generation < budget.metadata.generation {
         return 0;

@@ -3,14 +3,12 @@
 //! Two annotations say it, Karpenter's and the cluster autoscaler's; they are read as those two
 //! read them.
 
+use crate::kube::metadata::annotation::{DO_NOT_DISRUPT, SAFE_TO_EVICT};
 use crate::kube::pod::Pod;
 use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-
-const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
-const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
 /// An annotation by which a pod says that it is not to be disrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
+use http_body_util::BodyExt as _;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::api::{DeleteParams, PostParams};
@@ -144,6 +146,10 @@ async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer
     }
 }
 
+/// How much of a response is read, which is all that says anything: a deletion is answered with the pod, which may be 1.5 MB, and
+/// a hundred may be answered at once.
+const READ: usize = 64 << 10;
+
 /// As much of the API server's response as is read.
 #[derive(Debug, Default)]
 struct ApiResponse {
@@ -164,7 +170,13 @@ async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube
     let response = client.send(request.map_err(kube::Error::BuildRequest)?.map(Body::from)).await?;
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let code = response.status().as_u16();
-    Ok(ApiResponse { code, retry_after, body: response.into_body().collect_bytes().await?.to_vec() })
+    let (mut frames, mut body) = (response.into_body().into_data_stream(), Vec::new());
+    while body.len() < READ
+        && let Some(frame) = frames.try_next().await?
+    {
+        body.extend_from_slice(&frame);
+    }
+    Ok(ApiResponse { code, retry_after, body })
 }
 
 fn deletion(uid: &PodUid, grace: Grace) -> DeleteParams {
@@ -205,6 +217,7 @@ fn meaning(response: &ApiResponse) -> Answer {
         // A success that is no object came from something else on the way.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
+            Err(error) if error.is_eof() && response.body.len() >= READ => Answer::Leaving,
             Err(error) => Answer::Unanswered { message: chain(&ApiError::NoAnswer(Box::new(error))) },
         };
     }

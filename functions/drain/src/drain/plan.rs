@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::do_not_disrupt::{DoNotDisrupt, do_not_disrupt};
+use crate::kube::metadata::annotation;
 use crate::kube::pod::Pod;
 
 /// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
@@ -86,7 +87,6 @@ pub(crate) enum Tier {
 
 /// Kubernetes' default `terminationGracePeriodSeconds`.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
-const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
 /// Plans a pod. `None` for an object without a name or UID, which no API server sends.
@@ -125,7 +125,7 @@ pub(crate) fn that_leave(pods: &[Pod]) -> Vec<PodName> {
 }
 
 fn has_mirror_annotation(pod: &Pod) -> bool {
-    pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(MIRROR_ANNOTATION))
+    pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(annotation::MIRROR))
 }
 
 /// By kind and group: other groups have kinds called DaemonSet whose pods do leave.

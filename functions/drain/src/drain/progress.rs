@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
 
 use super::budget_watch::WatchScope;
@@ -20,6 +19,7 @@ use super::pod::{PodState, Tracked};
 use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use crate::invocation::clock::Clock;
+use crate::kube::budget::DisruptionBudget;
 use crate::kube::pod::Pod;
 use crate::kube::watch::Change;
 
@@ -282,7 +282,7 @@ impl Progress {
     }
 
     /// Takes what a watch saw of budgets. A budget that is no more blocks nothing.
-    pub(crate) fn budgets_changed(&mut self, scope: &WatchScope, change: Change<PodDisruptionBudget>, now: Instant) {
+    pub(crate) fn budgets_changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) {
         for gone in self.budgets.changed(scope, change, now) {
             for pod in self.pods.values_mut() {
                 pod.release(|by| by.budget() == Some(&gone), now);

@@ -1,5 +1,8 @@
 //! Calls to the API server: none without a timeout, and every failure told by what can be done.
 
+pub(crate) mod budget;
+pub(crate) mod list;
+pub(crate) mod metadata;
 pub(crate) mod pod;
 pub(crate) mod watch;
 

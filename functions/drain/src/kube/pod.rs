@@ -3,14 +3,11 @@
 //! The rest is not even read: most of what the API server sends of a pod is containers, volumes and who manages which field,
 //! and to read all of it took five times as long, before the first eviction.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use kube::Resource;
-use serde::{Deserialize, Deserializer};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::Deserialize;
+
+use super::metadata::{metadata, object_of_kind};
 
 /// A pod. What is left out is `None`, also where the API server has it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -40,70 +37,11 @@ pub(crate) struct Status {
     pub(crate) start_time: Option<Time>,
 }
 
-/// As much of the metadata as is read.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: Option<String>,
-    namespace: Option<String>,
-    uid: Option<String>,
-    resource_version: Option<String>,
-    labels: Option<BTreeMap<String, String>>,
-    annotations: Option<BTreeMap<String, String>>,
-    owner_references: Option<Vec<OwnerReference>>,
-    creation_timestamp: Option<Time>,
-    deletion_timestamp: Option<Time>,
-    deletion_grace_period_seconds: Option<i64>,
-}
-
-fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let read = Metadata::deserialize(deserializer)?;
-    Ok(ObjectMeta {
-        name: read.name,
-        namespace: read.namespace,
-        uid: read.uid,
-        resource_version: read.resource_version,
-        labels: read.labels,
-        annotations: read.annotations,
-        owner_references: read.owner_references,
-        creation_timestamp: read.creation_timestamp,
-        deletion_timestamp: read.deletion_timestamp,
-        deletion_grace_period_seconds: read.deletion_grace_period_seconds,
-        ..ObjectMeta::default()
-    })
-}
-
-impl Resource for Pod {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        v1::Pod::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        v1::Pod::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        v1::Pod::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        v1::Pod::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+object_of_kind!(Pod, v1::Pod);
 
 #[cfg(test)]
 mod tests {
+    use kube::Resource as _;
     use serde_json::json;
 
     use super::*;
@@ -113,25 +51,39 @@ mod tests {
         let sent = json!({
             "metadata": {
                 "name": "web-0", "namespace": "shop", "uid": "u-1", "resourceVersion": "7",
-                "labels": {"app": "web"}, "annotations": {"a": "b"}, "finalizers": ["f"],
+                "labels": {"app": "web"}, "finalizers": ["f"], "generation": 1,
+                "annotations": {"a": "b", "karpenter.sh/do-not-disrupt": "true"},
                 "creationTimestamp": "2026-11-21T02:59:00Z",
                 "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30,
                 "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}],
-                "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1"}],
+                "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1", "controller": true}],
             },
             "spec": {"nodeName": "n", "priorityClassName": "c", "terminationGracePeriodSeconds": 5, "containers": 7},
             "status": {"phase": "Running", "startTime": "2026-11-21T03:00:00Z", "podIP": 7},
         });
         // As it is when none of it is left out.
         let whole: ObjectMeta = serde_json::from_value(sent["metadata"].clone()).unwrap();
+        let read = [("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into();
 
         let Pod { metadata, spec, status } = serde_json::from_value(sent).unwrap();
 
-        assert_eq!(metadata, ObjectMeta { finalizers: None, managed_fields: None, ..whole });
+        assert_eq!(metadata, ObjectMeta { finalizers: None, managed_fields: None, annotations: Some(read), ..whole });
         assert_eq!((spec.node_name.as_deref(), spec.priority_class_name.as_deref()), (Some("n"), Some("c")));
         assert_eq!(spec.termination_grace_period_seconds, Some(5));
         assert_eq!(status.phase.as_deref(), Some("Running"));
         assert_eq!(status.start_time.unwrap().0.to_string(), "2026-11-21T03:00:00Z");
+    }
+
+    #[test]
+    fn what_may_be_long_and_means_nothing_is_let_go() {
+        let owner = |name: String, controls| json!({"kind": "Job", "apiVersion": "v1", "name": name, "uid": name, "controller": controls});
+        let mut owners: Vec<_> = (0..9).map(|n| owner(n.to_string(), false)).collect();
+        owners.push(owner("own".to_owned(), true));
+        let annotations = json!({"kubernetes.io/config.mirror": "x".repeat(9000), "other": "y".repeat(9000)});
+        let sent = json!({"metadata": {"annotations": annotations, "ownerReferences": owners}});
+        let Pod { metadata, .. } = serde_json::from_value(sent).unwrap();
+        assert_eq!(metadata.annotations, Some([("kubernetes.io/config.mirror".to_owned(), String::new())].into()));
+        assert_eq!(metadata.owner_references.map(|owners| owners.len()), Some(1));
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::core::Request;
 use kube::{Api, Resource};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -16,7 +18,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::invocation::retry::Backoff;
 use crate::invocation::retry::Transient as _;
-use crate::kube::{ApiError, call};
+use crate::kube::budget::DisruptionBudget;
+use crate::kube::pod::Pod;
+use crate::kube::{ApiError, list};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
@@ -66,16 +70,37 @@ pub(crate) struct Listed<K> {
 }
 
 /// What can be watched.
-pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
+    /// Lets go of what nobody looks at who watches.
+    fn slim(self) -> Self {
+        self
+    }
+}
 
-impl<K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
+impl Watched for Node {}
+
+impl Watched for Pod {
+    fn slim(mut self) -> Self {
+        self.metadata.labels = None;
+        self
+    }
+}
+
+impl Watched for DisruptionBudget {
+    fn slim(mut self) -> Self {
+        self.metadata.labels = None;
+        self
+    }
+}
 
 impl<K: Watched> Selection<K> {
     /// Lists the objects. Without a resource version, so that the answer is not a stale one.
     pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
-        let answer = call(self.api.list(&params)).await?;
-        Ok(Listed { items: answer.items, resource_version: answer.metadata.resource_version.unwrap_or_default() })
+        let request = Request::new(self.api.resource_url()).list(&params);
+        let mut items = Vec::new();
+        let list = list::each(&self.api.clone().into_client(), request, |item: K| items.push(item.slim())).await?;
+        Ok(Listed { items, resource_version: list.resource_version.unwrap_or_default() })
     }
 
     /// Watches from where a list ended; without one, from a list that it makes itself.
@@ -176,11 +201,11 @@ impl<K: Watched> Watcher<K> {
         let change = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 self.resource_version = Some(object.meta().resource_version.clone()?);
-                Change::Seen(Box::new(object))
+                Change::Seen(Box::new(object.slim()))
             }
             WatchEvent::Deleted(object) => {
                 self.resource_version = Some(object.meta().resource_version.clone()?);
-                Change::Gone(Box::new(object))
+                Change::Gone(Box::new(object.slim()))
             }
             WatchEvent::Bookmark(bookmark) => {
                 self.resource_version = Some(bookmark.metadata.resource_version);

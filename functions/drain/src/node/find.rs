@@ -2,15 +2,14 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use kube::api::{ApiResource, ListParams};
-use kube::core::{NotUsed, Object};
+use kube::api::ListParams;
+use kube::core::Request;
 use serde::Deserialize;
 
 use crate::aws::instance::Instance;
-use crate::kube::{ApiError, call};
+use crate::kube::{ApiError, call, list};
 
-/// How many nodes the search looks at in one request. A node is 17 KB and more, most of it the names of
-/// its images, and an answer is in memory twice: 4 MB, whatever the size of the cluster.
+/// How many nodes the search looks at in one request: 17 KB each and more, most of it the names of its images.
 const PAGE: u32 = 100;
 
 /// The instance's node, if it has one of the names that EKS gives nodes: a request for each.
@@ -58,9 +57,19 @@ pub(crate) fn is_of(instance: &Instance, node: &Node) -> bool {
 }
 
 /// A node as the search sees it: what else an answer holds is not kept.
-type Found = Object<FoundSpec, NotUsed>;
+#[derive(Deserialize)]
+struct Found {
+    metadata: FoundMetadata,
+    #[serde(default)]
+    spec: FoundSpec,
+}
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Deserialize)]
+struct FoundMetadata {
+    name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
 struct FoundSpec {
     #[serde(rename = "providerID")]
     provider_id: Option<String>,
@@ -69,15 +78,21 @@ struct FoundSpec {
 /// The last resort, when no guess was right: page through all nodes. Provider ids have no
 /// field selector.
 pub(super) async fn by_provider_id(nodes: &Api<Node>, provider_id: &str) -> Result<Option<String>, ApiError> {
-    let nodes = Api::<Found>::all_with(nodes.clone().into_client(), &ApiResource::erase::<Node>(&()));
+    let client = nodes.clone().into_client();
     let mut page = ListParams::default().limit(PAGE);
     loop {
-        let answer = call(nodes.list(&page)).await?;
-        let found = answer.items.into_iter().find(|node| node.spec.provider_id.as_deref() == Some(provider_id));
-        if let Some(node) = found {
-            return Ok(node.metadata.name);
+        let mut found = None;
+        let request = Request::new(nodes.resource_url()).list(&page);
+        let list = list::each(&client, request, |node: Found| {
+            if node.spec.provider_id.as_deref() == Some(provider_id) {
+                found = node.metadata.name;
+            }
+        });
+        let list = list.await?;
+        if found.is_some() {
+            return Ok(found);
         }
-        match answer.metadata.continue_.filter(|token| !token.is_empty()) {
+        match list.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
             None => return Ok(None),
         }

@@ -79,6 +79,14 @@ fn a_success_that_is_no_object_evicts_nobody() {
 }
 
 #[test]
+fn a_pod_that_is_too_long_to_be_read_whole_is_leaving() {
+    let answer = |body: String| meaning(&ApiResponse { code: 200, retry_after: None, body: body.into() });
+    let begins = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"annotations":{"long":""#;
+    assert_eq!(answer(format!("{begins}{}", "x".repeat(READ))), Answer::Leaving);
+    assert!(matches!(answer(begins.to_owned()), Answer::Unanswered { .. }), "it broke off");
+}
+
+#[test]
 fn a_token_that_is_not_accepted_is_told_from_a_missing_right() {
     let unauthorized = answered(&json!({"code": 401, "reason": "Unauthorized", "message": "Unauthorized"}));
     assert_eq!(unauthorized, Answer::Unauthorized { message: message("401 Unauthorized: Unauthorized") });

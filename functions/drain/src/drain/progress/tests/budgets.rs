@@ -10,7 +10,7 @@ fn pods(count: usize) -> Vec<Pod> {
     (0..count).map(|n| pod(&format!("web-{n:02}"), None)).collect()
 }
 
-fn budget(name: &str, allowed: i32) -> PodDisruptionBudget {
+fn budget(name: &str, allowed: i32) -> DisruptionBudget {
     serde_json::from_value(json!({
         "metadata": {"name": name, "namespace": "shop", "generation": 2},
         "status": {"observedGeneration": 2, "disruptionsAllowed": allowed, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},

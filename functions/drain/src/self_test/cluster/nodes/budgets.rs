@@ -48,8 +48,8 @@ pub(super) enum Allows {
 
 impl ClusterBudgets {
     /// Takes a budget. One whose selector chooses nothing, or that cannot be read, holds nothing.
-    pub(super) fn see(&mut self, budget: PodDisruptionBudget) {
-        if let Some(budget) = Budget::of(budget) {
+    pub(super) fn see(&mut self, budget: Option<Budget>) {
+        if let Some(budget) = budget {
             self.0.entry(budget.name.namespace.clone()).or_default().push(budget);
         }
     }
@@ -69,7 +69,8 @@ impl ClusterBudgets {
 }
 
 impl Budget {
-    fn of(budget: PodDisruptionBudget) -> Option<Self> {
+    /// What is looked at of a budget.
+    pub(super) fn of(budget: PodDisruptionBudget) -> Option<Self> {
         let name = BudgetName { namespace: budget.metadata.namespace?, name: budget.metadata.name? };
         // A missing selector chooses no pod, an empty one every pod of the namespace.
         let selector = budget.spec?.selector?.try_into().ok()?;
@@ -170,7 +171,7 @@ pub(super) mod tests {
     #[test]
     fn a_budget_covers_the_pods_of_its_namespace_that_its_selector_chooses() {
         let mut budgets = ClusterBudgets::default();
-        budgets.see(budget("web", "web", &json!(null)));
+        budgets.see(Budget::of(budget("web", "web", &json!(null))));
         let pod = |namespace: &str, app: &str| {
             let pod = json!({"metadata": {"name": "p", "namespace": namespace, "labels": {"app": app}}});
             serde_json::from_value::<Pod>(pod).unwrap()
@@ -186,7 +187,7 @@ pub(super) mod tests {
         let mut budgets = ClusterBudgets::default();
         for (name, spec) in [("all", json!({"selector": {}})), ("none", json!({}))] {
             let budget = json!({"metadata": {"name": name, "namespace": "shop"}, "spec": spec});
-            budgets.see(serde_json::from_value(budget).unwrap());
+            budgets.see(Budget::of(serde_json::from_value(budget).unwrap()));
         }
         let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "shop"}})).unwrap();
         let names: Vec<_> = budgets.covering(&pod).iter().map(|budget| budget.name.to_string()).collect();

@@ -26,7 +26,8 @@ use crate::kube::pod::Pod;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::core::{PartialObjectMeta, Request};
+use kube::{Client, Resource as _};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -38,7 +39,7 @@ use crate::kube::ApiError;
 use crate::notice::spot;
 use crate::self_test::report::Check;
 use crate::settings::Settings;
-use budgets::ClusterBudgets;
+use budgets::{Budget, ClusterBudgets};
 use findings::Circumstances;
 use fleet::Fleet;
 use rehearsal::Rehearsal;
@@ -65,9 +66,10 @@ pub(super) async fn look(
             let cordon = cordon::look(client, settings, ours, &invocation.request_id, end).await;
             let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
-            let pods = Api::<Pod>::all(client.clone());
-            let running = ListParams::default().fields(RUNNING);
-            let seen = pages::each(async |page| pods.list(page).await, running, end, |pod| survey.see(&pod)).await;
+            let running = (ListParams::default().fields(RUNNING), end);
+            let pods = Request::new(Pod::url_path(&(), None));
+            let seen =
+                pages::each(client, |page| pods.list(page), running, |pod: Pod| pod, |pod| survey.see(&pod)).await;
             let rehearsal = match evictions {
                 Evictions::Allowed => rehearsal::hold(client, &mut survey, clock, end).await,
                 Evictions::Denied => Rehearsal::LeftOut,
@@ -90,15 +92,21 @@ async fn fleet_and_budgets(
     end: Instant,
 ) -> Result<(Fleet, ClusterBudgets), ApiError> {
     let (mut fleet, mut budgets) = (Fleet::new(settings), ClusterBudgets::default());
-    let nodes = Api::<Node>::all(client.clone());
     // Their labels are all that is wanted of them: a node is 17 KB and more.
-    let list = async |page: &ListParams| nodes.list_metadata(page).await;
-    pages::each(list, ListParams::default(), end, |node| {
-        let name = node.metadata.name.unwrap_or_default();
-        fleet.see(&name, &node.metadata.labels.unwrap_or_default());
-    })
+    let nodes = Request::new(Node::url_path(&(), None));
+    let name_and_labels = |node: PartialObjectMeta<Node>| (node.metadata.name, node.metadata.labels);
+    let all = (ListParams::default(), end);
+    pages::each(
+        client,
+        |page| nodes.list_metadata(page),
+        all.clone(),
+        name_and_labels,
+        |(name, labels)| {
+            fleet.see(&name.unwrap_or_default(), &labels.unwrap_or_default());
+        },
+    )
     .await?;
-    let all = Api::<PodDisruptionBudget>::all(client.clone());
-    pages::each(async |page| all.list(page).await, ListParams::default(), end, |budget| budgets.see(budget)).await?;
+    let every = Request::new(PodDisruptionBudget::url_path(&(), None));
+    pages::each(client, |page| every.list(page), all, Budget::of, |budget| budgets.see(budget)).await?;
     Ok((fleet, budgets))
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::budgets::{ClusterBudgets, tests::budget};
+use super::super::budgets::{Budget, ClusterBudgets, tests::budget};
 use super::*;
 use crate::kube::pod::Pod;
 use crate::self_test::report::CheckStatus;
@@ -31,7 +31,7 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsa
     let (mut fleet, mut budgets) = (Fleet::new(&settings), ClusterBudgets::default());
     (1..=7).for_each(|node| fleet.see(&format!("n-{node}"), &BTreeMap::new()));
     for (name, app, status) in statuses {
-        budgets.see(budget(name, app, status));
+        budgets.see(Budget::of(budget(name, app, status)));
     }
     let window = Duration::from_secs(118);
     let mut survey = Survey::new(&fleet, &budgets, window, Timestamp::UNIX_EPOCH);

@@ -1,0 +1,156 @@
+//! Lists, read as they come: of a list only the object that comes is in memory, and what is kept of those that came.
+//!
+//! etcd takes objects of 1.5 MB, and whoever may create pods says how large theirs are: in one piece, the list of a full node
+//! would be larger than the function.
+
+use std::io;
+
+use futures_util::io::{AsyncBufRead as _, AsyncBufReadExt as _};
+use http::Request;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use kube::Client;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::{ApiError, CALL_TIMEOUT, call};
+
+/// Requests a list and hands on one object after the other; returns what the list says of itself. Given up when nothing comes
+/// for [`CALL_TIMEOUT`]: as long as something does, a long list may take its time.
+pub(crate) async fn each<K: DeserializeOwned>(
+    client: &Client,
+    request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    mut see: impl FnMut(K),
+) -> Result<ListMeta, ApiError> {
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    let body = call(client.request_stream(request)).await?;
+    let mut body = std::pin::pin!(body);
+    let mut splitter = Splitter::default();
+    loop {
+        let came = timeout(CALL_TIMEOUT, body.fill_buf()).await.map_err(|_| ApiError::Timeout(CALL_TIMEOUT))?;
+        let chunk = came.map_err(|error: io::Error| ApiError::NoAnswer(Box::new(error)))?;
+        if chunk.is_empty() {
+            break;
+        }
+        let read = splitter.take(chunk, |item| serde_json::from_slice(item).map(&mut see));
+        read.map_err(|error| ApiError::NoAnswer(Box::new(error)))?;
+        let length = chunk.len();
+        body.as_mut().consume(length);
+    }
+    let list = serde_json::from_slice::<ListHead>(&splitter.envelope);
+    list.map(|list| list.metadata).map_err(|error| ApiError::NoAnswer(Box::new(error)))
+}
+
+/// A list without its items.
+#[derive(Deserialize)]
+struct ListHead {
+    metadata: ListMeta,
+}
+
+/// Tells a list's items from what stands around them, in pieces as they come. The items are the only array that a list has
+/// at its top.
+#[derive(Debug, Default)]
+struct Splitter {
+    /// How many objects and arrays are open.
+    depth: usize,
+    in_items: bool,
+    in_string: bool,
+    after_backslash: bool,
+    /// What stands around the items.
+    envelope: Vec<u8>,
+    /// The item that has begun, as far as it has come.
+    item: Vec<u8>,
+}
+
+/// The depth between items: within the list and its array.
+const BETWEEN: usize = 2;
+
+impl Splitter {
+    fn take<E>(&mut self, chunk: &[u8], mut see: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        // Where what is to be kept of the chunk begins.
+        let mut from = 0;
+        for (at, byte) in chunk.iter().enumerate() {
+            if self.in_string {
+                match byte {
+                    _ if self.after_backslash => self.after_backslash = false,
+                    b'\\' => self.after_backslash = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_string = true,
+                b'[' | b'{' => {
+                    self.depth += 1;
+                    if self.depth == BETWEEN && *byte == b'[' {
+                        self.in_items = true;
+                        self.envelope.extend_from_slice(&chunk[from..=at]);
+                    } else if self.in_items && self.depth == BETWEEN + 1 {
+                        from = at;
+                    }
+                }
+                b']' | b'}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.in_items && self.depth == BETWEEN {
+                        self.item.extend_from_slice(&chunk[from..=at]);
+                        see(&self.item)?;
+                        self.item.clear();
+                    } else if self.in_items && self.depth < BETWEEN {
+                        self.in_items = false;
+                        from = at;
+                    }
+                }
+                _ => {}
+            }
+        }
+        match (self.in_items, self.depth) {
+            (false, _) => self.envelope.extend_from_slice(&chunk[from..]),
+            (true, BETWEEN) => {}
+            (true, _) => self.item.extend_from_slice(&chunk[from..]),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What comes of a list that comes in pieces of so many bytes: its items, and what stands around them.
+    fn split(list: &Value, piece: usize) -> (Vec<Value>, Value) {
+        let (mut splitter, mut items) = (Splitter::default(), Vec::new());
+        for chunk in list.to_string().as_bytes().chunks(piece) {
+            splitter.take(chunk, |item| serde_json::from_slice(item).map(|item| items.push(item))).unwrap();
+        }
+        (items, serde_json::from_slice(&splitter.envelope).unwrap())
+    }
+
+    #[test]
+    fn a_list_is_read_in_pieces_of_any_length() {
+        let items = [
+            json!({"metadata": {"name": "a", "annotations": {"odd": "\\\"}],[{\\"}}, "spec": {"containers": [{"a": [{}]}]}}),
+            json!({}),
+            json!({"metadata": {"name": "\\"}}),
+        ];
+        let list =
+            |items: &Value| json!({"kind": "PodList", "items": items, "metadata": {"continue": "[{", "a": {"b": []}}});
+        for piece in 1..80 {
+            assert_eq!(split(&list(&json!(items)), piece), (items.to_vec(), list(&json!([]))), "{piece}");
+        }
+        assert_eq!(split(&list(&json!(null)), 7).0, Vec::<Value>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_an_item_holds_it_comes_whole(text in "[\\PC\"\\\\{}\\[\\],:]{0,40}", count in 0..4_usize, piece in 1..30_usize) {
+            let items = vec![json!({"text": text, "in": [{"it": text}]}); count];
+            let list = json!({"items": items, "metadata": {"continue": text}});
+            let around = json!({"items": [], "metadata": {"continue": text}});
+            prop_assert_eq!(split(&list, piece), (items, around));
+        }
+    }
+}
