@@ -50,8 +50,7 @@ mod tests {
         for (detail_type, snapshot) in WRITTEN {
             let (_, written) = snapshot.split_once("\n---\n").expect("the snapshot has a head");
             let written: Value = serde_json::from_str(written).expect("JSON");
-            let body =
-                serde_json::json!({"id": "b-1", "detail-type": detail_type, "source": "spillway",
+            let body = serde_json::json!({"id": "b-1", "detail-type": detail_type, "source": "spillway",
                 "account": "123456789012", "detail": written});
             let event = event::read(&body.to_string(), "123456789012").expect("an event of ours");
             let mut read = serde_json::to_value(&event.receipt).expect("plain data");
