@@ -67,8 +67,8 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
     let http = aws.http_client().ok_or("there is no HTTP client")?;
     let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
     let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
-    let schedules = (settings.schedules.as_ref(), (region.as_str(), function.as_str()));
-    let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), schedules.0, schedules.1);
+    let client = aws_sdk_scheduler::Client::new(&aws);
+    let scheduler = Scheduler::new(client, settings.schedules.as_ref(), (&region, &function));
     let context = Context {
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),

@@ -67,7 +67,10 @@ impl Itself {
             let request = self.signed(how, payload, credentials).map_err(SdkError::construction_failure)?;
             self.operation.invoke(request).await
         };
-        timeout(ATTEMPT, attempt).await.unwrap_or_else(|late| Err(SdkError::timeout_error(late)))
+        match timeout(ATTEMPT, attempt).await {
+            Ok(answered) => answered,
+            Err(late) => Err(SdkError::timeout_error(late)),
+        }
     }
 
     fn signed(&self, how: &str, payload: &str, credentials: Credentials) -> Result<HttpRequest, BoxError> {
