@@ -100,9 +100,15 @@ def policies(role: str) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def of_statement(statement: dict[str, Any]) -> list[str]:
+    """The actions of a statement, also those that only a setting allows."""
+    action = statement["Action"]
+    named = [one.get("Fn::If", one) if isinstance(one, dict) else one for one in ([action] if isinstance(action, str) else action)]
+    return [next(one for one in each[1:] if isinstance(one, str)) if isinstance(each, list) else each for each in named]
+
+
 def actions(statements: list[dict[str, Any]]) -> set[str]:
-    allowed = [statement["Action"] for statement in statements]
-    return {action for one in allowed for action in ([one] if isinstance(one, str) else one)}
+    return {action for statement in statements for action in of_statement(statement)}
 
 
 def attribute(logical_id: str, name: str) -> dict[str, list[str]]:
@@ -477,8 +483,7 @@ class TheRights(unittest.TestCase):
 
     @staticmethod
     def actions(statement: dict[str, Any]) -> list[str]:
-        action = statement["Action"]
-        return [action] if isinstance(action, str) else action
+        return of_statement(statement)
 
     def allowed(self, policy: str) -> set[str]:
         return actions(self.policies[policy])
@@ -505,6 +510,18 @@ class TheRights(unittest.TestCase):
                 "scheduler:UpdateSchedule",
             },
         )
+
+    def test_what_only_a_setting_needs_is_allowed_with_it_alone(self) -> None:
+        # Here, because it reads the template by this module.
+        from test_announcing import holds
+
+        (reading,) = (s for s in self.policies["drain"] if "ec2:DescribeInstances" in self.actions(s))
+        by_setting = {action: one["Fn::If"] for one in reading["Action"] if isinstance(one, dict) for action in one["Fn::If"][1:] if isinstance(action, str)}
+        for action, parameter, needed in (("autoscaling:DescribeTags", "ManagedTag", True), ("eks:ListClusters", "Clusters", False)):
+            condition, with_it, without = by_setting[action]
+            self.assertEqual(action, with_it if needed else without)
+            for value in ("", "x"):
+                self.assertEqual(holds({"Condition": condition}, {parameter: value}), bool(value))
 
     def test_the_function_may_schedule_in_its_own_group_only_and_hand_its_role_to_scheduler_only(self) -> None:
         (schedules,) = (s for s in self.policies["drain"] if "scheduler:CreateSchedule" in self.actions(s))
@@ -539,7 +556,11 @@ class TheRights(unittest.TestCase):
     def test_the_function_may_put_events_under_its_own_name_and_no_rule_leads_them_back(self) -> None:
         (statement,) = (s for s in self.policies["drain"] if self.actions(s) == ["events:PutEvents"])
         self.assertTrue(statement["Resource"]["Fn::Sub"].endswith(":event-bus/default"))
-        source = statement["Condition"]["StringEquals"]["events:source"]
+        only = statement["Condition"]["ForAllValues:StringEquals"]
+        source = only["events:source"]
+        self.assertEqual(statement["Condition"]["Null"], {"events:source": "false"})
+        told = properties("AnnouncementsRule")["EventPattern"]["detail-type"]
+        self.assertEqual(only["events:detail-type"], [*told, "spillway-doctor-asks-for-nothing"])
         self.assertEqual([source], properties("AnnouncementsRule")["EventPattern"]["source"])
         for name in RULES:
             self.assertNotIn(source, properties(name)["EventPattern"]["source"])
@@ -612,7 +633,6 @@ class TheRights(unittest.TestCase):
                 ("pods", "list", "watch", "delete"),
                 ("pods/eviction", "create"),
                 ("poddisruptionbudgets", "list", "watch"),
-                ("nodeclaims", "get", "patch", "delete"),
             },
         )
         (subject,) = binding["subjects"]
@@ -626,6 +646,12 @@ class TheRights(unittest.TestCase):
         (rule,) = role["rules"]
         self.assertEqual((rule["apiGroups"], rule["resources"], rule["verbs"]), (["events.k8s.io"], ["events"], ["create"]))
         self.assertEqual(binding["subjects"], [subject])
+        karpenters, its_binding = yaml.safe_load_all((ROOT / "deploy/optional/karpenter.yaml").read_text())
+        (claims,) = karpenters["rules"]
+        self.assertEqual((claims["resources"], claims["verbs"]), (["nodeclaims"], ["get", "patch", "delete"]))
+        self.assertEqual(its_binding["subjects"], [subject])
+        policy, _ = yaml.safe_load_all((ROOT / "deploy/optional/admission-policy.yaml").read_text())
+        self.assertEqual([one["expression"] for one in policy["spec"]["matchConditions"]], [f"'{subject['name']}' in request.userInfo.groups"])
         # Before the flows that take everything, and out of the drains' room.
         self.assertLess(flow["spec"]["matchingPrecedence"], min(flow["spec"]["matchingPrecedence"] for flow in flows))
         self.assertNotEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])

@@ -41,10 +41,20 @@ fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
 }
 
-/// The endpoint that the environment names for a service, as in `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
+/// Where a service is: what the environment names for its id, as in `AWS_ENDPOINT_URL_SECRETS_MANAGER`, else its host in the
+/// Region.
 #[must_use]
-pub fn endpoint(service: &str) -> Option<String> {
-    variable("AWS_ENDPOINT_URL", service)
+pub fn endpoint(id: &str, host: &str, region: &str, fips: bool) -> String {
+    if let Some(named) = variable("AWS_ENDPOINT_URL", id) {
+        return named.trim_end_matches('/').to_owned();
+    }
+    let fips = if fips { "-fips" } else { "" };
+    let suffix = match region.split_once('-').map(|(area, _)| area) {
+        Some("cn") => "amazonaws.com.cn",
+        Some("eusc") => "amazonaws.eu",
+        _ => "amazonaws.com",
+    };
+    format!("https://{host}{fips}.{region}.{suffix}")
 }
 
 /// `AWS_ENDPOINT_URL_<SERVICE>`, else `AWS_ENDPOINT_URL`: interface endpoints with names of their own, and the test bed.

@@ -170,18 +170,9 @@ impl Aws {
 
     fn endpoint(&self, service: Service, region: &str) -> String {
         let Service { id, host } = service;
-        if let Some(named) = spillway_startup::aws::endpoint(id) {
-            return named.trim_end_matches('/').to_owned();
-        }
         // In GovCloud these have one endpoint each, which is of FIPS without the name.
         let has_fips_alone = region.starts_with("us-gov-") && matches!(host, "sns" | "ssm");
-        let fips = if self.fips && !has_fips_alone { "-fips" } else { "" };
-        let suffix = match region.split_once('-').map(|(area, _)| area) {
-            Some("cn") => "amazonaws.com.cn",
-            Some("eusc") => "amazonaws.eu",
-            _ => "amazonaws.com",
-        };
-        format!("https://{host}{fips}.{region}.{suffix}")
+        spillway_startup::aws::endpoint(id, host, region, self.fips && !has_fips_alone)
     }
 }
 

@@ -80,6 +80,9 @@ impl Failure {
             Some(401) => {
                 "; the cluster does not know the function's role: give it an access entry (see docs/install.md)"
             }
+            Some(403) if chain(error).contains("nodeclaims") => {
+                "; the function's group lacks a right: apply deploy/optional/karpenter.yaml"
+            }
             Some(403) if !error.is_of_admission() => "; the function's group lacks a right: apply deploy/rbac.yaml",
             _ => "",
         }

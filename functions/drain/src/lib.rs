@@ -64,14 +64,17 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
     let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
     let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
     let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
-    let schedules = (settings.schedules.as_ref(), (region.as_str(), function.as_str()));
-    let scheduler = Scheduler::new(aws_sdk_scheduler::Client::new(&aws), schedules.0, schedules.1);
+    let http = aws.http_client().ok_or("there is no HTTP client")?;
+    let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
+    let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
+    let client = aws_sdk_scheduler::Client::new(&aws);
+    let scheduler = Scheduler::new(client, settings.schedules.as_ref(), (&region, &function));
     let context = Context {
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
         eventbridge: aws_sdk_eventbridge::Client::new(&aws),
-        itself: Itself::new(aws_sdk_lambda::Client::new(&aws), &function),
+        itself,
         scheduler,
         access: Access {
             clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),

@@ -161,7 +161,7 @@ fn roles(world: &World) -> Api<ClusterRole> {
 }
 
 /// The roles in deploy/.
-const ROLES: [&str; 2] = ["spillway", "spillway-node-events"];
+const ROLES: [&str; 3] = ["spillway", "spillway-node-events", "spillway-karpenter"];
 
 async fn all_rights(world: &World) -> BTreeSet<String> {
     let mut all = BTreeSet::new();

@@ -15,7 +15,7 @@ const AT_ONCE: usize = 10;
 pub(crate) async fn hand_on(itself: &Itself, histories: &[History], end: Instant) -> Result<(), CallError> {
     let each = stream::iter(histories).map(|history| async move {
         let payload = payload(continued::KEY, history);
-        aws::until(INVOKE, end, || itself.invoke(payload.clone())).await
+        aws::until(INVOKE, end, || itself.invoke(&payload)).await
     });
     each.buffer_unordered(AT_ONCE).try_collect().await
 }

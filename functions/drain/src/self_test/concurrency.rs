@@ -14,14 +14,14 @@ const ID: &str = "concurrency";
 const USUAL: usize = 1000;
 
 /// How many invocations may run at once. Asked until `end`.
-pub(super) async fn limit(itself: &Itself, end: Instant) -> Result<usize, CallError> {
+pub(super) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallError> {
     aws::until(ACCOUNT_SETTINGS, asked_until(end), || itself.concurrency_limit()).await
 }
 
 /// The check, where so many nodes are Spillway's to drain in all clusters that could be looked at.
-pub(super) fn look(limit: &Result<usize, CallError>, nodes: usize) -> Check {
+pub(super) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
     let limit = match limit {
-        Ok(limit) => *limit,
+        Ok(limit) => usize::try_from(*limit).unwrap_or(usize::MAX),
         Err(error) => return Check::unknown(ID, format!("Lambda did not tell its limit: {}", chain(error))),
     };
     let what = format!(

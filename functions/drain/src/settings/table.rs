@@ -40,7 +40,8 @@ pub(crate) const KARPENTER: Setting = Setting {
     default: "leave",
     accepted: "leave or nodeclaim",
     meaning: "what happens to Karpenter's nodes: `leave` them to Karpenter; `nodeclaim` stamps the deadline on the \
-              NodeClaim and deletes it, so that Karpenter starts the replacement first",
+              NodeClaim and deletes it, so that Karpenter starts the replacement first, by three rights more: \
+              `kubectl apply -f deploy/optional/karpenter.yaml`",
 };
 pub(crate) const REBALANCE_WINDOW: Setting = Setting {
     name: "SPILLWAY_REBALANCE_WINDOW_S",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::shared::IntoShared as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_eks::{ClusterName, Clusters};
@@ -26,6 +27,8 @@ use crate::invocation::clock::Clock;
 use crate::notice::continued::History;
 use crate::notice::{Deadline, Kind, Notice};
 
+/// Lambda's endpoint.
+const LAMBDA: &str = "https://lambda.us-east-1.amazonaws.com";
 /// The seconds that the invocation of a test has.
 pub(crate) const INVOCATION_S: i64 = 900;
 
@@ -56,6 +59,10 @@ fn credentials() -> Credentials {
     Credentials::new("id", "secret", None, None, "test")
 }
 
+fn provider() -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(credentials())
+}
+
 impl TestContext {
     /// With these settings, and what the API server and AWS are to be asked, in order. That a drain has begun, and the receipt,
     /// may be published at any time.
@@ -76,14 +83,14 @@ impl TestContext {
         let scheduler = client!(aws_sdk_scheduler, http.clone());
         let context = Context {
             scheduler: Scheduler::new(scheduler, settings.schedules.as_ref(), ("us-east-1", "drain")),
-            itself: Itself::new(client!(aws_sdk_lambda, http.clone()), "drain"),
+            itself: Itself::new(http.clone().into_shared(), provider(), (LAMBDA.to_owned(), "us-east-1"), "drain"),
             settings,
             ec2: client!(aws_sdk_ec2, http.clone()),
             autoscaling: client!(aws_sdk_autoscaling, http.clone()),
             eventbridge: client!(aws_sdk_eventbridge, http),
             access: Access {
                 clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, ScriptedAws::Eks))),
-                credentials: SharedCredentialsProvider::new(credentials()),
+                credentials: provider(),
                 region: "us-east-1".to_owned(),
                 connector: Box::new(ToScript(api.clone())),
             },

@@ -82,10 +82,15 @@ const OF_EVERY_DRAIN: [Right; 10] = [
 
 /// The rights that the setting `SPILLWAY_KARPENTER=nodeclaim` needs.
 const OF_NODE_CLAIMS: [Right; 3] = [
-    right("karpenter.sh", "nodeclaims", "get", Fails("no node of Karpenter's is drained")),
-    right("karpenter.sh", "nodeclaims", "patch", Fails("Karpenter is not told by when its node has to be empty")),
-    right("karpenter.sh", "nodeclaims", "delete", Fails("no node of Karpenter's is drained")),
+    of_node_claims("get", "no node of Karpenter's is drained"),
+    of_node_claims("patch", "Karpenter is not told by when its node has to be empty"),
+    of_node_claims("delete", "no node of Karpenter's is drained"),
 ];
+
+const fn of_node_claims(verb: &'static str, without_it: &'static str) -> Right {
+    let right = right("karpenter.sh", "nodeclaims", verb, Fails(without_it));
+    Right { manifest: "deploy/optional/karpenter.yaml", ..right }
+}
 
 /// The right that the setting `SPILLWAY_NODE_EVENTS` needs.
 const OF_NODE_EVENTS: [Right; 1] = [Right {
@@ -249,6 +254,7 @@ mod tests {
         let mut granted = granted(concat!(
             include_str!("../../../../../deploy/rbac.yaml"),
             include_str!("../../../../../deploy/optional/node-events.yaml"),
+            include_str!("../../../../../deploy/optional/karpenter.yaml"),
         ));
         let rights = OF_EVERY_DRAIN.iter().chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS);
         let mut asked: Vec<_> =

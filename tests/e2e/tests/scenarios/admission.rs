@@ -1,0 +1,57 @@
+//! `deploy/optional/admission-policy.yaml`, which is on for every scenario: what whoever has got hold of the function's role can
+//! change of a node.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
+use serde_json::{Value, json};
+use spillway_e2e::Stage;
+
+/// Patches the stage's node as one of the group `spillway` that is not the function.
+async fn patch(stage: &Stage, change: &Value) -> Result<Node, kube::Error> {
+    let nodes = Request::new("/api/v1/nodes");
+    let mut request = nodes.patch(&stage.node.name, &PatchParams::default(), &Patch::Merge(change)).expect("a request");
+    for (header, value) in [("impersonate-user", "thief"), ("impersonate-group", "spillway")] {
+        request.headers_mut().insert(header, value.parse().expect("a value"));
+    }
+    stage.world.admin().request(request).await
+}
+
+#[tokio::test]
+async fn of_a_node_the_group_can_change_what_a_drain_changes_and_nothing_else() {
+    let stage = Stage::set("admission").await;
+    let theirs = json!({"key": "dedicated", "value": "shop", "effect": "NoSchedule"});
+    let metadata = json!({"labels": {"team": "shop"}, "annotations": {"of": "others"}});
+    stage.change_node(&json!({"metadata": metadata, "spec": {"taints": [theirs]}})).await;
+    let unreachable = json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"});
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "nobody", "uid": "u"});
+    for (change, only) in [
+        (json!({"spec": {"taints": null}}), "taints"),
+        (json!({"spec": {"taints": [theirs, unreachable]}}), "taints"),
+        (json!({"metadata": {"labels": {"team": "kitchen"}}}), "labels"),
+        (json!({"metadata": {"labels": {"team": null}}}), "labels"),
+        (json!({"metadata": {"labels": {"node-restriction.kubernetes.io/x": "y"}}}), "labels"),
+        (json!({"metadata": {"annotations": {"of": null}}}), "annotations"),
+        (json!({"metadata": {"annotations": {"another": "x"}}}), "annotations"),
+        (json!({"metadata": {"ownerReferences": [owner]}}), "owners"),
+        (json!({"metadata": {"finalizers": ["thief/for-ever"]}}), "finalizers"),
+    ] {
+        let refused = patch(&stage, &change).await.expect_err("it is refused").to_string();
+        assert!(refused.contains("ValidatingAdmissionPolicy 'spillway'") && refused.contains(only), "{refused}");
+    }
+
+    let ours = json!({"key": "spillway/spot-interruption", "effect": "NoSchedule"});
+    let label = "node.kubernetes.io/exclude-from-external-load-balancers";
+    let claimed = json!({
+        "metadata": {"annotations": {"spillway/claim": "{}"}, "labels": {label: "spillway"}},
+        "spec": {"unschedulable": true, "taints": [theirs, ours]},
+    });
+    patch(&stage, &claimed).await.expect("a claim");
+    let mut taints = stage.node_now().await.spec.and_then(|spec| spec.taints).unwrap_or_default();
+    taints.retain(|taint| taint.key != "spillway/spot-interruption");
+    let given_back = json!({
+        "metadata": {"annotations": {"spillway/claim": null}, "labels": {label: null}},
+        "spec": {"unschedulable": null, "taints": taints},
+    });
+    patch(&stage, &given_back).await.expect("it is given back");
+}
