@@ -87,7 +87,7 @@ async fn let_go(
     record.step(StepName::Drained, attempt.invocation.clock.now());
     let result = match report.end {
         // With pods left, too: the instance goes either way, and ABANDON would skip the group's other hooks.
-        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::TimeUp => Some(LifecycleResult::Continue),
+        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck | DrainEnd::TimeUp => Some(LifecycleResult::Continue),
         DrainEnd::Stopped(StopReason::HookIsOver) => {
             record.hook = HookStatus::AlreadyOver(None);
             None
@@ -98,11 +98,12 @@ async fn let_go(
         lifecycle::complete(attempt, result, record).await?;
     }
     match (report.end, &claim.how) {
-        (DrainEnd::Empty | DrainEnd::Silent, How::Joined { notice, event }) => {
+        (DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck, How::Joined { notice, event }) => {
             Ok(Outcome::Joined { node, notice: notice.clone(), event: event.clone() })
         }
         (DrainEnd::Empty, _) => Ok(Outcome::Drained { node, counts }),
         (DrainEnd::Silent, _) => Ok(Outcome::Silent { node, counts }),
+        (DrainEnd::Stuck, _) => Ok(Outcome::Stuck { node, counts }),
         (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(Outcome::Ignored(Reason::GivenBack(node))),
         (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
             Ok(Outcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
@@ -121,7 +122,7 @@ async fn called_off(client: &Client, claim: &Claim, notice: &Notice) {
     if !notice.kind.may_be_called_off() || claim.holder != notice.event_id {
         return pending().await;
     }
-    until_given_back(&Api::all(client.clone()), &claim.node).await;
+    until_given_back(&Api::all(client.clone()), claim).await;
 }
 
 fn log_claim(claim: &Claim, notice: &Notice) {

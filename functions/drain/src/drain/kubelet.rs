@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
 
 use crate::node::readiness::{Ready, ready};
-use crate::node::{NodeWatch, ObservedNodeChange};
+use crate::node::{Claim, NodeWatch, ObservedNodeChange};
 
 /// What a node says of its kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,18 +17,23 @@ pub(crate) enum Kubelet {
 
 /// A watch of a node's kubelet.
 #[derive(Debug)]
-pub(crate) struct KubeletWatch(NodeWatch);
+pub(crate) struct KubeletWatch {
+    watch: NodeWatch,
+    claim: Claim,
+}
 
 impl KubeletWatch {
-    /// Watches that of the node by that name.
-    pub(crate) fn of(client: &Client, node: &str) -> Self {
-        Self(NodeWatch::of(Api::all(client.clone()), node))
+    /// Watches that of the claimed node.
+    pub(crate) fn of(client: &Client, claim: &Claim) -> Self {
+        Self { watch: NodeWatch::of(Api::all(client.clone()), &claim.node), claim: claim.clone() }
     }
 
     /// What the node says, at first, and then after each change. One that cannot be watched is given the benefit of the
     /// doubt. Can be cancelled without losing a change.
     pub(crate) async fn next(&mut self) -> Kubelet {
-        match self.0.next_change().await {
+        match self.watch.next_change().await {
+            // The claimed one is no more.
+            ObservedNodeChange::Is(node) if !self.claim.is_of(&node) => Kubelet::Silent,
             ObservedNodeChange::Is(node) => kubelet_of(&node),
             ObservedNodeChange::NotThere => Kubelet::Silent,
             ObservedNodeChange::NotSeen => Kubelet::Answers,

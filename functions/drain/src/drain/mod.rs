@@ -7,6 +7,7 @@
 //! * `put_back`: which pods their controllers put back (pure)
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave, and the meaning of the answer
+//! * `newcomers`: whether pods that come later have come to the claimed node
 //! * `kubelet`: whether anybody is there to report a pod's end: a watch of the node
 //! * `pod`: one pod: its state, what blocks it, what comes next (pure)
 //! * `budget_watch`: the watches of budgets that block pods
@@ -26,6 +27,7 @@ pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
 mod list;
+mod newcomers;
 pub(crate) mod plan;
 pub(crate) mod pod;
 mod progress;
@@ -50,6 +52,7 @@ use deadline::Window;
 use kubelet::{Kubelet, KubeletWatch};
 pub(crate) use list::list;
 use list::pods_of;
+use newcomers::Newcomers;
 use pod::transition::Transition;
 use progress::Progress;
 pub(crate) use report::{DrainEnd, DrainReport, StopReason};
@@ -84,6 +87,7 @@ pub(crate) async fn drain(
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
     let mut budgets = BudgetWatch::new(client.clone());
     let mut evictions = FuturesUnordered::new();
+    let mut newcomers = Newcomers::new(client, claim);
     let mut kubelet = None;
     let mut blind = None;
     let mut stop = std::pin::pin!(stop);
@@ -98,12 +102,12 @@ pub(crate) async fn drain(
         }
         budgets.watch(progress.namespaces_to_watch());
         progress.take_transitions().into_iter().for_each(Transition::log);
-        if let Some(end) = progress.end() {
+        if let Some(end) = progress.end().filter(|_| !newcomers.wait()) {
             break end;
         }
         if progress.is_node_watch_due(now) {
             progress.node_watch_begins();
-            kubelet = Some(KubeletWatch::of(client, node));
+            kubelet = Some(KubeletWatch::of(client, claim));
         }
         if watch.is_none() && (evictions.is_empty() || watch_from <= now) {
             watch = Some(pods_of(client, node).watch(Some(listed.resource_version.clone())));
@@ -122,7 +126,14 @@ pub(crate) async fn drain(
                 if let Some(error) = &blind {
                     tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
                 }
-                progress.changed(change, Instant::now());
+                if let Some(change) = newcomers.hold(change, |uid| progress.knows(uid)) {
+                    progress.changed(change, Instant::now());
+                }
+            }
+            pods = newcomers.next() => {
+                for pod in pods {
+                    progress.changed(Change::Seen(Box::new(pod)), Instant::now());
+                }
             }
             (scope, change) = budgets.next() => {
                 progress.budgets_changed(&scope, change, Instant::now());

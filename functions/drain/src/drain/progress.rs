@@ -15,7 +15,7 @@ use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, Stays, Tier, plan};
 use super::pod::blocker::Blocker;
 use super::pod::transition::Transition;
-use super::pod::{PodState, Tracked};
+use super::pod::{PodState, Tracked, Unconfirmed};
 use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use crate::invocation::clock::Clock;
@@ -25,6 +25,9 @@ use crate::kube::watch::Change;
 
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
+/// How long after its grace period a pod that still terminates on a node which answers no longer keeps a hook waiting: its kubelet
+/// has killed it long ago, and something else hangs.
+const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// How many requests are under way at once.
 pub(super) const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
@@ -99,7 +102,10 @@ impl Progress {
         for pod in self.pods.values() {
             match pod.state {
                 PodState::Stays(_) | PodState::Gone { .. } => {}
-                PodState::Unconfirmed => end = DrainEnd::Silent,
+                PodState::Unconfirmed(Unconfirmed::Silent) => end = DrainEnd::Silent,
+                PodState::Unconfirmed(Unconfirmed::Stuck) => {
+                    end = if end == DrainEnd::Silent { end } else { DrainEnd::Stuck };
+                }
                 PodState::Due { .. }
                 | PodState::Blocked { .. }
                 | PodState::Requested { .. }
@@ -107,6 +113,11 @@ impl Progress {
             }
         }
         Some(end)
+    }
+
+    /// Whether that pod has been seen before.
+    pub(crate) fn knows(&self, uid: &PodUid) -> bool {
+        self.pods.contains_key(uid)
     }
 
     /// The pods, by UID.
@@ -188,9 +199,11 @@ impl Progress {
         self.give_up_on_silence(now);
     }
 
-    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over.
+    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers
+    /// while a hook waits.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
+            Some(Kubelet::Answers) if self.is_held_by_hook() => STUCK_AFTER,
             Some(Kubelet::Answers) => return None,
             Some(Kubelet::Silent) => Duration::ZERO,
             None => OVERDUE_AFTER,
@@ -202,17 +215,24 @@ impl Progress {
         leaving.min()
     }
 
+    fn is_held_by_hook(&self) -> bool {
+        matches!(self.window.instance_goes, Termination::AtTheLatest(_))
+    }
+
     /// On a silent node nothing is waited for whose grace is over: a kubelet that is only cut off still gives each pod all
-    /// of its own. If the instance was going, it has gone, and nothing is waited for.
+    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers a hook waits for
+    /// nothing that is stuck.
     fn give_up_on_silence(&mut self, now: Instant) {
-        if self.kubelet != Some(Kubelet::Silent) {
-            return;
-        }
+        let (why, after) = match self.kubelet {
+            Some(Kubelet::Silent) => (Unconfirmed::Silent, Duration::ZERO),
+            Some(Kubelet::Answers) if self.is_held_by_hook() => (Unconfirmed::Stuck, STUCK_AFTER),
+            Some(Kubelet::Answers) | None => return,
+        };
         let has_gone = matches!(self.window.instance_goes, Termination::Soon { .. });
         for pod in self.pods.values_mut() {
-            if matches!(pod.state, PodState::Leaving { by } if has_gone || by <= now) {
-                pod.state = PodState::Unconfirmed;
-                self.transitions.push(Transition::Unconfirmed(pod.name.clone()));
+            if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
+                pod.state = PodState::Unconfirmed(why);
+                self.transitions.push(Transition::Unconfirmed(pod.name.clone(), why));
             }
         }
     }

@@ -32,6 +32,8 @@ pub(crate) enum DrainEnd {
     Empty,
     /// Every pod that had to leave has gone, or was shutting down when the node stopped answering.
     Silent,
+    /// Every pod that had to leave has gone, or has been stuck for long on a node that answers.
+    Stuck,
     /// The window ended before.
     TimeUp,
     /// Nobody wants it any more.

@@ -76,8 +76,8 @@ async fn claim_as_observed(
 ) -> Result<Attempted<Result<Claim, Unclaimed>>, ApiError> {
     let own = &claimant.mark.event;
     let claimed = |how, holder: &str, labels: Option<_>| {
-        let (node, holder) = (name.to_owned(), holder.to_owned());
-        Ok(Attempted::Settled(Ok(Claim { node, how, holder, labels: labels.unwrap_or_default() })))
+        let (node, holder, provider_id) = (name.to_owned(), holder.to_owned(), instance.provider_id());
+        Ok(Attempted::Settled(Ok(Claim { node, provider_id, how, holder, labels: labels.unwrap_or_default() })))
     };
     let Some(observed) = observed else { return Ok(Attempted::Settled(Err(Unclaimed::NoNode))) };
     let labels = observed.labels.clone();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::core::{Selector, Status};
 
 use super::claim_annotation::ClaimAnnotation;
@@ -61,6 +61,8 @@ impl How {
 pub(crate) struct Claim {
     /// The node's name.
     pub(crate) node: String,
+    /// The instance's provider id, by which the claim knew the node.
+    pub(crate) provider_id: String,
     /// How the claim went.
     pub(crate) how: How,
     /// The event whose mark is on the node; empty if there is none.
@@ -73,6 +75,11 @@ impl Claim {
     /// Whether another drain of the node is at work.
     pub(crate) fn is_joined(&self) -> bool {
         matches!(self.how, How::Joined { .. })
+    }
+
+    /// Whether that is the claimed node, and not one that has its name by now.
+    pub(crate) fn is_of(&self, node: &Node) -> bool {
+        node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&self.provider_id)
     }
 
     /// Why the node could not be cordoned, if its pods are evicted without that.

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use spillway_startup::logs::chain;
 
+use super::claimant::Claim;
 use super::observed::ObservedNode;
 use crate::kube::watch::{Change, Selection, Watch};
 
@@ -72,11 +73,11 @@ impl NodeWatch {
 }
 
 /// Ends when nobody's claim is on the node any more: AWS may call off, or put off, what it was claimed for, or somebody may
-/// uncordon it. A node that cannot be seen, or is gone, is not in use again.
-pub(crate) async fn until_given_back(nodes: &Api<Node>, name: &str) {
-    let mut watch = NodeWatch::of(nodes.clone(), name);
+/// uncordon it. A node that cannot be seen, is gone, or is another's by that name, is not in use again.
+pub(crate) async fn until_given_back(nodes: &Api<Node>, claim: &Claim) {
+    let mut watch = NodeWatch::of(nodes.clone(), &claim.node);
     loop {
-        if watch.next().await.is_some_and(|node| ObservedNode::of(&node).claim().is_none()) {
+        if watch.next().await.is_some_and(|node| claim.is_of(&node) && ObservedNode::of(&node).claim().is_none()) {
             return;
         }
     }

@@ -12,7 +12,7 @@ use crate::drain::deadline::{Grace, Termination, Window};
 use crate::drain::evict::{Answer, Method};
 use crate::drain::plan::{PodUid, Stays, Tier};
 use crate::drain::pod::blocker::{Blocker, BudgetName};
-use crate::drain::pod::{PodState, RequestedBy, Tracked};
+use crate::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
 use crate::drain::{DrainEnd, DrainReport};
 use crate::failure::Failure;
 use crate::invocation::Home;
@@ -92,7 +92,7 @@ pub(super) fn story() -> (Notice, Record) {
         pod("agent", PodState::Stays(Stays::DaemonSet), None),
         pod("clamped", gone(), Some((Method::Evict, clamped))),
         pod("clean", gone(), Some((Method::Evict, Grace::Own))),
-        pod("unconfirmed", PodState::Unconfirmed, Some((Method::Evict, Grace::Own))),
+        pod("unconfirmed", PodState::Unconfirmed(Unconfirmed::Silent), Some((Method::Evict, Grace::Own))),
         (forced_uid, forced),
         (held_uid, held),
     ]);
@@ -113,6 +113,7 @@ pub(super) fn story() -> (Notice, Record) {
 
 pub(super) fn claim(how: How) -> Claim {
     Claim {
+        provider_id: String::new(),
         node: "ip-10-0-0-1.ec2.internal".to_owned(),
         how,
         holder: "e-1".to_owned(),
@@ -157,8 +158,13 @@ fn that_a_drain_has_begun_is_told_by_the_first_invocation_of_the_notice_that_cla
     let mut told = Vec::new();
     for how in [How::First, How::CordonedByOthers, How::Again, joined] {
         for earlier in [vec![], vec![before.clone()]] {
-            let claim =
-                Claim { node: "n".to_owned(), how: how.clone(), holder: "e-1".to_owned(), labels: BTreeMap::new() };
+            let claim = Claim {
+                node: "n".to_owned(),
+                provider_id: String::new(),
+                how: how.clone(),
+                holder: "e-1".to_owned(),
+                labels: BTreeMap::new(),
+            };
             let history = History { notice: Value::Null, instance: None, earlier };
             if tells_begin(&claim, &history) {
                 told.push((how.clone(), history.earlier.len()));

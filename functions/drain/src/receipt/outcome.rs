@@ -19,6 +19,8 @@ pub(crate) enum Outcome {
     Drained { node: String, counts: Counts },
     /// So have all that were told to leave before the node stopped answering.
     Silent { node: String, counts: Counts },
+    /// So have all but those that are stuck.
+    Stuck { node: String, counts: Counts },
     /// Another notice holds the claim, and the node is empty.
     Joined { node: String, notice: String, event: String },
     /// The hook waits no longer, while pods were on the node; `None`: they had not been listed.
@@ -62,7 +64,7 @@ impl Outcome {
     /// The ending of the notice that it makes.
     pub(crate) fn ending(&self) -> Ending {
         match self {
-            Self::Drained { .. } | Self::Silent { .. } => Ending::Drained,
+            Self::Drained { .. } | Self::Silent { .. } | Self::Stuck { .. } => Ending::Drained,
             Self::Joined { .. } | Self::HandedOver(HandedOver::AlreadyLeaving { .. }) => Ending::Joined,
             Self::Cordoned { .. }
             | Self::HandedOver(HandedOver::ToKarpenter { .. })
@@ -131,6 +133,12 @@ impl fmt::Display for Outcome {
             Self::Silent { node, counts } => write!(
                 f,
                 "node {node} has stopped answering: {} left it, and {} that had to leave cannot be confirmed",
+                pods(counts.moved),
+                pods(counts.unconfirmed)
+            ),
+            Self::Stuck { node, counts } => write!(
+                f,
+                "{} left node {node}, and {} that had to leave terminated still, long after the grace: not waited for",
                 pods(counts.moved),
                 pods(counts.unconfirmed)
             ),

@@ -43,7 +43,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
         PodState::Gone { .. } if forced => (Fate::Forced, history.blocked_by.as_ref().map(blocked)),
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
-        PodState::Unconfirmed => (Fate::Unconfirmed, Some("its node stopped answering while it shut down".to_owned())),
+        PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
         PodState::Due { .. } | PodState::Blocked { .. } | PodState::Requested { .. } | PodState::Leaving { .. } => {
             (Fate::Lost, Some(why_lost(pod, blind)))
         }

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::DeleteParams;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
+use spillway_bed::NodeOptions;
 use spillway_bed::audit::Request;
 use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::pods::{self, PodShape};
@@ -138,4 +142,28 @@ async fn a_node_that_a_policy_does_not_let_us_cordon_is_emptied_all_the_same_if_
         assert!(told["steps"].as_array().is_some_and(|steps| steps.iter().all(|step| step["step"] != "claimed")));
         assert!(stage.is_untouched().await);
     }
+}
+
+#[tokio::test]
+async fn the_pods_of_another_instance_whose_node_takes_the_name_in_mid_drain_are_left_alone() {
+    let mut stage = Stage::set("successor").await;
+    stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(20))).await;
+    let (client, name, world) = (stage.world.admin(), stage.node.name.clone(), stage.world);
+    let (lambda, notice) = (stage.lambda.clone(), stage.interrupt(Duration::from_secs(120)).await);
+    let succeeded = async {
+        stage.until_evicted(1).await;
+        Api::<Node>::all(client.clone()).delete(&name, &DeleteParams::default()).await.expect("it was there");
+        world.add_node(NodeOptions { name: Some(name.clone()), ..NodeOptions::default() }).await.expect("it joins");
+        let theirs = pods::bare_pod(&stage.name, "theirs", &PodShape::default().bound_to(&name));
+        pods::create(&client, &theirs).await.expect("a pod")
+    };
+
+    let (outcome, theirs) = tokio::join!(lambda.invoke(notice), succeeded);
+
+    let told = receipt(&outcome);
+    assert_eq!((ended(&outcome).0.as_str(), fates(&told).values().sum()), ("drained", 1), "{told:#}");
+    assert_eq!(evictions(&stage.audit.requests().expect("the audit log")), 1);
+    let theirs =
+        Api::<Pod>::namespaced(client, &stage.name).get_metadata(&theirs.name_any()).await.expect("it is there");
+    assert!(theirs.metadata.deletion_timestamp.is_none());
 }

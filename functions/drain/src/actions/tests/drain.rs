@@ -64,6 +64,25 @@ async fn a_drain_claims_lists_evicts_watches_and_lets_the_instance_go() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_that_comes_later_is_evicted_unless_another_instances_node_has_the_name_by_now() {
+    let mut successor = node();
+    successor["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
+    for (now_there, moved) in [(node(), 2), (successor, 1)] {
+        let later = watched("ADDED", &pod("b"));
+        let look = call(format!("GET {NODE_PATH}")).says(200, now_there);
+        // It is asked to leave, and has just gone by itself.
+        let asked = call("POST /api/v1/namespaces/shop/pods/b/eviction").says(404, status(404, "NotFound", "pods"));
+        let calls = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[later, gone("a")]), look];
+        let context = TestContext::new(&[], calls.into_iter().chain((moved == 2).then_some(asked)), []);
+        let case = Case::spot();
+        let attempt = case.attempt(&context).await;
+        let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+        let counts = Counts { moved, lost: 0, unconfirmed: 0 };
+        assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn that_a_drain_has_begun_is_told_once_it_is_under_way() {
     let context = TestContext::new(
         &[],

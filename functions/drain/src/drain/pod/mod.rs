@@ -56,10 +56,29 @@ pub(crate) enum PodState {
     Requested { despite: Option<Obstacle> },
     /// It is shutting down, and should have stopped by then.
     Leaving { by: Instant },
-    /// It was shutting down when its node stopped answering. Nobody will report its end.
-    Unconfirmed,
+    /// It was shutting down, and is not waited for any longer.
+    Unconfirmed(Unconfirmed),
     /// It has gone.
     Gone { at: Instant },
+}
+
+/// Why a pod is not waited for whose end nobody has reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unconfirmed {
+    /// Its node has stopped answering: nobody will.
+    Silent,
+    /// It should have stopped long ago, and its node answers.
+    Stuck,
+}
+
+impl Unconfirmed {
+    /// The reason in plain words.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Silent => "its node stopped answering while it shut down",
+            Self::Stuck => "it is stuck in Terminating, long after its grace, on a node that answers",
+        }
+    }
 }
 
 /// What stood in a pod's way when it was requested to leave.
@@ -180,7 +199,7 @@ impl PodState {
             | Self::Requested { despite: None }
             | Self::Stays(_)
             | Self::Leaving { .. }
-            | Self::Unconfirmed
+            | Self::Unconfirmed(_)
             | Self::Gone { .. } => None,
         }
     }
@@ -231,9 +250,10 @@ impl Tracked {
     /// Whether it has left, is about to, or has been requested to without anything blocking it since.
     pub(crate) fn has_left(&self) -> bool {
         match self.state {
-            PodState::Requested { .. } | PodState::Leaving { .. } | PodState::Unconfirmed | PodState::Gone { .. } => {
-                true
-            }
+            PodState::Requested { .. }
+            | PodState::Leaving { .. }
+            | PodState::Unconfirmed(_)
+            | PodState::Gone { .. } => true,
             PodState::Due { .. } | PodState::Blocked { .. } | PodState::Stays(_) => false,
         }
     }
@@ -255,7 +275,7 @@ impl Tracked {
             PodState::Stays(_)
             | PodState::Requested { .. }
             | PodState::Leaving { .. }
-            | PodState::Unconfirmed
+            | PodState::Unconfirmed(_)
             | PodState::Gone { .. } => return None,
         };
         match (forced, again) {

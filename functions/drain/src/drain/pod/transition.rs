@@ -1,5 +1,6 @@
 //! The changes of a pod's state that a person would want to see in the log, and their words.
 
+use super::Unconfirmed;
 use super::blocker::Blocker;
 use crate::drain::plan::PodName;
 
@@ -14,8 +15,8 @@ pub(crate) enum Transition {
     Gone(PodName),
     /// The pod's controller has put it back for the second time.
     PutBack(PodName),
-    /// The pod was shutting down when its node stopped answering.
-    Unconfirmed(PodName),
+    /// The pod was shutting down, and is not waited for any longer.
+    Unconfirmed(PodName, Unconfirmed),
     /// Something blocks the pod; logged once for each pod and blocker.
     Blocked(PodName, Blocker),
     /// The pod's eviction failed; logged again only when the answer is another one.
@@ -38,9 +39,9 @@ impl Transition {
                 pod.name = %pod,
                 "pod {pod} stays: its controller puts it back on the node"
             ),
-            Self::Unconfirmed(pod) => tracing::warn!(
+            Self::Unconfirmed(pod, why) => tracing::warn!(
                 pod.name = %pod,
-                "pod {pod} should have shut down, and its node has stopped answering: not waiting for it any longer"
+                "pod {pod} should have shut down, and {}: not waiting for it any longer", why.as_str()
             ),
             Self::Blocked(pod, by) => tracing::info!(
                 pod.name = %pod,

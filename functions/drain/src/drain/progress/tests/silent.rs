@@ -15,7 +15,22 @@ fn the_node_is_watched_when_a_pod_is_overdue_and_nothing_asks_again() {
     assert!(!progress.is_node_watch_due(overdue), "it is watched once");
     progress.kubelet_seen(Kubelet::Answers, overdue);
     assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
-    assert_eq!(progress.next_due(overdue), None);
+    assert_eq!(progress.next_due(overdue), Some(now + GRACE + STUCK_AFTER));
+}
+
+#[test]
+fn a_pod_that_is_stuck_on_a_node_that_answers_keeps_a_hook_waiting_for_some_minutes_and_nothing_else() {
+    let now = Instant::now();
+    for (window, ends) in [(held_by_hook(now), Some(DrainEnd::Stuck)), (hard(now, 900), None)] {
+        let mut progress = leaving_all(&["a", "b"], window, now);
+        progress.changed(gone("a"), now);
+        progress.node_watch_begins();
+        let stuck = now + GRACE + STUCK_AFTER;
+        progress.requests(stuck - Duration::from_secs(1));
+        assert_eq!(progress.end(), None);
+        progress.requests(stuck);
+        assert_eq!(progress.end(), ends);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +68,7 @@ fn on_a_silent_node_a_pod_is_waited_for_until_its_grace_is_over_and_no_longer() 
     progress.requests(over);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
     let states = progress.into_pods().into_values().map(|pod| pod.state).collect::<Vec<_>>();
-    assert_eq!(states, [PodState::Unconfirmed, PodState::Unconfirmed]);
+    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent), PodState::Unconfirmed(Unconfirmed::Silent)]);
 }
 
 #[test]

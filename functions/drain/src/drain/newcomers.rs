@@ -1,0 +1,98 @@
+//! Pods that come to the node after the list: its name alone says whose they are, and another instance's node may have taken
+//! it by then. They wait until a look at the node has said that it is still the one that was claimed.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, Client};
+
+use super::plan::{Disposition, PodUid, plan};
+use crate::kube::call;
+use crate::kube::pod::Pod;
+use crate::kube::watch::Change;
+use crate::node::Claim;
+
+/// The pods that have come, and the look at their node.
+pub(super) struct Newcomers<'a> {
+    client: &'a Client,
+    claim: &'a Claim,
+    held: Vec<Pod>,
+    look: Option<Look>,
+}
+
+/// A look that is under way. A pod that came after it began waits for the next one.
+struct Look {
+    about: usize,
+    is_claimed: BoxFuture<'static, bool>,
+}
+
+impl<'a> Newcomers<'a> {
+    pub(super) fn new(client: &'a Client, claim: &'a Claim) -> Self {
+        Self { client, claim, held: Vec::new(), look: None }
+    }
+
+    /// Whether some wait.
+    pub(super) fn wait(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Takes a change and lets through what is of pods that the drain knows, or that stay in any case.
+    pub(super) fn hold(&mut self, change: Change<Pod>, is_known: impl Fn(&PodUid) -> bool) -> Option<Change<Pod>> {
+        let passes = |pod: &Pod| {
+            plan(pod).is_none_or(|pod| is_known(&pod.uid) || matches!(pod.disposition, Disposition::Stays(_)))
+        };
+        match change {
+            Change::Seen(pod) if !passes(&pod) => {
+                self.put(*pod);
+                None
+            }
+            Change::OnlyThese(pods) => {
+                let (pass, new): (Vec<_>, Vec<_>) = pods.into_iter().partition(passes);
+                for pod in new {
+                    self.put(pod);
+                }
+                Some(Change::OnlyThese(pass))
+            }
+            change => Some(change),
+        }
+    }
+
+    fn put(&mut self, pod: Pod) {
+        match self.held.iter_mut().find(|held| held.metadata.uid == pod.metadata.uid) {
+            Some(held) => *held = pod,
+            None => self.held.push(pod),
+        }
+    }
+
+    /// Those that have come to the claimed node; never, if none wait. What has come to another is let go. Can be cancelled
+    /// without losing one.
+    pub(super) async fn next(&mut self) -> Vec<Pod> {
+        if self.held.is_empty() {
+            return std::future::pending().await;
+        }
+        let (client, claim, about) = (self.client, self.claim, self.held.len());
+        let look = self.look.get_or_insert_with(|| Look { about, is_claimed: is_claimed(client, claim).boxed() });
+        let is_claimed = (&mut look.is_claimed).await;
+        let about = look.about;
+        self.look = None;
+        let seen = self.held.drain(..about).collect();
+        if is_claimed { seen } else { Vec::new() }
+    }
+}
+
+/// Whether the node of that name is still the claimed one. If that cannot be said, it is taken for it.
+fn is_claimed(client: &Client, claim: &Claim) -> impl Future<Output = bool> + use<> {
+    let (nodes, claim) = (Api::<Node>::all(client.clone()), claim.clone());
+    async move {
+        let node = call(nodes.get_opt(&claim.node)).await.ok().flatten();
+        let is_anothers = node.is_some_and(|node| !claim.is_of(&node));
+        if is_anothers {
+            let node = &claim.node;
+            tracing::warn!(
+                node.name = node,
+                "another instance's node is called {node} by now: its pods are left alone"
+            );
+        }
+        !is_anothers
+    }
+}
