@@ -26,7 +26,7 @@ pub(crate) use length::shorten;
 pub(crate) use outcome::Outcome;
 pub(crate) use pod::{Fate, Leaving, PodRecord};
 use record::Record;
-pub(crate) use times::StepName;
+pub(crate) use times::{AfterDrain, StepName};
 use times::{Step, WindowRecord};
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
@@ -113,6 +113,9 @@ pub(crate) struct Receipt {
     pub(crate) window: Option<WindowRecord>,
     /// Milliseconds from the notice to each step.
     pub(crate) steps: Vec<Step>,
+    /// What was waited for when the last pod had gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_drain: Option<AfterDrain>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hook: Option<HookRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,6 +219,7 @@ impl Receipt {
             node_labels: record.claim.as_ref().map(|claim| claim.labels.clone()).unwrap_or_default(),
             window: record.window.map(|window| WindowRecord::of(window, |at| ms(invocation.clock.at(at)))),
             steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
+            after_drain: record.after_drain,
             hook: hook.map(|hook| HookRecord::of(hook, record.hook, heartbeats.iter().map(|at| ms(*at)))),
             ending: None,
             reason: String::new(),

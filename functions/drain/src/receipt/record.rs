@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::Client;
 use spillway_eks::ClusterName;
 
-use super::{BeginNotified, PodRecord, StepName};
+use super::{AfterDrain, BeginNotified, PodRecord, StepName};
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::Completion;
 use crate::drain::deadline::Window;
@@ -37,6 +37,8 @@ pub(crate) struct Record {
     pub(crate) begin: BeginNotified,
     /// What became of its pods, or in a dry run would become of them.
     pub(crate) pods: Vec<PodRecord>,
+    /// What was waited for when the last of them had gone.
+    pub(crate) after_drain: Option<AfterDrain>,
     /// What the lifecycle hook was told.
     pub(crate) hook: HookStatus,
 }

@@ -32,6 +32,20 @@ impl WindowRecord {
     }
 }
 
+/// How long was waited when the last pod had gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct AfterDrain {
+    /// Milliseconds for pods that the scheduler bound just before it saw the cordon.
+    pub(crate) late_pods_ms: u64,
+    /// Milliseconds until the volumes of the pods that left were detached; absent if none was waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) volumes_ms: Option<u64>,
+    /// How many of them were attached still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) volumes_attached: Option<usize>,
+}
+
 /// A step and when it was done.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
