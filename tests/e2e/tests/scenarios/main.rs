@@ -1,6 +1,7 @@
 //! The scenarios: a file for each subject, a test for each sentence. One program, so that they share one world and wait
 //! side by side.
 
+mod after_drain;
 mod announced;
 mod answers;
 mod budgets;
