@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::{known, known_ones};
-use crate::{Earlier, Fate, HookRecord, Pod, PodRecord, Step, StepName, WindowRecord};
+use crate::{AfterDrain, Earlier, Fate, HookRecord, Pod, PodRecord, Step, StepName, WindowRecord};
 
 /// The record of one notice for one instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Receipt {
     /// Milliseconds from the notice to each step.
     #[serde(deserialize_with = "known_ones")]
     pub steps: Vec<Step>,
+    /// What was waited for when the last pod had gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_drain: Option<AfterDrain>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub hook: Option<HookRecord>,
     #[serde(deserialize_with = "known", skip_serializing_if = "Option::is_none")]

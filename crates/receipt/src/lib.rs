@@ -24,7 +24,7 @@ pub use document::{Document, Ending, NoticeRecord, Receipt};
 pub use earlier::Earlier;
 pub use hook::{HookRecord, HookState, LifecycleResult};
 pub use pod::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS, Fate, Leaving, Pod, PodRecord};
-pub use times::{Step, StepName, WindowRecord};
+pub use times::{AfterDrain, Step, StepName, WindowRecord};
 
 /// The version of the receipt. It changes when a field is renamed or changes its meaning.
 pub const VERSION: u32 = 2;

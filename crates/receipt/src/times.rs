@@ -17,6 +17,20 @@ pub struct WindowRecord {
     pub margin_s: u64,
 }
 
+/// How long was waited when the last pod had gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AfterDrain {
+    /// Milliseconds for pods that the scheduler bound just before it saw the cordon.
+    pub late_pods_ms: u64,
+    /// Milliseconds until the volumes of the pods that left were detached; absent if none was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volumes_ms: Option<u64>,
+    /// How many of them were attached still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volumes_attached: Option<usize>,
+}
+
 /// A step and when it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

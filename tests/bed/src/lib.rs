@@ -5,7 +5,7 @@
 //! outlives a test that panics and cleans up behind it.
 //!
 //! * what a test uses: [`world`], its [`cluster`]s, [`nodes`] with their [`kubelet`]s and [`pods`] on the Kubernetes
-//!   side, [`aws`] for the cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a
+//!   side with their [`volumes`], [`aws`] for the cloud, [`life_like`] for a small cluster with something of everything, [`filler`] for a
 //!   large one, [`karpenter`] with its [`node_claim`]s, [`watch`] to wait;
 //! * what messages about drains go to: the [`announcer`] behind its queue, a [`webhook`], a [`forward_proxy`];
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
@@ -45,6 +45,7 @@ pub mod setup;
 pub mod supervisor;
 mod tls_listener;
 pub mod usage;
+pub mod volumes;
 pub mod watch;
 pub mod webhook;
 pub mod world;

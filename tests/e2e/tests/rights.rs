@@ -12,6 +12,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use spillway_bed::karpenter::Karpenter;
 use spillway_bed::pods::{self, PodShape};
+use spillway_bed::volumes::{AttachedVolume, with_claim};
 use spillway_bed::{NodeOptions, World};
 use spillway_e2e::maintenance::{Maintenance, in_s};
 use spillway_e2e::{Stage, receipt, spot_notice, world};
@@ -30,6 +31,8 @@ enum Need {
     Room,
     /// The notice may be called off, and we want to know it at once.
     CallOff,
+    /// The pod has a volume, which is attached.
+    Detach,
     /// The settings ask for Kubernetes events.
     Tell,
     /// The node is Karpenter's, and the settings hand it over.
@@ -48,7 +51,7 @@ impl Need {
     fn without(&self) -> Without {
         match self {
             Self::Common | Self::Look | Self::Search | Self::Force | Self::HandOver => Without::Fails,
-            Self::Room | Self::CallOff | Self::Tell => Without::GoesOn,
+            Self::Room | Self::CallOff | Self::Detach | Self::Tell => Without::GoesOn,
         }
     }
 }
@@ -68,6 +71,9 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         ("pods/eviction", "create", Need::Common, "cannot create resource \"pods/eviction\""),
         ("poddisruptionbudgets", "list", Need::Room, "cannot list resource \"poddisruptionbudgets\""),
         ("poddisruptionbudgets", "watch", Need::Room, "cannot watch resource \"poddisruptionbudgets\""),
+        ("volumeattachments", "list", Need::Detach, "cannot list resource \"volumeattachments\""),
+        ("volumeattachments", "watch", Need::Detach, "cannot watch resource \"volumeattachments\""),
+        ("persistentvolumes", "get", Need::Detach, "cannot get resource \"persistentvolumes\""),
         ("events", "create", Need::Tell, "cannot create resource \"events\""),
         ("nodeclaims", "get", Need::HandOver, "cannot get resource \"nodeclaims\""),
         ("nodeclaims", "patch", Need::HandOver, "cannot patch resource \"nodeclaims\""),
@@ -85,6 +91,12 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         let settings = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_NODE_EVENTS", "spillway")];
         let stage = stage.with_settings(&settings).await;
         stage.deploy("web", 1, PodShape::default()).await;
+        if matches!(need, Need::Detach) {
+            let (client, node) = (world.admin(), &stage.node.name);
+            AttachedVolume::create(&client, (&name, "data"), "ReadWriteOnce", node).await.expect("it is attached");
+            let pod = pods::bare_pod(&name, "db-0", &with_claim(PodShape::default().bound_to(node), "data"));
+            pods::create(&client, &pod).await.expect("it is created");
+        }
         if matches!(need, Need::Look) {
             cordon(world, &stage.node.name).await;
         }

@@ -13,6 +13,7 @@
 //! * `budget_watch`: the watches of budgets that block pods
 //! * `budgets`: which pods that a budget blocks are evicted again, and when (pure)
 //! * `report`: how it ended
+//! * `volumes`: which volumes are waited for when the last pod has gone, and until they are detached
 //! * `progress`: all pods: what is to be requested next, and what became of each (pure)
 //! * `side_task`: what is done beside a drain once it is under way
 //! * `dry_run`: what a drain would come to
@@ -34,6 +35,7 @@ mod progress;
 mod put_back;
 mod report;
 pub(crate) mod side_task;
+pub(crate) mod volumes;
 
 use std::time::Duration;
 
@@ -68,6 +70,10 @@ const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 /// holder be dead.
 const HEAD_START: Duration = Duration::from_secs(3);
 
+/// How long the pods are watched after the claim, though none has to leave: the scheduler may have bound one just before it
+/// saw the cordon. It sees that by a watch of its own, which is behind by a second or so.
+const LATE_PODS: Duration = Duration::from_secs(5);
+
 /// Drains the node of the pods that were `listed` after the claim and of those that come, until it is empty or the window
 /// ends, or until something is there to `stop` it. Once its first evictions are answered, the `side_task` is done beside it.
 pub(crate) async fn drain(
@@ -80,6 +86,8 @@ pub(crate) async fn drain(
     side_task: &mut SideTask<'_>,
 ) -> DrainReport {
     let node = &claim.node;
+    let late_until = Instant::now() + LATE_PODS;
+    let mut over_at = None;
     let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
     let mut progress = Progress::new(&listed.items, window, clock, Instant::now() + head_start);
     // It goes on from the list's version, so that nothing is missed until it begins.
@@ -102,8 +110,13 @@ pub(crate) async fn drain(
         }
         budgets.watch(progress.namespaces_to_watch());
         progress.take_transitions().into_iter().for_each(Transition::log);
-        if let Some(end) = progress.end().filter(|_| !newcomers.wait()) {
-            break end;
+        let over = progress.end().filter(|_| !newcomers.wait());
+        over_at = over.map(|_| over_at.unwrap_or(now));
+        match over {
+            // No pod is bound to a node that does not answer.
+            Some(DrainEnd::Silent) => break DrainEnd::Silent,
+            Some(end) if late_until <= now => break end,
+            _ => {}
         }
         if progress.is_node_watch_due(now) {
             progress.node_watch_begins();
@@ -113,7 +126,9 @@ pub(crate) async fn drain(
             watch = Some(pods_of(client, node).watch(Some(listed.resource_version.clone())));
         }
         let watch_due = watch.is_none().then_some(watch_from);
-        let next_due = progress.next_due(now).into_iter().chain(watch_due).fold(window.end, Instant::min);
+        let late_due = over.map(|_| late_until);
+        let next_due =
+            progress.next_due(now).into_iter().chain(watch_due).chain(late_due).fold(window.end, Instant::min);
         tokio::select! {
             Some((uid, answer)) = evictions.next() => {
                 progress.answered(&uid, answer, Instant::now());
@@ -141,16 +156,17 @@ pub(crate) async fn drain(
             seen = next_seen(&mut kubelet) => {
                 progress.kubelet_seen(seen, Instant::now());
             }
-            () = side_task.go_on(), if watch.is_some() => {}
+            () = side_task.go_on(), if watch.is_some() && (over.is_none() || side_task.has_begun()) => {}
             () = sleep_until(next_due) => {
                 if next_due == window.end {
-                    break DrainEnd::TimeUp;
+                    break over.unwrap_or(DrainEnd::TimeUp);
                 }
             }
-            stop = &mut stop => break DrainEnd::Stopped(stop),
+            stop = &mut stop => break over.unwrap_or(DrainEnd::Stopped(stop)),
         }
     };
-    DrainReport { pods: progress.into_pods(), end, blind }
+    let ended_at = Instant::now();
+    DrainReport { pods: progress.into_pods(), end, over_at: over_at.unwrap_or(ended_at), ended_at, blind }
 }
 
 /// The next change; never, before the watch has begun.

@@ -315,7 +315,8 @@ impl Progress {
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, grace, tier, disposition }) = plan(pod) else { return };
         if !self.pods.contains_key(&uid) {
-            self.first_seen(&uid, pod, Tracked::new(name, tier, grace, now), now);
+            let claims = pod.volume_claims();
+            self.first_seen(&uid, pod, Tracked { claims, ..Tracked::new(name, tier, grace, now) }, now);
         }
         let Some(pod) = self.pods.get_mut(&uid) else { return };
         let transition = match disposition {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tokio::time::Instant;
+
 use super::plan::PodUid;
 use super::pod::Tracked;
 
@@ -12,6 +14,10 @@ pub(crate) struct DrainReport {
     pub(crate) pods: BTreeMap<PodUid, Tracked>,
     /// Why it ended.
     pub(crate) end: DrainEnd,
+    /// When it came to that.
+    pub(crate) over_at: Instant,
+    /// Until when the pods were watched: longer than that, if it came very soon.
+    pub(crate) ended_at: Instant,
     /// Why the pods could not be watched at the end, if they could not.
     pub(crate) blind: Option<String>,
 }

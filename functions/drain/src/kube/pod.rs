@@ -6,6 +6,7 @@
 use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::metadata::{metadata, object_of_kind};
 
@@ -27,6 +28,37 @@ pub(crate) struct Spec {
     pub(crate) node_name: Option<String>,
     pub(crate) priority_class_name: Option<String>,
     pub(crate) termination_grace_period_seconds: Option<i64>,
+    #[serde(default)]
+    volumes: Vec<Volume>,
+}
+
+/// A volume, as much of it as says which claim it is of.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Volume {
+    name: String,
+    persistent_volume_claim: Option<ClaimSource>,
+    ephemeral: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaimSource {
+    claim_name: String,
+}
+
+impl Pod {
+    /// The names of its persistent volume claims.
+    pub(crate) fn volume_claims(&self) -> Vec<String> {
+        let name = self.metadata.name.as_deref().unwrap_or_default();
+        let claim = |volume: &Volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+            (Some(claim), _) => Some(claim.claim_name.clone()),
+            // Made for it, by that name (kubernetes, `ephemeral.VolumeClaimName`).
+            (None, Some(_)) => Some(format!("{name}-{}", volume.name)),
+            (None, None) => None,
+        };
+        self.spec.volumes.iter().filter_map(claim).collect()
+    }
 }
 
 /// What has become of it.
@@ -58,7 +90,8 @@ mod tests {
                 "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}],
                 "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1", "controller": true}],
             },
-            "spec": {"nodeName": "n", "priorityClassName": "c", "terminationGracePeriodSeconds": 5, "containers": 7},
+            "spec": {"nodeName": "n", "priorityClassName": "c", "terminationGracePeriodSeconds": 5, "containers": 7,
+                "volumes": [{"name": "tmp", "emptyDir": 7}]},
             "status": {"phase": "Running", "startTime": "2026-11-21T03:00:00Z", "podIP": 7},
         });
         // As it is when none of it is left out.
@@ -84,6 +117,17 @@ mod tests {
         let Pod { metadata, .. } = serde_json::from_value(sent).unwrap();
         assert_eq!(metadata.annotations, Some([("kubernetes.io/config.mirror".to_owned(), String::new())].into()));
         assert_eq!(metadata.owner_references.map(|owners| owners.len()), Some(1));
+    }
+
+    #[test]
+    fn its_claims_are_those_it_names_and_those_that_are_made_for_it() {
+        let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "db-0"}, "spec": {"volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
+            {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+            {"name": "inline", "csi": {"driver": "d"}},
+            {"name": "tmp", "emptyDir": {}}]}}))
+        .unwrap();
+        assert_eq!(pod.volume_claims(), ["data-db-0", "db-0-scratch"]);
     }
 
     #[test]

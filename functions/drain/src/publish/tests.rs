@@ -51,6 +51,12 @@ pub(super) fn gone() -> PodState {
     PodState::Gone { at: tokio::time::Instant::now() }
 }
 
+/// A drain that has just ended so.
+pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> DrainReport {
+    let now = tokio::time::Instant::now();
+    DrainReport { pods, end, over_at: now, ended_at: now, blind: None }
+}
+
 fn invocation() -> Invocation {
     let home = Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() };
     let mut invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(notice_time()));
@@ -96,7 +102,7 @@ pub(super) fn story() -> (Notice, Record) {
         (forced_uid, forced),
         (held_uid, held),
     ]);
-    let report = DrainReport { pods, end: DrainEnd::TimeUp, blind: None };
+    let report = drain_report(pods, DrainEnd::TimeUp);
     let steps =
         [(StepName::Begun, 350), (StepName::Described, 420), (StepName::Claimed, 480), (StepName::Drained, 9_000)];
     let mut record = Record {
@@ -266,7 +272,7 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
             clean("anothers", Some(RequestedBy::Another)),
             clean("nobodys", None),
         ];
-        let report = DrainReport { pods: pods.into(), end: DrainEnd::TimeUp, blind: None };
+        let report = drain_report(pods.into(), DrainEnd::TimeUp);
         story.1.drained(&report, |_| 9_000);
         let receipt = receipt_of(&story, Err(&pods_lost()));
         let line: Value = serde_json::from_str(&metrics::line(&receipt, after(9_060)).unwrap()).unwrap();

@@ -8,7 +8,7 @@ pub(crate) mod record;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-pub(crate) use spillway_receipt::{Counts, Ending, Fate, HookState, PodRecord, StepName};
+pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 use spillway_receipt::{Earlier, NoticeRecord, Pod, Receipt, Step, VERSION, WindowRecord};
 
 use crate::aws::instance::ManagedBy;
@@ -123,6 +123,7 @@ impl Publication {
                 margin_s: window.margin.as_secs(),
             }),
             steps: record.steps.iter().map(|(step, at)| Step { step: *step, at_ms: ms(*at) }).collect(),
+            after_drain: record.after_drain,
             hook: hook.map(|hook| record.hook.of(hook).with_heartbeats(heartbeats.iter().map(|at| ms(*at)))),
             earlier: earlier.to_vec(),
             pods: record.pods.iter().cloned().map(Pod::AtTheEnd).collect(),

@@ -7,7 +7,7 @@ use kube::Client;
 use spillway_eks::ClusterName;
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
-use super::BeginNotified;
+use super::{AfterDrain, BeginNotified};
 use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::Completion;
 use crate::drain::deadline::Window;
@@ -42,6 +42,8 @@ pub(crate) struct Record {
     pub(crate) pods: Vec<PodRecord>,
     /// Whose request each pod followed that had to leave, by its UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
+    /// What was waited for when the last of them had gone.
+    pub(crate) after_drain: Option<AfterDrain>,
     /// What the lifecycle hook was told.
     pub(crate) hook: HookStatus,
 }

@@ -71,6 +71,13 @@ pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Pods that something blocks \
               are [deleted in time to shut down](what-happens.md#forced-in-time) before",
 };
+pub(crate) const VOLUME_WAIT: Setting = Setting {
+    name: "SPILLWAY_VOLUME_WAIT_S",
+    default: "60",
+    accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
+    meaning: "for how long, when the last pod has gone, a hook is held until the volumes of the pods that left are \
+              [detached](what-happens.md#when-the-last-pod-has-gone)",
+};
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
     default: "spillway",
@@ -130,7 +137,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
 };
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 17] = [
+pub(crate) const SETTINGS: [Setting; 18] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -142,6 +149,7 @@ pub(crate) const SETTINGS: [Setting; 17] = [
     HOOKS,
     STRANDED_HOOKS,
     HOOK_MAX_WAIT,
+    VOLUME_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
     TAINTS,

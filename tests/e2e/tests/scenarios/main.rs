@@ -2,6 +2,7 @@
 //! side by side.
 
 mod admission;
+mod after_drain;
 mod announced;
 mod answers;
 mod budgets;

@@ -5,7 +5,7 @@ use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::notice::{Deadline, Kind};
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Counts, Outcome};
+use crate::receipt::{AfterDrain, BeginNotified, Counts, Outcome, StepName};
 use crate::settings::LifecycleResult;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
 use crate::test_support::aws::{completed, heartbeat, hook_described, put_event, scheduled, waits_no_more};
@@ -37,13 +37,39 @@ fn gone(name: &str) -> serde_json::Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_node_is_drained_by_claim_and_list() {
-    let context = TestContext::new(&[], [claim(), pods(&[])], [hook_described(), completed("CONTINUE")]);
+async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
+    let api = [claim(), pods(&[]), watch().streams(&[])];
+    let context = TestContext::new(&[], api, [hook_described(), completed("CONTINUE")]);
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
     let counts = Counts { moved: 0, lost: 0, unconfirmed: 0 };
     assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    let waited = AfterDrain { late_pods_ms: 5_000, volumes_ms: None, volumes_attached: None };
+    assert_eq!(record.after_drain, Some(waited));
+    let at = |step| record.steps.iter().find(|(done, _)| *done == step).unwrap().1.as_second();
+    assert_eq!(record.begin, BeginNotified::Untold, "nothing had to leave");
+    assert_eq!([StepName::Drained, StepName::Completed].map(at), [0, 5], "it was empty long before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_the_hook_is_completed() {
+    let mut late = pod("late");
+    late["metadata"]["resourceVersion"] = json!("9");
+    let context = TestContext::new(
+        &[],
+        [
+            claim(),
+            pods(&[]),
+            watch().streams(&[watched("ADDED", &late)]),
+            eviction("late").says(404, status(404, "NotFound", "pods")),
+        ],
+        [hook_described(), completed("CONTINUE")],
+    );
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { counts: Counts { moved: 1, .. }, .. }), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +112,7 @@ async fn a_pod_that_comes_later_is_evicted_unless_another_instances_node_has_the
 async fn that_a_drain_has_begun_is_told_once_it_is_under_way() {
     let context = TestContext::new(
         &[],
-        [claim(), pods(&["a"]), eviction("a"), watch().lost(), pods(&[]), watch().perhaps()],
+        [claim(), pods(&["a"]), eviction("a"), watch().lost(), pods(&[]), watch().streams(&[])],
         [put_event().with("Spillway Drain Begun")],
     );
     let case = Case::spot();
@@ -109,7 +135,7 @@ async fn pods_that_cannot_be_listed_for_want_of_a_right_are_a_failure_that_says_
 #[tokio::test(start_paused = true)]
 async fn a_list_that_fails_for_a_moment_is_made_again() {
     let busy = call("GET /api/v1/pods").says(503, "busy");
-    let context = TestContext::new(&[], [claim(), busy, pods(&[])], []);
+    let context = TestContext::new(&[], [claim(), busy, pods(&[]), watch().streams(&[])], []);
     let case = Case::spot();
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();

@@ -13,3 +13,4 @@ mod out_of_service;
 mod postpone;
 mod uncordon;
 mod undo_check;
+mod volumes;

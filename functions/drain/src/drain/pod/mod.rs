@@ -37,6 +37,8 @@ pub(crate) struct Tracked {
     pub(crate) tier: Tier,
     /// What it asks for to shut down cleanly.
     pub(crate) grace: Duration,
+    /// The names of its persistent volume claims.
+    pub(crate) claims: Vec<String>,
     pub(crate) state: PodState,
     /// Its deletion as it was last seen, by whosever request.
     pub(crate) deletion: Option<Deletion>,
@@ -239,7 +241,8 @@ impl Tracked {
             least_given: None,
             followed: None,
         };
-        Self { name, tier, grace, state: PodState::Due { at: now, failed: None }, deletion: None, history }
+        let state = PodState::Due { at: now, failed: None };
+        Self { name, tier, grace, claims: Vec::new(), state, deletion: None, history }
     }
 
     /// Whether it still has to leave and no request is under way.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use spillway_receipt::Pod;
 
 use super::*;
+use crate::drain::DrainEnd;
 use crate::drain::deadline::{Deletion, Grace, Termination, Window};
 use crate::drain::evict::Method;
-use crate::drain::{DrainEnd, DrainReport};
-use crate::publish::tests::{after, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
+use crate::publish::tests::{after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
 use crate::settings::LifecycleResult;
@@ -134,7 +134,7 @@ async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_wa
     let now = tokio::time::Instant::now();
     let window = Window { start: now, end: now, instance_goes: Termination::Unknown, margin: Duration::ZERO };
     cut_short.seen_leaving(Deletion { since: now, by: now }, Some(Duration::from_secs(8)), window, now);
-    let report = DrainReport { pods: [(uid, cut_short)].into(), end: DrainEnd::Empty, blind: None };
+    let report = drain_report([(uid, cut_short)].into(), DrainEnd::Empty);
     let mut published = ending(Ending::Drained);
     let mut record = Record::default();
     record.drained(&report, |_| 9_000);

@@ -80,6 +80,14 @@ const OF_EVERY_DRAIN: [Right; 10] = [
     ),
 ];
 
+/// The rights that the setting `SPILLWAY_VOLUME_WAIT_S` needs, unless it is 0.
+const OF_VOLUMES: [Right; 3] = [
+    right("storage.k8s.io", "volumeattachments", "list", Suffers(NOT_WAITED_FOR)),
+    right("storage.k8s.io", "volumeattachments", "watch", Suffers(NOT_WAITED_FOR)),
+    right("", "persistentvolumes", "get", Suffers(NOT_WAITED_FOR)),
+];
+const NOT_WAITED_FOR: &str = "an instance goes with volumes attached, and the next pod waits six minutes for them";
+
 /// The rights that the setting `SPILLWAY_KARPENTER=nodeclaim` needs.
 const OF_NODE_CLAIMS: [Right; 3] = [
     of_node_claims("get", "no node of Karpenter's is drained"),
@@ -131,6 +139,7 @@ fn evictions(answers: &[(Right, Result<bool, ApiError>)]) -> Evictions {
 }
 
 fn needed(settings: &Settings) -> Vec<Right> {
+    let of_volumes = if settings.volume_wait.is_zero() { &[] } else { OF_VOLUMES.as_slice() };
     let of_node_claims = match settings.karpenter {
         KarpenterNodes::NodeClaim => OF_NODE_CLAIMS.as_slice(),
         KarpenterNodes::Leave => &[],
@@ -139,7 +148,7 @@ fn needed(settings: &Settings) -> Vec<Right> {
         Some(_) => OF_NODE_EVENTS.as_slice(),
         None => &[],
     };
-    OF_EVERY_DRAIN.iter().chain(of_node_claims).chain(of_node_events).copied().collect()
+    OF_EVERY_DRAIN.iter().chain(of_volumes).chain(of_node_claims).chain(of_node_events).copied().collect()
 }
 
 async fn has(reviews: &Api<SelfSubjectAccessReview>, right: Right, end: Instant) -> Result<bool, ApiError> {
@@ -256,7 +265,7 @@ mod tests {
             include_str!("../../../../../deploy/optional/node-events.yaml"),
             include_str!("../../../../../deploy/optional/karpenter.yaml"),
         ));
-        let rights = OF_EVERY_DRAIN.iter().chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS);
+        let rights = OF_EVERY_DRAIN.iter().chain(&OF_VOLUMES).chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS);
         let mut asked: Vec<_> =
             rights.map(|right| [right.group, right.resource, right.verb].map(str::to_owned)).collect();
         granted.sort();

@@ -1,0 +1,198 @@
+//! What is waited for when the last pod has gone: its volumes.
+
+use serde_json::{Value, json};
+
+use crate::actions::drain::drain;
+use crate::notice::{Deadline, Kind};
+use crate::receipt::record::{HookStatus, Record};
+use crate::receipt::{AfterDrain, Outcome, StepName};
+use crate::settings::LifecycleResult;
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
+use crate::test_support::aws::{completed, heartbeat, hook_described, scheduled, waits_no_more};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+const ATTACHMENTS: &str = "GET /apis/storage.k8s.io/v1/volumeattachments";
+
+/// A pod that uses the claim of its own name.
+fn with_claim(name: &str) -> Value {
+    let mut pod = pod(name);
+    pod["spec"]["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": name}}]);
+    pod
+}
+
+/// The claim, a list of these pods, and the end of the one that leaves.
+fn drained(pods: &[Value]) -> [Expected; 4] {
+    let mut gone = with_claim("db-0");
+    gone["metadata"]["resourceVersion"] = json!("9");
+    let evicted = json!({"apiVersion": "v1", "kind": "Status", "status": "Success", "code": 201});
+    [
+        call(format!("PATCH {NODE_PATH}")).says(200, node()),
+        call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", pods)),
+        call("POST /api/v1/namespaces/shop/pods/db-0/eviction").says(201, evicted),
+        call("GET /api/v1/pods").with("watch=true").streams(&[watched("DELETED", &gone)]),
+    ]
+}
+
+fn attachment(volume: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+        "metadata": {"name": format!("csi-{volume}"), "resourceVersion": "9"},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}},
+        "status": {"attached": true},
+    })
+}
+
+fn listed(attachments: &[Value]) -> Expected {
+    call(ATTACHMENTS).without("watch=true").says(200, list("VolumeAttachment", attachments))
+}
+
+fn watch() -> Expected {
+    call(ATTACHMENTS).with("watch=true").with("resourceVersion=7")
+}
+
+/// The volume is read, and is of that claim.
+fn volume(name: &str, claim: &str, mode: &str) -> Expected {
+    let of = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"accessModes": [mode], "claimRef": {"namespace": "shop", "name": claim}},
+    });
+    call(format!("GET /api/v1/persistentvolumes/{name}")).says(200, of).at_any_time()
+}
+
+/// What was waited for in such a drain, and after how many seconds its hook was completed.
+async fn waited(
+    variables: &[(&str, &str)],
+    pods: &[Value],
+    api: impl IntoIterator<Item = Expected>,
+) -> (AfterDrain, i64) {
+    let context =
+        TestContext::new(variables, drained(pods).into_iter().chain(api), [hook_described(), completed("CONTINUE")]);
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
+    let completed = record.steps.iter().find(|(step, _)| *step == StepName::Completed).unwrap();
+    (record.after_drain.expect("late pods were watched for"), completed.1.as_second())
+}
+
+fn after_drain(volumes_ms: Option<u64>, volumes_attached: Option<usize>) -> AfterDrain {
+    AfterDrain { late_pods_ms: 5_000, volumes_ms, volumes_attached }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_completed_when_the_volume_of_the_pod_that_left_is_detached() {
+    let mut agent = with_claim("agent");
+    agent["metadata"]["ownerReferences"][0]["kind"] = json!("DaemonSet");
+    let attached = [
+        attachment("pv-db", NODE),
+        attachment("pv-agent", NODE),
+        attachment("pv-shared", NODE),
+        attachment("pv-db", "another-node"),
+        attachment("pv-deleted", NODE),
+    ];
+    let api = [
+        listed(&attached),
+        volume("pv-db", "db-0", "ReadWriteOnce"),
+        volume("pv-agent", "agent", "ReadWriteOnce"),
+        volume("pv-shared", "db-0", "ReadWriteMany"),
+        call("GET /api/v1/persistentvolumes/pv-deleted").says(404, status(404, "NotFound", "persistentvolumes")),
+        watch().streams(&[
+            watched("DELETED", &attachment("pv-agent", NODE)),
+            watched("MODIFIED", &attachment("pv-db", NODE)),
+            watched("DELETED", &attachment("pv-db", NODE)),
+        ]),
+    ];
+    assert_eq!(waited(&[], &[with_claim("db-0"), agent], api).await, (after_drain(Some(0), None), 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_is_never_detached_holds_the_hook_for_as_long_as_is_set() {
+    for (variables, waits) in [(&[] as &[_], 60), (&[("SPILLWAY_VOLUME_WAIT_S", "7")], 7)] {
+        let api = [
+            listed(&[attachment("pv-db", NODE)]),
+            volume("pv-db", "db-0", "ReadWriteOnce"),
+            watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
+        ];
+        let (after, completed) = waited(variables, &[with_claim("db-0")], api).await;
+        let ms = u64::try_from(waits * 1_000).unwrap();
+        assert_eq!((after, completed), (after_drain(Some(ms), Some(1)), 5 + waits));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_is_detached_while_the_watch_is_broken_holds_nothing() {
+    let api = [
+        listed(&[attachment("pv-db", NODE)]),
+        volume("pv-db", "db-0", "ReadWriteOnce"),
+        watch().lost(),
+        listed(&[attachment("pv-db", "another-node")]),
+    ];
+    let (after, completed) = waited(&[], &[with_claim("db-0")], api).await;
+    assert_eq!(after.volumes_attached, None);
+    assert_eq!(completed, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_does_not_answer_holds_the_hook_no_longer_than_is_set() {
+    let api = [call(ATTACHMENTS).says(503, "busy").repeated()];
+    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(None, None), 65));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_right_nothing_is_waited_for() {
+    let may_not = || status(403, "Forbidden", "volumeattachments");
+    let list = call(ATTACHMENTS).says(403, may_not());
+    assert_eq!(waited(&[], &[with_claim("db-0")], [list]).await, (after_drain(None, None), 5));
+    let (attached, db) = (listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce"));
+    let watch = watch().says(403, may_not());
+    assert_eq!(waited(&[], &[with_claim("db-0")], [attached, db, watch]).await, (after_drain(None, None), 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_is_to_be_waited_for_nothing_is_asked() {
+    let nothing = (after_drain(None, None), 5);
+    assert_eq!(waited(&[("SPILLWAY_VOLUME_WAIT_S", "0")], &[with_claim("db-0")], []).await, nothing);
+    assert_eq!(waited(&[], &[pod("db-0")], []).await, nothing);
+    let mut agent = with_claim("agent");
+    agent["metadata"]["ownerReferences"][0]["kind"] = json!("DaemonSet");
+    agent["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] = json!("db-0");
+    assert_eq!(waited(&[], &[with_claim("db-0"), agent], []).await, nothing, "a pod that stays has it too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_is_over_ends_the_waiting() {
+    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
+    let aws = [hook_described(), heartbeat(), over, call("CompleteLifecycleAction").says(400, waits_no_more())];
+    let [attached, db] = [listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce")];
+    let api = drained(&[with_claim("db-0")]).into_iter().chain([attached, db, watch().streams(&[])]);
+    let context = TestContext::new(&[("SPILLWAY_VOLUME_WAIT_S", "3600")], api, aws);
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let target = case.target(&attempt);
+    let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert_eq!(record.hook, HookStatus::AlreadyOver(Some(LifecycleResult::Continue)));
+    let completed = record.steps.iter().find(|(step, _)| *step == StepName::Completed).unwrap();
+    assert!((6..600).contains(&completed.1.as_second()), "{completed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn for_an_empty_node_that_is_given_back_no_volume_is_waited_for() {
+    let nodes = || call("GET /api/v1/nodes").with("metadata.name");
+    let (ours, given_back) = (claimed(Kind::Rebalance.as_str(), "e-1", "r-1"), node());
+    let api = drained(&[with_claim("db-0")]).into_iter().chain([
+        nodes().without("watch=true").says(200, list("Node", &[ours])).at_any_time(),
+        nodes().with("watch=true").lost().at_any_time(),
+        nodes().without("watch=true").says(200, list("Node", &[given_back])).at_any_time(),
+        nodes().with("watch=true").perhaps(),
+        listed(&[]).perhaps(),
+    ]);
+    let context = TestContext::new(&[], api, [scheduled(&format!("{NODE}.rebalance-recommendation.0"))]);
+    let (case, mut record) = (Case::of(Kind::Rebalance, Deadline::Open), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert!(record.after_drain.is_some_and(|waited| waited.late_pods_ms < 5_000), "{:?}", record.after_drain);
+}

@@ -1,0 +1,170 @@
+//! The volumes of the pods that left: which of them are waited for, and until they are detached.
+//!
+//! Nothing detaches a volume in order once its instance has gone: Kubernetes waits six minutes before it attaches it to
+//! another node by force (kube-controller-manager, `maxWaitForUnmountDuration`), and the next pod waits as long.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+use spillway_startup::logs::chain;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::plan::PodUid;
+use super::pod::{PodState, Tracked};
+use super::report::{DrainEnd, DrainReport, StopReason};
+use crate::invocation::retry::{Backoff, Transient as _};
+use crate::kube::watch::{Change, Selection};
+use crate::kube::{ApiError, call, until};
+
+/// The API server cannot select attachments by their node. All of the cluster's are listed, so many at a time, of which only
+/// the node's are kept.
+const PAGE: u32 = 500;
+/// How many volumes are read at once.
+const READ_AT_ONCE: usize = 10;
+/// Of these a volume may be attached to several nodes at once: nobody waits until this one lets go of it.
+const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
+
+/// The namespace and the name of a persistent volume claim.
+type ClaimName = (String, String);
+
+/// Attachments, by their names, and the names of their volumes.
+type Attached = BTreeMap<String, String>;
+
+/// What came of waiting until volumes are detached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Detached {
+    pub(crate) waited: Duration,
+    /// How many were attached still.
+    pub(crate) left: usize,
+}
+
+/// Waits until the volumes of the pods that left the node are detached: not past `end`, and not when there is something to
+/// `stop` it. `None`: no such pod had a volume, or they cannot be waited for.
+pub(crate) async fn until_detached(
+    client: &Client,
+    node: &str,
+    report: &DrainReport,
+    end: Instant,
+    stop: impl Future<Output = StopReason>,
+) -> Option<Detached> {
+    let (begin, claims) = (Instant::now(), claims_that_left(&report.pods));
+    // Of a node that does not answer nobody detaches a volume before its time.
+    if report.end != DrainEnd::Empty || claims.is_empty() || end <= begin {
+        return None;
+    }
+    let left = tokio::select! {
+        left = until_none(client, node, &claims, end) => left,
+        _ = stop => return None,
+    };
+    match left {
+        Ok(left) => {
+            if !left.is_empty() {
+                let volumes: Vec<_> = left.values().map(String::as_str).collect();
+                let volumes = volumes.join(", ");
+                tracing::warn!(node.name = node, "waited long enough: still attached to node {node} are {volumes}");
+            }
+            Some(Detached { waited: begin.elapsed(), left: left.len() })
+        }
+        Err(error) => {
+            let to_do = if error.code() == Some(403) { " (apply deploy/rbac.yaml)" } else { "" };
+            tracing::warn!(
+                node.name = node,
+                error = chain(&error),
+                "cannot see whether the volumes of node {node} are detached{to_do}; not waiting for them"
+            );
+            None
+        }
+    }
+}
+
+/// The claims of the pods that left, but for those that a pod uses which is there still.
+fn claims_that_left(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
+    let claims = |gone: bool| {
+        let pods = pods.values().filter(|pod| matches!(pod.state, PodState::Gone { .. }) == gone);
+        let claims = pods.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone())));
+        claims.collect::<BTreeSet<ClaimName>>()
+    };
+    &claims(true) - &claims(false)
+}
+
+/// Whether a volume is waited for: one of these claims is bound to it, and it can be attached to one node at a time.
+fn is_awaited(volume: &PersistentVolume, claims: &BTreeSet<ClaimName>) -> bool {
+    let Some(spec) = &volume.spec else { return false };
+    let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));
+    let mut modes = spec.access_modes.iter().flatten();
+    claim.is_some_and(|claim| claims.contains(&claim)) && !modes.any(|mode| MULTI_ATTACH.contains(&mode.as_str()))
+}
+
+/// Waits until none is attached that is awaited, or `end` has come; answers those that are.
+async fn until_none(
+    client: &Client,
+    node: &str,
+    claims: &BTreeSet<ClaimName>,
+    end: Instant,
+) -> Result<Attached, ApiError> {
+    let api = Api::<VolumeAttachment>::all(client.clone());
+    let mut backoff = Backoff::new();
+    loop {
+        let (mut left, version) = until(end, async || awaited(client, &api, node, claims).await, broke).await?;
+        let mut watch = Selection { api: api.clone(), field_selector: None }.watch(Some(version));
+        while !left.is_empty() {
+            match timeout_at(end, watch.next()).await {
+                Err(_) => return Ok(left),
+                Ok(Change::Gone(gone)) => _ = left.remove(&gone.name_any()),
+                Ok(Change::OnlyThese(all)) => {
+                    let there: BTreeSet<_> = all.iter().map(ResourceExt::name_any).collect();
+                    left.retain(|name, _| there.contains(name));
+                }
+                Ok(Change::Seen(_) | Change::Begun) => {}
+                Ok(Change::Interrupted(error)) if error.is_transient() => {
+                    broke(&error);
+                    break;
+                }
+                Ok(Change::Interrupted(error)) => return Err(error),
+            }
+        }
+        if left.is_empty() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
+            return Ok(left);
+        }
+    }
+}
+
+fn broke(error: &ApiError) {
+    tracing::warn!(error = chain(error), "cannot look at VolumeAttachments; trying again");
+}
+
+/// What of the node's attachments is awaited, and from where a watch goes on.
+async fn awaited(
+    client: &Client,
+    api: &Api<VolumeAttachment>,
+    node: &str,
+    claims: &BTreeSet<ClaimName>,
+) -> Result<(Attached, String), ApiError> {
+    let (attached, version) = attached_to(api, node).await?;
+    let volumes = Api::<PersistentVolume>::all(client.clone());
+    let read = stream::iter(attached).map(async |(name, volume)| {
+        let read = call(volumes.get_opt(&volume)).await?;
+        Ok::<_, ApiError>(read.is_some_and(|read| is_awaited(&read, claims)).then_some((name, volume)))
+    });
+    let awaited = read.buffer_unordered(READ_AT_ONCE).try_collect::<Vec<_>>().await?;
+    Ok((awaited.into_iter().flatten().collect(), version))
+}
+
+/// What is attached to the node.
+async fn attached_to(api: &Api<VolumeAttachment>, node: &str) -> Result<(Attached, String), ApiError> {
+    let (mut attached, mut params) = (Attached::new(), ListParams::default().limit(PAGE));
+    loop {
+        let page = call(api.list(&params)).await?;
+        let of_node = page.items.into_iter().filter(|one| one.spec.node_name == node);
+        attached.extend(of_node.filter_map(|one| Some((one.metadata.name?, one.spec.source.persistent_volume_name?))));
+        match page.metadata.continue_.filter(|more| !more.is_empty()) {
+            Some(more) => params = params.continue_token(&more),
+            None => return Ok((attached, page.metadata.resource_version.unwrap_or_default())),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Volumes and their attachments: what a CSI driver and the attach-detach controller leave in the API server. Neither is
+//! here, so a test attaches and detaches itself.
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::api::{DeleteParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::error::BedError;
+use crate::pods::PodShape;
+
+/// A persistent volume that is attached to a node.
+#[derive(Debug)]
+pub struct AttachedVolume {
+    attachments: Api<VolumeAttachment>,
+    name: String,
+}
+
+impl AttachedVolume {
+    /// One that the claim is bound to, and that is attached to the node. The mode is one of `ReadWriteOnce` and its like.
+    pub async fn create(
+        client: &Client,
+        (namespace, claim): (&str, &str),
+        mode: &str,
+        node: &str,
+    ) -> Result<Self, BedError> {
+        let name = format!("pv-{namespace}-{claim}");
+        let volume = json!({
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": [mode], "storageClassName": "",
+                "claimRef": {"namespace": namespace, "name": claim},
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": name}},
+        });
+        let attachment = json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name},
+            "spec": {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": name}},
+        });
+        let (volumes, attachments) = (Api::<PersistentVolume>::all(client.clone()), Api::all(client.clone()));
+        let (volume, attachment) = (serde_json::from_value(volume), serde_json::from_value(attachment));
+        let params = PostParams::default();
+        let creating = || BedError::kubernetes(format!("attach volume {name}"));
+        volumes.create(&params, &volume.expect("a volume")).await.map_err(creating())?;
+        attachments.create(&params, &attachment.expect("an attachment")).await.map_err(creating())?;
+        Ok(Self { attachments, name })
+    }
+
+    /// It is detached.
+    pub async fn detach(&self) -> Result<(), BedError> {
+        let detaching = BedError::kubernetes(format!("detach volume {}", self.name));
+        self.attachments.delete(&self.name, &DeleteParams::default()).await.map(drop).map_err(detaching)
+    }
+}
+
+/// Pods with a volume of that claim.
+#[must_use]
+pub fn with_claim(shape: PodShape, claim: &str) -> PodShape {
+    let volume = json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}});
+    shape.with(json!({"spec": {"volumes": [volume]}}))
+}
