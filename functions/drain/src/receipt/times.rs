@@ -44,6 +44,12 @@ pub(crate) struct AfterDrain {
     /// How many of them were attached still.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) volumes_attached: Option<usize>,
+    /// Milliseconds until the instance was a target in none of its cluster's target groups; absent if it was in none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) targets_ms: Option<u64>,
+    /// In how many it was one still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) targets_left: Option<usize>,
 }
 
 /// A step and when it was done.
