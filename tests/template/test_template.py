@@ -581,7 +581,16 @@ class TheRights(unittest.TestCase):
 
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
-        self.assertEqual(set(self.policies), {"drain", "deliver"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "load-balancers"})
+
+    def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
+        self.assertEqual(
+            self.allowed("load-balancers"),
+            {f"elasticloadbalancing:Describe{what}" for what in ("Tags", "TargetGroups", "TargetHealth")},
+        )
+        (optional,) = (policy["Fn::If"] for policy in properties("DrainRole")["Policies"] if "Fn::If" in policy)
+        self.assertEqual((optional[0], optional[2]), ("WaitsForLoadBalancers", {"Ref": "AWS::NoValue"}))
+        self.assertEqual(PARAMETERS["LoadBalancerWaitS"]["Default"], 0)
 
     def test_no_right_is_wider_than_aws_makes_it(self) -> None:
         network = properties("Network")["PolicyDocument"]["Statement"]

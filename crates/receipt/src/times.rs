@@ -29,6 +29,12 @@ pub struct AfterDrain {
     /// How many of them were attached still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_attached: Option<usize>,
+    /// Milliseconds until the instance was a target in none of its cluster's target groups; absent if it was in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets_ms: Option<u64>,
+    /// In how many it was one still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets_left: Option<usize>,
 }
 
 /// A step and when it was done.

@@ -6,7 +6,7 @@
 //! * `invocation`: one invocation, its clock, what it keeps back for its end, how it tries again
 //! * `notice`: each notice's JSON and what it means for one instance (pure)
 //! * `settings`: what the person who deploys can choose
-//! * `aws`: EC2, Auto Scaling's lifecycle hooks, the event bus, Lambda
+//! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
 //! * `decision`: what is to be done, or the reason why nothing is (pure)
 //! * `kube`: calls to the API server, watches, pods as a drain reads them
 //! * `node`: find the node, claim it, watch it, uncordon it
@@ -73,6 +73,7 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
         settings,
         ec2: aws_sdk_ec2::Client::new(&aws),
         autoscaling: aws_sdk_autoscaling::Client::new(&aws),
+        load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(&aws),
         eventbridge: aws_sdk_eventbridge::Client::new(&aws),
         itself,
         scheduler,

@@ -1,20 +1,17 @@
 //! Draining a node: claim it, empty it, let the instance go.
 
 use std::future::pending;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use kube::{Api, Client};
 use spillway_eks::ClusterName;
-use tokio::time::Instant;
 
 use super::claim::{Claiming, claim};
-use super::{lifecycle, undo_check};
+use super::{after_drain, lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
 use crate::decision::Reason;
 use crate::drain::plan::that_leave;
 use crate::drain::side_task::SideTask;
-use crate::drain::volumes::{Detached, until_detached};
 use crate::drain::{self, DrainEnd, DrainReport, StopReason};
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -23,7 +20,7 @@ use crate::notice::Notice;
 use crate::publish::{self, publish_begin, tells_begin};
 use crate::receipt::outcome::not_yet;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{AfterDrain, Counts, Outcome, Publication, StepName, Subject};
+use crate::receipt::{Counts, Outcome, Publication, StepName, Subject};
 use crate::settings::LifecycleResult;
 
 /// Moves the pods of the target's node, then lets the instance go.
@@ -71,9 +68,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let report = drain::drain(&client, &claim, &listed, window, clock, stop.clone(), &mut side_task).await;
     record.begin = publish::begin(&claim, attempt.history, &side_task);
     let let_go = async {
-        let end = window.end.min(Instant::now() + context.settings.volume_wait);
-        let detached = until_detached(&client, &claim.node, &report, end, stop).await;
-        record.after_drain = after_drain(&report, detached);
+        record.after_drain = after_drain::wait(context, target, (&claim, &client), &report, (window.end, stop)).await;
         let_go(attempt, &claim, &report, record).await
     };
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
@@ -121,17 +116,6 @@ async fn let_go(
         }
         (DrainEnd::TimeUp, _) => Err(lost()),
     }
-}
-
-/// How long was waited when the last pod had gone; `None`: not at all.
-fn after_drain(report: &DrainReport, volumes: Option<Detached>) -> Option<AfterDrain> {
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let waited = AfterDrain {
-        late_pods_ms: ms(report.ended_at - report.over_at),
-        volumes_ms: volumes.map(|volumes| ms(volumes.waited)),
-        volumes_attached: volumes.map(|volumes| volumes.left).filter(|left| *left > 0),
-    };
-    Some(waited).filter(|waited| *waited != AfterDrain::default())
 }
 
 fn cannot_list(claim: &Claim, cluster: &ClusterName, error: ApiError) -> Failure {

@@ -10,7 +10,8 @@
 //! * `postpone`, `fan_out`, `hand_on`: later, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
 
-pub(crate) mod claim;
+pub(crate) mod after_drain;
+mod claim;
 pub(crate) mod cordon;
 pub(crate) mod drain;
 pub(crate) mod dry_run;

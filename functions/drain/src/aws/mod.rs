@@ -6,6 +6,7 @@ pub(crate) mod instance;
 pub(crate) mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
+pub(crate) mod target_groups;
 
 use std::error::Error;
 use std::fmt;

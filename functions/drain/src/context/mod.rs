@@ -25,6 +25,7 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) ec2: aws_sdk_ec2::Client,
     pub(crate) autoscaling: aws_sdk_autoscaling::Client,
+    pub(crate) load_balancing: aws_sdk_elasticloadbalancingv2::Client,
     pub(crate) eventbridge: aws_sdk_eventbridge::Client,
     pub(crate) itself: Itself,
     pub(crate) scheduler: Scheduler,

@@ -143,7 +143,9 @@ impl Target<'_> {
             only_goes_on: notice.deadline == Deadline::Unknown
                 && maintenance.is_some_and(|maintenance| maintenance.reboots),
             taint: settings.taints.of_claim.and_then(|names| taint::for_notice(kind, event, names)),
-            excludes: settings.load_balancers == LoadBalancers::Exclude,
+            // Nothing ends for a node that its load balancers go on with.
+            excludes: settings.load_balancers == LoadBalancers::Exclude
+                || self.attempt.action.is_some() && !settings.load_balancer_wait.is_zero(),
             managed_by: self.managed_by,
             selector: &settings.node_selector,
         }

@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) hook_max_wait: Duration,
     /// How long volumes may take to be detached when the last pod has gone.
     pub(crate) volume_wait: Duration,
+    /// How long load balancers may take to let the instance of a hook go when the last pod has gone.
+    pub(crate) load_balancer_wait: Duration,
     /// For how long a rebalance recommendation takes a node out.
     pub(crate) rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
@@ -83,6 +85,7 @@ impl Settings {
             stranded_hooks: reader.read(table::STRANDED_HOOKS, values::stranded_hooks),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, 0..=3_600)),
+            load_balancer_wait: reader.read(table::LOAD_BALANCER_WAIT, |value| values::seconds(value, 0..=3_600)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
             maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
             taints: reader.read(table::TAINTS, values::taints),

@@ -87,6 +87,7 @@ impl TestContext {
             settings,
             ec2: client!(aws_sdk_ec2, http.clone()),
             autoscaling: client!(aws_sdk_autoscaling, http.clone()),
+            load_balancing: client!(aws_sdk_elasticloadbalancingv2, http.clone()),
             eventbridge: client!(aws_sdk_eventbridge, http),
             access: Access {
                 clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, ScriptedAws::Eks))),

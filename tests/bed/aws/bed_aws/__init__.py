@@ -17,6 +17,7 @@ Layout, in the way of a call:
     sts          stand-in: GetCallerIdentity behind a CONNECT proxy, for aws-iam-authenticator
     moto_side    everything else: moto, and the handles to its state
     bed_api      what a test sets up, sends, breaks and counts
+    targets      target groups of load balancers
     pages        answers in several pages
     state        what has state, made once: of the above, and instances, credentials, notices, failures
     template     the product's template

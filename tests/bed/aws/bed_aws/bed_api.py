@@ -44,6 +44,8 @@ class BedApi:
             ("POST", "/bed/instances", self.post_instance),
             ("GET", "/bed/instances/<instance_id>", state.autoscaling.described),
             ("DELETE", "/bed/instances/<instance_id>", state.instances.terminate),
+            ("POST", "/bed/targets", state.targets.register),
+            ("DELETE", "/bed/targets/<instance_id>", state.targets.deregister),
             ("POST", "/bed/notices", self.post_notice),
             ("POST", "/bed/rules", state.bus.put_rule),
             ("DELETE", "/bed/rules", state.bus.delete_rule),

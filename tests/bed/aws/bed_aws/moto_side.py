@@ -9,6 +9,7 @@ os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
 from moto.autoscaling.models import AutoScalingBackend, autoscaling_backends
 from moto.ec2 import ec2_backends
 from moto.ec2.models import EC2Backend
+from moto.elbv2.models import ELBv2Backend, elbv2_backends
 from moto.events.models import EventsBackend, events_backends
 from moto.iam.models import IAMBackend, iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -35,6 +36,10 @@ class Moto:
     @property
     def ec2(self) -> EC2Backend:
         return ec2_backends[self.account][self.region]
+
+    @property
+    def elbv2(self) -> ELBv2Backend:
+        return elbv2_backends[self.account][self.region]
 
     @property
     def events(self) -> EventsBackend:

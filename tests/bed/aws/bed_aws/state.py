@@ -16,6 +16,7 @@ from bed_aws.pages import Pages
 from bed_aws.queues import Queues
 from bed_aws.scheduler import Scheduler
 from bed_aws.sinks import Sinks
+from bed_aws.targets import Targets
 
 
 class State:
@@ -36,5 +37,6 @@ class State:
         self.queues = Queues(moto)
         self.announcing = Announcing(announcing, moto, self.notices)
         self.sinks = Sinks(moto)
+        self.targets = Targets(moto)
         self.journal = Journal()
         self.faults = Faults()

@@ -27,6 +27,16 @@ impl Aws {
         self.call(Method::GET, &format!("instances/{instance_id}"), None).await
     }
 
+    /// A load balancer of the cluster has the instance as a target from now on.
+    pub async fn register_target(&self, instance_id: &str, cluster: &str) -> Result<(), BedError> {
+        self.post("targets", &json!({"instance_id": instance_id, "cluster": cluster})).await
+    }
+
+    /// The load balancer has it no more.
+    pub async fn deregister_target(&self, instance_id: &str) -> Result<(), BedError> {
+        self.call(Method::DELETE, &format!("targets/{instance_id}"), None).await
+    }
+
     /// A spot interruption: the notice now, the instance gone after `window`.
     pub async fn interrupt(&self, instance_id: &str, window: Duration) -> Result<Vec<Delivered>, BedError> {
         let body = json!({"instance_id": instance_id, "in_s": window.as_secs_f64()});

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube::ResourceExt as _;
 use serde_json::json;
 use spillway_bed::audit::Request;
 use spillway_bed::aws::Hook;
@@ -140,4 +141,30 @@ async fn a_pod_that_is_bound_after_the_cordon_is_evicted_before_the_hook_is_comp
     let (gone, completed) = (&answer["pods"][0]["gone_ms"], answer["steps"].as_array().and_then(|steps| steps.last()));
     let completed = completed.filter(|last| last["step"] == "completed").expect("the hook is completed last");
     assert!(gone.as_i64() <= completed["at_ms"].as_i64(), "{answer:#}");
+}
+
+#[tokio::test]
+async fn a_hook_is_completed_after_the_load_balancer_has_let_the_instance_go() {
+    let settings = [("SPILLWAY_LOAD_BALANCER_WAIT_S", "600")];
+    let stage = Stage::set_in_group("targets", Hook::terminate("spillway")).await.with_settings(&settings).await;
+    let (aws, instance) = (stage.world.aws_side(), &stage.node.instance_id);
+    aws.register_target(instance, &stage.world.cluster).await.expect("it is registered");
+    let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    stage.until_called("elasticloadbalancing:DescribeTargetHealth", 2).await;
+    assert_eq!(completed(&stage).await, 0);
+    assert!(stage.node_now().await.labels().contains_key("node.kubernetes.io/exclude-from-external-load-balancers"));
+    aws.deregister_target(instance).await.expect("it was registered");
+
+    let outcome = drain.await.expect("no panic");
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
+    let waited = &answer["after_drain"];
+    assert!(waited["targets_ms"].is_u64() && waited["targets_left"].is_null(), "{answer:#}");
+    assert_eq!(completed(&stage).await, 1);
+    let calls = stage.aws_calls().await;
+    for of_role in ["DescribeTags", "DescribeTargetGroups"] {
+        assert_eq!(calls.iter().filter(|call| **call == format!("elasticloadbalancing:{of_role}")).count(), 1);
+    }
 }

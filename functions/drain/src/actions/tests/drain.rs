@@ -45,7 +45,7 @@ async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
     let counts = Counts { moved: 0, lost: 0, unconfirmed: 0 };
     assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
-    let waited = AfterDrain { late_pods_ms: 5_000, volumes_ms: None, volumes_attached: None };
+    let waited = AfterDrain { late_pods_ms: 5_000, ..AfterDrain::default() };
     assert_eq!(record.after_drain, Some(waited));
     let at = |step| record.steps.iter().find(|(done, _)| *done == step).unwrap().1.as_second();
     assert_eq!(record.begin, BeginNotified::Untold, "nothing had to leave");

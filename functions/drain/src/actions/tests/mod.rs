@@ -11,6 +11,7 @@ mod lifecycle;
 mod node_claim;
 mod out_of_service;
 mod postpone;
+mod targets;
 mod uncordon;
 mod undo_check;
 mod volumes;

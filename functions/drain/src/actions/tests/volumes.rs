@@ -78,7 +78,7 @@ async fn waited(
 }
 
 fn after_drain(volumes_ms: Option<u64>, volumes_attached: Option<usize>) -> AfterDrain {
-    AfterDrain { late_pods_ms: 5_000, volumes_ms, volumes_attached }
+    AfterDrain { late_pods_ms: 5_000, volumes_ms, volumes_attached, ..AfterDrain::default() }
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,9 +22,9 @@ use spillway_eks::{ClusterName, DescribeError};
 use tokio::time::Instant;
 
 use super::groups::Group;
-use crate::aws::ec2;
 use crate::aws::itself::INVOKE;
 use crate::aws::{self, CallError, CallErrorKind};
+use crate::aws::{ec2, target_groups};
 use crate::context::Context;
 use crate::continuation::schedule::{self, Scheduler};
 use crate::failure::DESCRIBE_CLUSTER;
@@ -65,6 +65,13 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
     match context.settings.schedules {
         Some(_) => tried.extend(of_schedules(&context.scheduler, invocation, end).await),
         None => not_tried.extend([schedule::UPDATE, schedule::DELETE]),
+    }
+
+    if !context.settings.load_balancer_wait.is_zero() {
+        let groups = || context.load_balancing.describe_target_groups().names(NOBODYS).send();
+        let without_it = "no load balancer is waited for";
+        tried.push((without_it, allowed(target_groups::GROUPS, "TargetGroupNotFound", end, groups).await));
+        not_tried.extend([target_groups::TAGS, target_groups::HEALTH]);
     }
 
     let count = tried.len();

@@ -41,7 +41,7 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsa
     survey.hold_by_few_allowed();
     let hook_wait = Duration::from_secs(3600);
     let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
-    check("nodes", &fleet, &survey, circumstances, &Looked { seen: Ok(()), rehearsal })
+    check("nodes", &fleet, &survey, circumstances, &Pods { seen: Ok(()), rehearsal })
 }
 
 fn status(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Value {
@@ -200,7 +200,7 @@ fn a_list_that_broke_off_is_told() {
     let survey = Survey::new(&fleet, &budgets, window, Timestamp::UNIX_EPOCH);
     let hook_wait = Duration::from_secs(3600);
     let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
-    let looked = Looked { seen: Err(ApiError::TimeUp), rehearsal: Rehearsal::LeftOut };
+    let looked = Pods { seen: Err(ApiError::TimeUp), rehearsal: Rehearsal::LeftOut };
     let check = check("nodes", &fleet, &survey, circumstances, &looked);
     assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, "not-all-pods-listed"));
 }

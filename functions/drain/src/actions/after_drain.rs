@@ -1,0 +1,75 @@
+//! What is waited for when the last pod has gone: volumes that are attached still, and load balancers that still know the
+//! instance.
+
+use std::time::Duration;
+
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
+
+use crate::aws::target_groups;
+use crate::context::{Context, Target};
+use crate::drain::volumes::until_detached;
+use crate::drain::{DrainEnd, DrainReport, StopReason};
+use crate::node::Claim;
+use crate::receipt::AfterDrain;
+
+/// Waits, for as long as the settings say, not past `end` and not when there is something to `stop` it. Says how
+/// long each took; `None`: nothing was waited for.
+pub(super) async fn wait(
+    context: &Context,
+    target: &Target<'_>,
+    (claim, client): (&Claim, &kube::Client),
+    report: &DrainReport,
+    (end, stop): (Instant, impl Future<Output = StopReason> + Clone),
+) -> Option<AfterDrain> {
+    let settings = &context.settings;
+    let begin = Instant::now();
+    let volumes = async {
+        let end = end.min(begin + settings.volume_wait);
+        until_detached(client, &claim.node, report, end, stop.clone()).await
+    };
+    let targets = async {
+        tokio::select! {
+            left = targets_left(context, target, report, end.min(begin + settings.load_balancer_wait)) => left,
+            _ = stop.clone() => None,
+        }
+        .map(|left| (begin.elapsed(), left))
+    };
+    let (volumes, targets) = tokio::join!(volumes, targets);
+    let waited = AfterDrain {
+        late_pods_ms: ms(report.ended_at - report.over_at),
+        volumes_ms: volumes.map(|volumes| ms(volumes.waited)),
+        volumes_attached: volumes.map(|volumes| volumes.left).filter(|left| *left > 0),
+        targets_ms: targets.map(|(waited, _)| ms(waited)),
+        targets_left: targets.map(|(_, left)| left).filter(|left| *left > 0),
+    };
+    Some(waited).filter(|waited| *waited != AfterDrain::default())
+}
+
+/// Waits for load balancers, if a hook of ours holds the instance. `None`: none knew it, or they cannot be waited for.
+async fn targets_left(context: &Context, target: &Target<'_>, report: &DrainReport, end: Instant) -> Option<usize> {
+    let Target { attempt, instance, cluster, .. } = target;
+    if attempt.action.is_none() || report.end != DrainEnd::Empty || context.settings.load_balancer_wait.is_zero() {
+        return None;
+    }
+    match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {
+        Ok(left) => {
+            if let Some(left @ 1..) = left {
+                let instance = &instance.id;
+                tracing::warn!("waited long enough: instance {instance} is still a target in {left} target groups");
+            }
+            left
+        }
+        Err(error) => {
+            tracing::warn!(
+                error = chain(&error),
+                "cannot see whether load balancers still know the instance; not waiting for them"
+            );
+            None
+        }
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

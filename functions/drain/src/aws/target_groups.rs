@@ -1,0 +1,133 @@
+//! An instance as a target of its cluster's load balancers: waited for until it is drained there. AWS tells nobody when that
+//! is, so it is asked every few seconds.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use aws_sdk_elasticloadbalancingv2::Client;
+use aws_sdk_elasticloadbalancingv2::operation::describe_target_health::DescribeTargetHealthError;
+use aws_sdk_elasticloadbalancingv2::types::{
+    Tag, TargetDescription, TargetHealthDescription, TargetHealthStateEnum, TargetTypeEnum,
+};
+use spillway_eks::ClusterName;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::aws::{self, CallError};
+use crate::invocation::retry::jittered;
+use crate::notice::InstanceId;
+
+pub(crate) const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
+pub(crate) const TAGS: &str = "elasticloadbalancing:DescribeTags";
+pub(crate) const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
+
+/// How long it is until it is asked again, at least; at most as long once more, so that many drains do not ask at once.
+const AGAIN_AFTER: Duration = Duration::from_secs(3);
+/// Elastic Load Balancing tells the tags of no more groups at once.
+const TAGGED_AT_ONCE: usize = 20;
+
+/// Waits until the instance is a target in none of its cluster's target groups, or `end` has come. Returns in how many it is
+/// one still; `None`: in none from the beginning.
+pub(crate) async fn until_drained(
+    client: &Client,
+    instance: &InstanceId,
+    cluster: &ClusterName,
+    end: Instant,
+) -> Result<Option<usize>, CallError> {
+    let groups = aws::until(GROUPS, end, || groups_of_instances(client)).await?;
+    let mut of_cluster = BTreeSet::new();
+    for some in groups.chunks(TAGGED_AT_ONCE) {
+        of_cluster.extend(aws::until(TAGS, end, || tagged(client, some, cluster)).await?);
+    }
+    let mut asked: Vec<(String, Option<Vec<TargetDescription>>)> =
+        of_cluster.into_iter().map(|arn| (arn, None)).collect();
+    let mut is_first = true;
+    loop {
+        let mut left = Vec::new();
+        for (group, targets) in asked {
+            let there = aws::until(HEALTH, end, || targets_left(client, &group, targets.clone(), instance)).await?;
+            left.extend((!there.is_empty()).then_some((group, Some(there))));
+        }
+        if left.is_empty() {
+            return Ok((!is_first).then_some(0));
+        }
+        if timeout_at(end, sleep(AGAIN_AFTER + jittered(AGAIN_AFTER))).await.is_err() {
+            return Ok(Some(left.len()));
+        }
+        (asked, is_first) = (left, false);
+    }
+}
+
+/// The target groups whose targets are instances. Where they are pods, these leave their groups themselves.
+async fn groups_of_instances(client: &Client) -> Result<Vec<String>, CallError> {
+    let mut groups = Vec::new();
+    let mut pages = client.describe_target_groups().into_paginator().send();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|error| CallError::new(GROUPS, error))?;
+        let of_instances = page
+            .target_groups
+            .into_iter()
+            .flatten()
+            .filter(|group| group.target_type == Some(TargetTypeEnum::Instance));
+        groups.extend(of_instances.filter_map(|group| group.target_group_arn));
+    }
+    Ok(groups)
+}
+
+/// Those of the groups that are the cluster's.
+async fn tagged(client: &Client, groups: &[String], cluster: &ClusterName) -> Result<Vec<String>, CallError> {
+    let call = client.describe_tags().set_resource_arns(Some(groups.to_vec()));
+    let answer = call.send().await.map_err(|error| CallError::new(TAGS, error))?;
+    let described = answer.tag_descriptions.into_iter().flatten();
+    let of_cluster = described.filter(|group| group.tags().iter().any(|tag| names(tag, cluster)));
+    Ok(of_cluster.filter_map(|group| group.resource_arn).collect())
+}
+
+/// Whether the tag is that of the cluster: of AWS Load Balancer Controller, or of the cloud controller.
+fn names(tag: &Tag, cluster: &ClusterName) -> bool {
+    let (key, value) = (tag.key().unwrap_or_default(), tag.value().unwrap_or_default());
+    let cluster = cluster.to_string();
+    key == "elbv2.k8s.aws/cluster" && value == cluster || key.strip_prefix("kubernetes.io/cluster/") == Some(&cluster)
+}
+
+/// As which targets the group has the instance: it may have several, by their ports. Only those are looked at that are known;
+/// if none is, all of the group's.
+async fn targets_left(
+    client: &Client,
+    group: &str,
+    known: Option<Vec<TargetDescription>>,
+    instance: &InstanceId,
+) -> Result<Vec<TargetDescription>, CallError> {
+    match client.describe_target_health().target_group_arn(group).set_targets(known).send().await {
+        Ok(answer) => {
+            let left = answer.target_health_descriptions.into_iter().flatten().filter(is_left);
+            Ok(left.filter_map(|one| one.target).filter(|target| target.id() == Some(instance.as_str())).collect())
+        }
+        Err(error) if error.as_service_error().is_some_and(has_gone) => Ok(Vec::new()),
+        Err(error) => Err(CallError::new(HEALTH, error)),
+    }
+}
+
+/// Whether requests may be under way to the target. One that is not registered any more, or whose group no load balancer
+/// uses, is unused.
+fn is_left(target: &TargetHealthDescription) -> bool {
+    target.target_health().and_then(|health| health.state()) != Some(&TargetHealthStateEnum::Unused)
+}
+
+/// Whether the group has gone, or the instance.
+fn has_gone(error: &DescribeTargetHealthError) -> bool {
+    error.is_target_group_not_found_exception() || error.is_invalid_target_exception()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_group_is_a_clusters_by_the_tag_of_either_controller() {
+        let names =
+            |key: &str, value: &str| names(&Tag::builder().key(key).value(value).build(), &ClusterName::new("prod"));
+        assert!(names("elbv2.k8s.aws/cluster", "prod") && names("kubernetes.io/cluster/prod", "owned"));
+        assert!(!names("elbv2.k8s.aws/cluster", "stage") && !names("kubernetes.io/cluster/prod-2", "owned"));
+        assert!(!names("team", "prod"));
+    }
+}
