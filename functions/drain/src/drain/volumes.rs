@@ -10,6 +10,7 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::ListParams;
+use kube::core::Request;
 use kube::{Api, Client, ResourceExt};
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -19,11 +20,8 @@ use super::pod::{PodState, Tracked};
 use super::report::{DrainEnd, DrainReport, StopReason};
 use crate::invocation::retry::{Backoff, Transient as _};
 use crate::kube::watch::{Change, Selection};
-use crate::kube::{ApiError, call, until};
+use crate::kube::{ApiError, call, list, until};
 
-/// The API server cannot select attachments by their node. All of the cluster's are listed, so many at a time, of which only
-/// the node's are kept.
-const PAGE: u32 = 500;
 /// How many volumes are read at once.
 const READ_AT_ONCE: usize = 10;
 /// Of these a volume may be attached to several nodes at once: nobody waits until this one lets go of it.
@@ -145,7 +143,7 @@ async fn awaited(
     node: &str,
     claims: &BTreeSet<ClaimName>,
 ) -> Result<(Attached, String), ApiError> {
-    let (attached, version) = attached_to(api, node).await?;
+    let (attached, version) = attached_to(client, api, node).await?;
     let volumes = Api::<PersistentVolume>::all(client.clone());
     let read = stream::iter(attached).map(async |(name, volume)| {
         let read = call(volumes.get_opt(&volume)).await?;
@@ -155,16 +153,18 @@ async fn awaited(
     Ok((awaited.into_iter().flatten().collect(), version))
 }
 
-/// What is attached to the node.
-async fn attached_to(api: &Api<VolumeAttachment>, node: &str) -> Result<(Attached, String), ApiError> {
-    let (mut attached, mut params) = (Attached::new(), ListParams::default().limit(PAGE));
-    loop {
-        let page = call(api.list(&params)).await?;
-        let of_node = page.items.into_iter().filter(|one| one.spec.node_name == node);
-        attached.extend(of_node.filter_map(|one| Some((one.metadata.name?, one.spec.source.persistent_volume_name?))));
-        match page.metadata.continue_.filter(|more| !more.is_empty()) {
-            Some(more) => params = params.continue_token(&more),
-            None => return Ok((attached, page.metadata.resource_version.unwrap_or_default())),
+/// What is attached to the node. The API server cannot select attachments by that: all of the cluster's come by, and only the
+/// node's are kept.
+async fn attached_to(client: &Client, api: &Api<VolumeAttachment>, node: &str) -> Result<(Attached, String), ApiError> {
+    let request = Request::new(api.resource_url()).list(&ListParams::default());
+    let mut attached = Attached::new();
+    let list = list::each(client, request, |one: VolumeAttachment| {
+        if let (true, Some(name), Some(volume)) =
+            (one.spec.node_name == node, one.metadata.name, one.spec.source.persistent_volume_name)
+        {
+            attached.insert(name, volume);
         }
-    }
+    });
+    let list = list.await?;
+    Ok((attached, list.resource_version.unwrap_or_default()))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::Request;
@@ -78,6 +79,8 @@ pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + S
 }
 
 impl Watched for Node {}
+
+impl Watched for VolumeAttachment {}
 
 impl Watched for Pod {
     fn slim(mut self) -> Self {

@@ -62,6 +62,7 @@ async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_
             claim(),
             pods(&[]),
             watch().streams(&[watched("ADDED", &late)]),
+            call(format!("GET {NODE_PATH}")).says(200, node()),
             eviction("late").says(404, status(404, "NotFound", "pods")),
         ],
         [hook_described(), completed("CONTINUE")],
