@@ -8,8 +8,8 @@ use super::Reason;
 use crate::aws::instance::Instance;
 use crate::notice::{Deadline, Kind, Notice};
 
-/// Clocks of AWS and of Lambda are apart by less.
-const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
+/// Clocks are apart by less: AWS refuses the calls of whoever is five minutes off (Signature Version 4).
+const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
 /// As long as EventBridge (the rules of the template: an hour at most) and Lambda's queue (an hour) keep a notice together.
 const QUEUED: SignedDuration = SignedDuration::from_hours(2);
 /// As long as a lifecycle hook waits.
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn a_time_ahead_of_the_clock_is_refused() {
         for kind in Kind::ALL {
-            assert_eq!(refused(kind, "2026-11-21T12:01:00Z"), None, "{kind:?}");
-            let why = "the notice is dated 2026-11-21T12:01:01Z, ahead of the function's clock: AWS has not sent it";
-            assert_eq!(refused(kind, "2026-11-21T12:01:01Z").as_deref(), Some(why), "{kind:?}");
+            assert_eq!(refused(kind, "2026-11-21T12:05:00Z"), None, "{kind:?}");
+            let why = "the notice is dated 2026-11-21T12:05:01Z, ahead of the function's clock: AWS has not sent it";
+            assert_eq!(refused(kind, "2026-11-21T12:05:01Z").as_deref(), Some(why), "{kind:?}");
         }
     }
 

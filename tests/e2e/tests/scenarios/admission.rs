@@ -44,14 +44,16 @@ async fn of_a_node_the_group_can_change_what_a_drain_changes_and_nothing_else() 
     let label = "node.kubernetes.io/exclude-from-external-load-balancers";
     let claimed = json!({
         "metadata": {"annotations": {"spillway/claim": "{}"}, "labels": {label: "spillway"}},
-        "spec": {"unschedulable": true, "taints": [theirs, ours]},
+        "spec": {"taints": [theirs, ours]},
     });
     patch(&stage, &claimed).await.expect("a claim");
-    let mut taints = stage.node_now().await.spec.and_then(|spec| spec.taints).unwrap_or_default();
-    taints.retain(|taint| taint.key != "spillway/spot-interruption");
     let given_back = json!({
         "metadata": {"annotations": {"spillway/claim": null}, "labels": {label: null}},
-        "spec": {"unschedulable": null, "taints": taints},
+        "spec": {"taints": [theirs]},
     });
     patch(&stage, &given_back).await.expect("it is given back");
+    // Apart: at a cordon a controller puts a taint of its own beside them, in a moment that nobody knows.
+    for unschedulable in [json!(true), json!(null)] {
+        patch(&stage, &json!({"spec": {"unschedulable": unschedulable}})).await.expect("a cordon");
+    }
 }
