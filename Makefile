@@ -17,7 +17,7 @@ HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 SAM_TEST := .aws-sam/test
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench faults load peers test build release test-arm64 lint ci clean bed-setup
+.PHONY: help demo bed doctor bench faults load peers simulate test build release test-arm64 lint ci clean bed-setup
 .PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -64,6 +64,12 @@ faults: ## each fault at each of eight steps of a drain: docs/faults.md, in abou
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@$(BENCH) faults $(if $(ONLY),--only "$(ONLY)")
+
+simulate: ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
+	@scripts/need
+	@scripts/own-clone
+	@SEEDS=$(or $(SEEDS),10000) $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
+		cargo test --workspace --lib simulation::whatever_happens -- --nocapture
 
 ##@ Work on it
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes (BUNDLE=dist/… takes a release's)

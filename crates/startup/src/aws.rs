@@ -37,7 +37,8 @@ pub fn configuration() -> Result<SdkConfig, &'static str> {
 }
 
 /// The timeouts of every call.
-fn timeouts() -> TimeoutConfig {
+#[must_use]
+pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
 }
 

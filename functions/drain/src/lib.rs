@@ -37,6 +37,8 @@ mod receipt;
 mod self_test;
 mod settings;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod test_support;
 
 use std::sync::Arc;

@@ -32,6 +32,7 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
         Ok(node::claim(&nodes, target.instance, &claimant).await?.map(|claim| (claim, client)))
     });
     let claimed = tokio::select! {
+        biased;
         claimed = claiming => claimed?,
         () = attempt.action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);

@@ -36,6 +36,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
 
     let arranged = undo_check::arrange(context, attempt, &claim).await;
     let listed = tokio::select! {
+        biased;
         listed = drain::list(&client, &claim.node, window) => {
             listed.map_err(|error| cannot_list(&claim, cluster, error))?
         }
@@ -59,6 +60,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
     let stop = async {
         tokio::select! {
+            biased;
             () = attempt.action_is_over() => StopReason::HookIsOver,
             () = called_off(&client, &claim, attempt.notice) => StopReason::GivenBack,
         }

@@ -48,6 +48,7 @@ pub(crate) async fn await_ready(
         action.is_ours();
     }
     let outcome = tokio::select! {
+        biased;
         comes = comes(context, target, record) => comes?,
         () = attempt.action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);

@@ -129,7 +129,9 @@ pub(crate) async fn drain(
         let late_due = over.map(|_| late_until);
         let next_due =
             progress.next_due(now).into_iter().chain(watch_due).chain(late_due).fold(window.end, Instant::min);
+        // What has come is taken before the time is up: in one order, so that a simulation repeats itself.
         tokio::select! {
+            biased;
             Some((uid, answer)) = evictions.next() => {
                 progress.answered(&uid, answer, Instant::now());
             }

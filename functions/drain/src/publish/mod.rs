@@ -90,6 +90,8 @@ fn cut(publication: &mut Publication, now: Timestamp) {
 }
 
 fn write(lines: [Option<String>; 2]) {
+    #[cfg(test)]
+    let lines = crate::test_support::log::taken(lines);
     let mut out = std::io::stdout().lock();
     for line in lines.into_iter().flatten() {
         // A log that cannot be written is not worth failing a drain for, and nobody could be told.

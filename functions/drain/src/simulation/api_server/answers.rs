@@ -1,0 +1,94 @@
+//! What the API server says, in its own words.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::watch::WatchRequest;
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A status and a body.
+    Says(u16, String),
+    /// A stream of changes.
+    Watches(WatchRequest),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Says(code @ 200..300, _) => write!(f, "{code}"),
+            Self::Says(code, body) => write!(f, "{code} {}", body.chars().take(300).collect::<String>()),
+            Self::Watches(_) => f.write_str("a watch"),
+        }
+    }
+}
+
+/// A refusal about an object of that kind.
+pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code});
+    if let Some(details) = details {
+        status["details"] = details;
+    }
+    status.to_string()
+}
+
+pub(super) fn not_found(plural: &str, name: &str) -> Answer {
+    let message = format!("{plural} \"{name}\" not found");
+    Answer::Says(404, status(404, "NotFound", &message, Some(json!({"name": name, "kind": plural}))))
+}
+
+/// Of a resource that the API server does not know.
+pub(super) fn not_found_path() -> Answer {
+    Answer::Says(404, "404 page not found\n".to_owned())
+}
+
+pub(super) fn not_allowed() -> Answer {
+    let message = "the server does not allow this method on the requested resource";
+    Answer::Says(405, status(405, "MethodNotAllowed", message, None))
+}
+
+/// The UID is another's.
+pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> Answer {
+    let message = format!(
+        "Operation cannot be fulfilled on pods \"{name}\": the UID in the precondition ({wanted}) does not match the UID \
+         in record ({found}). The object might have been deleted and then recreated"
+    );
+    Answer::Says(409, status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods"}))))
+}
+
+/// A budget that allows no disruption.
+pub(super) fn blocked_by_budget(name: &str, cause: &str, retry_after_s: u32) -> Answer {
+    let mut details = json!({"name": name, "causes": [{"reason": "DisruptionBudget", "message": cause}]});
+    if retry_after_s > 0 {
+        details["retryAfterSeconds"] = json!(retry_after_s);
+    }
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    Answer::Says(429, status(429, "TooManyRequests", message, Some(details)))
+}
+
+/// More budgets than one.
+pub(super) fn several_budgets() -> Answer {
+    let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    Answer::Says(500, status(500, "InternalError", message, None))
+}
+
+/// A patch whose tests do not pass.
+pub(super) fn invalid(name: &str, why: &str) -> Answer {
+    let message = "the server rejected our request due to an error in our request";
+    let details = json!({"name": name, "kind": "nodes", "causes": [{"message": why}]});
+    Answer::Says(422, status(422, "Invalid", message, Some(details)))
+}
+
+/// What is done is done.
+pub(super) fn success(code: u16) -> Answer {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code});
+    Answer::Says(code, status.to_string())
+}
+
+/// The version is too old to go on from.
+pub(super) fn expired(version: u64) -> String {
+    status(410, "Expired", &format!("too old resource version: {version}"), None)
+}

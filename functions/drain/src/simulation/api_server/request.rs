@@ -1,0 +1,101 @@
+//! A request to the API server, as its path, its query and its body say.
+
+use std::fmt;
+
+use http::{Method, Uri};
+use serde_json::Value;
+
+use super::cluster::Kind;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    Get,
+    List,
+    Watch,
+    Patch,
+    Delete,
+    Create,
+    Evict,
+    Other,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) verb: Verb,
+    /// `None`: of a resource that nobody knows.
+    pub(super) kind: Option<Kind>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) query: Vec<(String, String)>,
+    pub(super) body: Value,
+    path: String,
+}
+
+impl Asked {
+    pub(super) fn read(method: &Method, uri: &Uri, body: &[u8]) -> Self {
+        let path: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
+        let (group, rest) = match path[..] {
+            ["api", _, ref rest @ ..] => ("", rest),
+            ["apis", group, _, ref rest @ ..] => (group, rest),
+            _ => ("?", &path[..]),
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+            rest => (None, rest),
+        };
+        let (plural, name, subresource) =
+            (rest.first().copied().unwrap_or(""), rest.get(1).copied().unwrap_or(""), rest.get(2).copied());
+        let query: Vec<(String, String)> =
+            uri.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).map(decoded).collect();
+        let watches = query.iter().any(|(key, value)| key == "watch" && value == "true");
+        let verb = match (method.as_str(), name, subresource) {
+            ("GET", "", _) if watches => Verb::Watch,
+            ("GET", "", _) => Verb::List,
+            ("GET", _, None) => Verb::Get,
+            ("PATCH", _, None) => Verb::Patch,
+            ("DELETE", _, None) => Verb::Delete,
+            ("POST", "", _) => Verb::Create,
+            ("POST", _, Some("eviction")) => Verb::Evict,
+            _ => Verb::Other,
+        };
+        let kind = Kind::of(group, plural);
+        let (name, path) = (name.to_owned(), uri.to_string());
+        Self { verb, kind, namespace, name, query, body: serde_json::from_slice(body).unwrap_or_default(), path }
+    }
+
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// What the field selector wants of that field.
+    pub(super) fn selected(&self, field: &str) -> Option<&str> {
+        let selector = self.parameter("fieldSelector")?;
+        selector.split(',').find_map(|term| term.strip_prefix(field)?.strip_prefix('='))
+    }
+
+    pub(super) fn plural(&self) -> &'static str {
+        self.kind.map_or("", Kind::plural)
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.verb, self.path)?;
+        if self.body.is_null() { Ok(()) } else { write!(f, " {}", self.body) }
+    }
+}
+
+fn decoded((key, value): (&str, &str)) -> (String, String) {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once('%') {
+        let byte = after.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(b'?');
+        text.push_str(before);
+        text.push(char::from(byte));
+        rest = after.get(2..).unwrap_or("");
+    }
+    text.push_str(rest);
+    (key.to_owned(), text.replace('+', " "))
+}

@@ -1,0 +1,330 @@
+//! From a seed to a plan: what there is, what AWS gives notice of, who comes by, and what goes wrong. All that is drawn
+//! beforehand stands here; what is drawn as it happens is how long things take.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+/// What happens in a world.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) nodes: usize,
+    pub(super) apps: Vec<App>,
+    pub(super) stories: Vec<Story>,
+    pub(super) people: Vec<Act>,
+    /// When the API server forgets what was before.
+    pub(super) compactions: Vec<Duration>,
+    /// How each node is named.
+    pub(super) names: Vec<Naming>,
+    /// How many notices in a thousand are delivered twice.
+    pub(super) duplicates: u32,
+    pub(super) kills: Vec<Kill>,
+    pub(super) troubles: Vec<Trouble>,
+    /// How long an invocation may take.
+    pub(super) invocation: Duration,
+    /// By how many milliseconds the function's clock is ahead of AWS' at most, or behind it.
+    pub(super) skew_ms: i64,
+    pub(super) settings: Vec<(&'static str, String)>,
+    /// How long Auto Scaling waits after each heartbeat.
+    pub(super) hook_timeout: Duration,
+    /// How many watches of a thousand break.
+    pub(super) watch_breaks: u32,
+    /// How late a watch tells of a change, in milliseconds at most.
+    pub(super) watch_lag_ms: u64,
+    /// How many looks of a thousand at a node are followed by its kubelet's own report.
+    pub(super) node_status: u32,
+}
+
+/// By what a node has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Naming {
+    DnsName,
+    InstanceId,
+    /// Nothing that could be guessed.
+    Other,
+}
+
+/// What puts pods on the nodes.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
+pub(super) struct App {
+    pub(super) owner: Owner,
+    /// How many pods, all of them on the first node or each on the next one.
+    pub(super) pods: usize,
+    pub(super) on_first_node: bool,
+    pub(super) grace_s: u64,
+    /// How long its pods take to shut down, if they are let.
+    pub(super) exits_after: Duration,
+    /// How many of its pods have to be available, by one budget or two.
+    pub(super) budgets: usize,
+    pub(super) min_available: usize,
+    pub(super) is_critical: bool,
+    /// Its pods tolerate a cordon.
+    pub(super) tolerates: bool,
+    pub(super) annotation: Option<(&'static str, &'static str)>,
+    /// Its pods' objects outlast them, for a while.
+    pub(super) finalizer: bool,
+}
+
+/// What a pod is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    ReplicaSet,
+    /// The next pod has the name of the last.
+    StatefulSet,
+    DaemonSet,
+    /// It mirrors a file of the node.
+    Mirror,
+    /// Nobody: it is not replaced.
+    Nobody,
+}
+
+/// What AWS does with the instance of a node, beginning then.
+#[derive(Debug, Clone)]
+pub(super) struct Story {
+    pub(super) node: usize,
+    pub(super) begins: Duration,
+    pub(super) what: Plot,
+    /// How long its notices take to be delivered.
+    pub(super) delay: Duration,
+}
+
+/// What is done with an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plot {
+    /// Spot: it goes two minutes after the notice.
+    Spot,
+    /// Its group ends it, and waits for its hook.
+    Terminate,
+    /// Its group stops it and puts it into its warm pool, waiting for a hook; and takes it out again after a time.
+    WarmPool { back_after: Duration },
+    /// It may be taken back soon.
+    Rebalance,
+    /// Somebody stops it, and starts it again after a time.
+    Stop { stops_after: Duration, starts_after: Option<Duration> },
+    /// Somebody ends it.
+    ShutDown,
+    /// AWS reboots or ends it after a time, unless that is called off before.
+    Maintenance { starts_after: Duration, reboots: bool, called_off_after: Option<Duration> },
+}
+
+/// What a person does with a node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Act {
+    pub(super) at: Duration,
+    pub(super) node: usize,
+    pub(super) what: Deed,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    Cordon,
+    Uncordon,
+    /// It is uncordoned, and cordoned again a moment later.
+    CordonAnew,
+    Taint,
+    Label,
+    OptOut,
+    /// Its object is deleted.
+    Delete,
+    /// So, and another instance's node takes its name.
+    Replace,
+}
+
+/// An attempt that is killed: which of the world's, and after how many requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kill {
+    pub(super) attempt: u32,
+    pub(super) after_requests: u32,
+}
+
+/// Who is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Side {
+    Api,
+    Aws,
+}
+
+/// What becomes of a request that does not simply get its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is refused: busy, or broken.
+    Refused,
+    /// The authenticator has no time: it answers 401, for a moment.
+    Unauthorized,
+    /// It never arrives.
+    LostOnTheWay,
+    /// It is done, and its answer is lost.
+    AnswerLost,
+    /// It is done, and no answer ever comes.
+    Hangs,
+    /// It takes seconds.
+    Slow,
+}
+
+/// A time in which some requests of a side go wrong.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trouble {
+    pub(super) side: Side,
+    pub(super) from: Duration,
+    pub(super) until: Duration,
+    pub(super) fate: Fate,
+    pub(super) of_a_thousand: u32,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub(super) fn of(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let nodes = rng.usize(1..=3);
+        let apps = (0..rng.usize(1..=3)).map(|_| app(&mut rng)).collect();
+        let stories: Vec<Story> = (0..rng.usize(1..=2)).map(|_| story(&mut rng, nodes)).collect();
+        let kills = (0..[0, 0, 0, 1, 1, 2][rng.usize(0..6)]).map(|_| kill(&mut rng)).collect();
+        let troubles = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| trouble(&mut rng)).collect();
+        let people = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| act(&mut rng, &stories)).collect();
+        let compactions = (0..rng.usize(0..3)).map(|_| Duration::from_millis(rng.u64(0..200_000))).collect();
+        let naming = |rng: &mut Rng| match rng.u32(0..6) {
+            0 => Naming::InstanceId,
+            1 => Naming::Other,
+            _ => Naming::DnsName,
+        };
+        Self {
+            names: (0..nodes).map(|_| naming(&mut rng)).collect(),
+            nodes,
+            apps,
+            stories,
+            people,
+            compactions,
+            duplicates: [0, 100, 500][rng.usize(0..3)],
+            kills,
+            troubles,
+            invocation: Duration::from_secs([60, 120, 300, 900, 900, 900][rng.usize(0..6)]),
+            skew_ms: [0, 0, 200, 2000][rng.usize(0..4)],
+            settings: settings(&mut rng),
+            hook_timeout: Duration::from_secs([30, 30, 120, 1800][rng.usize(0..4)]),
+            watch_breaks: [0, 0, 200, 700][rng.usize(0..4)],
+            watch_lag_ms: [0, 20, 500, 3000][rng.usize(0..4)],
+            node_status: [0, 100, 500][rng.usize(0..3)],
+        }
+    }
+
+    /// What a setting is, of those that are drawn.
+    pub(super) fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|(set, _)| *set == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn settings(rng: &mut Rng) -> Vec<(&'static str, String)> {
+    let one = |rng: &mut Rng, values: &[&str]| values[rng.usize(0..values.len())].to_owned();
+    vec![
+        ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance".to_owned()),
+        ("SPILLWAY_HOOK_MAX_WAIT_S", one(rng, &["60", "60", "120", "300"])),
+        ("SPILLWAY_REBALANCE_WINDOW_S", one(rng, &["30", "120", "300"])),
+        ("SPILLWAY_MAINTENANCE_LEAD_S", one(rng, &["10", "120", "300"])),
+        ("SPILLWAY_TAINTS", one(rng, &["", "", "spillway", "nth", "spillway,out-of-service"])),
+        ("SPILLWAY_LOAD_BALANCERS", one(rng, &["leave", "exclude"])),
+        ("SPILLWAY_LAUNCH", one(rng, &["ignore", "CONTINUE", "ABANDON"])),
+    ]
+}
+
+fn app(rng: &mut Rng) -> App {
+    let pods = rng.usize(1..=4);
+    let grace_s = [0, 1, 5, 30, 30, 30, 60, 110, 300, 3600][rng.usize(0..10)];
+    let exits_in_time = rng.u32(0..10) < 8;
+    let longest = if exits_in_time { grace_s.min(120) * 1000 } else { grace_s * 1000 + 60_000 };
+    App {
+        owner: match rng.u32(0..12) {
+            0 => Owner::DaemonSet,
+            1 => Owner::Mirror,
+            2 => Owner::Nobody,
+            3 | 4 => Owner::StatefulSet,
+            _ => Owner::ReplicaSet,
+        },
+        pods,
+        on_first_node: rng.bool(),
+        grace_s,
+        exits_after: Duration::from_millis(rng.u64(0..=longest)),
+        budgets: [0, 0, 1, 1, 1, 2][rng.usize(0..6)],
+        min_available: rng.usize(0..=pods),
+        is_critical: rng.u32(0..5) == 0,
+        tolerates: rng.u32(0..8) == 0,
+        annotation: match rng.u32(0..12) {
+            0 => Some(("karpenter.sh/do-not-disrupt", "true")),
+            1 => Some(("karpenter.sh/do-not-disrupt", "90s")),
+            2 => Some(("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")),
+            _ => None,
+        },
+        finalizer: rng.u32(0..12) == 0,
+    }
+}
+
+fn story(rng: &mut Rng, nodes: usize) -> Story {
+    Story {
+        node: rng.usize(0..nodes),
+        begins: Duration::from_millis(rng.u64(0..60_000)),
+        what: plot(rng),
+        delay: Duration::from_millis([0, 300, 1500, 20_000][rng.usize(0..4)] + rng.u64(0..500)),
+    }
+}
+
+fn plot(rng: &mut Rng) -> Plot {
+    let mut within = |from: u64, to: u64| Duration::from_millis(rng.u64(from * 1000..to * 1000));
+    let (soon, late, later) = (within(1, 90), within(60, 600), within(1, 600));
+    match rng.u32(0..12) {
+        0..2 => Plot::Spot,
+        2..5 => Plot::Terminate,
+        5 => Plot::WarmPool { back_after: late },
+        6 | 7 => Plot::Rebalance,
+        8 => Plot::Stop { stops_after: soon, starts_after: rng.bool().then_some(late) },
+        9 => Plot::ShutDown,
+        _ => {
+            Plot::Maintenance { starts_after: late, reboots: rng.bool(), called_off_after: rng.bool().then_some(later) }
+        }
+    }
+}
+
+fn act(rng: &mut Rng, stories: &[Story]) -> Act {
+    let deeds = [
+        Deed::Cordon,
+        Deed::Cordon,
+        Deed::Uncordon,
+        Deed::CordonAnew,
+        Deed::CordonAnew,
+        Deed::Taint,
+        Deed::Label,
+        Deed::OptOut,
+        Deed::Delete,
+        Deed::Replace,
+    ];
+    let what = deeds[rng.usize(0..deeds.len())];
+    // To a node that something happens to, and rather while it does.
+    let story = &stories[rng.usize(0..stories.len())];
+    let within = [5_000, 60_000, 300_000][rng.usize(0..3)];
+    let at = story.begins + story.delay + Duration::from_millis(rng.u64(0..within));
+    Act { at: at.saturating_sub(Duration::from_secs(2)), node: story.node, what }
+}
+
+fn kill(rng: &mut Rng) -> Kill {
+    Kill { attempt: rng.u32(0..4), after_requests: rng.u32(1..25) }
+}
+
+fn trouble(rng: &mut Rng) -> Trouble {
+    let from = Duration::from_millis(rng.u64(0..120_000));
+    let fates = [Fate::Refused, Fate::Unauthorized, Fate::LostOnTheWay, Fate::AnswerLost, Fate::Hangs, Fate::Slow];
+    let fate = fates[rng.usize(0..fates.len())];
+    let side = if fate == Fate::Unauthorized || rng.bool() { Side::Api } else { Side::Aws };
+    let lasts = match (fate, side) {
+        (Fate::Unauthorized, _) => rng.u64(100..1500),
+        // Each call of the SDK makes three attempts, and takes the longest of all that a seed does.
+        (_, Side::Aws) => rng.u64(1000..30_000),
+        (_, Side::Api) => rng.u64(1000..30_000) * [1, 8][rng.usize(0..2)],
+    };
+    Trouble {
+        side,
+        from,
+        until: from + Duration::from_millis(lasts),
+        fate,
+        of_a_thousand: [100, 1000, 1000][rng.usize(0..3)],
+    }
+}
