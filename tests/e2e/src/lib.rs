@@ -385,7 +385,7 @@ pub fn allowed_calls() -> BTreeSet<String> {
     let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
     let invoke = template.contains("PolicyName: invoke").then(|| "lambda:Invoke".to_owned());
     // `iam:PassRole` is no call: it is asked for with another.
-    let services = ["ec2:", "eks:", "autoscaling:", "events:", "scheduler:"];
+    let services = ["ec2:", "eks:", "autoscaling:", "events:", "lambda:", "scheduler:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
     let is_action = |word: &&str| {
         services

@@ -66,7 +66,7 @@ impl Itself {
 
     /// How many invocations may run at once, of all functions of the account that have none reserved.
     pub(crate) async fn concurrency_limit(&self) -> Result<u64, CallError> {
-        let settings = self.call("GET", "/2016-08-19/account-settings/", &[], "").await;
+        let settings = self.call("GET", "/2016-08-19/account-settings", &[], "").await;
         let settings = settings.map_err(|error| CallError::new(ACCOUNT_SETTINGS, error))?;
         let limit = settings["AccountLimit"]["UnreservedConcurrentExecutions"].as_u64();
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
