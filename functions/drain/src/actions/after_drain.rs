@@ -30,6 +30,7 @@ pub(super) async fn wait(
     };
     let targets = async {
         tokio::select! {
+            biased;
             left = targets_left(context, target, report, end.min(begin + settings.load_balancer_wait)) => left,
             _ = stop.clone() => None,
         }

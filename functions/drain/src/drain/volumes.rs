@@ -56,6 +56,7 @@ pub(crate) async fn until_detached(
         return None;
     }
     let left = tokio::select! {
+        biased;
         left = until_none(client, node, &claims, end) => left,
         _ = stop => return None,
     };

@@ -138,11 +138,13 @@ impl World {
 
 /// The instance that an event is about, if it is one.
 pub(super) fn instance_of(event: &Value) -> Option<&str> {
+    if let Some(own) = ["spillway-continuation", "spillway-undo-check"].into_iter().find_map(|key| event.get(key)) {
+        return own["instance"].as_str().or_else(|| instance_of(&own["notice"]));
+    }
     let detail = &event["detail"];
     let named = [&detail["instance"], &detail["instance-id"], &detail["EC2InstanceId"]];
     let entity = || detail["affectedEntities"][0]["entityValue"].as_str()?.rsplit('/').next();
-    let own = || detail.get("notice").and_then(instance_of);
-    named.into_iter().find_map(Value::as_str).or_else(entity).or_else(own)
+    named.into_iter().find_map(Value::as_str).or_else(entity)
 }
 
 /// Has the function work on an event until it succeeds, or has been tried often enough.

@@ -39,11 +39,13 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::shared::IntoShared as _;
 use spillway_eks::Clusters;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
+use crate::aws::itself::Itself;
 use crate::context::Context;
 use crate::context::cluster::Access;
 use crate::continuation::schedule::Scheduler;
@@ -159,15 +161,19 @@ fn context(world: &Shared) -> Context {
         failures_arn: "arn:aws:sqs:us-east-1:123456789012:failures".to_owned(),
     });
     let scheduler = client!(aws_sdk_scheduler, http.clone());
+    let credentials = SharedCredentialsProvider::new(credentials());
+    let lambda = ("https://lambda.us-east-1.amazonaws.com".to_owned(), REGION);
     Context {
-        scheduler: Scheduler::new(scheduler, settings.schedules.as_ref(), REGION),
+        scheduler: Scheduler::new(scheduler, settings.schedules.as_ref(), (REGION, "drain")),
+        itself: Itself::new(http.clone().into_shared(), credentials.clone(), lambda, "drain"),
+        load_balancing: client!(aws_sdk_elasticloadbalancingv2, http.clone()),
         settings,
         ec2: client!(aws_sdk_ec2, http.clone()),
         autoscaling: client!(aws_sdk_autoscaling, http.clone()),
         eventbridge: client!(aws_sdk_eventbridge, http.clone()),
         access: Access {
             clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, http))),
-            credentials: SharedCredentialsProvider::new(credentials()),
+            credentials,
             region: REGION.to_owned(),
             connector: Box::new(ToWorld(world.clone())),
         },
