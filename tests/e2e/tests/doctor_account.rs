@@ -149,6 +149,7 @@ async fn rights_that_are_missing(account: &Account) {
         ("lambda", "Invoke", vec!["fail aws-right-missing"]),
         ("events", "ListRules", vec!["unknown rules-unknown"]),
         ("events", "ListTargetsByRule", vec!["unknown rules-unknown"]),
+        ("lambda", "GetAccountSettings", vec!["unknown concurrency-unknown"]),
         ("scheduler", "UpdateSchedule", vec!["fail aws-right-missing"]),
         ("scheduler", "DeleteSchedule", vec!["fail aws-right-missing"]),
     ] {
@@ -157,7 +158,7 @@ async fn rights_that_are_missing(account: &Account) {
             .into_iter()
             .map(|found| match found {
                 "fail unknown-cluster" => format!("{found} cluster {cluster}"),
-                _ if service == "lambda" => format!("{found} lambda:InvokeFunction"),
+                _ if action == "Invoke" => format!("{found} lambda:InvokeFunction"),
                 _ => format!("{found} {service}:{action}"),
             })
             .collect();

@@ -22,7 +22,7 @@ pub(super) async fn limit(itself: &Itself, end: Instant) -> Result<u64, CallErro
 pub(super) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
     let limit = match limit {
         Ok(limit) => usize::try_from(*limit).unwrap_or(usize::MAX),
-        Err(error) => return Check::unknown(ID, format!("Lambda did not tell its limit: {}", chain(error))),
+        Err(error) => return unknown(error),
     };
     let what = format!(
         "Lambda runs {} at once for this account, and {} are Spillway's to drain",
@@ -30,6 +30,14 @@ pub(super) fn look(limit: &Result<u64, CallError>, nodes: usize) -> Check {
         counted(nodes, "node")
     );
     Check::made(ID, what, (limit < nodes).then(|| too_few(limit, nodes)).into_iter().collect())
+}
+
+fn unknown(error: &CallError) -> Check {
+    let what = format!("nobody knows how many drains may run at once: {}", chain(error));
+    let to_do =
+        "look at the limit yourself: docs/install.md has the command; give the role the right if that was denied";
+    let finding = Finding::new("concurrency-unknown", Severity::Unknown, ACCOUNT_SETTINGS, what, to_do);
+    Check::made(ID, "Lambda did not tell its limit", vec![finding])
 }
 
 fn too_few(limit: usize, nodes: usize) -> Finding {
@@ -63,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_not_told_is_unknown_and_no_finding() {
+    fn a_limit_that_is_not_told_is_unknown() {
         let check = look(&Err(CallError::unanswered(ACCOUNT_SETTINGS, "the time was up")), 48);
-        assert_eq!(check.findings, []);
+        assert_eq!(check.findings[0].id, "concurrency-unknown");
     }
 }
