@@ -601,7 +601,7 @@ class TheRights(unittest.TestCase):
                     if statement["Resource"] == "*":
                         # These know no resources, but a condition narrows them.
                         self.assertIn("Condition", statement)
-                        reading = re.compile(":(Describe|List)")
+                        reading = re.compile(":(Describe|Get|List)")
                         self.assertTrue(all(reading.search(action) for action in self.actions(statement)))
 
     def test_only_our_rules_may_write_to_the_failure_queue(self) -> None:
