@@ -2,6 +2,7 @@
 //!
 //! * `blocker`: what can keep it from leaving
 //! * `answers`: what each answer of the API server makes of it
+//! * `history`: what has been done with it
 //! * `transition`: which changes of its state are logged
 //!
 //! What happens when something blocks a pod: its state is [`PodState::Blocked`], and stays so until what blocks it goes
@@ -10,18 +11,19 @@
 
 mod answers;
 pub(crate) mod blocker;
+mod history;
 pub(crate) mod transition;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::deadline::{Deletion, Grace, Window};
 use super::do_not_disrupt::DoNotDisrupt;
-use super::evict::{Answer, Method};
+use super::evict::Method;
 use super::plan::{PodName, Stays, Tier};
 use blocker::{Blocker, BudgetName};
+pub(crate) use history::{LastRequest, PodHistory, RequestedBy};
 use transition::Transition;
 
 /// When an eviction that failed is tried again; each further failure in a row doubles it, up to [`SLOW_RETRY`].
@@ -101,94 +103,6 @@ pub(crate) struct Failed {
     pub(crate) blocked_by: Option<Blocker>,
 }
 
-/// What has been done with a pod, for pacing and for the receipt.
-#[derive(Debug, Clone)]
-pub(crate) struct PodHistory {
-    /// When the drain first saw it.
-    seen_at: Instant,
-    requests: Option<RequestsMade>,
-    /// How often each answer was given.
-    pub(crate) answers: BTreeMap<&'static str, u32>,
-    /// When a request that it leave was accepted.
-    pub(crate) accepted_at: Option<Instant>,
-    /// What blocked it last.
-    pub(crate) blocked_by: Option<Blocker>,
-    /// The least grace that the API server said it was given, by whomever.
-    least_given: Option<Duration>,
-    /// Whose request it followed when it left, if that is known.
-    pub(crate) followed: Option<RequestedBy>,
-}
-
-/// The requests that a pod leave.
-#[derive(Debug, Clone, Copy)]
-struct RequestsMade {
-    first_at: Instant,
-    evictions: u32,
-    last: LastRequest,
-}
-
-/// The last request that a pod leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LastRequest {
-    pub(crate) at: Instant,
-    pub(crate) method: Method,
-    pub(crate) grace: Grace,
-}
-
-/// Whose request made a pod leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestedBy {
-    /// This drain's.
-    ThisDrain,
-    /// That of another notice's drain of the node, or a person's.
-    Another,
-}
-
-impl PodHistory {
-    /// The last request that it leave.
-    pub(crate) fn last_request(&self) -> Option<LastRequest> {
-        self.requests.map(|requests| requests.last)
-    }
-
-    /// How it was last requested to leave, if it was.
-    pub(crate) fn last_method(&self) -> Option<Method> {
-        self.last_request().map(|last| last.method)
-    }
-
-    /// When it was first requested to leave.
-    pub(crate) fn requested_at(&self) -> Option<Instant> {
-        self.requests.map(|requests| requests.first_at)
-    }
-
-    /// When it was last requested to leave; when it was first seen, before that.
-    pub(crate) fn last_requested_at(&self) -> Instant {
-        self.last_request().map_or(self.seen_at, |last| last.at)
-    }
-
-    /// How many evictions were requested.
-    pub(crate) fn evictions(&self) -> u32 {
-        self.requests.map_or(0, |requests| requests.evictions)
-    }
-
-    /// The budget that blocked it, if that was what blocked it last.
-    pub(crate) fn budget(&self) -> Option<&BudgetName> {
-        self.blocked_by.as_ref().and_then(Blocker::budget)
-    }
-
-    /// Counts an answer to the last request; returns how often it has been given by now.
-    pub(crate) fn count(&mut self, answer: &Answer) -> u32 {
-        let count = self.answers.entry(answer.name(self.last_method().unwrap_or(Method::Evict))).or_default();
-        *count += 1;
-        *count
-    }
-
-    fn request(&mut self, last: LastRequest) {
-        let requests = self.requests.get_or_insert(RequestsMade { first_at: last.at, evictions: 0, last });
-        requests.evictions += u32::from(last.method == Method::Evict);
-        requests.last = last;
-    }
-}
-
 impl PodState {
     /// What blocks the pod, as far as is known.
     pub(crate) fn blocker(&self) -> Option<&Blocker> {
@@ -232,15 +146,7 @@ impl PodState {
 impl Tracked {
     /// A pod of which nothing is known but that it is there. Its eviction is due.
     pub(crate) fn new(name: PodName, tier: Tier, grace: Duration, now: Instant) -> Self {
-        let history = PodHistory {
-            seen_at: now,
-            requests: None,
-            answers: BTreeMap::new(),
-            accepted_at: None,
-            blocked_by: None,
-            least_given: None,
-            followed: None,
-        };
+        let history = PodHistory::since(now);
         let state = PodState::Due { at: now, failed: None };
         Self { name, tier, grace, claims: Vec::new(), state, deletion: None, history }
     }
@@ -385,7 +291,7 @@ impl Tracked {
 
     /// Whether somebody else gave it less than this drain did.
     fn is_cut_short(&self) -> bool {
-        self.history.requests.is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
+        self.history.last_request().is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
     }
 
     /// Notes that it has gone.
