@@ -3,10 +3,10 @@
 //! The rest is not even read: most of what the API server sends of a pod is containers, volumes and who manages which field,
 //! and to read all of it took five times as long, before the first eviction.
 
-use k8s_openapi::api::core::v1;
+use k8s_openapi::api::core::v1::{self, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 use super::metadata::{metadata, object_of_kind};
 
@@ -30,6 +30,18 @@ pub(crate) struct Spec {
     pub(crate) termination_grace_period_seconds: Option<i64>,
     #[serde(default)]
     volumes: Vec<Volume>,
+    /// Whether it may be bound to a node that is cordoned.
+    #[serde(default, rename = "tolerations", deserialize_with = "tolerates_cordon")]
+    pub(crate) tolerates_cordon: bool,
+}
+
+/// The taint of a cordon; a toleration without a key is for all.
+fn tolerates_cordon<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let tolerations = Option::<Vec<Toleration>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(tolerations.iter().any(|toleration| {
+        let of_cordon = matches!(toleration.key.as_deref(), None | Some("" | "node.kubernetes.io/unschedulable"));
+        of_cordon && matches!(toleration.effect.as_deref(), None | Some("" | "NoSchedule"))
+    }))
 }
 
 /// A volume, as much of it as says which claim it is of.
@@ -117,6 +129,21 @@ mod tests {
         let Pod { metadata, .. } = serde_json::from_value(sent).unwrap();
         assert_eq!(metadata.annotations, Some([("kubernetes.io/config.mirror".to_owned(), String::new())].into()));
         assert_eq!(metadata.owner_references.map(|owners| owners.len()), Some(1));
+    }
+
+    #[test]
+    fn it_tolerates_a_cordon_by_its_taint_or_by_all() {
+        let tolerates = |tolerations: serde_json::Value| {
+            let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {"tolerations": tolerations}})).unwrap();
+            pod.spec.tolerates_cordon
+        };
+        assert!(tolerates(json!([{"operator": "Exists"}])));
+        assert!(tolerates(json!([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}])));
+        // As every pod has it.
+        let not_ready = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"});
+        for none in [json!([not_ready]), json!([{"operator": "Exists", "effect": "NoExecute"}]), json!([]), json!(null)] {
+            assert!(!tolerates(none));
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) enum Cause {
     DoNotDisrupt(Workload),
     /// Nobody makes these pods of the namespace anew.
     Bare(String),
+    /// The workload's pods tolerate the cordon, so that its controller may put them back.
+    ToleratesCordon(Workload),
 }
 
 /// More pods than a budget lets go at a time.
@@ -37,7 +39,7 @@ pub(super) struct TooMany {
 impl Cause {
     /// Whether a drain of two minutes breaks something, be it only a do-not-disrupt.
     pub(super) fn holds_its_nodes(&self) -> bool {
-        !matches!(self, Self::Bare(_))
+        !matches!(self, Self::Bare(_) | Self::ToleratesCordon(_))
     }
 
     /// The object that people can do something about.
@@ -52,7 +54,9 @@ impl Cause {
             Self::SeveralBudgets(budgets) => {
                 format!("PodDisruptionBudgets {}", budgets.iter().map(full).collect::<Vec<_>>().join(" and "))
             }
-            Self::Grace(workload) | Self::DoNotDisrupt(workload) => workload.to_string(),
+            Self::Grace(workload) | Self::DoNotDisrupt(workload) | Self::ToleratesCordon(workload) => {
+                workload.to_string()
+            }
             Self::Bare(namespace) => format!("namespace {namespace}"),
         }
     }

@@ -32,6 +32,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
         Cause::Grace(workload) => telling.grace(workload),
         Cause::DoNotDisrupt(workload) => telling.do_not_disrupt(workload),
         Cause::Bare(_) => telling.bare(),
+        Cause::ToleratesCordon(workload) => telling.tolerates_cordon(workload),
     };
     finding.on(held_up.nodes.iter())
 }
@@ -156,6 +157,17 @@ impl Telling<'_> {
     fn bare(&self) -> Finding {
         let what = format!("nothing creates {} again when its node goes: it has no controller", self.pods());
         self.finding("bare-pods", Severity::Warn, what, "run it by a Deployment, a StatefulSet or a Job")
+    }
+
+    fn tolerates_cordon(&self, workload: &Workload) -> Finding {
+        let what = format!(
+            "{} tolerates the cordon: the scheduler may put its replacement on the node that is drained, and one that comes back for \
+             the second time stays there and is lost with the instance",
+            self.pods()
+        );
+        let to_do = "let it tolerate what it has to only, and not node.kubernetes.io/unschedulable";
+        self.finding("tolerates-cordon", Severity::Info, what, to_do)
+            .with_command_if(show(workload, ".spec.template.spec.tolerations"))
     }
 
     fn finding(&self, id: &'static str, severity: Severity, what: String, to_do: &str) -> Finding {

@@ -96,6 +96,9 @@ impl<'a> Survey<'a> {
         if planned.grace > self.window {
             self.holds(Cause::Grace(workload.clone()), &planned, &node);
         }
+        if pod.spec.tolerates_cordon && workload.is_kept_up() {
+            self.holds(Cause::ToleratesCordon(workload.clone()), &planned, &node);
+        }
         if workload.is_bare() {
             self.holds(Cause::Bare(workload.namespace), &planned, &node);
         }

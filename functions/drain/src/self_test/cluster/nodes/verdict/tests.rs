@@ -103,6 +103,8 @@ fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
         pod("two-1", "two", "n-6", &json!({})),
         do_not_disrupt,
         bare,
+        pod("agent-0", "agent", "n-1", &json!({"tolerations": [{"operator": "Exists"}]})),
+        pod("agent-1", "agent", "n-2", &json!({"tolerations": [{"operator": "Exists"}]})),
     ];
     let budgets = [
         ("web", "web", status(0, 2, 2, 2)),
