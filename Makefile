@@ -60,7 +60,7 @@ load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/lo
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
 
-faults: ## each fault at each of eight steps of a drain: docs/faults.md, in about four minutes (ONLY="watch, 410" is a part of it)
+faults: ## each fault at each step of a drain: docs/faults.md, in about eight minutes (ONLY="watch, 410" is a part of it)
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@$(BENCH) faults $(if $(ONLY),--only "$(ONLY)")

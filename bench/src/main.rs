@@ -35,7 +35,7 @@ enum Command {
     Peers(peers::PeersOptions),
     /// Measures what a drain costs in a large cluster: docs/load.md.
     Load(load::LoadOptions),
-    /// Makes each fault at each of eight steps of a drain: docs/faults.md.
+    /// Makes each fault at each step of a drain: docs/faults.md.
     Faults(faults::FaultsOptions),
     /// Writes the pages of docs/ once more from the raw results beside them; measures nothing.
     Render,

@@ -229,9 +229,10 @@ impl AwsRefusal {
         let (status, code) = match (self, service) {
             (Self::Throttled, "ec2") => (503, "RequestLimitExceeded"),
             (Self::Throttled, "eks") => (429, "TooManyRequestsException"),
+            (Self::Throttled, "events" | "scheduler") => (429, "ThrottlingException"),
             (Self::Throttled, _) => (400, "Throttling"),
             (Self::Denied, "ec2") => (403, "UnauthorizedOperation"),
-            (Self::Denied, "eks") => (403, "AccessDeniedException"),
+            (Self::Denied, "eks" | "events" | "scheduler") => (403, "AccessDeniedException"),
             (Self::Denied, _) => (403, "AccessDenied"),
             (Self::Broken, "eks") => (500, "ServerException"),
             (Self::Broken, _) => (500, "InternalError"),

@@ -1,4 +1,4 @@
-//! `spillway-bench faults`: each fault at each of eight steps of a drain, once and for ever.
+//! `spillway-bench faults`: each fault at each step of a drain, once and for ever.
 //!
 //! Each case is a drain of its own on the real control plane. It ends in drained, or in a receipt that
 //! says what was left and why, and never in a hang.

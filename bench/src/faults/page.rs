@@ -41,8 +41,10 @@ fn head(results: &FaultsResults) -> String {
         \n\
         {steps}\
         \n\
-        At others no fault is made here: further calls to EC2 and Auto Scaling, EventBridge, Scheduler, looks at a node, a\n\
-        budget's watch, the deletion of a pod, NodeClaims, and what undoes a drain.\n",
+        *delete* and *watch budgets* are of pods that a budget blocks, *schedule* of a rebalance recommendation, *delete the\n\
+        NodeClaim* of a node that is handed to Karpenter, and *uncordon* of an instance that runs again; the last two end in\n\
+        *done*, which stands here as *drained*. *Heartbeat* and *schedule* have a window of 40 seconds always. What *uncordon*\n\
+        or *schedule* could not do may be *continued*: a later invocation does it.\n",
         at_once = results.at_once,
         steps = steps.concat(),
     )

@@ -17,6 +17,8 @@ pub(super) struct Seen {
     /// The pods that the API server still has on the node.
     pub(super) left: Vec<String>,
     pub(super) hook: Option<LifecycleAction>,
+    /// What is not as the step leaves it when it has been done, by the API server.
+    pub(super) undone: Option<&'static str>,
     /// Whether the fault was met.
     pub(super) reached: bool,
 }
@@ -62,7 +64,7 @@ impl CaseResult {
         }
         let reason = receipt["reason"].as_str().unwrap_or_default().to_owned();
         match receipt["ending"].as_str() {
-            Some("drained" | "joined") => match untrue(&receipt, seen, case) {
+            Some(ending) if ends_well(case.step, ending) => match untrue(&receipt, seen, case) {
                 None => Self::Drained { tries: seen.delivery.failed.len() + 1 },
                 Some(what) => Self::Untrue { what },
             },
@@ -80,8 +82,13 @@ impl CaseResult {
     pub(super) fn is_allowed(&self, case: FaultCase) -> bool {
         match self {
             Self::Drained { .. } => true,
-            Self::Told { names_it, left, .. } => {
-                case.lasts == Lasts::ForEver && *names_it && left.are_told(case.step.is_after_list())
+            Self::Told { error, names_it, left, .. } => {
+                let is_told = *names_it && left.are_told(case.step.is_after_list());
+                // Nothing is told by who has left pods behind and calls it nothing to do.
+                // An instance that runs needs nobody's time, nor does one that may stay: what is left is put off.
+                let is_put_off =
+                    matches!(case.step, Step::Undo | Step::Schedule) && error == "continued" && left.there == 0;
+                (case.lasts == Lasts::ForEver || is_put_off) && is_told && (error != "ignored" || left.there == 0)
             }
             Self::Untrue { .. } | Self::Untold { .. } | Self::Hung | Self::NotReached | Self::Unseen(_) => false,
         }
@@ -121,12 +128,23 @@ impl Left {
     }
 }
 
-/// What is not as a receipt that says drained has it.
+/// Whether that is how a notice ends when all has been done.
+fn ends_well(step: Step, ending: &str) -> bool {
+    match step {
+        // If its answer was lost: the NodeClaim, or its node, has gone.
+        Step::NodeClaim => matches!(ending, "done" | "joined" | "ignored"),
+        Step::Undo => ending == "done",
+        _ => matches!(ending, "drained" | "joined"),
+    }
+}
+
+/// What is not as a receipt that says that all has been done has it.
 fn untrue(receipt: &Value, seen: &Seen, case: FaultCase) -> Option<String> {
     let told = receipt["hook"]["state"].as_str();
     let ended_by = seen.hook.as_ref().map(|hook| hook.ended_by.as_deref());
     match (told, ended_by) {
-        _ if !seen.left.is_empty() => Some(format!("{} pods are there", seen.left.len())),
+        _ if seen.undone.is_some() => seen.undone.map(str::to_owned),
+        _ if case.step.is_of_drain() && !seen.left.is_empty() => Some(format!("{} pods are there", seen.left.len())),
         (_, None) | (Some("completed" | "already-over"), Some(Some("call"))) => None,
         // One whose heartbeats never arrive ends by itself, and the receipt says so.
         (Some("already-over"), Some(Some(_))) if case.step == Step::Heartbeat && case.lasts == Lasts::ForEver => None,
@@ -178,6 +196,16 @@ mod tests {
         assert!(told(true, 2, 0).is_allowed(for_ever), "it could not see them go");
         assert!(!told(true, 1, 2).is_allowed(for_ever));
         assert!(!told(false, 2, 2).is_allowed(for_ever));
+    }
+
+    #[test]
+    fn a_receipt_that_has_left_pods_behind_and_calls_it_nothing_to_do_tells_nothing() {
+        let ignored = |there| {
+            let (error, reason) = ("ignored".to_owned(), "the API server answered 403".to_owned());
+            CaseResult::Told { error, reason, names_it: true, left: Left { told: 0, there } }
+        };
+        assert!(!ignored(2).is_allowed(case(Step::FindTag, Lasts::ForEver)));
+        assert!(ignored(0).is_allowed(case(Step::Undo, Lasts::ForEver)));
     }
 
     #[test]

@@ -7,13 +7,28 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Step {
     FindInstance,
+    /// Whether the group of the instance has the tag that the settings ask for.
+    FindTag,
     FindCluster,
+    FindHook,
     Claim,
+    /// The node is looked at before it is claimed.
+    LookAtNode,
     List,
     Evict,
     Watch,
+    /// A budget blocks the pods.
+    WatchBudgets,
+    Delete,
     Heartbeat,
     Complete,
+    /// That it is looked later whether the node may be uncordoned.
+    Schedule,
+    PutEvents,
+    /// The node is Karpenter's, and handed to it.
+    NodeClaim,
+    /// The instance runs again, and its node is uncordoned.
+    Undo,
 }
 
 /// Who is asked.
@@ -25,22 +40,40 @@ pub(super) enum Server {
 }
 
 impl Step {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::FindInstance,
+        Self::FindTag,
         Self::FindCluster,
+        Self::FindHook,
+        Self::Heartbeat,
+        Self::Complete,
+        Self::Schedule,
+        Self::PutEvents,
         Self::Claim,
+        Self::LookAtNode,
         Self::List,
         Self::Evict,
         Self::Watch,
-        Self::Heartbeat,
-        Self::Complete,
+        Self::WatchBudgets,
+        Self::Delete,
+        Self::NodeClaim,
+        Self::Undo,
     ];
 
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::FindInstance => "find the instance",
+            Self::FindTag => "find the tag",
             Self::FindCluster => "find the cluster",
+            Self::FindHook => "find the hook",
+            Self::Schedule => "schedule",
+            Self::PutEvents => "put events",
             Self::Claim => "claim",
+            Self::LookAtNode => "look at the node",
+            Self::WatchBudgets => "watch budgets",
+            Self::Delete => "delete",
+            Self::NodeClaim => "delete the NodeClaim",
+            Self::Undo => "uncordon",
             Self::List => "list",
             Self::Evict => "evict",
             Self::Watch => "watch",
@@ -53,8 +86,16 @@ impl Step {
     pub(super) fn call(self) -> &'static str {
         match self {
             Self::FindInstance => "ec2:DescribeInstances",
+            Self::FindTag => "autoscaling:DescribeTags",
             Self::FindCluster => "eks:DescribeCluster",
-            Self::Claim => "patch nodes",
+            Self::FindHook => "autoscaling:DescribeLifecycleHooks",
+            Self::Schedule => "scheduler:CreateSchedule",
+            Self::PutEvents => "events:PutEvents",
+            Self::Claim | Self::Undo => "patch nodes",
+            Self::LookAtNode => "get nodes",
+            Self::WatchBudgets => "watch poddisruptionbudgets",
+            Self::Delete => "delete pods",
+            Self::NodeClaim => "delete nodeclaims",
             Self::List => "list pods",
             Self::Evict => "create pods/eviction",
             Self::Watch => "watch pods",
@@ -67,21 +108,56 @@ impl Step {
         match self {
             Self::FindInstance => Server::Aws("ec2"),
             Self::FindCluster => Server::Aws("eks"),
-            Self::Heartbeat | Self::Complete => Server::Aws("autoscaling"),
-            Self::Claim | Self::List | Self::Evict | Self::Watch => Server::Kubernetes,
+            Self::FindTag | Self::FindHook | Self::Heartbeat | Self::Complete => Server::Aws("autoscaling"),
+            Self::Schedule => Server::Aws("scheduler"),
+            Self::PutEvents => Server::Aws("events"),
+            Self::Claim
+            | Self::LookAtNode
+            | Self::List
+            | Self::Evict
+            | Self::Watch
+            | Self::WatchBudgets
+            | Self::Delete
+            | Self::NodeClaim
+            | Self::Undo => Server::Kubernetes,
         }
     }
 
     /// Whether the function knows the node's pods by then. The first heartbeat comes before the claim.
     pub(super) fn is_after_list(self) -> bool {
         match self {
-            Self::FindInstance | Self::FindCluster | Self::Claim | Self::List | Self::Heartbeat => false,
-            Self::Evict | Self::Watch | Self::Complete => true,
+            Self::FindInstance
+            | Self::FindTag
+            | Self::FindCluster
+            | Self::FindHook
+            | Self::Claim
+            | Self::LookAtNode
+            | Self::List
+            | Self::Heartbeat
+            | Self::NodeClaim
+            | Self::Undo => false,
+            Self::Evict
+            | Self::Watch
+            | Self::WatchBudgets
+            | Self::Delete
+            | Self::Complete
+            | Self::Schedule
+            | Self::PutEvents => true,
         }
     }
 
     /// Whether there must be a lifecycle hook for it to be reached.
     pub(super) fn needs_hook(self) -> bool {
-        matches!(self, Self::Heartbeat | Self::Complete)
+        matches!(self, Self::FindTag | Self::FindHook | Self::Heartbeat | Self::Complete)
+    }
+
+    /// Whether a budget must block the pods for it to be reached.
+    pub(super) fn needs_budget(self) -> bool {
+        matches!(self, Self::WatchBudgets | Self::Delete)
+    }
+
+    /// Whether pods have to leave by that notice: not where Karpenter has them leave, and not where they have left before.
+    pub(super) fn is_of_drain(self) -> bool {
+        !matches!(self, Self::NodeClaim | Self::Undo)
     }
 }

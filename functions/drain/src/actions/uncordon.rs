@@ -1,6 +1,5 @@
 //! Giving a node back: when what it was taken out for is over, and as soon as it is Ready.
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use kube::Api;
@@ -16,7 +15,7 @@ use crate::failure::Failure;
 use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
-use crate::node::uncordon::{UncordonCause, UncordonResult, uncordon as take_off};
+use crate::node::uncordon::{UncordonCause, UncordonResult, Undoing, uncordon as take_off};
 use crate::notice::{Kind, Notice};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
@@ -146,23 +145,23 @@ pub(super) async fn give_back(
     (end, reached_by): (Instant, Instant),
     not_ready: NotReady,
 ) -> Result<UncordonResult, NotGivenBack> {
-    let looked = Cell::new(false);
+    let undoing = Undoing::default();
     let doing = format!("give back the node of instance {}", instance.id);
     let patience = Patience::of_giving_back(reached_by);
     let at_once = context.in_cluster(cluster, patience, &doing, async |client| {
-        take_off(&Api::all(client), instance, cause, &looked).await
+        take_off(&Api::all(client), instance, cause, &undoing).await
     });
     let mut waiting = match at_once.await {
         Ok(UncordonResult::NotReadyYet { node, why }) if not_ready == NotReady::Wait => (node, why),
         Ok(result) => return Ok(result),
-        Err(failure) => return Err(NotGivenBack::of(failure, cluster, looked.get())),
+        Err(failure) => return Err(NotGivenBack::of(failure, cluster, undoing.looked.get())),
     };
     let given_back = context.in_cluster(cluster, end, &doing, async |client| {
         let nodes = Api::all(client);
         let mut watch = NodeWatch::of(nodes.clone(), &waiting.0);
         loop {
             watch.next().await;
-            match take_off(&nodes, instance, cause, &looked).await? {
+            match take_off(&nodes, instance, cause, &undoing).await? {
                 UncordonResult::NotReadyYet { node, why } => waiting = (node, why),
                 result => return Ok(result),
             }

@@ -17,7 +17,9 @@ use tokio::time::timeout;
 use super::deadline::Grace;
 use super::plan::{PodName, PodUid};
 use crate::kube::pod::Pod;
-use crate::kube::{ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_of_rbac, is_of_webhook, is_terminating};
+use crate::kube::{
+    ApiError, CALL_TIMEOUT, NO_STATUS, is_missing, is_of_another_uid, is_of_rbac, is_of_webhook, is_terminating,
+};
 
 /// How many evictions are under way at once. An API server allows 100 streams on an HTTP/2 connection (kubernetes,
 /// `secure_serving.go`); what else a drain takes of them at once, `drain/mod.rs` adds up. The other pods wait for the first
@@ -232,10 +234,7 @@ fn meaning(response: &ApiResponse) -> Answer {
     match status.code {
         // Whatever else cannot be found, a pod that may be there is not taken for gone.
         404 if is_missing(&status, "pods") => Answer::Gone,
-        // Other conflicts pass.
-        409 if status.message.contains("UID in the precondition") || status.message.contains("UID in precondition") => {
-            Answer::Replaced
-        }
+        409 if is_of_another_uid(&status) => Answer::Replaced,
         401 => Answer::Unauthorized { message: message() },
         403 if is_terminating(&status) => Answer::NamespaceTerminating,
         // A webhook's no and a budget's with an odd status have the same code.

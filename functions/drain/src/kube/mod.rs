@@ -148,6 +148,12 @@ pub(crate) fn is_missing(status: &Status, kind: &str) -> bool {
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
 }
 
+/// Whether the name is another object's by now. Other conflicts pass.
+pub(crate) fn is_of_another_uid(status: &Status) -> bool {
+    let said = |words| status.message.contains(words);
+    status.code == 409 && (said("UID in the precondition") || said("UID in precondition"))
+}
+
 /// Whether the namespace is being deleted, and what is in it, so that nothing more is created there.
 pub(crate) fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);

@@ -134,14 +134,18 @@ mod tests {
     #[test]
     fn it_tolerates_a_cordon_by_its_taint_or_by_all() {
         let tolerates = |tolerations: serde_json::Value| {
-            let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {"tolerations": tolerations}})).unwrap();
+            let pod: Pod =
+                serde_json::from_value(json!({"metadata": {}, "spec": {"tolerations": tolerations}})).unwrap();
             pod.spec.tolerates_cordon
         };
         assert!(tolerates(json!([{"operator": "Exists"}])));
-        assert!(tolerates(json!([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}])));
+        assert!(tolerates(
+            json!([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}])
+        ));
         // As every pod has it.
         let not_ready = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"});
-        for none in [json!([not_ready]), json!([{"operator": "Exists", "effect": "NoExecute"}]), json!([]), json!(null)] {
+        for none in [json!([not_ready]), json!([{"operator": "Exists", "effect": "NoExecute"}]), json!([]), json!(null)]
+        {
             assert!(!tolerates(none));
         }
     }

@@ -7,7 +7,7 @@ use kube::core::Request;
 use serde::Deserialize;
 
 use crate::aws::instance::Instance;
-use crate::kube::{ApiError, call, list};
+use crate::kube::{ApiError, call, is_missing, list};
 
 /// How many nodes the search looks at in one request: 17 KB each and more, most of it the names of its images.
 const PAGE: u32 = 100;
@@ -47,8 +47,11 @@ pub(super) fn guesses(instance: &Instance) -> Vec<String> {
 
 /// The node of that name, if it is the instance's.
 pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
-    let node = call(nodes.get_opt(name)).await?;
-    Ok(node.filter(|node| is_of(instance, node)))
+    match call(nodes.get(name)).await {
+        Ok(node) => Ok(Some(node).filter(|node| is_of(instance, node))),
+        Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the node is the instance's.

@@ -16,7 +16,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::aws::instance::Instance;
-use crate::kube::{ApiError, Attempted, call, is_missing, until_settled};
+use crate::kube::{ApiError, Attempted, call, is_missing, is_of_another_uid, until_settled};
 use crate::node::{self, Unclaimed};
 
 const API_VERSION: &str = "karpenter.sh/v1";
@@ -134,7 +134,7 @@ async fn delete(claims: &Api<DynamicObject>, owner: &OwnerReference) -> Result<b
     let this_one = DeleteParams { preconditions, ..DeleteParams::default() };
     match call(claims.delete(&owner.name, &this_one)).await {
         Ok(_) => Ok(true),
-        Err(ApiError::Refused(status)) if status.code == 409 || is_missing(&status, PLURAL) => Ok(false),
+        Err(ApiError::Refused(status)) if is_of_another_uid(&status) || is_missing(&status, PLURAL) => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -148,13 +148,21 @@ impl UncordonCause {
     }
 }
 
-/// Gives the instance's node back, if that was what it was claimed for. `looked` becomes true when the API server has let us
-/// look for it.
+/// How far giving a node back has come, over all tries.
+#[derive(Debug, Default)]
+pub(crate) struct Undoing {
+    /// Whether the API server has let us look for it.
+    pub(crate) looked: Cell<bool>,
+    /// Whether a change has failed without a refusal: it may have been made.
+    unanswered: Cell<bool>,
+}
+
+/// Gives the instance's node back, if that was what it was claimed for.
 pub(crate) async fn uncordon(
     nodes: &Api<Node>,
     instance: &Instance,
     over: &UncordonCause,
-    looked: &Cell<bool>,
+    undoing: &Undoing,
 ) -> Result<UncordonResult, ApiError> {
     let attempt = async || {
         let found = match over {
@@ -163,11 +171,18 @@ pub(crate) async fn uncordon(
             UncordonCause::Stop => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };
-        looked.set(true);
+        undoing.looked.set(true);
         let Some(node) = found else { return Ok(Attempted::Settled(UncordonResult::NoNode)) };
         let (patch, undone) = decide(&node, over);
-        let Some(patch) = patch else { return Ok(Attempted::Settled(undone)) };
-        Ok(match patch::send(nodes, &node.name_any(), patch).await? {
+        let Some(patch) = patch else {
+            return Ok(Attempted::Settled(match undone {
+                UncordonResult::NotOurs { node } if undoing.unanswered.get() => UncordonResult::GivenBack { node },
+                undone => undone,
+            }));
+        };
+        let sent = patch::send(nodes, &node.name_any(), patch).await;
+        undoing.unanswered.set(undoing.unanswered.get() || sent.as_ref().is_err_and(|error| error.code().is_none()));
+        Ok(match sent? {
             Patched::Done(_) => Attempted::Settled(undone),
             Patched::NoNode => Attempted::Settled(UncordonResult::NoNode),
             Patched::Refused(status) => Attempted::Contended(status),

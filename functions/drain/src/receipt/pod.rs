@@ -105,6 +105,9 @@ fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
             None => "it was still shutting down".to_owned(),
         },
         (_, Some(failed), _) => failed.message.clone(),
+        (PodState::Requested { .. }, None, Some(blocker)) if pod.history.last_method() == Some(Method::Delete) => {
+            format!("{}, and the API server did not answer its deletion", blocked(blocker))
+        }
         (_, None, Some(blocker)) => blocked(blocker),
         (PodState::Requested { .. }, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),

@@ -52,7 +52,7 @@ fn kubernetes(method: &Method, path: &str, query: &str) -> String {
 }
 
 /// The service stands in the signature's scope. The action stands in a header, in the form, or, for
-/// EKS, in method and path.
+/// EKS and Scheduler, in method and path.
 fn aws(head: &Parts, body: &[u8]) -> String {
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let scope = header(AUTHORIZATION.as_str()).split("Credential=").nth(1).unwrap_or_default();
@@ -62,6 +62,9 @@ fn aws(head: &Parts, body: &[u8]) -> String {
     let in_header = header("x-amz-target").rsplit('.').next().filter(|action| !action.is_empty()).map(str::to_owned);
     let in_path = || match (service, &head.method, head.uri.path().starts_with("/clusters/")) {
         ("eks", &Method::GET, true) => "DescribeCluster".to_owned(),
+        ("scheduler", &Method::POST, _) => "CreateSchedule".to_owned(),
+        ("scheduler", &Method::PUT, _) => "UpdateSchedule".to_owned(),
+        ("scheduler", &Method::DELETE, _) => "DeleteSchedule".to_owned(),
         _ => format!("{} {}", head.method, head.uri.path()),
     };
     format!("{service}:{}", in_header.or(in_form).unwrap_or_else(in_path))
@@ -106,5 +109,8 @@ mod tests {
         let eks = Request::get("/clusters/bed").header("authorization", signed("eks"));
         let (head, ()) = eks.body(()).unwrap().into_parts();
         assert_eq!(Language::Aws.call(&head, b""), "eks:DescribeCluster");
+        let schedule = Request::post("/schedules/a").header("authorization", signed("scheduler"));
+        let (head, ()) = schedule.body(()).unwrap().into_parts();
+        assert_eq!(Language::Aws.call(&head, b"{}"), "scheduler:CreateSchedule");
     }
 }

@@ -40,6 +40,16 @@ async fn a_node_that_was_taken_out_for_a_stop_is_given_back_when_it_runs_again()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_whose_change_was_made_and_its_answer_lost_is_given_back() {
+    let look = |node| call(format!("GET {NODE_PATH}")).says(200, node);
+    let lost = call(format!("PATCH {NODE_PATH}")).lost();
+    let outcome = runs_again(running(), [look(stopped()), lost, look(node())]).await.unwrap();
+    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+    let outcome = runs_again(running(), [look(node())]).await.unwrap();
+    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::NotOurs { .. }, .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_changed_in_between_is_looked_at_again() {
     let looked_at = || call(format!("GET {NODE_PATH}")).says(200, stopped());
     let contended = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
