@@ -47,7 +47,7 @@ async fn a_notice_that_claims_what_aws_does_not_is_ignored_and_touches_nothing()
     of_another["detail"]["AutoScalingGroupName"] = json!("claims-other");
     for (notice, why) in [
         (of_another, "the notice is of a hook of Auto Scaling group claims-other, and instance "),
-        (sent(3), "the notice is dated "),
+        (sent(6), "the notice is dated "),
         (sent(-49 * 60), "the notice is dated "),
     ] {
         let outcome = stage.lambda.invoke(&notice).await;
