@@ -4,6 +4,8 @@ pub(crate) mod cluster;
 pub(crate) mod patience;
 pub(crate) mod target;
 
+use std::cell::OnceCell;
+
 use kube::Client;
 use spillway_eks::ClusterName;
 use spillway_startup::logs::chain;
@@ -55,9 +57,12 @@ impl Context {
         mut work: impl AsyncFnMut(Client) -> Result<T, ApiError>,
     ) -> Result<T, Failure> {
         let cannot = |error| Failure::Kubernetes { doing: doing.to_owned(), cluster: cluster.clone(), error };
-        let Patience { end, lets_us_in } = patience.into();
+        let patience = patience.into();
+        let end = patience.end;
+        let first_401 = OnceCell::new();
+        let bears_401 = || patience.bears_401(*first_401.get_or_init(Instant::now));
         let failed = |failure: Failure| {
-            let is_tried_again = failure.is_transient() && (!failure.is_unknown_here() || Instant::now() < lets_us_in);
+            let is_tried_again = failure.is_transient() && (!failure.is_unknown_here() || bears_401());
             FailedAttempt { failure, is_tried_again }
         };
         let attempt = async || {

@@ -13,14 +13,30 @@ const WHILE_THE_AUTHENTICATOR_IS_BUSY: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Patience {
     pub(crate) end: Instant,
-    /// Until when a 401 is taken for that of a busy authenticator.
-    pub(super) lets_us_in: Instant,
+    with_401: With401,
+}
+
+/// For how long a 401 is taken for that of a busy authenticator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum With401 {
+    Until(Instant),
+    /// From the first one on: an outage may come before it.
+    For(Duration),
 }
 
 impl Patience {
     /// For what is given back, and by nobody who is not let in: where we may not enter we have cordoned nothing.
     pub(crate) fn of_giving_back(end: Instant) -> Self {
-        Self { end, lets_us_in: end.min(Instant::now() + WHILE_THE_AUTHENTICATOR_IS_BUSY) }
+        Self { end, with_401: With401::For(WHILE_THE_AUTHENTICATOR_IS_BUSY) }
+    }
+
+    /// Whether a 401 is tried again now that is the first one since then.
+    pub(super) fn bears_401(self, since: Instant) -> bool {
+        let until = match self.with_401 {
+            With401::Until(until) => until,
+            With401::For(time) => since + time,
+        };
+        Instant::now() < until
     }
 }
 
@@ -28,28 +44,40 @@ impl Patience {
 impl From<Instant> for Patience {
     fn from(end: Instant) -> Self {
         let for_a_retry = end.checked_sub(FOR_A_RETRY).filter(|at| *at > Instant::now());
-        Self { end, lets_us_in: for_a_retry.unwrap_or(end) }
+        Self { end, with_401: With401::Until(for_a_retry.unwrap_or(end)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::advance;
+
     use super::*;
 
-    fn lets_us_in_within(window: u64) -> u64 {
-        let now = Instant::now();
-        (Patience::from(now + Duration::from_secs(window)).lets_us_in - now).as_secs()
+    /// For how many seconds a 401 is tried again that comes so long after the beginning.
+    async fn bears_401_for(patience: Patience, after_s: u64) -> u64 {
+        advance(Duration::from_secs(after_s)).await;
+        let first = Instant::now();
+        while patience.bears_401(first) {
+            advance(Duration::from_secs(1)).await;
+        }
+        first.elapsed().as_secs()
+    }
+
+    fn in_seconds(seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds)
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_is_not_let_in_says_so_early_enough_for_a_retry_or_asks_to_the_end() {
-        assert_eq!(lets_us_in_within(120), 30);
-        assert_eq!(lets_us_in_within(30), 30, "Lambda's retry would come too late");
+        assert_eq!(bears_401_for(in_seconds(120).into(), 0).await, 30);
+        assert_eq!(bears_401_for(in_seconds(30).into(), 0).await, 30, "Lambda's retry would come too late");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn giving_back_never_goes_on_past_its_end() {
-        let end = Instant::now() + Duration::from_secs(1);
-        assert_eq!(Patience::of_giving_back(end).lets_us_in, end);
+    async fn who_gives_back_bears_a_busy_authenticator_as_long_after_an_outage_as_at_once() {
+        let at_once = bears_401_for(Patience::of_giving_back(in_seconds(15)), 0).await;
+        assert!(at_once > 0);
+        assert_eq!(bears_401_for(Patience::of_giving_back(in_seconds(15)), 10).await, at_once);
     }
 }
