@@ -67,7 +67,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let stop = stop.shared();
     let clock = attempt.invocation.clock;
-    let report = drain::drain(&client, &claim, &listed, window, clock, stop.clone(), &mut side_task).await;
+    let pods = (&listed, attempt.history.put_back.as_ref());
+    let report = drain::drain(&client, &claim, pods, (window, clock), stop.clone(), &mut side_task).await;
+    record.put_back.clone_from(&report.put_back);
     record.begin = publish::begin(&claim, attempt.history, &side_task);
     let let_go = async {
         record.after_drain = after_drain::wait(context, target, (&claim, &client), &report, (window.end, stop)).await;

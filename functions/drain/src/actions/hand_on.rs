@@ -16,8 +16,8 @@ pub(crate) async fn hand_on(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let clock = invocation.clock;
-    let history =
-        history.with(record.in_short(&notice.event_id, &invocation.request_id, (clock.started(), clock.now())));
+    let in_short = record.in_short(&notice.event_id, &invocation.request_id, (clock.started(), clock.now()));
+    let history = history.with(in_short, record.put_back.clone());
     let end = invocation.hands_on_until();
     let (handed_on, status) =
         tokio::join!(continuation::hand_on(&context.itself, std::slice::from_ref(&history), end), async {

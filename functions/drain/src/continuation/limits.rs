@@ -117,7 +117,8 @@ mod tests {
             node: Some("i-0123456789abcdef0.ap-southeast-1.compute.internal".to_owned()),
             pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
-        History { notice: json!({"detail": "x".repeat(8_000)}), instance: None, earlier: vec![one; earlier] }
+        let notice = json!({"detail": "x".repeat(8_000)});
+        History { notice, instance: None, earlier: vec![one; earlier], put_back: None }
     }
 
     fn pods_lost() -> Failure {

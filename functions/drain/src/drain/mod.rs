@@ -49,6 +49,7 @@ use crate::invocation::clock::Clock;
 use crate::kube::pod::Pod;
 use crate::kube::watch::{Change, Listed, Watch};
 use crate::node::Claim;
+use crate::notice::continued::PodsPutBack;
 use budget_watch::BudgetWatch;
 use deadline::Window;
 use kubelet::{Kubelet, KubeletWatch};
@@ -75,13 +76,12 @@ const HEAD_START: Duration = Duration::from_secs(3);
 const LATE_PODS: Duration = Duration::from_secs(5);
 
 /// Drains the node of the pods that were `listed` after the claim and of those that come, until it is empty or the window
-/// ends, or until something is there to `stop` it. Once its first evictions are answered, the `side_task` is done beside it.
+/// ends, or until something is there to `stop` it. Some were `put_back` in earlier invocations. Once its first evictions are answered, the `side_task` is done beside it.
 pub(crate) async fn drain(
     client: &Client,
     claim: &Claim,
-    listed: &Listed<Pod>,
-    window: Window,
-    clock: Clock,
+    (listed, put_back): (&Listed<Pod>, Option<&PodsPutBack>),
+    (window, clock): (Window, Clock),
     stop: impl Future<Output = StopReason>,
     side_task: &mut SideTask<'_>,
 ) -> DrainReport {
@@ -89,7 +89,7 @@ pub(crate) async fn drain(
     let late_until = Instant::now() + LATE_PODS;
     let mut over_at = None;
     let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
-    let mut progress = Progress::new(&listed.items, window, clock, Instant::now() + head_start);
+    let mut progress = Progress::new(&listed.items, put_back, (window, clock), Instant::now() + head_start);
     // It goes on from the list's version, so that nothing is missed until it begins.
     let mut watch = None;
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
@@ -168,7 +168,8 @@ pub(crate) async fn drain(
         }
     };
     let ended_at = Instant::now();
-    DrainReport { pods: progress.into_pods(), end, over_at: over_at.unwrap_or(ended_at), ended_at, blind }
+    let put_back = progress.put_back();
+    DrainReport { pods: progress.into_pods(), put_back, end, over_at: over_at.unwrap_or(ended_at), ended_at, blind }
 }
 
 /// The next change; never, before the watch has begun.

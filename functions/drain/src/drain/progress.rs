@@ -22,6 +22,7 @@ use crate::invocation::clock::Clock;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::pod::Pod;
 use crate::kube::watch::Change;
+use crate::notice::continued::PodsPutBack;
 
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
@@ -77,14 +78,19 @@ impl InFlight {
 }
 
 impl Progress {
-    /// A drain that begins with these pods.
-    pub(crate) fn new(pods: &[Pod], window: Window, clock: Clock, now: Instant) -> Self {
+    /// A drain that begins with these pods, or goes on with them: some were put back before.
+    pub(crate) fn new(
+        pods: &[Pod],
+        put_back: Option<&PodsPutBack>,
+        (window, clock): (Window, Clock),
+        now: Instant,
+    ) -> Self {
         let mut progress = Self {
             window,
             clock,
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
-            put_back: PutBack::of(pods, clock.at(now)),
+            put_back: PutBack::of(pods, put_back, clock.at(now)),
             in_flight: InFlight::default(),
             kubelet: None,
             transitions: Vec::new(),
@@ -118,6 +124,11 @@ impl Progress {
     /// Whether that pod has been seen before.
     pub(crate) fn knows(&self, uid: &PodUid) -> bool {
         self.pods.contains_key(uid)
+    }
+
+    /// The pods that came back, if any did, for a later invocation.
+    pub(crate) fn put_back(&self) -> Option<PodsPutBack> {
+        self.put_back.so_far(|uid| self.pods.get(uid).is_some_and(Tracked::has_left))
     }
 
     /// The pods, by UID.

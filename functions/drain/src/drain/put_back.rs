@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::plan::PodUid;
 use crate::kube::pod::Pod;
+use crate::notice::continued::{OwnersPods, PodsPutBack};
 
 /// How long a pod that has come back is left alone before it is evicted again: kubectl's own pause after a refusal.
 pub(crate) const PAUSE: Duration = Duration::from_secs(5);
@@ -36,39 +37,75 @@ pub(crate) struct PutBack {
     owners: BTreeMap<String, Owned>,
 }
 
-/// The pods of an owner: those that were there, and how many came back.
+/// The pods of an owner: those that were there, and what became of them so far.
 #[derive(Debug, Default)]
 struct Owned {
     first: BTreeSet<PodUid>,
-    returned: usize,
+    so_far: OwnersPods,
+}
+
+impl Owned {
+    /// How many of those that were there have left, also in earlier invocations.
+    fn left(&self, has_left: impl Fn(&PodUid) -> bool) -> usize {
+        self.so_far.left + self.first.iter().filter(|first| has_left(first)).count()
+    }
 }
 
 impl PutBack {
-    /// Of a drain that began then with these pods: none of them has come back, even if another is leaving already.
-    pub(crate) fn of(pods: &[Pod], at: Timestamp) -> Self {
+    /// Of a drain that began then with these pods: none of them has come back, even if another is leaving already. Of one
+    /// that goes on: those of the owners whose pods came back `earlier`, too.
+    pub(crate) fn of(pods: &[Pod], earlier: Option<&PodsPutBack>, at: Timestamp) -> Self {
         let since = at.saturating_sub(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN);
-        let mut owners: BTreeMap<String, Owned> = BTreeMap::new();
+        let since = earlier.map_or(since, |earlier| earlier.since);
+        let earlier = earlier.into_iter().flat_map(|earlier| earlier.owners.clone());
+        let owners = earlier.map(|(owner, so_far)| (owner, Owned { first: BTreeSet::new(), so_far })).collect();
+        let mut put_back = Self { since, owners };
         for pod in pods {
-            if let (Some(owner), Some(uid)) = (owner_of(pod), &pod.metadata.uid) {
-                owners.entry(owner.to_owned()).or_default().first.insert(PodUid(uid.clone()));
+            if let (Some(owner), Some(uid)) = (owner_of(pod), &pod.metadata.uid)
+                && !(put_back.owners.get(owner).is_some_and(|pods| pods.so_far.left > 0) && put_back.is_new(pod))
+            {
+                put_back.owners.entry(owner.to_owned()).or_default().first.insert(PodUid(uid.clone()));
             }
         }
-        Self { since, owners }
+        put_back
     }
 
     /// Takes a pod that is seen for the first time. It is back if its owner's pods have left here before. An owner with
     /// several of them has each come back once before the first comes back again.
     pub(crate) fn seen(&mut self, uid: &PodUid, pod: &Pod, has_left: impl Fn(&PodUid) -> bool) -> Return {
         let Some(owner) = owner_of(pod) else { return Return::None };
+        let is_new = self.is_new(pod);
         let pods = self.owners.entry(owner.to_owned()).or_default();
-        let left = pods.first.iter().filter(|first| has_left(first)).count();
-        let is_new = pod.metadata.creation_timestamp.as_ref().is_some_and(|created| created.0 >= self.since);
+        let left = pods.left(has_left);
         if left == 0 || !is_new || pods.first.contains(uid) {
             pods.first.insert(uid.clone());
             return Return::None;
         }
-        pods.returned += 1;
-        if pods.returned <= left { Return::Once } else { Return::Again }
+        let OwnersPods { once, again, .. } = &mut pods.so_far;
+        if once.contains(&uid.0) {
+            Return::Once
+        } else if again.contains(&uid.0) {
+            Return::Again
+        } else if once.len() < left {
+            once.push(uid.0.clone());
+            Return::Once
+        } else {
+            again.push(uid.0.clone());
+            Return::Again
+        }
+    }
+
+    /// What a later invocation has to know: the owners of which a pod came back.
+    pub(crate) fn so_far(&self, has_left: impl Fn(&PodUid) -> bool) -> Option<PodsPutBack> {
+        let came_back = self.owners.iter().filter(|(_, pods)| !pods.so_far.once.is_empty());
+        let owners: BTreeMap<_, _> = came_back
+            .map(|(owner, pods)| (owner.clone(), OwnersPods { left: pods.left(&has_left), ..pods.so_far.clone() }))
+            .collect();
+        (!owners.is_empty()).then_some(PodsPutBack { since: self.since, owners })
+    }
+
+    fn is_new(&self, pod: &Pod) -> bool {
+        pod.metadata.creation_timestamp.as_ref().is_some_and(|created| created.0 >= self.since)
     }
 }
 
@@ -80,6 +117,7 @@ fn owner_of(pod: &Pod) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::ObjectMeta;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -90,7 +128,7 @@ mod tests {
     const LONG_BEFORE: &str = "2026-11-21T03:11:00Z";
 
     fn put_back(pods: &[Pod]) -> PutBack {
-        PutBack::of(pods, BEGIN.parse().unwrap())
+        PutBack::of(pods, None, BEGIN.parse().unwrap())
     }
 
     fn uid(n: usize) -> PodUid {
@@ -131,6 +169,25 @@ mod tests {
         let mut put_back = put_back(&pods);
         assert_eq!(put_back.seen(&uid(1), &pods[1], |left| *left == uid(0)), Return::None);
         assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |left| *left == uid(0)), Return::Once);
+    }
+
+    #[test]
+    fn who_goes_on_with_a_drain_knows_which_pods_came_back_before() {
+        let of = |n: usize, created| Pod { metadata: ObjectMeta { uid: Some(uid(n).0), ..pod("web", created, true).metadata }, ..Pod::default() };
+        let pods = [of(0, LONG_BEFORE), of(1, AFTER), of(2, AFTER)];
+        let mut first = put_back(&pods[..1]);
+        assert_eq!(first.so_far(|_| true), None, "nothing came back");
+        first.seen(&uid(0), &pods[0], |_| true);
+        assert_eq!(first.seen(&uid(1), &pods[1], |_| true), Return::Once);
+        assert_eq!(first.seen(&uid(2), &pods[2], |_| true), Return::Again);
+
+        let handed_on = first.so_far(|_| true);
+        let mut next = PutBack::of(&pods[1..], handed_on.as_ref(), "2026-11-21T03:27:00Z".parse().unwrap());
+
+        assert_eq!(next.seen(&uid(1), &pods[1], |_| false), Return::Once, "it may not have been evicted yet");
+        assert_eq!(next.seen(&uid(2), &pods[2], |_| false), Return::Again);
+        assert_eq!(next.seen(&uid(3), &of(3, AFTER), |_| true), Return::Again, "whose first return was long ago");
+        assert_eq!(next.so_far(|_| false).map(|pods| pods.owners["web"].left), Some(1));
     }
 
     proptest! {

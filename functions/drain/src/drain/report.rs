@@ -6,12 +6,15 @@ use tokio::time::Instant;
 
 use super::plan::PodUid;
 use super::pod::Tracked;
+use crate::notice::continued::PodsPutBack;
 
 /// How a drain ended.
 #[derive(Debug)]
 pub(crate) struct DrainReport {
     /// Every pod that was on the node.
     pub(crate) pods: BTreeMap<PodUid, Tracked>,
+    /// Those that came back, if any did.
+    pub(crate) put_back: Option<PodsPutBack>,
     /// Why it ended.
     pub(crate) end: DrainEnd,
     /// When it came to that.

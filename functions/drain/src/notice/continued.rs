@@ -1,6 +1,8 @@
 //! The continuation: what an invocation whose time is up tells the later one that goes on with the drain. It has the notice
 //! whole, so that nothing need be kept in between.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,12 +24,35 @@ pub(crate) struct History {
     pub(crate) instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub(crate) earlier: Vec<Earlier>,
+    /// The pods that came back on the node meanwhile, if any did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) put_back: Option<PodsPutBack>,
+}
+
+/// Pods that their controllers put back on the node in earlier invocations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PodsPutBack {
+    /// A pod that was created before then was there when the drain began.
+    pub(crate) since: Timestamp,
+    /// By the UID of each owner of which one came back.
+    pub(crate) owners: BTreeMap<String, OwnersPods>,
+}
+
+/// The pods of one owner, by their UIDs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnersPods {
+    /// How many of those that were there have left.
+    pub(crate) left: usize,
+    /// Those that came back first, and are evicted once more.
+    pub(crate) once: Vec<String>,
+    /// Those that came back again, and stay.
+    pub(crate) again: Vec<String>,
 }
 
 impl History {
     /// A notice that nobody has worked on yet.
     pub(super) fn of(notice: Value) -> Self {
-        Self { notice, instance: None, earlier: Vec::new() }
+        Self { notice, instance: None, earlier: Vec::new(), put_back: None }
     }
 
     /// When the first invocation began, if this is a later one.
@@ -61,10 +86,11 @@ impl History {
         history
     }
 
-    /// The history that the next invocation gets.
-    pub(crate) fn with(&self, invocation: Earlier) -> Self {
+    /// The history that the next invocation gets. Of an invocation that did not get at the pods nothing new is known.
+    pub(crate) fn with(&self, invocation: Earlier, put_back: Option<PodsPutBack>) -> Self {
         let mut history = self.clone();
         history.earlier.push(invocation);
+        history.put_back = put_back.or(history.put_back);
         history
     }
 }

@@ -14,6 +14,7 @@ use crate::drain::deadline::Window;
 use crate::drain::pod::RequestedBy;
 use crate::node::Claim;
 use crate::notice::Hook;
+use crate::notice::continued::PodsPutBack;
 
 /// What has been done about one notice in one invocation.
 #[derive(Clone, Default)]
@@ -42,6 +43,8 @@ pub(crate) struct Record {
     pub(crate) pods: Vec<PodRecord>,
     /// Whose request each pod followed that had to leave, by its UID.
     pub(crate) followed: BTreeMap<String, RequestedBy>,
+    /// Those that came back, for a later invocation.
+    pub(crate) put_back: Option<PodsPutBack>,
     /// What was waited for when the last of them had gone.
     pub(crate) after_drain: Option<AfterDrain>,
     /// What the lifecycle hook was told.

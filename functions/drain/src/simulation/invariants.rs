@@ -12,6 +12,7 @@ use super::draw::{Owner, Side};
 use super::lambda::{Attempt, AttemptId, instance_of};
 use super::said::{Goes, Said};
 use super::world::World;
+use crate::notice::continued::KEY;
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;
@@ -43,6 +44,8 @@ pub(super) enum Invariant {
     EndsInTime,
     /// A pod is requested to leave so often at most.
     RequestsAreBounded,
+    /// For one notice the pods of an app that its controller puts back are evicted three times each at most.
+    PutBackIsLeft,
     /// Nothing panics.
     NoPanic,
 }
@@ -91,6 +94,8 @@ pub(super) struct Witness {
     /// The nodes of which instances are to be left alone, or were.
     opted_out: BTreeSet<String>,
     evictions: BTreeSet<(AttemptId, String)>,
+    /// The pods that were evicted for each notice, by its event's id, its instance and their app.
+    evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
     requests: BTreeMap<(AttemptId, String), u32>,
     completed: BTreeSet<(AttemptId, String)>,
 }
@@ -137,8 +142,8 @@ impl World {
         self.holds(Invariant::OwnPods, is_own, || {
             format!("{attempt} is about {instance:?}, and touches {uid} of {place:?}")
         });
-        let Some((_, app)) = place else { return };
-        let app = self.plan.apps[app].clone();
+        let Some((_, number)) = place else { return };
+        let app = self.plan.apps[number].clone();
         let (Some(said), now) = (self.said(attempt), self.now()) else { return };
 
         // Past its last safe moment it is evicted and deleted in turn, each once a second, while no answer comes.
@@ -167,6 +172,7 @@ impl World {
         match leave.way {
             Way::Evict => {
                 self.witness.evictions.insert(key);
+                self.witness_eviction(attempt, uid, number);
             }
             Way::Delete => {
                 let was_blocked = app.annotation.is_some() || self.witness.evictions.contains(&key);
@@ -184,6 +190,24 @@ impl World {
                 });
             }
         }
+    }
+
+    /// The eviction of a pod of that app.
+    fn witness_eviction(&mut self, attempt: AttemptId, uid: String, app: usize) {
+        let notice = |attempt: &Attempt| {
+            let event = &attempt.event;
+            event.get(KEY).map_or(event, |continued| &continued["notice"])["id"].to_string()
+        };
+        let (all, of) = (&self.attempts.all, notice(&self.attempts.all[attempt.0]));
+        // Each delivery and each of Lambda's retries begins anew.
+        let beginnings = all.iter().filter(|one| one.event.get(KEY).is_none() && notice(one) == of).count();
+        let key = (of, all[attempt.0].instance.clone(), app);
+        let evicted = self.witness.evicted.entry(key).or_default();
+        evicted.insert(uid);
+        let (evicted, pods) = (evicted.len(), self.plan.apps[app].pods);
+        self.holds(Invariant::PutBackIsLeft, evicted <= 3 * pods * beginnings, || {
+            format!("{attempt} evicts a {evicted}th pod of app {app}, which has {pods}")
+        });
     }
 
     /// A pod has come to a node.
