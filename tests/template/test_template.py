@@ -357,9 +357,6 @@ class TheDrainFunction(unittest.TestCase):
     def test_it_has_lambdas_longest_time(self) -> None:
         self.assertEqual(properties("Drain")["Timeout"], 900)
 
-    def test_its_memory_is_a_parameter(self) -> None:
-        self.assertEqual(properties("Drain")["MemorySize"], {"Ref": "MemorySizeMb"})
-
     def test_its_last_error_goes_to_the_failure_queue(self) -> None:
         (config,) = of_type("AWS::Lambda::EventInvokeConfig").values()
         self.assertEqual(config["FunctionName"], {"Ref": "Drain"})
@@ -590,7 +587,8 @@ class TheRights(unittest.TestCase):
         )
         (optional,) = (policy["Fn::If"] for policy in properties("DrainRole")["Policies"] if "Fn::If" in policy)
         self.assertEqual((optional[0], optional[2]), ("WaitsForLoadBalancers", {"Ref": "AWS::NoValue"}))
-        self.assertEqual(PARAMETERS["LoadBalancerWaitS"]["Default"], 0)
+        self.assertEqual(TEMPLATE["Conditions"]["WaitsForLoadBalancers"], {"Fn::Equals": [{"Ref": "LoadBalancers"}, "wait"]})
+        self.assertEqual(PARAMETERS["LoadBalancers"]["Default"], "leave")
 
     def test_no_right_is_wider_than_aws_makes_it(self) -> None:
         network = properties("Network")["PolicyDocument"]["Statement"]

@@ -12,8 +12,12 @@ use crate::drain::volumes::until_detached;
 use crate::drain::{DrainEnd, DrainReport, StopReason};
 use crate::node::Claim;
 use crate::receipt::AfterDrain;
+use crate::settings::LoadBalancers;
 
-/// Waits, for as long as the settings say, not past `end` and not when there is something to `stop` it. Says how
+/// How long load balancers may take to let an instance go: twice Elastic Load Balancing's own deregistration delay.
+const LET_GO_WITHIN: Duration = Duration::from_secs(600);
+
+/// Waits for what the settings say, not past `end` and not when there is something to `stop` it. Says how
 /// long each took; `None`: nothing was waited for.
 pub(super) async fn wait(
     context: &Context,
@@ -31,7 +35,7 @@ pub(super) async fn wait(
     let targets = async {
         tokio::select! {
             biased;
-            left = targets_left(context, target, report, end.min(begin + settings.load_balancer_wait)) => left,
+            left = targets_left(context, target, report, end.min(begin + LET_GO_WITHIN)) => left,
             _ = stop.clone() => None,
         }
         .map(|left| (begin.elapsed(), left))
@@ -50,7 +54,7 @@ pub(super) async fn wait(
 /// Waits for load balancers, if a hook of ours holds the instance. `None`: none knew it, or they cannot be waited for.
 async fn targets_left(context: &Context, target: &Target<'_>, report: &DrainReport, end: Instant) -> Option<usize> {
     let Target { attempt, instance, cluster, .. } = target;
-    if attempt.action.is_none() || report.end != DrainEnd::Empty || context.settings.load_balancer_wait.is_zero() {
+    if attempt.action.is_none() || report.end != DrainEnd::Empty || context.settings.load_balancers != LoadBalancers::Wait {
         return None;
     }
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {

@@ -143,9 +143,7 @@ impl Target<'_> {
             only_goes_on: notice.deadline == Deadline::Unknown
                 && maintenance.is_some_and(|maintenance| maintenance.reboots),
             taint: settings.taints.of_claim.and_then(|names| taint::for_notice(kind, event, names)),
-            // Nothing ends for a node that its load balancers go on with.
-            excludes: settings.load_balancers == LoadBalancers::Exclude
-                || self.attempt.action.is_some() && !settings.load_balancer_wait.is_zero(),
+            excludes: settings.load_balancers != LoadBalancers::Leave,
             managed_by: self.managed_by,
             selector: &settings.node_selector,
         }

@@ -46,15 +46,13 @@ pub(crate) struct Settings {
     pub(crate) hook_max_wait: Duration,
     /// How long volumes may take to be detached when the last pod has gone.
     pub(crate) volume_wait: Duration,
-    /// How long load balancers may take to let the instance of a hook go when the last pod has gone.
-    pub(crate) load_balancer_wait: Duration,
     /// For how long a rebalance recommendation takes a node out.
     pub(crate) rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub(crate) maintenance_lead: Duration,
     /// Which taints a node gets.
     pub(crate) taints: Taints,
-    /// What load balancers are told of the node.
+    /// What load balancers are told of the node, and whether a hook waits for them.
     pub(crate) load_balancers: LoadBalancers,
     /// Whether Kubernetes events tell of a drain, and by whose reasons.
     pub(crate) node_events: Option<NodeEvents>,
@@ -85,7 +83,6 @@ impl Settings {
             stranded_hooks: reader.read(table::STRANDED_HOOKS, values::stranded_hooks),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, 0..=3_600)),
-            load_balancer_wait: reader.read(table::LOAD_BALANCER_WAIT, |value| values::seconds(value, 0..=3_600)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
             maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
             taints: reader.read(table::TAINTS, values::taints),

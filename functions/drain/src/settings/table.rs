@@ -78,14 +78,6 @@ pub(crate) const VOLUME_WAIT: Setting = Setting {
     meaning: "for how long, when the last pod has gone, a hook is held until the volumes of the pods that left are \
               [detached](what-happens.md#when-the-last-pod-has-gone)",
 };
-pub(crate) const LOAD_BALANCER_WAIT: Setting = Setting {
-    name: "SPILLWAY_LOAD_BALANCER_WAIT_S",
-    default: "0",
-    accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
-    meaning: "for how long, when the last pod has gone, a hook is held until the load balancers of the cluster have \
-              [let the instance go](what-happens.md#when-the-last-pod-has-gone). Its node is then labelled as by \
-              `LoadBalancers=exclude`",
-};
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
     default: "spillway",
@@ -125,9 +117,11 @@ pub(crate) const TAINTS: Setting = Setting {
 pub(crate) const LOAD_BALANCERS: Setting = Setting {
     name: "SPILLWAY_LOAD_BALANCERS",
     default: "leave",
-    accepted: "leave or exclude",
-    meaning: "what load balancers are told of the node: nothing, or `exclude`: the claim labels it \
-              node.kubernetes.io/exclude-from-external-load-balancers",
+    accepted: "leave, exclude or wait",
+    meaning: "what load balancers are told of the node: nothing; `exclude`: the claim labels it \
+              node.kubernetes.io/exclude-from-external-load-balancers; `wait`: that, and a hook is held until they have \
+              [let the instance go](what-happens.md#when-the-last-pod-has-gone), for at most ten minutes after its last \
+              pod",
 };
 pub(crate) const NODE_EVENTS: Setting = Setting {
     name: "SPILLWAY_NODE_EVENTS",
@@ -145,7 +139,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
 };
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 19] = [
+pub(crate) const SETTINGS: [Setting; 18] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -158,7 +152,6 @@ pub(crate) const SETTINGS: [Setting; 19] = [
     STRANDED_HOOKS,
     HOOK_MAX_WAIT,
     VOLUME_WAIT,
-    LOAD_BALANCER_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
     TAINTS,

@@ -29,11 +29,10 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_STRANDED_HOOKS", "CONTINUE"),
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_VOLUME_WAIT_S", "0"),
-        ("SPILLWAY_LOAD_BALANCER_WAIT_S", "300"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
-        ("SPILLWAY_LOAD_BALANCERS", "exclude"),
+        ("SPILLWAY_LOAD_BALANCERS", "wait"),
         ("SPILLWAY_NODE_EVENTS", "nth"),
         ("SPILLWAY_DRY_RUN", "true"),
         (

@@ -123,6 +123,8 @@ pub(crate) enum LoadBalancers {
     Leave,
     /// By the label, that they should send it nothing more.
     Exclude,
+    /// The same, and a hook is held until they have let the instance go.
+    Wait,
 }
 
 /// The reasons that Kubernetes events about a drain have.
@@ -204,7 +206,8 @@ pub(super) fn taints(value: &str) -> Accepted<Taints> {
 }
 
 pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
-    one_of(value, &[("leave", LoadBalancers::Leave), ("exclude", LoadBalancers::Exclude)])
+    use LoadBalancers::{Exclude, Leave, Wait};
+    one_of(value, &[("leave", Leave), ("exclude", Exclude), ("wait", Wait)])
 }
 
 pub(super) fn node_events(value: &str) -> Accepted<Option<NodeEvents>> {

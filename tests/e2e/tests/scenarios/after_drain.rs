@@ -145,7 +145,7 @@ async fn a_pod_that_is_bound_after_the_cordon_is_evicted_before_the_hook_is_comp
 
 #[tokio::test]
 async fn a_hook_is_completed_after_the_load_balancer_has_let_the_instance_go() {
-    let settings = [("SPILLWAY_LOAD_BALANCER_WAIT_S", "600")];
+    let settings = [("SPILLWAY_LOAD_BALANCERS", "wait")];
     let stage = Stage::set_in_group("targets", Hook::terminate("spillway")).await.with_settings(&settings).await;
     let (aws, instance) = (stage.world.aws_side(), &stage.node.instance_id);
     aws.register_target(instance, &stage.world.cluster).await.expect("it is registered");

@@ -33,6 +33,7 @@ use crate::invocation::retry::Transient as _;
 use crate::notice;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
+use crate::settings::LoadBalancers;
 use spillway_startup::logs::chain;
 
 const ID: &str = "aws-rights";
@@ -67,7 +68,7 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
         None => not_tried.extend([schedule::UPDATE, schedule::DELETE]),
     }
 
-    if !context.settings.load_balancer_wait.is_zero() {
+    if context.settings.load_balancers == LoadBalancers::Wait {
         let groups = || context.load_balancing.describe_target_groups().names(NOBODYS).send();
         let without_it = "no load balancer is waited for";
         tried.push((without_it, allowed(target_groups::GROUPS, "TargetGroupNotFound", end, groups).await));

@@ -63,7 +63,7 @@ async fn claim(
         reboots: false,
         only_goes_on: false,
         taint: settings.taints.of_claim.and_then(|names| taint::for_notice(Kind::Spot, request_id, names)),
-        excludes: settings.load_balancers == LoadBalancers::Exclude,
+        excludes: settings.load_balancers != LoadBalancers::Leave,
         managed_by: managed_by(node.labels()).unwrap_or(ManagedBy::SelfManaged),
         selector: &settings.node_selector,
     };
