@@ -5,6 +5,10 @@ use crate::{Fate, Pod, Receipt};
 /// What `,"pods_cut":123456789012` takes, which a receipt has then.
 const PODS_CUT: usize = 24;
 
+/// How many characters of its reason are kept when its pods alone do not make room: whoever may annotate a node can have
+/// as many in it as an annotation takes.
+const REASON: usize = 1_000;
+
 /// What is kept before what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
@@ -34,7 +38,8 @@ impl Rank {
 }
 
 impl Receipt {
-    /// Takes pods away, those of the last rank first, until the receipt's JSON is shorter by so many bytes or none is left.
+    /// Takes pods away, those of the last rank first, until the receipt's JSON is shorter by so many bytes or none is left; then
+    /// the reason is cut.
     pub fn shorten(&mut self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -47,6 +52,11 @@ impl Receipt {
             saved += json_bytes(&pod) + ",".len();
         }
         self.pods_cut = Some(all - self.pods.len()).filter(|cut| *cut > 0);
+        if saved < bytes
+            && let Some((end, _)) = self.reason.char_indices().nth(REASON)
+        {
+            self.reason.replace_range(end.., "…");
+        }
     }
 }
 
@@ -112,6 +122,16 @@ mod tests {
         let mut whole = receipt(vec![sample("a", Fate::Clean, 0), sample("b", Fate::Lost, 0)]);
         whole.shorten(0);
         assert_eq!((names(&whole), whole.pods_cut), (vec!["a", "b"], None));
+    }
+
+    #[test]
+    fn a_reason_that_is_too_long_by_itself_is_cut_after_the_pods() {
+        let reason = "é".repeat(200_000);
+        let mut long = Receipt { reason: reason.clone(), ..receipt(vec![sample("a", Fate::Lost, 0)]) };
+        long.shorten(10);
+        assert_eq!((long.pods.len(), &long.reason), (0, &reason), "the pod was enough");
+        long.shorten(300_000);
+        assert!(long.reason.ends_with("é…") && length(&long) < 10_000, "{}", length(&long));
     }
 
     fn any_pods() -> impl Strategy<Value = Vec<Pod>> {

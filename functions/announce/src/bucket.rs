@@ -43,8 +43,11 @@ fn key(event: &Event) -> String {
     format!("receipts/{}/{day}/{}/{}.json", plain(cluster), plain(node), plain(&event.id))
 }
 
-/// Without what would have to be encoded in a URL; no name of AWS or Kubernetes has any of it.
+/// Without what would have to be encoded in a URL, or leads elsewhere in a path; no name of AWS or Kubernetes has any of it.
 fn plain(name: &str) -> String {
+    if name.chars().all(|c| c == '.') {
+        return "-".repeat(name.len());
+    }
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
@@ -66,5 +69,6 @@ mod tests {
     #[test]
     fn nothing_in_a_name_leads_elsewhere() {
         assert_eq!(plain("../a b?c#d/ü"), "..-a-b-c-d--");
+        assert_eq!(["..", "."].map(plain), ["--", "-"], "no other folder");
     }
 }
