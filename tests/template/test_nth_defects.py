@@ -9,7 +9,7 @@ NAME = re.compile(r"`(\w+)`")
 
 
 def sources() -> str:
-    files = [file for folder in ("functions", "tests") for file in (ROOT / folder).rglob("*")]
+    files = [file for folder in ("crates", "functions", "tests") for file in (ROOT / folder).rglob("*")]
     return "\n".join(file.read_text() for file in files if file.suffix in (".rs", ".py"))
 
 

@@ -6,6 +6,7 @@ use std::error::Error;
 use jiff::Timestamp;
 use lambda_runtime::Diagnostic;
 use spillway_eks::ClusterName;
+use spillway_notice::NoticeError;
 use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
@@ -13,7 +14,6 @@ use crate::decision::Refusal;
 use crate::invocation::retry::Transient;
 use crate::kube::ApiError;
 use crate::node::readiness::Readiness;
-use crate::notice::NoticeError;
 
 /// The call that says where a cluster is.
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";

@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use spillway_eks::ClusterName;
+use spillway_notice::continued::History;
+use spillway_notice::undo_check::UndoCheck;
+use spillway_notice::{Incoming, Notice};
 use spillway_receipt::Receipt;
 use tokio::time::Instant;
 
@@ -17,9 +20,6 @@ use crate::continuation::Limits;
 use crate::decision::{self, Decision, Reason, WhoseCluster};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::notice::continued::History;
-use crate::notice::undo_check::UndoCheck;
-use crate::notice::{self, Incoming, Notice};
 use crate::publish::publish;
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, Publication, StepName, Subject};
@@ -28,7 +28,8 @@ use crate::receipt::{Outcome, Publication, StepName, Subject};
 /// event.
 pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
-    let incoming = notice::read(event, &invocation.home).map(|incoming| incoming.at(invocation.clock.started()));
+    let incoming =
+        spillway_notice::read(event, &invocation.home).map(|incoming| incoming.at(invocation.clock.started()));
     let mut record = Record::default();
     let mut heartbeats = Vec::new();
 

@@ -1,11 +1,9 @@
 //! The drain function: a notice in, a drained node out.
 //!
 //! # Layout
-//! Read `handler` first: it tells what happens to a notice, in order. The rooms, from the ground up; none imports a
-//! later one:
+//! Read `handler` first: it tells what happens to a notice, in order. What a notice says is read by the crate
+//! `spillway-notice`, what was chosen by `spillway-settings`. The rooms, from the ground up; none imports a later one:
 //! * `invocation`: one invocation, its clock, what it keeps back for its end, how it tries again
-//! * `notice`: each notice's JSON and what it means for one instance (pure)
-//! * `settings`: what the person who deploys can choose
 //! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
 //! * `decision`: what is to be done, or the reason why nothing is (pure)
 //! * `kube`: calls to the API server, watches, pods as a drain reads them
@@ -31,11 +29,9 @@ mod handler;
 mod invocation;
 mod kube;
 mod node;
-mod notice;
 mod publish;
 mod receipt;
 mod self_test;
-mod settings;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -47,6 +43,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 use spillway_receipt::Receipt;
+use spillway_settings::Settings;
 
 use crate::aws::itself::Itself;
 use crate::context::Context;
@@ -55,7 +52,6 @@ use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::self_test::SelfTestReport;
-use crate::settings::Settings;
 
 /// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
 pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<(), Error> {

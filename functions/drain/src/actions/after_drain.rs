@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use spillway_settings::LoadBalancers;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -12,7 +13,6 @@ use crate::drain::volumes::until_detached;
 use crate::drain::{DrainEnd, DrainReport, StopReason};
 use crate::node::Claim;
 use crate::receipt::AfterDrain;
-use crate::settings::LoadBalancers;
 
 /// How long load balancers may take to let an instance go: twice Elastic Load Balancing's own deregistration delay.
 const LET_GO_WITHIN: Duration = Duration::from_secs(600);
@@ -54,7 +54,10 @@ pub(super) async fn wait(
 /// Waits for load balancers, if a hook of ours holds the instance. `None`: none knew it, or they cannot be waited for.
 async fn targets_left(context: &Context, target: &Target<'_>, report: &DrainReport, end: Instant) -> Option<usize> {
     let Target { attempt, instance, cluster, .. } = target;
-    if attempt.action.is_none() || report.end != DrainEnd::Empty || context.settings.load_balancers != LoadBalancers::Wait {
+    if attempt.action.is_none()
+        || report.end != DrainEnd::Empty
+        || context.settings.load_balancers != LoadBalancers::Wait
+    {
         return None;
     }
     match target_groups::until_drained(&context.load_balancing, &instance.id, cluster, end).await {

@@ -1,12 +1,13 @@
 //! Cordoning a node and no more.
 
+use spillway_settings::LifecycleResult;
+
 use super::claim::{Claiming, claim};
 use super::{lifecycle, undo_check};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
-use crate::settings::LifecycleResult;
 
 /// Cordons the target's node and leaves its pods; a lifecycle action that waits is completed at once.
 pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {

@@ -5,6 +5,8 @@ use std::future::pending;
 use futures_util::FutureExt as _;
 use kube::{Api, Client};
 use spillway_eks::ClusterName;
+use spillway_notice::Notice;
+use spillway_settings::LifecycleResult;
 
 use super::claim::{Claiming, claim};
 use super::{after_drain, lifecycle, undo_check};
@@ -16,12 +18,10 @@ use crate::drain::{self, DrainEnd, DrainReport, StopReason};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::{Claim, How, until_given_back};
-use crate::notice::Notice;
 use crate::publish::{self, publish_begin, tells_begin};
 use crate::receipt::outcome::not_yet;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Outcome, Publication, StepName, Subject};
-use crate::settings::LifecycleResult;
 
 /// Moves the pods of the target's node, then lets the instance go.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {

@@ -1,13 +1,14 @@
 //! A notice of several instances: each gets an invocation of its own, with a receipt and retries of
 //! its own, so that one that fails does not stop the others.
 
+use spillway_notice::{Deadline, Instances, Several};
+
 use crate::aws::{self, ec2};
 use crate::context::Context;
 use crate::continuation;
 use crate::decision::{self, Reason};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::notice::{Deadline, Instances, Several};
 use crate::receipt::outcome::would_have_fanned_out;
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use spillway_eks::ClusterName;
+use spillway_settings::LifecycleResult;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{lifecycle, uncordon};
@@ -18,7 +19,6 @@ use crate::node::readiness::Readiness;
 use crate::node::{NodeWatch, by_likely_names, find, is_of};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Outcome, StepName};
-use crate::settings::LifecycleResult;
 
 /// How often a node that has not joined is looked for: until then there is nothing to watch. An instance needs a minute to
 /// become a node.

@@ -6,14 +6,15 @@
 //! * The notice failed for good: `CONTINUE` though pods are left, or what the setting `Launch` says of a node that never
 //!   was Ready.
 
+use spillway_notice::{Deadline, Kind};
+use spillway_settings::{LifecycleResult, Settings};
+
 use crate::context::{Attempt, Context, Target};
 use crate::decision::{Reason, our_hook};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::notice::{Deadline, Kind};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Outcome, StepName};
-use crate::settings::{LifecycleResult, Settings};
 
 /// Completes the lifecycle action, if one waits.
 pub(crate) async fn complete(

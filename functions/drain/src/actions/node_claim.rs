@@ -1,11 +1,12 @@
 //! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
 
+use spillway_notice::Deadline;
+
 use super::claim::unclaimed;
 use crate::context::target::LEAST_WINDOW;
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::node::node_claim::{self, HandedOver};
-use crate::notice::Deadline;
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};
 

@@ -1,14 +1,14 @@
 //! What begins later: a schedule brings the notice back when its time has come.
 
 use jiff::Timestamp;
+use spillway_notice::continued::{self, History};
+use spillway_notice::{Deadline, payload};
 
 use super::uncordon::{NotReady, cause, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::Name;
 use crate::failure::Failure;
 use crate::node::uncordon::UncordonResult;
-use crate::notice::continued::{self, History};
-use crate::notice::{Deadline, payload};
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};
 

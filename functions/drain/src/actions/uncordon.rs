@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kube::Api;
 use spillway_eks::ClusterName;
+use spillway_notice::{Kind, Notice};
 use tokio::time::Instant;
 
 use super::undo_check;
@@ -16,7 +17,6 @@ use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{UncordonCause, UncordonResult, Undoing, uncordon as take_off};
-use crate::notice::{Kind, Notice};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use spillway_eks::ClusterName;
+use spillway_notice::undo_check::{self, UndoCheck};
+use spillway_notice::{Kind, Notice, payload};
 use tokio::time::Instant;
 
 use super::uncordon::{self, NotGivenBack, NotReady, give_back, reached_by};
@@ -15,8 +17,6 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::Claim;
 use crate::node::uncordon::{UncordonCause, UncordonResult};
-use crate::notice::undo_check::{self, UndoCheck};
-use crate::notice::{Kind, Notice, payload};
 use crate::receipt::record::Record;
 use crate::receipt::{Outcome, StepName};
 

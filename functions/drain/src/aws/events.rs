@@ -3,9 +3,9 @@
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use spillway_notice::SOURCE;
 
 use crate::aws::CallError;
-use crate::notice::SOURCE;
 
 pub(crate) const PUT_EVENTS: &str = "events:PutEvents";
 

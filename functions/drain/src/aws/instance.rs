@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use spillway_eks::ClusterName;
 
-use crate::notice::InstanceId;
+use spillway_notice::InstanceId;
 
 /// Auto Scaling's own tag on its instances.
 const GROUP: &str = "aws:autoscaling:groupName";

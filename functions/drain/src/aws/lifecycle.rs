@@ -8,13 +8,13 @@ use aws_sdk_autoscaling::operation::RequestId as _;
 use aws_sdk_autoscaling::operation::complete_lifecycle_action::CompleteLifecycleActionError;
 use aws_sdk_autoscaling::types::LifecycleHook;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use spillway_notice::{Hook, InstanceId};
+use spillway_settings::LifecycleResult;
 use spillway_startup::logs::chain;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::aws::{self, CallError};
-use crate::notice::{Hook, InstanceId};
-use crate::settings::LifecycleResult;
 
 const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";

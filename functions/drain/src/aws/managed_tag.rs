@@ -2,11 +2,11 @@
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::Filter;
+use spillway_settings::ManagedTag;
 use tokio::time::Instant;
 
 use crate::aws::instance::Instance;
 use crate::aws::{self, CallError};
-use crate::settings::ManagedTag;
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";
 

@@ -10,11 +10,11 @@ use aws_sdk_elasticloadbalancingv2::types::{
     Tag, TargetDescription, TargetHealthDescription, TargetHealthStateEnum, TargetTypeEnum,
 };
 use spillway_eks::ClusterName;
+use spillway_notice::InstanceId;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::aws::{self, CallError};
 use crate::invocation::retry::jittered;
-use crate::notice::InstanceId;
 
 pub(crate) const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
 pub(crate) const TAGS: &str = "elasticloadbalancing:DescribeTags";

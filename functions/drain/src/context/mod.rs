@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 
 use kube::Client;
 use spillway_eks::ClusterName;
+use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -16,7 +17,6 @@ use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::invocation::retry::{self, Transient};
 use crate::kube::ApiError;
-use crate::settings::Settings;
 use cluster::Access;
 pub(crate) use patience::Patience;
 pub(crate) use target::{Attempt, Target};

@@ -5,6 +5,9 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use spillway_eks::ClusterName;
+use spillway_notice::continued::History;
+use spillway_notice::{Deadline, Kind, Notice};
+use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
 use crate::aws::instance::{Instance, ManagedBy};
@@ -14,9 +17,6 @@ use crate::drain::deadline::{MARGIN, Termination, Window};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::node::{ClaimAnnotation, Claimant, taint};
-use crate::notice::continued::History;
-use crate::notice::{Deadline, Kind, Notice};
-use crate::settings::{LoadBalancers, Settings};
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.

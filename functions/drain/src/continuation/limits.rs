@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use spillway_notice::continued::History;
+use spillway_notice::{Deadline, Kind, Notice};
+use spillway_settings::Settings;
 
 use crate::aws::lifecycle::HookTimeouts;
 use crate::decision::our_hook;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::notice::continued::History;
-use crate::notice::{Deadline, Kind, Notice};
-use crate::settings::Settings;
 
 /// How many invocations one notice may take. The longest drain, 48 hours in invocations of
 /// 15 minutes, takes 193 (a test counts them); should time ever be reckoned wrong, the going round
@@ -76,14 +76,14 @@ impl Limits {
 mod tests {
     use jiff::SignedDuration;
     use serde_json::json;
+    use spillway_notice::continued::Earlier;
+    use spillway_notice::{Hook, InstanceId};
     use tokio::time::{Instant, sleep, sleep_until};
 
     use super::*;
     use crate::aws::itself::INVOKE;
     use crate::aws::{CallError, CallErrorKind};
     use crate::invocation::clock::Clock;
-    use crate::notice::continued::Earlier;
-    use crate::notice::{Hook, InstanceId};
 
     const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
 
@@ -233,7 +233,7 @@ mod tests {
             if !limits.leave_time_after(&invocation, &pods_lost(), &history) {
                 return (history.earlier.len() + 1, began.elapsed());
             }
-            history = history.with(self::history(1).earlier.remove(0));
+            history = history.with(self::history(1).earlier.remove(0), None);
             // Lambda's queue takes its time.
             sleep(Duration::from_secs(2)).await;
         }

@@ -1,12 +1,12 @@
 //! At once: the function invokes itself.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use spillway_notice::continued::{self, History};
+use spillway_notice::payload;
 use tokio::time::Instant;
 
 use crate::aws::itself::{INVOKE, Itself};
 use crate::aws::{self, CallError};
-use crate::notice::continued::{self, History};
-use crate::notice::payload;
 
 /// Of a notice of many instances so many at a time: hundreds are on their way within a second.
 const AT_ONCE: usize = 10;

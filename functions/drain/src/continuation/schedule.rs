@@ -12,13 +12,13 @@ use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
+use spillway_notice::{InstanceId, Notice};
+use spillway_settings::Schedules;
 use tokio::time::Instant;
 
 use crate::aws::{self, CallError};
 use crate::failure::Failure;
 use crate::invocation::clock::Clock;
-use crate::notice::{InstanceId, Notice};
-use crate::settings::Schedules;
 
 const CREATE: &str = "scheduler:CreateSchedule";
 pub(crate) const UPDATE: &str = "scheduler:UpdateSchedule";
@@ -221,8 +221,9 @@ fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
 mod tests {
     use std::time::Duration;
 
+    use spillway_notice::{Deadline, Kind, Maintenance};
+
     use super::*;
-    use crate::notice::{Deadline, Kind, Maintenance};
     use crate::test_support::{self, instance_id};
 
     fn name(what: &str) -> String {

@@ -1,11 +1,11 @@
 //! Whether what EC2 says of an instance is older than its notice, or newer. Pure.
 
 use jiff::{SignedDuration, Timestamp};
+use spillway_notice::{Deadline, Kind, Notice};
+use spillway_settings::Settings;
 
 use super::Reason;
 use crate::aws::instance::{Instance, InstanceState};
-use crate::notice::{Deadline, Kind, Notice};
-use crate::settings::Settings;
 
 /// By then EC2's answer is not behind its own notice any more: that takes seconds, as a rule.
 const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);

@@ -12,10 +12,10 @@ mod switch;
 mod times;
 
 use spillway_eks::ClusterName;
+use spillway_notice::{Hook, Kind, Notice};
+use spillway_settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 
 use crate::aws::instance::{Instance, ManagedBy, Membership, membership};
-use crate::notice::{Hook, Kind, Notice};
-use crate::settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 pub(crate) use behind::{is_behind, is_over};
 pub(crate) use plausible::{implausible, of_another_group};
 pub(crate) use reason::{Reason, Refusal};

@@ -3,10 +3,10 @@
 //! AWS' own notices keep to this. One that does not was made or sent again by somebody who may invoke the function.
 
 use jiff::{SignedDuration, Timestamp};
+use spillway_notice::{Deadline, Kind, Notice};
 
 use super::Reason;
 use crate::aws::instance::Instance;
-use crate::notice::{Deadline, Kind, Notice};
 
 /// Clocks are apart by less: AWS refuses the calls of whoever is five minutes off (Signature Version 4).
 const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);

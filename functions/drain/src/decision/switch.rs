@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::notice::Kind;
-use crate::settings::{NoticeFamily, Policy, Settings};
+use spillway_notice::Kind;
+use spillway_settings::{NoticeFamily, Policy, Settings};
 
 /// What switches a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

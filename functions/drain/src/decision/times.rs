@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::notice::undo_check::UndoCheck;
-use crate::notice::{Deadline, Kind, Notice};
-use crate::settings::Settings;
+use spillway_notice::undo_check::UndoCheck;
+use spillway_notice::{Deadline, Kind, Notice};
+use spillway_settings::Settings;
 
 /// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
 const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
@@ -62,9 +62,9 @@ pub(crate) fn follows_a_claim(kind: Kind) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
+    use spillway_notice::Maintenance;
 
     use super::*;
-    use crate::notice::Maintenance;
     use crate::test_support::{self, at, settings};
 
     /// A notice of midnight about maintenance at three.

@@ -42,6 +42,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use kube::Client;
+use spillway_notice::continued::PodsPutBack;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep_until};
 
@@ -49,7 +50,6 @@ use crate::invocation::clock::Clock;
 use crate::kube::pod::Pod;
 use crate::kube::watch::{Change, Listed, Watch};
 use crate::node::Claim;
-use crate::notice::continued::PodsPutBack;
 use budget_watch::BudgetWatch;
 use deadline::Window;
 use kubelet::{Kubelet, KubeletWatch};

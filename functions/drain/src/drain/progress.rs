@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use spillway_notice::continued::PodsPutBack;
 use tokio::time::Instant;
 
 use super::budget_watch::WatchScope;
@@ -22,7 +23,6 @@ use crate::invocation::clock::Clock;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::pod::Pod;
 use crate::kube::watch::Change;
-use crate::notice::continued::PodsPutBack;
 
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use spillway_notice::continued::{OwnersPods, PodsPutBack};
 
 use super::plan::PodUid;
 use crate::kube::pod::Pod;
-use crate::notice::continued::{OwnersPods, PodsPutBack};
 
 /// How long a pod that has come back is left alone before it is evicted again: kubectl's own pause after a refusal.
 pub(crate) const PAUSE: Duration = Duration::from_secs(5);
@@ -109,8 +109,12 @@ impl PutBack {
     }
 }
 
-/// The UID of what puts the pod back when it is gone.
+/// The UID of what puts the pod back when it is gone. Not of one that was leaving before it was seen: its replacement comes
+/// whatever is done here.
 fn owner_of(pod: &Pod) -> Option<&str> {
+    if pod.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
     let mut references = pod.metadata.owner_references.iter().flatten();
     references.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
 }
@@ -173,7 +177,10 @@ mod tests {
 
     #[test]
     fn who_goes_on_with_a_drain_knows_which_pods_came_back_before() {
-        let of = |n: usize, created| Pod { metadata: ObjectMeta { uid: Some(uid(n).0), ..pod("web", created, true).metadata }, ..Pod::default() };
+        let of = |n: usize, created| Pod {
+            metadata: ObjectMeta { uid: Some(uid(n).0), ..pod("web", created, true).metadata },
+            ..Pod::default()
+        };
         let pods = [of(0, LONG_BEFORE), of(1, AFTER), of(2, AFTER)];
         let mut first = put_back(&pods[..1]);
         assert_eq!(first.so_far(|_| true), None, "nothing came back");
@@ -188,6 +195,20 @@ mod tests {
         assert_eq!(next.seen(&uid(2), &pods[2], |_| false), Return::Again);
         assert_eq!(next.seen(&uid(3), &of(3, AFTER), |_| true), Return::Again, "whose first return was long ago");
         assert_eq!(next.so_far(|_| false).map(|pods| pods.owners["web"].left), Some(1));
+    }
+
+    #[test]
+    fn the_replacement_of_a_pod_that_was_leaving_before_takes_no_place_of_another() {
+        let leaving = |n| {
+            let mut pod = pod("web", LONG_BEFORE, true);
+            pod.metadata.uid = Some(uid(n).0);
+            pod.metadata.deletion_timestamp = pod.metadata.creation_timestamp.clone();
+            pod
+        };
+        let mut put_back = put_back(&[leaving(0), leaving(1)]);
+        put_back.seen(&uid(2), &pod("web", LONG_BEFORE, true), |_| true);
+        assert_eq!(put_back.seen(&uid(3), &pod("web", AFTER, true), |_| true), Return::Once);
+        assert_eq!(put_back.seen(&uid(4), &pod("web", AFTER, true), |_| true), Return::Again);
     }
 
     proptest! {

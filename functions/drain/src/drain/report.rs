@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use spillway_notice::continued::PodsPutBack;
 use tokio::time::Instant;
 
 use super::plan::PodUid;
 use super::pod::Tracked;
-use crate::notice::continued::PodsPutBack;
 
 /// How a drain ended.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ pub(crate) mod retry;
 
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::Context;
+use spillway_notice::Home;
 use tokio::time::Instant;
 
 use crate::invocation::clock::Clock;
@@ -18,23 +19,6 @@ const FOR_HANDING_ON: SignedDuration = SignedDuration::from_millis(2_500);
 const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
 /// and for the answer.
 const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
-
-/// Where the function is at home: notices from elsewhere are not its business.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Home {
-    /// The account.
-    pub(crate) account: String,
-    /// The Region.
-    pub(crate) region: String,
-}
-
-impl Home {
-    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
-    pub(crate) fn of_function(arn: &str) -> Self {
-        let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();
-        Self { account: part(4), region: part(3) }
-    }
-}
 
 /// One invocation of the function.
 #[derive(Debug)]

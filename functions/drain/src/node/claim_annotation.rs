@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::notice::Kind;
+use spillway_notice::Kind;
 
 /// The annotation's name.
 pub(crate) const ANNOTATION: &str = "spillway/claim";

@@ -8,6 +8,8 @@ use k8s_openapi::api::core::v1::Node;
 use kube::core::Selector;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use spillway_notice::Kind;
+use spillway_settings::TaintNames;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::claimant::Claimant;
@@ -17,8 +19,6 @@ use super::patch::FIELD_MANAGER;
 use super::uncordon::{UncordonCause, UncordonResult, decide};
 use super::{How, taint};
 use crate::aws::instance::ManagedBy;
-use crate::notice::Kind;
-use crate::settings::TaintNames;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 

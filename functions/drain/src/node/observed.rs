@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use serde_json::{Value, json};
+use spillway_notice::Kind;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::claimant::{Claimant, How, Unclaimed};
@@ -12,7 +13,6 @@ use super::labels;
 use super::patch::Operations;
 use super::taint;
 use crate::aws::instance::ManagedBy;
-use crate::notice::Kind;
 
 /// What matters about a node as it was last seen.
 #[derive(Debug, Clone, PartialEq)]

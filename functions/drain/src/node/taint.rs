@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::Taint;
 
-use crate::notice::Kind;
-use crate::settings::TaintNames;
+use spillway_notice::Kind;
+use spillway_settings::TaintNames;
 
 /// New pods stay away. `NoExecute` would end pods without asking their budgets, and nothing else sets that right.
 const EFFECT: &str = "NoSchedule";

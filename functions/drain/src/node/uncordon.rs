@@ -11,6 +11,7 @@ use std::fmt;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::{Api, ResourceExt as _};
+use spillway_notice::Kind;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::find::{by_likely_names, find};
@@ -21,7 +22,6 @@ use super::readiness::{Ready, ready};
 use super::taint;
 use crate::aws::instance::Instance;
 use crate::kube::{ApiError, Attempted, until_settled};
-use crate::notice::Kind;
 
 /// How often an undo is tried anew when the node changes between looking and patching: a kubelet
 /// writes its status every ten seconds at most.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_eventbridge::Client;
 use spillway_receipt::{DRAIN_BEGUN, Ending, Fate, RECEIPT, Receipt};
+use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, timeout_at};
 
@@ -12,7 +13,6 @@ use crate::aws::events::{self, PUT_EVENTS};
 use crate::drain::plan::PodName;
 use crate::invocation::Invocation;
 use crate::receipt::Publication;
-use crate::settings::Settings;
 
 /// EventBridge answers in milliseconds. What it does not take in that time is in the log all the same.
 const PATIENCE: Duration = Duration::from_secs(3);

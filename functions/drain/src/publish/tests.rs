@@ -4,6 +4,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::Value;
 use spillway_eks::ClusterName;
+use spillway_notice::Home;
+use spillway_notice::continued::Earlier;
+use spillway_notice::{Deadline, Hook, InstanceId, Kind, Notice};
+use spillway_settings::LifecycleResult;
 
 use super::document::begun;
 use super::*;
@@ -15,14 +19,10 @@ use crate::drain::pod::blocker::{Blocker, BudgetName};
 use crate::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
 use crate::drain::{DrainEnd, DrainReport};
 use crate::failure::Failure;
-use crate::invocation::Home;
 use crate::invocation::clock::Clock;
-use crate::notice::continued::Earlier;
-use crate::notice::{Deadline, Hook, InstanceId, Kind, Notice};
 use crate::receipt::outcome::not_yet;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Ended, Ending, Fate, Outcome, StepName, Subject};
-use crate::settings::LifecycleResult;
 
 fn notice_time() -> Timestamp {
     "2026-11-21T03:12:00Z".parse().unwrap()

@@ -8,18 +8,19 @@ pub(crate) mod record;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use spillway_notice::{Deadline, Notice, Several};
 pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 use spillway_receipt::{Earlier, NoticeRecord, Pod, Receipt, Step, VERSION, WindowRecord};
 
 use crate::aws::instance::ManagedBy;
 use crate::drain::pod::RequestedBy;
 use crate::failure::Failure;
-use crate::invocation::{Home, Invocation};
+use crate::invocation::Invocation;
 use crate::node::{Claim, How};
-use crate::notice::{Deadline, Notice, Several};
 pub(crate) use outcome::Outcome;
 pub(crate) use pod::of_preview;
 use record::Record;
+use spillway_notice::Home;
 
 /// Whether people were told that a drain had begun, by the time it was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,13 +4,13 @@ use std::fmt;
 
 use jiff::Timestamp;
 use spillway_eks::ClusterName;
+use spillway_notice::{InstanceId, Kind};
 use spillway_receipt::{Counts, Ending, HookRecord, HookState};
 
 use crate::aws::instance::ManagedBy;
 use crate::decision::Reason;
 use crate::node::node_claim::HandedOver;
 use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
-use crate::notice::{InstanceId, Kind};
 
 /// What an action came to.
 #[derive(Debug, Clone, PartialEq, Eq)]

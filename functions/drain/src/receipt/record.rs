@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, Unit};
 use kube::Client;
 use spillway_eks::ClusterName;
+use spillway_notice::Hook;
+use spillway_notice::continued::PodsPutBack;
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
 use super::{AfterDrain, BeginNotified};
@@ -13,8 +15,6 @@ use crate::aws::lifecycle::Completion;
 use crate::drain::deadline::Window;
 use crate::drain::pod::RequestedBy;
 use crate::node::Claim;
-use crate::notice::Hook;
-use crate::notice::continued::PodsPutBack;
 
 /// What has been done about one notice in one invocation.
 #[derive(Clone, Default)]

@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use spillway_notice::continued::KEY;
 
 use super::api_server::nodes::US;
 use super::aws::{ActionResult, Then};
@@ -12,7 +13,6 @@ use super::draw::{Owner, Side};
 use super::lambda::{Attempt, AttemptId, instance_of};
 use super::said::{Goes, Said};
 use super::world::World;
-use crate::notice::continued::KEY;
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;

@@ -12,8 +12,9 @@ use tokio::time::{sleep, timeout};
 use super::world::{Shared, World};
 use crate::context::Context;
 use crate::handler::handle;
+use crate::invocation::Invocation;
 use crate::invocation::clock::Clock;
-use crate::invocation::{Home, Invocation};
+use spillway_notice::Home;
 
 pub(super) const ACCOUNT: &str = "123456789012";
 pub(super) const REGION: &str = "us-east-1";
@@ -91,11 +92,6 @@ impl World {
         self.note(|| format!("  {attempt} writes {line}"));
         self.witness_receipt(attempt, &line);
         self.attempts.all[attempt.0].receipt = Some(line);
-    }
-
-    /// Whether an attempt is at work for that instance.
-    pub(super) fn is_worked_on(&self, instance: &str) -> bool {
-        self.attempts.all.iter().any(|attempt| !attempt.is_over && attempt.instance.as_deref() == Some(instance))
     }
 
     /// Counts a request of an attempt; says whether that was its last one.

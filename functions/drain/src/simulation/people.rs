@@ -14,9 +14,7 @@ impl World {
     pub(super) fn act(&mut self, act: Act) {
         let id = instance_id(act.node);
         let node = self.aws.instances[&id].node.clone();
-        // Known, and not simulated: a node that is replaced under its name in the midst of its drain, whose successor's pods are
-        // taken for its own.
-        if !self.cluster.nodes.contains_key(&node) || act.what == Deed::Replace && self.is_worked_on(&id) {
+        if !self.cluster.nodes.contains_key(&node) {
             return;
         }
         self.note(|| format!("somebody does {:?} with {node}", act.what));

@@ -9,6 +9,8 @@ use aws_smithy_runtime_api::shared::IntoShared as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_eks::{ClusterName, Clusters};
+use spillway_notice::continued::History;
+use spillway_notice::{Deadline, Kind, Notice};
 
 use super::api_server::ToScript;
 use super::aws::{ScriptedAws, put_event};
@@ -24,8 +26,6 @@ use crate::continuation::schedule::Scheduler;
 use crate::decision::our_hook;
 use crate::invocation::Invocation;
 use crate::invocation::clock::Clock;
-use crate::notice::continued::History;
-use crate::notice::{Deadline, Kind, Notice};
 
 /// Lambda's endpoint.
 const LAMBDA: &str = "https://lambda.us-east-1.amazonaws.com";
@@ -75,7 +75,7 @@ impl TestContext {
         let (api, aws) = (Script::new("API server", api), Script::new("AWS", aws.into_iter().chain(published)));
         let http = ScriptedAws::By(aws.clone());
         let mut settings = settings(&[variables, &[("SPILLWAY_HOOKS", "spillway,my-lifecycle-hook")]].concat());
-        settings.schedules = Some(crate::settings::Schedules {
+        settings.schedules = Some(spillway_settings::Schedules {
             group: "spillway".to_owned(),
             role_arn: "arn:aws:iam::123456789012:role/schedules".to_owned(),
             failures_arn: "arn:aws:sqs:us-east-1:123456789012:failures".to_owned(),

@@ -10,10 +10,10 @@ pub(crate) mod script;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use spillway_notice::{Deadline, Hook, InstanceId, Kind, Notice};
+use spillway_settings::Settings;
 
 use crate::aws::instance::{Instance, InstanceState};
-use crate::notice::{Deadline, Hook, InstanceId, Kind, Notice};
-use crate::settings::Settings;
 
 /// The settings that these environment variables make; every other one has its default.
 pub(crate) fn settings(variables: &[(&str, &str)]) -> Settings {

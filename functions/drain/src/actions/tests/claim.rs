@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use serde_json::json;
+use spillway_notice::{Deadline, Kind};
+use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
 use crate::actions::claim::{Claiming, claim};
@@ -8,10 +10,8 @@ use crate::context::Context;
 use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::node::How;
-use crate::notice::{Deadline, Kind};
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
-use crate::settings::LifecycleResult;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
 use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
 use crate::test_support::context::{Case, TestContext};

@@ -1,10 +1,10 @@
 use serde_json::json;
+use spillway_notice::{Deadline, Kind};
+use spillway_settings::LifecycleResult;
 
 use crate::actions::cordon::cordon;
-use crate::notice::{Deadline, Kind};
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
-use crate::settings::LifecycleResult;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{completed, hook_described, json_error, scheduled};
 use crate::test_support::context::{Case, TestContext};
@@ -65,7 +65,7 @@ async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
     let context = TestContext::new(&[], [claim()], [deleted]);
     let mut case = Case::spot();
     case.notice.kind = Kind::Maintenance;
-    case.notice.maintenance = Some(crate::notice::Maintenance { id: "M-1".to_owned(), reboots: false });
+    case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false });
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });

@@ -1,10 +1,10 @@
 use serde_json::json;
+use spillway_notice::Kind;
 
 use crate::actions::dry_run::dry_run;
 use crate::context::Attempt;
 use crate::continuation::Limits;
 use crate::decision::{Decision, Reason};
-use crate::notice::Kind;
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, pod, status};

@@ -1,6 +1,7 @@
+use spillway_notice::Kind;
+
 use crate::actions::hand_on::hand_on;
 use crate::failure::Failure;
-use crate::notice::Kind;
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::aws::{INVOKE, heartbeat, hook_described, invoked, json_error, query_error, waits_no_more};

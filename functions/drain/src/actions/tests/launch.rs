@@ -1,14 +1,14 @@
 use serde_json::{Value, json};
+use spillway_notice::Kind;
+use spillway_settings::LifecycleResult;
 
 use crate::actions::launch::await_ready;
 use crate::context::Context;
 use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::node::readiness::Readiness;
-use crate::notice::Kind;
 use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
-use crate::settings::LifecycleResult;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status, watched};
 use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
 use crate::test_support::context::{Case, TestContext};

@@ -1,10 +1,10 @@
 use serde_json::json;
+use spillway_notice::{Deadline, Kind};
 
 use crate::actions::out_of_service::out_of_service;
 use crate::aws::instance::InstanceState;
 use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::notice::{Deadline, Kind};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};

@@ -1,7 +1,8 @@
+use spillway_notice::{Kind, Maintenance};
+
 use crate::actions::postpone::postpone;
 use crate::failure::Failure;
 use crate::node::uncordon::UncordonResult;
-use crate::notice::{Kind, Maintenance};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};

@@ -1,7 +1,8 @@
 //! What is waited for when the last pod has gone: load balancers that still know the instance.
 
+use spillway_notice::Kind;
+
 use crate::actions::drain::drain;
-use crate::notice::Kind;
 use crate::receipt::record::Record;
 use crate::receipt::{AfterDrain, Outcome};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node};

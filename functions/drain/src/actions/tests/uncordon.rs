@@ -1,11 +1,11 @@
 use serde_json::json;
+use spillway_notice::{Deadline, Kind, Maintenance};
 
 use crate::actions::uncordon::uncordon;
 use crate::aws::instance::InstanceState;
 use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::node::uncordon::UncordonResult;
-use crate::notice::{Deadline, Kind, Maintenance};
 use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};

@@ -2,8 +2,9 @@
 
 mod table;
 
+use spillway_notice::Deadline;
+
 use super::*;
-use crate::notice::Deadline;
 use crate::test_support::{self, instance, settings, tags};
 
 /// A notice that a hook of that name waits for.

@@ -1,9 +1,10 @@
 //! Compares the table of decisions with the one in `docs/notices.md`.
 
+use spillway_notice::Kind;
+use spillway_settings::Settings;
+
 use super::super::{Decision, by_table};
 use crate::aws::instance::ManagedBy;
-use crate::notice::Kind;
-use crate::settings::Settings;
 use crate::test_support;
 
 /// A column: its head, an owner, and what the settings say of it.

@@ -16,11 +16,11 @@ mod post;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1::Event;
 use kube::Client;
+use spillway_notice::Kind;
+use spillway_settings::{NodeEvents, Settings};
 
 use crate::invocation::Invocation;
-use crate::notice::Kind;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
-use crate::settings::{NodeEvents, Settings};
 use post::post;
 use spillway_receipt::Receipt;
 

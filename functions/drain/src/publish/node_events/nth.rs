@@ -6,8 +6,9 @@
 //! `CordonError`, because a node that is not claimed is not known; `Uncordon` and `CancelDrain`, which are no part of a
 //! drain.
 
+use spillway_notice::Kind;
+
 use super::{About, Drain, EventSeverity, Told};
-use crate::notice::Kind;
 use crate::receipt::{BeginNotified, Ending, HookState, PodRecord, StepName};
 
 fn of_node<'a>(severity: EventSeverity, reason: &'static str, note: String) -> Told<'a> {

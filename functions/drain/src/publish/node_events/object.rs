@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use spillway_settings::NodeEvents;
 
 use super::{About, Drain, EventSeverity, Told};
-use crate::settings::NodeEvents;
 
 /// Where the events of objects without a namespace are, by the API server's own rule.
 const NAMESPACE_OF_NODES: &str = "default";

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use spillway_receipt::Pod;
+use spillway_settings::LifecycleResult;
 
 use super::*;
 use crate::drain::DrainEnd;
@@ -12,7 +13,6 @@ use crate::drain::evict::Method;
 use crate::publish::tests::{after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
-use crate::settings::LifecycleResult;
 
 /// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
 /// told to.

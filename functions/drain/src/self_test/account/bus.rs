@@ -3,11 +3,11 @@
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::{Rule as ListedRule, RuleState};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use spillway_notice::event_patterns::EVENT_PATTERNS;
 use tokio::time::Instant;
 
 use super::pattern::Pattern;
 use crate::aws::{self, CallError};
-use crate::notice::event_patterns::EVENT_PATTERNS;
 use crate::self_test::asked_until;
 
 const LIST: &str = "events:ListRules";

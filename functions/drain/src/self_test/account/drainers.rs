@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use spillway_notice::Kind;
+use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
+use spillway_settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
+
 use super::bus::{Rule, RuleTarget, State};
 use super::groups::Group;
 use super::karpenter::Karpenter;
 use crate::decision;
-use crate::notice::Kind;
-use crate::notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use crate::settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
 
 const ID: &str = "drainers";
 

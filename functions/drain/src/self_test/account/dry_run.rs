@@ -1,7 +1,8 @@
 //! Whether the function acts on notices, or only says what it would have done. Pure.
 
+use spillway_settings::Settings;
+
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::Settings;
 
 const ID: &str = "dry-run";
 

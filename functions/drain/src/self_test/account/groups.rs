@@ -6,13 +6,13 @@ use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleHook, RetentionAction};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_eks::ClusterName;
+use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
 use crate::aws::instance::{ManagedBy, Membership, managed_by, membership};
 use crate::aws::lifecycle::HookTimeouts;
 use crate::aws::{self, CallError};
 use crate::self_test::asked_until;
-use crate::settings::LifecycleResult;
 
 const LIST: &str = "autoscaling:DescribeAutoScalingGroups";
 const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use spillway_eks::ClusterName;
+use spillway_settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
 
 use super::groups::{Group, GroupHook};
 use crate::aws::CallError;
 use crate::aws::instance::ManagedBy;
 use crate::decision;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use crate::settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
 use spillway_startup::logs::chain;
 
 const ID: &str = "hooks";

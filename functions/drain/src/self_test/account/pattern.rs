@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::notice::event_patterns::EventPattern;
+use spillway_notice::event_patterns::EventPattern;
 
 /// What a rule lets through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +48,9 @@ fn passes(field: Option<&Value>, value: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use spillway_notice::event_patterns::EVENT_PATTERNS;
 
     use super::*;
-    use crate::notice::event_patterns::EVENT_PATTERNS;
 
     /// What passes such a pattern.
     fn heard(pattern: &Value) -> Vec<&'static str> {

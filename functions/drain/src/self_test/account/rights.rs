@@ -19,6 +19,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use spillway_eks::{ClusterName, DescribeError};
+use spillway_settings::LoadBalancers;
 use tokio::time::Instant;
 
 use super::groups::Group;
@@ -30,10 +31,8 @@ use crate::continuation::schedule::{self, Scheduler};
 use crate::failure::DESCRIBE_CLUSTER;
 use crate::invocation::Invocation;
 use crate::invocation::retry::Transient as _;
-use crate::notice;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::LoadBalancers;
 use spillway_startup::logs::chain;
 
 const ID: &str = "aws-rights";
@@ -144,7 +143,8 @@ async fn of_actions(context: &Context, group: &str, end: Instant) -> [Tried; 2] 
 }
 
 async fn put_no_json(eventbridge: &Client) -> Result<PutEventsOutput, SdkError<PutEventsError, Response>> {
-    let entry = PutEventsRequestEntry::builder().source(notice::SOURCE).detail_type(NOBODYS).detail("{").build();
+    let entry =
+        PutEventsRequestEntry::builder().source(spillway_notice::SOURCE).detail_type(NOBODYS).detail("{").build();
     eventbridge.put_events().entries(entry).send().await
 }
 

@@ -1,7 +1,8 @@
 //! Whether every variable with our prefix is one that this version knows. Pure.
 
+use spillway_settings::Settings;
+
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::Settings;
 
 const ID: &str = "variables";
 

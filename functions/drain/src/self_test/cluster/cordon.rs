@@ -3,16 +3,16 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
+use spillway_notice::Kind;
+use spillway_settings::{LoadBalancers, Settings};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::aws::instance::ManagedBy;
 use crate::kube::{ApiError, call, until};
 use crate::node::{ClaimAnnotation, Claimant, managed_by, rehearse, taint};
-use crate::notice::Kind;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
-use crate::settings::{LoadBalancers, Settings};
 
 const ID: &str = "cordon";
 

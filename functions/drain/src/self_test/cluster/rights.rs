@@ -5,6 +5,7 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessR
 use kube::api::PostParams;
 use kube::{Api, Client};
 use spillway_eks::ClusterName;
+use spillway_settings::{KarpenterNodes, Settings};
 use tokio::time::Instant;
 
 use super::sign_in::User;
@@ -12,7 +13,6 @@ use crate::invocation::Invocation;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use crate::settings::{KarpenterNodes, Settings};
 use spillway_startup::logs::chain;
 
 const ID: &str = "kubernetes-rights";

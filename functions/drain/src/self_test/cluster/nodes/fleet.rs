@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use spillway_notice::Kind;
+use spillway_settings::{NoticeFamily, Settings};
+
 use crate::aws::instance::ManagedBy;
 use crate::decision::{self, Decision};
 use crate::node::{Unclaimed, left_alone, managed_by};
-use crate::notice::Kind;
 use crate::self_test::report::counted;
-use crate::settings::{NoticeFamily, Settings};
 
 /// A node's name: many findings may hold it.
 pub(super) type NodeName = Arc<str>;

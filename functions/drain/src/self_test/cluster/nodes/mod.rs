@@ -31,14 +31,15 @@ use kube::{Client, Resource as _};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
+use spillway_notice::spot;
+use spillway_settings::Settings;
+
 use super::rights::Evictions;
 use super::{Looked, cordon};
 use crate::drain::deadline::MARGIN;
 use crate::invocation::Invocation;
 use crate::kube::ApiError;
-use crate::notice::spot;
 use crate::self_test::report::Check;
-use crate::settings::Settings;
 use budgets::{Budget, ClusterBudgets};
 use findings::Circumstances;
 use fleet::Fleet;

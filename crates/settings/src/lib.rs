@@ -11,64 +11,64 @@ mod values;
 use std::time::Duration;
 
 use kube::core::Selector;
-pub(crate) use spillway_receipt::LifecycleResult;
+pub use spillway_receipt::LifecycleResult;
 use spillway_startup::settings::{Reader, SettingsError};
 
 #[cfg(test)]
-pub(crate) use table::SETTINGS;
-pub(crate) use values::{
+use table::SETTINGS;
+pub use values::{
     KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy, Schedules,
     TaintNames, Taints,
 };
 
 /// Everything that the person who deploys can choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// The notices that drain a node, and those that only cordon it; the others are ignored.
-    pub(crate) drain_on: Vec<NoticeFamily>,
-    pub(crate) cordon_on: Vec<NoticeFamily>,
+    pub drain_on: Vec<NoticeFamily>,
+    pub cordon_on: Vec<NoticeFamily>,
     /// The answer to a launch hook whose node never was Ready; absent: launch hooks are left to others.
-    pub(crate) launch: Option<LifecycleResult>,
+    pub launch: Option<LifecycleResult>,
     /// What becomes of nodes that have another owner.
-    pub(crate) managed_node_groups: ManagedNodeGroups,
-    pub(crate) karpenter: KarpenterNodes,
+    pub managed_node_groups: ManagedNodeGroups,
+    pub karpenter: KarpenterNodes,
     /// The clusters whose nodes are acted on; empty: all.
-    pub(crate) clusters: Vec<String>,
+    pub clusters: Vec<String>,
     /// The tag that an instance or its group must have.
-    pub(crate) managed_tag: Option<ManagedTag>,
+    pub managed_tag: Option<ManagedTag>,
     /// The labels that a node must have.
-    pub(crate) node_selector: Selector,
+    pub node_selector: Selector,
     /// The hooks that are ours.
-    pub(crate) hooks: Vec<String>,
+    pub hooks: Vec<String>,
     /// The answer to a hook whose instance is in no cluster or in one we may not enter.
-    pub(crate) stranded_hooks: Option<LifecycleResult>,
+    pub stranded_hooks: Option<LifecycleResult>,
     /// How long a hook may be held, from its notice.
-    pub(crate) hook_max_wait: Duration,
+    pub hook_max_wait: Duration,
     /// How long volumes may take to be detached when the last pod has gone.
-    pub(crate) volume_wait: Duration,
+    pub volume_wait: Duration,
     /// For how long a rebalance recommendation takes a node out.
-    pub(crate) rebalance_window: Duration,
+    pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
-    pub(crate) maintenance_lead: Duration,
+    pub maintenance_lead: Duration,
     /// Which taints a node gets.
-    pub(crate) taints: Taints,
+    pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
-    pub(crate) load_balancers: LoadBalancers,
+    pub load_balancers: LoadBalancers,
     /// Whether Kubernetes events tell of a drain, and by whose reasons.
-    pub(crate) node_events: Option<NodeEvents>,
+    pub node_events: Option<NodeEvents>,
     /// Whether to touch nothing.
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// Where what is done later is kept; absent when the template did not say.
-    pub(crate) schedules: Option<Schedules>,
+    pub schedules: Option<Schedules>,
     /// The name of the stack that the function is of; empty when the template did not say.
-    pub(crate) stack: String,
+    pub stack: String,
     /// Variables with our prefix that this version does not know.
-    pub(crate) unknown: Vec<String>,
+    pub unknown: Vec<String>,
 }
 
 impl Settings {
     /// Reads the settings from environment variables; those that are not ours are passed over.
-    pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
+    pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
         let mut reader = Reader::new(variables, &table::known());
         let settings = Self {
             drain_on: reader.read(table::DRAIN_ON, values::notices),
@@ -107,7 +107,8 @@ impl Settings {
     }
 
     /// What such notices do.
-    pub(crate) fn policy(&self, family: NoticeFamily) -> Policy {
+    #[must_use]
+    pub fn policy(&self, family: NoticeFamily) -> Policy {
         if self.drain_on.contains(&family) {
             Policy::Drain
         } else if self.cordon_on.contains(&family) {

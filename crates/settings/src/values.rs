@@ -11,7 +11,7 @@ use super::selector;
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Policy {
+pub enum Policy {
     /// Cordon the node and move its pods.
     Drain,
     /// Cordon the node and leave its pods.
@@ -22,7 +22,7 @@ pub(crate) enum Policy {
 
 /// Notices that are switched together, by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoticeFamily {
+pub enum NoticeFamily {
     /// The interruption of a spot instance.
     Spot,
     /// The interruption of a capacity reservation, the end of a capacity block.
@@ -42,7 +42,8 @@ impl NoticeFamily {
         [Self::Spot, Self::Capacity, Self::Maintenance, Self::StateChange, Self::Terminate, Self::Rebalance];
 
     /// The word that names it in a setting.
-    pub(crate) fn as_str(self) -> &'static str {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Spot => "spot",
             Self::Capacity => "capacity",
@@ -56,7 +57,7 @@ impl NoticeFamily {
 
 /// Whether the nodes of EKS managed node groups are ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ManagedNodeGroups {
+pub enum ManagedNodeGroups {
     /// Where EKS does not drain them itself.
     Gaps,
     /// Never.
@@ -67,7 +68,7 @@ pub(crate) enum ManagedNodeGroups {
 
 /// What becomes of Karpenter's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KarpenterNodes {
+pub enum KarpenterNodes {
     /// Karpenter drains them.
     Leave,
     /// Their `NodeClaim` is deleted, with the deadline on it.
@@ -76,15 +77,16 @@ pub(crate) enum KarpenterNodes {
 
 /// The tag that an instance or its group must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ManagedTag {
-    pub(crate) key: String,
+pub struct ManagedTag {
+    pub key: String,
     /// Absent: any value will do, as with NTH.
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
 }
 
 impl ManagedTag {
     /// Whether a tag of that key counts with such a value.
-    pub(crate) fn allows(&self, value: &str) -> bool {
+    #[must_use]
+    pub fn allows(&self, value: &str) -> bool {
         self.value.as_deref().is_none_or(|wanted| wanted == value)
     }
 }
@@ -100,7 +102,7 @@ impl fmt::Display for ManagedTag {
 
 /// The names that a taint of a node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaintNames {
+pub enum TaintNames {
     /// `spillway/…`.
     Spillway,
     /// Those of aws-node-termination-handler.
@@ -109,16 +111,16 @@ pub(crate) enum TaintNames {
 
 /// Which taints a node gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taints {
+pub struct Taints {
     /// Whether the claim taints it, and by whose names.
-    pub(crate) of_claim: Option<TaintNames>,
+    pub of_claim: Option<TaintNames>,
     /// Whether a stopped node is declared out of service.
-    pub(crate) out_of_service: bool,
+    pub out_of_service: bool,
 }
 
 /// What load balancers are told of a node that is claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LoadBalancers {
+pub enum LoadBalancers {
     /// Nothing.
     Leave,
     /// By the label, that they should send it nothing more.
@@ -129,7 +131,7 @@ pub(crate) enum LoadBalancers {
 
 /// The reasons that Kubernetes events about a drain have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NodeEvents {
+pub enum NodeEvents {
     /// Ours: one for each way in which a pod may end.
     Spillway,
     /// Those of aws-node-termination-handler.
@@ -138,13 +140,13 @@ pub(crate) enum NodeEvents {
 
 /// Where what is done later is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Schedules {
+pub struct Schedules {
     /// The group of schedules that is the stack's own.
-    pub(crate) group: String,
+    pub group: String,
     /// The role that EventBridge Scheduler takes to put our event on the bus.
-    pub(crate) role_arn: String,
+    pub role_arn: String,
     /// The queue that keeps an event which could not be put there.
-    pub(crate) failures_arn: String,
+    pub failures_arn: String,
 }
 
 /// A value that was read; `None`: it is none that is accepted.

@@ -2,7 +2,7 @@
 
 /// What a notice says of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// EC2 takes a spot instance back in two minutes.
     Spot,
     /// EC2 takes back an instance of an interruptible capacity reservation, or of a capacity block.
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 
 /// What becomes of an instance, the mildest first: a claim on its node gives way to one for worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum InstanceFate {
+pub enum InstanceFate {
     /// Perhaps nothing happens to it.
     MayStay,
     /// Something will, unless AWS calls it off.
@@ -54,7 +54,7 @@ pub(crate) enum InstanceFate {
 
 impl Kind {
     /// Every kind, as `docs/notices.md` orders them.
-    pub(crate) const ALL: [Self; 17] = [
+    pub const ALL: [Self; 17] = [
         Self::Spot,
         Self::CapacityReservation,
         Self::CapacityBlock,
@@ -75,7 +75,8 @@ impl Kind {
     ];
 
     /// The kind as receipts, metrics and the claim on a node name it.
-    pub(crate) fn as_str(self) -> &'static str {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Spot => "spot interruption",
             Self::CapacityReservation => "capacity reservation interruption",
@@ -98,22 +99,26 @@ impl Kind {
     }
 
     /// The kind by that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
     /// Whether a node comes back that may have been taken out before.
-    pub(crate) fn comes_back(self) -> bool {
+    #[must_use]
+    pub fn comes_back(self) -> bool {
         matches!(self, Self::LaunchFromWarmPool | Self::RootVolumeReplaced)
     }
 
     /// Whether the instance may stay as it is after all, and its node be given back in the midst of its drain.
-    pub(crate) fn may_be_called_off(self) -> bool {
+    #[must_use]
+    pub fn may_be_called_off(self) -> bool {
         self.instance_fate() <= InstanceFate::MayBeCalledOff
     }
 
     /// What becomes of the instance.
-    pub(crate) fn instance_fate(self) -> InstanceFate {
+    #[must_use]
+    pub fn instance_fate(self) -> InstanceFate {
         match self {
             Self::Rebalance => InstanceFate::MayStay,
             Self::Maintenance => InstanceFate::MayBeCalledOff,

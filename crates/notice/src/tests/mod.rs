@@ -5,7 +5,7 @@ mod bad_input;
 use super::*;
 
 /// What a notice means for its one instance.
-pub(in crate::notice) fn notice(event: Value) -> Notice {
+pub(crate) fn notice(event: Value) -> Notice {
     match read(event, &home()).unwrap() {
         Incoming::Notice { notice, .. } => notice,
         other => panic!("it is not about one instance: {other:?}"),
@@ -13,7 +13,7 @@ pub(in crate::notice) fn notice(event: Value) -> Notice {
 }
 
 /// Why a notice is not handled.
-pub(in crate::notice) fn unhandled(event: Value) -> String {
+pub(crate) fn unhandled(event: Value) -> String {
     match read(event, &home()).unwrap() {
         Incoming::Unhandled { why, .. } => why,
         other => panic!("it is handled: {other:?}"),
@@ -21,24 +21,29 @@ pub(in crate::notice) fn unhandled(event: Value) -> String {
 }
 
 /// Why a notice cannot be read.
-pub(in crate::notice) fn refused(event: Value) -> String {
+pub(crate) fn refused(event: Value) -> String {
     read(event, &home()).unwrap_err().to_string()
 }
 
 /// Where the samples come from.
-pub(in crate::notice) fn home() -> Home {
+pub(crate) fn home() -> Home {
     Home::of_function("arn:aws:lambda:us-east-1:123456789012:function:spillway")
 }
 
 /// The event that brings a history back.
-pub(in crate::notice) fn continuation(history: &History) -> Value {
+pub(crate) fn continuation(history: &History) -> Value {
     serde_json::from_str(&payload(continued::KEY, history)).unwrap()
 }
 
 /// Reads one of the samples that the documents, the demo and the tests share.
-pub(in crate::notice) fn sample(name: &str) -> Value {
+pub(crate) fn sample(name: &str) -> Value {
     let path = format!("{}/../../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Whether an event asks for the doctor: it is no notice.
+pub(crate) fn asks_for_the_doctor(event: &Value) -> bool {
+    ["Spillway Doctor", "CloudFormation Stack Status Change"].iter().any(|what| event["detail-type"] == *what)
 }
 
 #[test]
@@ -48,7 +53,7 @@ fn every_sample_in_events_is_read() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        if crate::self_test::request(&event).is_none() {
+        if !asks_for_the_doctor(&event) {
             assert!(!matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }), "{}", path.display());
             seen += 1;
         }

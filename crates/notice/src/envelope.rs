@@ -7,11 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::invocation::Home;
+use crate::home::Home;
 
 /// An event that ought to be ours and cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoticeError {
+pub enum NoticeError {
     /// A field is missing, or what stands there cannot be read.
     #[error("cannot read the notice: at {path}: {why}")]
     Field {

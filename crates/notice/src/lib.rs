@@ -4,21 +4,22 @@
 //! needed is taken, and never an ARN where an id can be had: documented ARNs are malformed.
 
 mod capacity_block;
-pub(crate) mod capacity_reservation;
-pub(crate) mod continued;
+pub mod capacity_reservation;
+pub mod continued;
 mod date;
 mod envelope;
-pub(crate) mod event_patterns;
+pub mod event_patterns;
 mod health;
+mod home;
 mod instance_id;
 mod kind;
 mod launch;
 mod lifecycle_action;
 mod rebalance;
-pub(crate) mod spot;
+pub mod spot;
 mod state_change;
 mod terminate;
-pub(crate) mod undo_check;
+pub mod undo_check;
 
 use std::collections::BTreeMap;
 
@@ -27,21 +28,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::invocation::Home;
-
 use continued::History;
-pub(crate) use envelope::NoticeError;
+pub use envelope::NoticeError;
 use envelope::{Envelope, quoted};
-pub(crate) use instance_id::InstanceId;
-pub(crate) use kind::Kind;
+pub use home::Home;
+pub use instance_id::InstanceId;
+pub use kind::Kind;
 use undo_check::UndoCheck;
 
 /// The source of the events that the function puts on the bus, for people.
-pub(crate) const SOURCE: &str = "spillway";
+pub const SOURCE: &str = "spillway";
 
 /// Until when the pods can leave in peace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deadline {
+pub enum Deadline {
     /// The instance goes at that time, whatever we do.
     Hard(Timestamp),
     /// The instance is going, or what was announced has begun: nobody says how long is left.
@@ -54,41 +54,41 @@ pub(crate) enum Deadline {
 
 /// The lifecycle hook that waits for us.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hook {
+pub struct Hook {
     /// The Auto Scaling group.
-    pub(crate) group: String,
+    pub group: String,
     /// The hook's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Names this very action; without it, the instance does.
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
 }
 
 /// Scheduled maintenance: the one notice that is about another time than now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Maintenance {
+pub struct Maintenance {
     /// What names it in all its updates: the last part of the event's ARN.
-    pub(crate) id: String,
+    pub id: String,
     /// Whether the instance comes back by itself, having been rebooted.
-    pub(crate) reboots: bool,
+    pub reboots: bool,
 }
 
 /// What a notice means for one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub struct Notice {
     /// The event's id: the same in every delivery of the same event.
-    pub(crate) event_id: String,
+    pub event_id: String,
     /// Which kind of notice it was.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// The instance that it concerns.
-    pub(crate) instance: InstanceId,
+    pub instance: InstanceId,
     /// When AWS gave notice: the clock starts here.
-    pub(crate) time: Timestamp,
+    pub time: Timestamp,
     /// Until when its pods can leave.
-    pub(crate) deadline: Deadline,
+    pub deadline: Deadline,
     /// The hook to complete, if one waits.
-    pub(crate) hook: Option<Hook>,
+    pub hook: Option<Hook>,
     /// The maintenance that it is about.
-    pub(crate) maintenance: Option<Maintenance>,
+    pub maintenance: Option<Maintenance>,
 }
 
 impl Notice {
@@ -105,7 +105,8 @@ impl Notice {
 
 impl Incoming {
     /// What it means at that time.
-    pub(crate) fn at(self, now: Timestamp) -> Self {
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
         match self {
             Self::Notice { notice, history } => Self::Notice { notice: notice.at(now), history },
             Self::UndoCheck { notice, check } => Self::UndoCheck { notice: notice.at(now), check },
@@ -116,7 +117,7 @@ impl Incoming {
 
 /// What an event turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Incoming {
+pub enum Incoming {
     /// One that concerns one instance.
     Notice {
         /// What the notice means for the instance.
@@ -144,22 +145,22 @@ pub(crate) enum Incoming {
 
 /// A notice that does not concern just one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Several {
+pub struct Several {
     /// The event's id.
-    pub(crate) event_id: String,
+    pub event_id: String,
     /// Which kind of notice it was.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// When AWS gave notice.
-    pub(crate) time: Timestamp,
+    pub time: Timestamp,
     /// Which instances it concerns.
-    pub(crate) instances: Instances,
+    pub instances: Instances,
     /// The notice, for an event for each of them.
-    pub(crate) history: History,
+    pub history: History,
 }
 
 /// The instances of a notice that does not concern just one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Instances {
+pub enum Instances {
     /// What stands in the notice, with the entry that names it. Each is checked where it is alone, so that one that
     /// is no instance id fails by itself.
     Named(BTreeMap<String, Value>),
@@ -200,7 +201,7 @@ impl ParsedNotice {
 /// What the function tells itself, by an invocation or a schedule: data under one key that says what it is. What came over an
 /// event bus has a dozen keys, of which a sender chooses none, so that nobody can write this without the right to invoke the
 /// function.
-pub(crate) fn payload(key: &str, data: &impl Serialize) -> String {
+pub fn payload(key: &str, data: &impl Serialize) -> String {
     serde_json::to_string(&BTreeMap::from([(key, data)])).expect("it is plain data with text for keys")
 }
 
@@ -212,7 +213,7 @@ fn own<T: DeserializeOwned>(payload: &Value, key: &str) -> Option<Result<T, Noti
 
 /// Reads an event. An event of another kind is no error; one of ours that cannot be read is, and one
 /// from another account or Region.
-pub(crate) fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
+pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
     if let Some(history) = own::<History>(&payload, continued::KEY) {
         let history = history?;
         return of_aws(envelope::read("spillway-continuation.notice", history.notice.clone())?, history, home);

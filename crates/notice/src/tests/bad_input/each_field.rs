@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{SAMPLES, examine, fields};
-use crate::notice::NoticeError;
+use crate::NoticeError;
 
 /// In front of a key, these vanish from the event's text: an object holds a key once, its text may hold it twice.
 const BEFORE: &str = "\u{1}";

@@ -6,47 +6,47 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-pub(crate) use spillway_receipt::Earlier;
+pub use spillway_receipt::Earlier;
 
 /// The one key of the payload.
-pub(crate) const KEY: &str = "spillway-continuation";
+pub const KEY: &str = "spillway-continuation";
 
 /// The one list that a notice may have, AWS Health's.
 const LIST: &str = "affectedEntities";
 
 /// A notice as AWS sent it, and how far earlier invocations came with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct History {
+pub struct History {
     /// The whole event.
-    pub(crate) notice: Value,
+    pub notice: Value,
     /// Which of its instances this is about, if it does not concern just one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) instance: Option<String>,
+    pub instance: Option<String>,
     /// The invocations before this one, the first of them first.
-    pub(crate) earlier: Vec<Earlier>,
+    pub earlier: Vec<Earlier>,
     /// The pods that came back on the node meanwhile, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) put_back: Option<PodsPutBack>,
+    pub put_back: Option<PodsPutBack>,
 }
 
 /// Pods that their controllers put back on the node in earlier invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PodsPutBack {
+pub struct PodsPutBack {
     /// A pod that was created before then was there when the drain began.
-    pub(crate) since: Timestamp,
+    pub since: Timestamp,
     /// By the UID of each owner of which one came back.
-    pub(crate) owners: BTreeMap<String, OwnersPods>,
+    pub owners: BTreeMap<String, OwnersPods>,
 }
 
 /// The pods of one owner, by their UIDs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OwnersPods {
+pub struct OwnersPods {
     /// How many of those that were there have left.
-    pub(crate) left: usize,
+    pub left: usize,
     /// Those that came back first, and are evicted once more.
-    pub(crate) once: Vec<String>,
+    pub once: Vec<String>,
     /// Those that came back again, and stay.
-    pub(crate) again: Vec<String>,
+    pub again: Vec<String>,
 }
 
 impl History {
@@ -56,12 +56,14 @@ impl History {
     }
 
     /// When the first invocation began, if this is a later one.
-    pub(crate) fn began(&self) -> Option<Timestamp> {
+    #[must_use]
+    pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
     }
 
     /// The invocation that handed its claim on to this one: those since then did not get at the node.
-    pub(crate) fn handed_on_by(&self) -> Option<&str> {
+    #[must_use]
+    pub fn handed_on_by(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
         last.map(|last| last.request_id.as_str())
     }
@@ -75,19 +77,22 @@ impl History {
     }
 
     /// The history for one instance of several, whose own invocation begins.
-    pub(crate) fn for_instance(&self, instance: &str) -> Self {
+    #[must_use]
+    pub fn for_instance(&self, instance: &str) -> Self {
         Self { instance: Some(instance.to_owned()), ..self.clone() }
     }
 
     /// The history for the instance that an entry of the list names.
-    pub(crate) fn for_entry(&self, instance: &str, entry: &Value) -> Self {
+    #[must_use]
+    pub fn for_entry(&self, instance: &str, entry: &Value) -> Self {
         let mut history = self.for_instance(instance);
         history.notice["detail"][LIST] = Value::Array(vec![entry.clone()]);
         history
     }
 
     /// The history that the next invocation gets. Of an invocation that did not get at the pods nothing new is known.
-    pub(crate) fn with(&self, invocation: Earlier, put_back: Option<PodsPutBack>) -> Self {
+    #[must_use]
+    pub fn with(&self, invocation: Earlier, put_back: Option<PodsPutBack>) -> Self {
         let mut history = self.clone();
         history.earlier.push(invocation);
         history.put_back = put_back.or(history.put_back);

@@ -13,7 +13,7 @@ pub(super) const DETAIL_TYPE: &str = "EC2 Capacity Reservation Instance Interrup
 pub(super) const OLDER_DETAIL_TYPE: &str = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
 
 /// EC2's promise (EC2 user guide, "Monitor interruptible Capacity Reservations").
-pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
+pub const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -9,11 +9,12 @@ use super::envelope::{self, NoticeError, quoted};
 /// An EC2 instance id, checked: `i-` and 8 or 17 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct InstanceId(String);
+pub struct InstanceId(String);
 
 impl InstanceId {
     /// The id, or `None` if the text is none.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("i-")?;
         let hexadecimal = digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         (matches!(digits.len(), 8 | 17) && hexadecimal).then(|| Self(text.to_owned()))
@@ -25,7 +26,8 @@ impl InstanceId {
     }
 
     /// The id as EC2 writes it.
-    pub(crate) fn as_str(&self) -> &str {
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -10,7 +10,7 @@ pub(super) const DETAIL_TYPE: &str = "EC2 Spot Instance Interruption Warning";
 
 /// EC2's promise (EC2 user guide, "Spot Instance interruption notices"). Hibernation begins at
 /// once, but its pods are frozen then, not ended, so the same window does no harm.
-pub(crate) const NOTICE: SignedDuration = SignedDuration::from_secs(120);
+pub const NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Deserialize)]
 struct SpotDetail {

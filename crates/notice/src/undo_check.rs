@@ -5,22 +5,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The one key of the payload.
-pub(crate) const KEY: &str = "spillway-undo-check";
+pub const KEY: &str = "spillway-undo-check";
 
 /// A notice for which a node was taken out, and how often it was looked whether that is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct UndoCheck {
+pub struct UndoCheck {
     /// The whole event.
-    pub(crate) notice: Value,
+    pub notice: Value,
     /// Which of its instances this is about.
-    pub(crate) instance: String,
+    pub instance: String,
     /// How many checks there were before this one.
-    pub(crate) number: u32,
+    pub number: u32,
 }
 
 impl UndoCheck {
     /// The one after this one.
-    pub(crate) fn next(&self) -> Self {
+    #[must_use]
+    pub fn next(&self) -> Self {
         Self { number: self.number.saturating_add(1), ..self.clone() }
     }
 }

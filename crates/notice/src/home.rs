@@ -1,0 +1,19 @@
+//! Whose notices are ours.
+
+/// Where the function is at home: notices from elsewhere are not its business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The account.
+    pub account: String,
+    /// The Region.
+    pub region: String,
+}
+
+impl Home {
+    /// From the ARN that Lambda gives with each invocation: `arn:aws:lambda:REGION:ACCOUNT:function:NAME`.
+    #[must_use]
+    pub fn of_function(arn: &str) -> Self {
+        let part = |at| arn.split(':').nth(at).unwrap_or_default().to_owned();
+        Self { account: part(4), region: part(3) }
+    }
+}
