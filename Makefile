@@ -15,6 +15,8 @@ DEMO := $(CARGO_TARGET_DIR)/debug/spillway-demo
 HERE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 # Apart from .aws-sam/build, so that a test never changes what the next `sam deploy` ships.
 SAM_TEST := .aws-sam/test
+# What the functions asked AWS for in the tests.
+RIGHTS := $(CURDIR)/.aws-sam/rights
 ARCHITECTURE ?= arm64
 
 .PHONY: help demo bed doctor bench faults load peers simulate test build release test-arm64 lint ci clean bed-setup
@@ -76,7 +78,9 @@ test: ## everything: pure, on the wire, the template, end to end with the binary
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@$(MAKE) --jobs=2 packaged-to-test test-pure
+	@rm -rf $(RIGHTS) && mkdir -p $(RIGHTS)
 	@$(MAKE) --jobs=2 test-scenarios test-others test-release
+	@scripts/timed "least rights" env PYTHONPATH=tests/bed/aws $(PYTHON) tests/rights/least.py $(RIGHTS)
 
 lint: ## format, clippy, the order of the rooms, dependencies, scripts
 	@scripts/need
@@ -154,7 +158,7 @@ packaged-to-test:
 # What needs no package: it runs beside the release build, which takes one core for minutes to link.
 test-pure:
 	@scripts/timed "template: lint" scripts/check-template
-	@scripts/timed "template: tests" $(PYTHON) -m unittest discover --start-directory tests/template
+	@scripts/timed "template: tests" env PYTHONPATH=tests/bed/aws $(PYTHON) -m unittest discover --start-directory tests/template
 	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
 		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
 	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
@@ -173,6 +177,7 @@ test-release:
 test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
 test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
 test-scenarios test-others: export RUST_TEST_THREADS := 6
+test-scenarios test-others: export SPILLWAY_RIGHTS := $(RIGHTS)
 
 test-scenarios:
 	@scripts/timed "Rust tests, scenarios" cargo test --workspace --test scenarios

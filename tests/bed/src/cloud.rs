@@ -15,6 +15,7 @@ use crate::aws::{Aws, Change, Changed, Instance};
 use crate::control_plane;
 use crate::error::BedError;
 use crate::kubelet;
+use crate::lambda::random;
 use crate::layout::{ACCOUNT, ClusterLayout, Layout, REGION};
 use crate::processes::Program;
 use crate::setup::{own_file, project_file};
@@ -49,6 +50,7 @@ pub(crate) async fn start(layout: &Layout) -> Result<Cloud, BedError> {
             format!("--account={ACCOUNT}"),
         ])
         .args(layout.options.clusters.iter().map(|name| format!("--cluster={name}")))
+        .args(rights().map(|file| format!("--rights={}", file.display())))
         .env("PYTHONPATH", own_file("aws"))
         .env("PYTHONUNBUFFERED", "1");
     let process = layout.processes.start(program)?;
@@ -62,6 +64,12 @@ pub(crate) async fn start(layout: &Layout) -> Result<Cloud, BedError> {
         proxy: format!("http://127.0.0.1:{}", ports.proxy),
         proxy_ca: ports.proxy_ca,
     })
+}
+
+/// Where the rights that are asked for in this world are written down, if somebody wants to see them all in the end.
+fn rights() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("SPILLWAY_RIGHTS")?);
+    Some(folder.join(format!("{}-{:016x}.jsonl", std::process::id(), random())))
 }
 
 /// Makes a cluster known to `DescribeCluster`.

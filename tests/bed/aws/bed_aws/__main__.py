@@ -13,6 +13,7 @@ from werkzeug.serving import make_server
 from bed_aws import announcing, rules, stack, sts
 from bed_aws.app import App
 from bed_aws.eks import Cluster
+from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
 from bed_aws.state import State
 
@@ -32,7 +33,8 @@ def main() -> None:
 
     moto = Moto(options.account, options.region)
     rules.install(rules.read(options.template), moto)
-    state = State(moto, stack.install(options.template, moto), announcing.read(options.template))
+    iam = Iam(options.template, moto, options.rights)
+    state = State(moto, stack.install(options.template, moto), announcing.read(options.template), iam)
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
@@ -50,6 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--port-file", type=Path, required=True, help="written when everything listens, as JSON")
     parser.add_argument("--dir", type=Path, required=True, help="for its own files")
     parser.add_argument("--template", type=Path, required=True, help="the product's: as written, or transformed")
+    parser.add_argument("--rights", type=Path, help="a file that each right that was asked for is written to, a line each")
     parser.add_argument("--cluster", action="append", required=True, help="a cluster of this bed")
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--account", default="123456789012")

@@ -11,6 +11,7 @@ from bed_aws.bed_api import BedApi
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
 from bed_aws.faults import Dropped
+from bed_aws.models import answer_problems, request_problems
 from bed_aws.state import State
 from bed_aws.signature import Signed, check
 
@@ -35,7 +36,7 @@ class App:
             self._state.faults.strike(call)
             url = f"http://{request.host}{request.environ['RAW_URI']}"
             signed = Signed(request.method, url, request.headers, request.get_data())
-            check(signed, self._state.credentials, call.protocol)
+            self._state.iam.check(call, check(signed, self._state.credentials, call.protocol))
             response = self._answer(call)
         except AwsError as refused:
             response = refused.response(call.protocol)
@@ -49,22 +50,31 @@ class App:
         return response
 
     def _answer(self, call: Call) -> Response:
-        response = None
-        if call.service == "autoscaling":
-            response = self._state.autoscaling.answer(call)
-        elif call.service == "eks":
-            response = self._state.eks.answer(call)
-        elif call.service == "events":
-            response = self._state.notices.answer(call) or self._state.bus.answer(call)
-        elif call.service == "lambda":
-            response = self._state.invocations.answer(call)
-        elif call.service == "scheduler":
-            response = self._state.scheduler.answer(call, self._moto_answers)
+        if problems := request_problems(call):
+            raise AwsError(400, "ValidationException", f"{len(problems)} validation errors detected: {'; '.join(problems)}")
+        self._state.limits.check(call)
+        response = self._stand_in_answers(call)
         if response is None:
             response = self._moto_answers(call)
+        elif problems := answer_problems(call, response):
+            raise TypeError(f"the stand-in for {call.service}:{call.action}: {'; '.join(problems)}")
         if call.action == "TerminateInstances":
             self._state.instances.collect()
         return response
+
+    def _stand_in_answers(self, call: Call) -> Response | None:
+        match call.service:
+            case "autoscaling":
+                return self._state.autoscaling.answer(call)
+            case "eks":
+                return self._state.eks.answer(call)
+            case "events":
+                return self._state.notices.answer(call) or self._state.bus.answer(call)
+            case "lambda":
+                return self._state.invocations.answer(call)
+            case "scheduler":
+                return self._state.scheduler.answer(call, self._moto_answers)
+        return None
 
     def _moto_answers(self, call: Call) -> Response:
         body = self._state.pages.shortened(call) if call.service == "ec2" else call.request.get_data()

@@ -91,8 +91,10 @@ class BedApi:
         except HTTPException as error:
             return _json({"error": f"{request.method} {request.path}: {error.name}"}, error.code or 400)
 
-    def post_credentials(self, role: str, session: str) -> Json:
+    def post_credentials(self, role: str, session: str, variables: dict[str, str] | None = None) -> Json:
+        """Of a function that has these variables."""
         given = self._state.credentials.assume(role, session)
+        self._state.iam.deploy(given.access_key_id, role, session, variables or {})
         return {
             "access_key_id": given.access_key_id,
             "secret_access_key": given.secret_access_key,

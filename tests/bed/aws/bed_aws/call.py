@@ -11,7 +11,7 @@ from werkzeug import Request
 
 from bed_aws.errors import Protocol
 
-_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/[^/]+/([^/]+)/aws4_request")
+_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/([^/]+)/([^/]+)/aws4_request")
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,14 @@ class Call:
     """The signing name: `ec2`, `eks`, `autoscaling`. Empty when the request is not signed."""
     action: str
     access_key_id: str
+    region: str
 
     @classmethod
     def of(cls, request: Request) -> "Call":
         signed = request.headers.get("Authorization") or "Credential=" + request.args.get("X-Amz-Credential", "")
         scope = _CREDENTIAL.search(signed)
-        access_key_id, service = scope.groups() if scope else ("", "")
-        return cls(request, service, _action(request, service), access_key_id)
+        access_key_id, region, service = scope.groups() if scope else ("", "", "")
+        return cls(request, service, _action(request, service), access_key_id, region)
 
     @property
     def protocol(self) -> Protocol:

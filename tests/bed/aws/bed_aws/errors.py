@@ -7,19 +7,22 @@ from xml.sax.saxutils import escape
 
 from werkzeug import Response
 
-Protocol = Literal["ec2", "query", "json"]
+Protocol = Literal["ec2", "query", "json", "s3"]
 
 
 class AwsError(Exception):
     """What AWS answers instead of a result."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, protocol: Protocol | None = None) -> None:
+        """`protocol`: the service's, where it does not follow from how it was called."""
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
+        self._protocol = protocol
 
     def response(self, protocol: Protocol) -> Response:
+        protocol = self._protocol or protocol
         request_id = str(uuid.uuid4())
         headers = {"x-amzn-requestid": request_id}
         code, message = escape(self.code), escape(self.message)
@@ -27,7 +30,9 @@ class AwsError(Exception):
             headers["x-amzn-errortype"] = self.code
             text = json.dumps({"__type": self.code, "message": self.message})
             return Response(text, self.status, headers, mimetype="application/json")
-        if protocol == "ec2":
+        if protocol == "s3":
+            text = f"<Error><Code>{code}</Code><Message>{message}</Message><RequestId>{request_id}</RequestId></Error>"
+        elif protocol == "ec2":
             text = (
                 f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>"
                 f"<RequestID>{request_id}</RequestID></Response>"

@@ -2,11 +2,10 @@
 GetAccountSettings, which moto lacks: an account with the usual limit.
 
 The function itself is driven by the test (`tests/bed/src/lambda`), which takes what waits here. A function is its session:
-credentials of the function's role under its name. May it invoke itself, it may no other.
+credentials of the function's role under its name.
 """
 
 import json
-import re
 from typing import Any
 
 from werkzeug import Response
@@ -14,6 +13,7 @@ from werkzeug import Response
 from bed_aws import shapes
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
+from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
 
@@ -21,12 +21,12 @@ LONGEST = 1024 * 1024
 USUAL_LIMIT = 1000
 INVOKED = "Invoke"
 """Where another delivery has the name of its rule."""
-_ARN = re.compile(r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:([a-zA-Z0-9-_.]+)")
 
 
 class Invocations:
-    def __init__(self, moto: Moto, notices: Notices) -> None:
+    def __init__(self, moto: Moto, iam: Iam, notices: Notices) -> None:
         self._moto = moto
+        self._iam = iam
         self._notices = notices
 
     def answer(self, call: Call) -> Response | None:
@@ -39,23 +39,15 @@ class Invocations:
         how = call.request.headers.get("X-Amz-Invocation-Type", "RequestResponse")
         if violations := shapes.violations("lambda", "Invoke", {"FunctionName": name, "InvocationType": how}):
             raise AwsError(400, "ValidationException", f"1 validation error detected: {violations[0]}")
-        self.check(call.access_key_id, name)
+        if not self._is_there(call.access_key_id, name):
+            arn = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{name}"
+            raise AwsError(404, "ResourceNotFoundException", f"Function not found: {arn}")
         if how == "DryRun":
             return Response(status=204)
         if how != "Event":
             raise AwsError(501, "NotImplementedException", "this stand-in for Lambda takes asynchronous invocations only")
         self.queue(call.access_key_id, call.request.get_data())
         return Response(status=202)
-
-    def check(self, access_key_id: str, name: str) -> None:
-        """Raises an AwsError unless the caller is that very function."""
-        caller = self._moto.sts.get_assumed_role_from_access_key(access_key_id)
-        own = caller.session_name if caller else ""
-        if name != own:
-            arn = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{name}"
-            who = f"arn:aws:sts::{self._moto.account}:assumed-role/{caller.role_arn.rpartition('/')[2]}/{own}"
-            message = f"User: {who} is not authorized to perform: lambda:InvokeFunction on resource: {arn}"
-            raise AwsError(403, "AccessDeniedException", message)
 
     def queue(self, access_key_id: str, payload: bytes) -> None:
         """Keeps a payload for the function, as if its queue had delivered it."""
@@ -71,6 +63,13 @@ class Invocations:
 
     def fire(self, access_key_id: str, arn: str, payload: str) -> None:
         """What Scheduler does for who has made a schedule; an AwsError if its role may not."""
-        name = _ARN.fullmatch(arn)
-        self.check(access_key_id, name[1] if name else arn)
+        if not self._iam.may_schedule(access_key_id, arn):
+            raise AwsError(403, "AccessDeniedException", f"Scheduler's role may not invoke {arn}")
+        if not self._is_there(access_key_id, arn.rpartition(":")[2]):
+            raise AwsError(404, "ResourceNotFoundException", f"Function not found: {arn}")
         self.queue(access_key_id, payload.encode())
+
+    def _is_there(self, access_key_id: str, name: str) -> bool:
+        """There is no function but the one that asks."""
+        caller = self._moto.sts.get_assumed_role_from_access_key(access_key_id)
+        return caller is not None and caller.session_name == name

@@ -66,13 +66,14 @@ class Notices:
         """A caller's own PutEvents: what its events become is kept until the test takes it."""
         if call.action != "PutEvents":
             return None
-        outcomes = [self.send(call.access_key_id, entry) for entry in json.loads(call.request.get_data())["Entries"]]
+        entries = json.loads(call.request.get_data())["Entries"]
+        outcomes = [refused_source(entry) or self.send(call.access_key_id, entry) for entry in entries]
         failed = sum("ErrorCode" in outcome for outcome in outcomes)
         text = json.dumps({"FailedEntryCount": failed, "Entries": outcomes})
         return Response(text, mimetype="application/x-amz-json-1.1")
 
     def send(self, access_key_id: str, entry: dict[str, Any]) -> dict[str, str]:
-        """Puts an entry of PutEvents on the bus on a caller's behalf; answers its outcome."""
+        """Puts an entry of PutEvents on the bus on a caller's behalf; answers its outcome. The function's rules take AWS' sources only."""
         outcome, matched = self._pass(entry)
         if "EventId" in outcome:
             event = self.envelope() | {
@@ -83,8 +84,6 @@ class Notices:
                 "detail": json.loads(entry["Detail"]),
             }
             self._put_by[access_key_id].append(event)
-            to_the_function = [rule for rule in matched if rule not in self._queues]
-            self.keep(access_key_id, [{"rule": rule, "event": event} for rule in to_the_function])
             for rule in matched:
                 if queue := self._queues.get(rule, {}).get(access_key_id):
                     self._moto.sqs.send_message(queue, json.dumps(event))
@@ -141,6 +140,13 @@ class Notices:
                 queue.delete_message(message.receipt_handle)
                 matched.append(body["rule"])
         return matched
+
+
+def refused_source(entry: dict[str, Any]) -> dict[str, str] | None:
+    """AWS' own sources are AWS'."""
+    if not entry.get("Source", "").startswith("aws."):
+        return None
+    return {"ErrorCode": "NotAuthorizedForSourceException", "ErrorMessage": "Not authorized for the source."}
 
 
 def spot_interruption(region: str, account: str, instance_id: str) -> Event:

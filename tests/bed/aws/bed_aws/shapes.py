@@ -35,6 +35,12 @@ def _violations(shapes: dict[str, Any], name: str, given: Any, path: str) -> lis
             for found in _violations(shapes, shape["members"][member]["shape"], value, _below(path, member))
         ]
         return missing + inner
+    if shape["type"] == "list" and isinstance(given, list):
+        short = [] if len(given) >= shape.get("min", 0) else [f"Member must have length greater than or equal to {shape['min']}"]
+        long = [] if len(given) <= shape.get("max", len(given)) else [f"Member must have length less than or equal to {shape['max']}"]
+        own = [f"Value at '{path}' failed to satisfy constraint: {constraint}" for constraint in short + long]
+        inner = [_violations(shapes, shape["member"]["shape"], one, f"{path}.{number + 1}.member") for number, one in enumerate(given)]
+        return own + [found for one in inner for found in one]
     if shape["type"] != "string":
         return []
     if not isinstance(given, str):
@@ -44,11 +50,25 @@ def _violations(shapes: dict[str, Any], name: str, given: Any, path: str) -> lis
         broken.append(f"Member must have length less than or equal to {shape['max']}")
     if len(given) < shape.get("min", 0):
         broken.append(f"Member must have length greater than or equal to {shape['min']}")
-    if "pattern" in shape and not re.search(shape["pattern"], given):
+    if "pattern" in shape and not _matches(shape["pattern"], given):
         broken.append(f"Member must satisfy regular expression pattern: {shape['pattern']}")
     if "enum" in shape and given not in shape["enum"]:
         broken.append(f"Member must satisfy enum value set: [{', '.join(shape['enum'])}]")
     return [f"Value '{given}' at '{path}' failed to satisfy constraint: {constraint}" for constraint in broken]
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str] | None:
+    """Some are Java's, with surrogates in a range, which Python does not read: they hold for everything."""
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
+
+
+def _matches(pattern: str, given: str) -> bool:
+    compiled = _pattern(pattern)
+    return compiled is None or compiled.search(given) is not None
 
 
 def _below(path: str, member: str) -> str:

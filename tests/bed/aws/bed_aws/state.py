@@ -7,9 +7,11 @@ from bed_aws.credentials import Credentials
 from bed_aws.eks import Eks
 from bed_aws.failures import Failures
 from bed_aws.faults import Faults
+from bed_aws.iam import Iam
 from bed_aws.instances import Instances
 from bed_aws.invocations import Invocations
 from bed_aws.journal import Journal
+from bed_aws.limits import Limits
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
 from bed_aws.pages import Pages
@@ -20,18 +22,19 @@ from bed_aws.targets import Targets
 
 
 class State:
-    def __init__(self, moto: Moto, variables: dict[str, str], announcing: Plan) -> None:
+    def __init__(self, moto: Moto, variables: dict[str, str], announcing: Plan, iam: Iam) -> None:
         self.moto = moto
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
         self.credentials = Credentials(moto)
+        self.iam = iam
         self.bus = Bus(moto)
         self.notices = Notices(moto)
         self.instances = Instances(moto, self.notices)
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
         self.eks = Eks(moto)
-        self.invocations = Invocations(moto, self.notices)
+        self.invocations = Invocations(moto, iam, self.notices)
         self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)
         self.queues = Queues(moto)
@@ -40,3 +43,4 @@ class State:
         self.targets = Targets(moto)
         self.journal = Journal()
         self.faults = Faults()
+        self.limits = Limits()

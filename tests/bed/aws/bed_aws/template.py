@@ -26,16 +26,17 @@ def _short_form(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
 _Loader.add_multi_constructor("!", _short_form)
 
 
+def read(template: Path) -> dict[str, Any]:
+    """All of it, with nothing resolved."""
+    whole: dict[str, Any] = yaml.load(template.read_text(), _Loader)
+    return whole
+
+
 def resources(template: Path) -> dict[str, Any]:
     """The resources by their logical ids, with nothing resolved."""
-    return _section(template, "Resources")
+    return read(template)["Resources"]
 
 
 def parameters(template: Path) -> dict[str, Any]:
     """The parameters' definitions by their names."""
-    return _section(template, "Parameters")
-
-
-def _section(template: Path, name: str) -> dict[str, Any]:
-    section: dict[str, Any] = yaml.load(template.read_text(), _Loader).get(name, {})
-    return section
+    return read(template).get("Parameters", {})

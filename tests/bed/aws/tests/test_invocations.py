@@ -31,9 +31,9 @@ class Invocations(OnTheSide):
         self.assertEqual(self.invoke(how="DryRun"), 204)
         self.assertEqual(self.queued(), [])
 
-    def test_no_function_may_invoke_another(self) -> None:
+    def test_there_is_no_function_but_the_one_that_asks(self) -> None:
         for how in ("Event", "DryRun"):
-            self.assert_refused("AccessDeniedException", name="another", how=how)
+            self.assert_refused("ResourceNotFoundException", name="another", how=how)
 
     def test_what_is_too_long_or_no_json_is_refused(self) -> None:
         self.assert_refused("RequestTooLargeException", payload=json.dumps("x" * 1024 * 1024).encode())

@@ -47,7 +47,17 @@ impl Aws {
 
     /// Temporary credentials of a role, from STS.
     pub async fn credentials(&self, role: &str, session: &str) -> Result<Credentials, BedError> {
-        self.post("credentials", &json!({"role": role, "session": session})).await
+        self.credentials_of_function(role, session, &BTreeMap::new()).await
+    }
+
+    /// The same for a function with these variables, on which its rights may hang.
+    pub(crate) async fn credentials_of_function(
+        &self,
+        role: &str,
+        name: &str,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Credentials, BedError> {
+        self.post("credentials", &json!({"role": role, "session": name, "variables": variables})).await
     }
 
     /// Registers a cluster for `DescribeCluster`, or updates it. `ca` is base64 of PEM.

@@ -156,7 +156,7 @@ impl Lambda {
 
     /// A function in a world, with credentials of that role and of its own.
     pub(crate) async fn in_role(world: &World, role: &str, options: LambdaOptions) -> Result<Self, BedError> {
-        let credentials = world.aws_side().credentials(role, &options.function_name).await?;
+        let credentials = world.aws_side().credentials_of_function(role, &options.function_name, &options.env).await?;
         let account = Account {
             endpoint: world.aws.clone(),
             region: world.region.clone(),

@@ -1,25 +1,45 @@
 //! `deploy/optional/admission-policy.yaml`, which is on for every scenario: what whoever has got hold of the function's role can
 //! change of a node.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
 use serde_json::{Value, json};
 use spillway_e2e::Stage;
+use tokio::time::{sleep, timeout};
 
 /// Patches the stage's node as one of the group `spillway` that is not the function.
 async fn patch(stage: &Stage, change: &Value) -> Result<Node, kube::Error> {
+    patch_with(stage, change, &PatchParams::default()).await
+}
+
+async fn patch_with(stage: &Stage, change: &Value, parameters: &PatchParams) -> Result<Node, kube::Error> {
     let nodes = Request::new("/api/v1/nodes");
-    let mut request = nodes.patch(&stage.node.name, &PatchParams::default(), &Patch::Merge(change)).expect("a request");
+    let mut request = nodes.patch(&stage.node.name, parameters, &Patch::Merge(change)).expect("a request");
     for (header, value) in [("impersonate-user", "thief"), ("impersonate-group", "spillway")] {
         request.headers_mut().insert(header, value.parse().expect("a value"));
     }
     stage.world.admin().request(request).await
 }
 
+/// The API server's admission hears of a policy a moment after it was applied: waits until what it forbids is refused.
+async fn until_in_force(stage: &Stage) {
+    let dry_run = PatchParams { dry_run: true, ..PatchParams::default() };
+    let forbidden = json!({"metadata": {"labels": {"a": "stranger's"}}});
+    let refused = async {
+        while patch_with(stage, &forbidden, &dry_run).await.is_ok() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(Duration::from_mins(1), refused).await.expect("the policy comes into force");
+}
+
 #[tokio::test]
 async fn of_a_node_the_group_can_change_what_a_drain_changes_and_nothing_else() {
     let stage = Stage::set("admission").await;
+    until_in_force(&stage).await;
     let theirs = json!({"key": "dedicated", "value": "shop", "effect": "NoSchedule"});
     let metadata = json!({"labels": {"team": "shop"}, "annotations": {"of": "others"}});
     stage.change_node(&json!({"metadata": metadata, "spec": {"taints": [theirs]}})).await;

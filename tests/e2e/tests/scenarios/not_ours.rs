@@ -73,13 +73,16 @@ async fn a_thousand_launches_of_foreign_instances_cost_an_ec2_call_each_and_no_m
     println!("{} bytes of log a launch", bytes / LAUNCHES);
     assert_eq!(metrics, 0);
     let calls = world.aws_side().calls(Some(lambda.access_key_id())).await.expect("the journal is there");
-    let of_ec2 = calls.iter().filter(|call| call.action == "DescribeInstances").count();
-    assert_eq!((of_ec2, calls.len()), (LAUNCHES, LAUNCHES), "no other call is made");
+    assert!(calls.iter().all(|call| call.action == "DescribeInstances"), "no other call is made");
+    // They come faster here than EC2 takes: what it turns away is asked again.
+    let answered = calls.iter().filter(|call| call.error_code.as_deref() != Some("RequestLimitExceeded")).count();
+    assert_eq!(answered, LAUNCHES);
+    let calls = calls.len();
     // At its end it costs nothing more unless the taint is wanted: of an instance that is down already no call is made.
     let mut down = sample("state-change-terminated");
     down["detail"]["instance-id"] = json!(instance.instance_id);
     assert_eq!(ended(&lambda.invoke(&down).await).0, "ignored");
-    assert_eq!(world.aws_side().calls(Some(lambda.access_key_id())).await.expect("it is there").len(), LAUNCHES);
+    assert_eq!(world.aws_side().calls(Some(lambda.access_key_id())).await.expect("it is there").len(), calls);
 }
 
 #[tokio::test]

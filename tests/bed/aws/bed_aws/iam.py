@@ -1,0 +1,173 @@
+"""What the functions may do: each of their calls is judged by their roles' policies, as the template has them.
+
+A right may hang on a setting, so a function's variables say which parameters its stack was deployed with.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moto.sts.models import AssumedRole
+
+from bed_aws import template
+from bed_aws.call import Call
+from bed_aws.errors import AwsError, Protocol
+from bed_aws.evaluator import Asked, Evaluator, Policies
+from bed_aws.intrinsics import Intrinsics
+from bed_aws.moto_side import Moto
+from bed_aws.rights import needed
+
+STACK = "spillway"
+# By the names under which the tests take them.
+ROLES = {"spillway-drain": ("Drain", "DrainRole"), "spillway-announcer": ("Announcer", "AnnouncerRole")}
+SCHEDULES_ROLE = "SchedulesRole"
+_ARNS = {
+    "AWS::Events::Rule": "arn:aws:events:{region}:{account}:rule/{name}",
+    "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
+    "AWS::Lambda::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
+    "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
+    "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{name}",
+    "AWS::Serverless::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
+}
+# How each kind of service words it.
+_QUERY: tuple[int, str, Protocol] = (403, "AccessDenied", "query")
+_JSON: tuple[int, str, Protocol] = (400, "AccessDeniedException", "json")
+_REST: tuple[int, str, Protocol] = (403, "AccessDeniedException", "json")
+_DENIED: dict[str, tuple[int, str, Protocol]] = {
+    "autoscaling": _QUERY,
+    "ec2": (403, "UnauthorizedOperation", "ec2"),
+    "eks": _REST,
+    "elasticloadbalancing": _QUERY,
+    "events": _JSON,
+    "lambda": _REST,
+    "s3": (403, "AccessDenied", "s3"),
+    "scheduler": _REST,
+    "secretsmanager": _JSON,
+    "sns": (403, "AuthorizationError", "query"),
+    "ssm": _JSON,
+}
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A function of a stack of its own, which has these parameters."""
+
+    logical_id: str
+    role: str
+    name: str
+    parameters: dict[str, str]
+
+
+class Iam:
+    def __init__(self, path: Path, moto: Moto, record: Path | None = None) -> None:
+        """`record`: where what was asked for is written, a line each."""
+        self._template = template.read(path)
+        self._moto = moto
+        self._evaluator = Evaluator(moto.account)
+        self._deployed: dict[str, Deployed] = {}
+        self._recorded: set[str] = set()
+        self._record = record
+
+    def deploy(self, access_key_id: str, role: str, name: str, variables: dict[str, str]) -> None:
+        """A function has been given credentials. Of a role that the template lacks nothing is judged."""
+        logical_id, logical_role = ROLES.get(role, ("", ""))
+        if logical_role in self._template["Resources"]:
+            parameters = parameters_of(self._template, logical_id, variables)
+            self._deployed[access_key_id] = Deployed(logical_id, logical_role, name, parameters)
+
+    def check(self, call: Call, caller: AssumedRole) -> None:
+        """Raises an AwsError, as AWS words it, if the caller's role does not allow a call."""
+        deployed = self._deployed.get(call.access_key_id)
+        if deployed is None:
+            return
+        function = self._arn(deployed)
+        seen = {"aws:RequestedRegion": call.region, "lambda:SourceFunctionArn": function}
+        for asked in needed(call, self._moto):
+            asked = Asked(asked.action, asked.resource, {**seen, **asked.context})
+            if not self._allows(deployed, deployed.role, asked):
+                raise denied(call.service, caller.arn, asked)
+
+    def may_schedule(self, access_key_id: str, function: str) -> bool:
+        """Whether Scheduler's role may invoke that function, in the stack of whoever made the schedule."""
+        deployed = self._deployed.get(access_key_id)
+        return deployed is None or self._allows(deployed, SCHEDULES_ROLE, Asked("lambda:InvokeFunction", function))
+
+    def _allows(self, deployed: Deployed, role: str, asked: Asked) -> bool:
+        policies = policies_of(self._template, role, deployed, self._moto)
+        allowed = self._evaluator.allows(role, policies, asked)
+        self._note(deployed, role, asked, allowed)
+        return allowed
+
+    def _note(self, deployed: Deployed, role: str, asked: Asked, allowed: bool) -> None:
+        if self._record is None:
+            return
+        parameters = deployed.parameters
+        line = json.dumps(
+            {"name": deployed.name, "role": role, "parameters": parameters, "allowed": allowed, **vars(asked)},
+            sort_keys=True,
+        )
+        if line not in self._recorded:
+            self._recorded.add(line)
+            with self._record.open("a") as file:
+                file.write(line + "\n")
+
+    def _arn(self, deployed: Deployed) -> str:
+        return f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{deployed.name}"
+
+
+def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]) -> dict[str, str]:
+    """The parameters that a function's variables come from, where these differ from the defaults."""
+    declared = read["Parameters"]
+    environment = read["Resources"][function]["Properties"]["Environment"]["Variables"]
+    found = {}
+    for variable, source in environment.items():
+        if isinstance(source, dict) and "Fn::Join" in source:
+            source = source["Fn::Join"][1]
+        name = source.get("Ref") if isinstance(source, dict) else None
+        if name in declared and variable in variables and variables[variable] != str(declared[name].get("Default", "")):
+            found[name] = variables[variable]
+    return found
+
+
+def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto) -> Policies:
+    """All policies of a role: its own, those that it shares, and those that are attached to it."""
+    resources = read["Resources"]
+    known = names(resources, moto, {deployed.logical_id: deployed.name})
+    intrinsics = Intrinsics(read, deployed.parameters, known)
+    properties = resources[role]["Properties"]
+    documents = [(one["PolicyName"], one["PolicyDocument"]) for one in intrinsics.value(properties.get("Policies", []))]
+    for shared in properties.get("ManagedPolicyArns", []):
+        documents.append((shared["Ref"], intrinsics.value(resources[shared["Ref"]]["Properties"]["PolicyDocument"])))
+    for name, resource in resources.items():
+        if resource["Type"] == "AWS::IAM::RolePolicy" and resource["Properties"]["RoleName"] == {"Ref": role}:
+            documents.append((name, intrinsics.value(resource["Properties"]["PolicyDocument"])))
+    return [{"name": name, "policy": document} for name, document in documents]
+
+
+def names(resources: dict[str, Any], moto: Moto, own: dict[str, str]) -> dict[str, str]:
+    """What `Ref` and `GetAtt` of the resources come to, and of the stack; some have names of their own."""
+    where = {"account": moto.account, "region": moto.region}
+    known = {
+        "AWS::AccountId": moto.account,
+        "AWS::Partition": "aws",
+        "AWS::Region": moto.region,
+        "AWS::StackName": STACK,
+        "AWS::URLSuffix": "amazonaws.com",
+    }
+    for logical_id, resource in resources.items():
+        name = own.get(logical_id, f"{STACK}-{logical_id}")
+        known[logical_id] = name
+        if arn := _ARNS.get(resource["Type"]):
+            known[f"{logical_id}.Arn"] = arn.format(name=name, **where)
+    return known
+
+
+def denied(service: str, who: str, asked: Asked) -> AwsError:
+    """What AWS answers to who has not the right."""
+    status, code, protocol = _DENIED[service]
+    message = (
+        f"User: {who} is not authorized to perform: {asked.action} on resource: {asked.resource} because no "
+        f"identity-based policy allows the {asked.action} action"
+    )
+    return AwsError(status, code, message, protocol)

@@ -1,0 +1,122 @@
+"""Which rights an AWS call needs: actions, resources, and what IAM's conditions see of it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from bed_aws.call import Call
+from bed_aws.evaluator import Asked
+from bed_aws.moto_side import Moto
+
+# AWS lets everybody ask who they are.
+FREE = {("sts", "GetCallerIdentity")}
+ON_NO_RESOURCE = {
+    ("autoscaling", "DescribeAutoScalingGroups"),
+    ("autoscaling", "DescribeLifecycleHooks"),
+    ("autoscaling", "DescribeTags"),
+    ("ec2", "DescribeInstances"),
+    ("eks", "ListClusters"),
+    ("elasticloadbalancing", "DescribeTags"),
+    ("elasticloadbalancing", "DescribeTargetGroups"),
+    ("elasticloadbalancing", "DescribeTargetHealth"),
+    ("events", "ListRules"),
+    ("lambda", "GetAccountSettings"),
+}
+
+
+class NoSuchRight(Exception):
+    """A call that nobody has said the rights of."""
+
+
+def needed(call: Call, moto: Moto) -> list[Asked]:
+    """All that have to be there."""
+    name = (call.service, call.action)
+    if name in FREE:
+        return []
+    if name in ON_NO_RESOURCE:
+        return [Asked(f"{call.service}:{call.action}", "*")]
+    if name not in _ON_A_RESOURCE:
+        raise NoSuchRight(f"tests/bed/aws/bed_aws/rights.py does not say which right {call.service}:{call.action} needs")
+    return _ON_A_RESOURCE[name](call, f"{moto.region}:{moto.account}")
+
+
+def _group(call: Call, where: str) -> list[Asked]:
+    group = call.request.values["AutoScalingGroupName"]
+    # AWS' own part of the ARN is not known by the name.
+    own = "00000000-0000-0000-0000-000000000000"
+    arn = f"arn:aws:autoscaling:{where}:autoScalingGroup:{own}:autoScalingGroupName/{group}"
+    return [Asked(f"autoscaling:{call.action}", arn)]
+
+
+def _cluster(call: Call, where: str) -> list[Asked]:
+    return [Asked("eks:DescribeCluster", f"arn:aws:eks:{where}:cluster/{_last_part(call)}")]
+
+
+def _targets(call: Call, where: str) -> list[Asked]:
+    return [Asked("events:ListTargetsByRule", f"arn:aws:events:{where}:rule/{_body(call)['Rule']}")]
+
+
+def _events(call: Call, where: str) -> list[Asked]:
+    entries = _body(call)["Entries"]
+    buses = {entry.get("EventBusName", "default") for entry in entries}
+    context = {
+        key: [entry[member] for entry in entries if member in entry]
+        for key, member in (("events:source", "Source"), ("events:detail-type", "DetailType"))
+    }
+    return [Asked("events:PutEvents", f"arn:aws:events:{where}:event-bus/{bus}", context) for bus in sorted(buses)]
+
+
+def _function(call: Call, where: str) -> list[Asked]:
+    name = unquote(call.request.path.split("/")[3])
+    return [Asked("lambda:InvokeFunction", f"arn:aws:lambda:{where}:function:{name}")]
+
+
+def _schedule(call: Call, where: str) -> list[Asked]:
+    body = _body(call)
+    group = body.get("GroupName") or call.request.args.get("groupName", "default")
+    asked = [Asked(f"scheduler:{call.action}", f"arn:aws:scheduler:{where}:schedule/{group}/{_last_part(call)}")]
+    if role := body.get("Target", {}).get("RoleArn"):
+        asked.append(Asked("iam:PassRole", role, {"iam:PassedToService": "scheduler.amazonaws.com"}))
+    return asked
+
+
+def _topic(call: Call, where: str) -> list[Asked]:
+    return [Asked("sns:Publish", call.request.values["TopicArn"])]
+
+
+def _object(call: Call, where: str) -> list[Asked]:
+    return [Asked("s3:PutObject", f"arn:aws:s3:::{unquote(call.request.path).lstrip('/')}")]
+
+
+def _parameter(call: Call, where: str) -> list[Asked]:
+    return [Asked("ssm:GetParameter", f"arn:aws:ssm:{where}:parameter/{_body(call)['Name'].lstrip('/')}")]
+
+
+def _secret(call: Call, where: str) -> list[Asked]:
+    return [Asked("secretsmanager:GetSecretValue", _body(call)["SecretId"])]
+
+
+_ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
+    ("autoscaling", "CompleteLifecycleAction"): _group,
+    ("autoscaling", "RecordLifecycleActionHeartbeat"): _group,
+    ("eks", "DescribeCluster"): _cluster,
+    ("events", "ListTargetsByRule"): _targets,
+    ("events", "PutEvents"): _events,
+    ("lambda", "Invoke"): _function,
+    ("s3", "PutObject"): _object,
+    ("scheduler", "CreateSchedule"): _schedule,
+    ("scheduler", "DeleteSchedule"): _schedule,
+    ("scheduler", "UpdateSchedule"): _schedule,
+    ("secretsmanager", "GetSecretValue"): _secret,
+    ("sns", "Publish"): _topic,
+    ("ssm", "GetParameter"): _parameter,
+}
+
+
+def _last_part(call: Call) -> str:
+    return unquote(call.request.path.rpartition("/")[2])
+
+
+def _body(call: Call) -> dict[str, Any]:
+    return json.loads(call.request.get_data() or b"{}")

@@ -1,0 +1,104 @@
+"""A call is let through by the roles of the product's own template, and denied as AWS denies it."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from werkzeug import Request
+from werkzeug.test import EnvironBuilder
+
+from bed_aws.call import Call
+from bed_aws.errors import AwsError
+from bed_aws.evaluator import Unjudged
+from bed_aws.iam import Iam
+from bed_aws.rights import NoSuchRight
+from tests.side import REGION, moto
+
+TEMPLATE = Path(__file__).resolve().parents[4] / "template.yaml"
+WHERE = f"{REGION}:{moto.account}"
+
+
+class TheRoles(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.record = Path(folder.name) / "rights.jsonl"
+        self.iam = Iam(TEMPLATE, moto, self.record)
+        self.caller = moto.sts.assume_role(REGION, "drain-1", f"arn:aws:iam::{moto.account}:role/spillway-drain", "", 900, "")
+        self.deploy()
+
+    def deploy(self, role: str = "spillway-drain", **variables: str) -> None:
+        self.iam.deploy(self.caller.access_key_id, role, "drain-1", variables)
+
+    def call(self, service: str, action: str, path: str = "/", region: str = REGION, **sent: Any) -> None:
+        body = {"json": sent} if service in ("events", "scheduler", "ssm", "secretsmanager") else {"data": sent}
+        request = Request(EnvironBuilder(path=path, method="POST", **body).get_environ())
+        request.get_data(cache=True)
+        self.iam.check(Call(request, service, action, self.caller.access_key_id, region), self.caller)
+
+    def assert_denied(self, code: str, service: str, action: str, **call: Any) -> None:
+        with self.assertRaises(AwsError) as caught:
+            self.call(service, action, **call)
+        self.assertEqual(caught.exception.code, code)
+        self.assertIn(f"is not authorized to perform: {service}:", caught.exception.message.replace("iam:", "scheduler:"))
+
+    def test_what_a_drain_calls_is_allowed(self) -> None:
+        self.call("ec2", "DescribeInstances")
+        self.call("autoscaling", "CompleteLifecycleAction", AutoScalingGroupName="group")
+        self.call("eks", "DescribeCluster", path="/clusters/prod")
+        self.call("events", "PutEvents", Entries=[{"Source": "spillway", "DetailType": "Spillway Receipt"}])
+        self.call("lambda", "Invoke", path="/2015-03-31/functions/drain-1/invocations")
+        self.call(
+            "scheduler",
+            "CreateSchedule",
+            path="/schedules/i-1.maintenance",
+            GroupName="spillway-Schedules",
+            Target={"RoleArn": f"arn:aws:iam::{moto.account}:role/spillway-SchedulesRole"},
+        )
+
+    def test_what_goes_beyond_it_is_denied_in_the_services_own_words(self) -> None:
+        self.assert_denied("UnauthorizedOperation", "ec2", "DescribeInstances", region="eu-west-1")
+        self.assert_denied("AccessDenied", "autoscaling", "DescribeTags")
+        self.assert_denied("AccessDeniedException", "lambda", "Invoke", path="/2015-03-31/functions/other/invocations")
+        entry = {"Source": "spillway", "DetailType": "Spillway Receipt"}
+        for other in ({"Source": "aws.ec2"}, {"DetailType": "Another"}, {"EventBusName": "another"}):
+            self.assert_denied("AccessDeniedException", "events", "PutEvents", Entries=[entry, {**entry, **other}])
+        group = {"path": "/schedules/i-1", "GroupName": "spillway-Schedules"}
+        self.assert_denied("AccessDeniedException", "scheduler", "DeleteSchedule", path="/schedules/i-1", GroupName="default")
+        another = {"RoleArn": f"arn:aws:iam::{moto.account}:role/admin"}
+        self.assert_denied("AccessDeniedException", "scheduler", "CreateSchedule", **group, Target=another)
+
+    def test_a_right_that_hangs_on_a_setting_comes_with_it(self) -> None:
+        self.deploy(SPILLWAY_MANAGED_TAG="team=shop", SPILLWAY_CLUSTERS="prod", SPILLWAY_DRAIN_ON="spot")
+        self.call("autoscaling", "DescribeTags")
+        self.assert_denied("AccessDeniedException", "eks", "ListClusters")
+
+    def test_the_announcer_may_what_its_sinks_need(self) -> None:
+        topic = f"arn:aws:sns:{WHERE}:drains"
+        self.deploy("spillway-announcer", SPILLWAY_TOPIC_ARN=topic, SPILLWAY_RECEIPT_BUCKET="kept", SPILLWAY_WEBHOOK="/a/b")
+        self.call("sns", "Publish", TopicArn=topic)
+        self.call("s3", "PutObject", path="/kept/receipts/prod/1.json")
+        self.call("ssm", "GetParameter", Name="/a/b", WithDecryption=True)
+        self.assert_denied("AuthorizationError", "sns", "Publish", TopicArn=f"{topic}-2")
+        self.assert_denied("AccessDenied", "s3", "PutObject", path="/kept/elsewhere.json")
+        self.assert_denied("AccessDeniedException", "ssm", "GetParameter", Name="/a/c")
+
+    def test_scheduler_may_invoke_the_function_of_its_stack_and_no_other(self) -> None:
+        key, function = self.caller.access_key_id, f"arn:aws:lambda:{WHERE}:function:"
+        self.assertTrue(self.iam.may_schedule(key, f"{function}drain-1"))
+        self.assertFalse(self.iam.may_schedule(key, f"{function}drain-2"))
+
+    def test_a_call_that_nobody_knows_the_right_of_is_no_denial_and_no_pass(self) -> None:
+        with self.assertRaises(NoSuchRight):
+            self.call("ec2", "TerminateInstances")
+        with self.assertRaises(Unjudged):
+            self.iam.may_schedule(self.caller.access_key_id, "no ARN")
+
+    def test_what_was_asked_for_is_written_down_once(self) -> None:
+        for _ in range(2):
+            self.call("ec2", "DescribeInstances")
+        (line,) = self.record.read_text().splitlines()
+        asked = json.loads(line)
+        self.assertEqual((asked["role"], asked["action"], asked["allowed"]), ("DrainRole", "ec2:DescribeInstances", True))
