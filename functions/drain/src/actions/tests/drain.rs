@@ -1,4 +1,6 @@
+use jiff::Timestamp;
 use serde_json::json;
+use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 
@@ -50,6 +52,23 @@ async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
     let at = |step| record.steps.iter().find(|(done, _)| *done == step).unwrap().1.as_second();
     assert_eq!(record.begin, BeginNotified::Untold, "nothing had to leave");
     assert_eq!([StepName::Drained, StepName::Completed].map(at), [0, 5], "it was empty long before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_came_back_twice_before_is_left_in_the_next_invocation_too_and_handed_on() {
+    let mut back = pod("back");
+    back["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:00Z");
+    let listed = call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[back]));
+    let context = TestContext::new(&[], [claim(), listed, watch().streams(&[])], []);
+    let (mut case, mut record) = (Case::spot(), Record::default());
+    let pods = OwnersPods { left: 1, once: vec!["uid-once".to_owned()], again: vec!["uid-back".to_owned()] };
+    let owners = [("rs".to_owned(), pods)].into();
+    case.history.put_back = Some(PodsPutBack { since: Timestamp::UNIX_EPOCH, owners });
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    let counts = Counts { moved: 0, lost: 0, unconfirmed: 0 };
+    assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    assert_eq!(record.put_back, case.history.put_back);
 }
 
 #[tokio::test(start_paused = true)]

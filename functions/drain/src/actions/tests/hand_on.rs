@@ -1,4 +1,6 @@
+use jiff::Timestamp;
 use spillway_notice::Kind;
+use spillway_notice::continued::{OwnersPods, PodsPutBack};
 
 use crate::actions::hand_on::hand_on;
 use crate::failure::Failure;
@@ -29,6 +31,18 @@ async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
     let event = invoked().with("r-1").with("e-1");
     let (outcome, hook) = handed_on(Case::spot(), [event]).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_invocation_hears_which_pods_came_back() {
+    let context = TestContext::new(&[], [], [invoked().with("put_back").with("uid-back")]);
+    let pods = OwnersPods { left: 1, once: vec!["uid-back".to_owned()], again: Vec::new() };
+    let owners = [("rs".to_owned(), pods)].into();
+    let put_back = PodsPutBack { since: Timestamp::UNIX_EPOCH, owners };
+    let mut record = Record { put_back: Some(put_back), ..Record::default() };
+    let case = Case::spot();
+    let attempt = case.attempt(&context).await;
+    hand_on(&context, &attempt, &unfinished(), &mut record).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
