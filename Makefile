@@ -19,7 +19,7 @@ SAM_TEST := .aws-sam/test
 RIGHTS := $(CURDIR)/.aws-sam/rights
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench faults load peers simulate test build release test-arm64 lint ci clean bed-setup
+.PHONY: help demo bed doctor bench faults load peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
 .PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -119,6 +119,14 @@ test-arm64: ## a handful of scenarios on the arm64 package in dist/, under qemu-
 	@$(MAKE) --jobs=2 venv control-plane
 	@scripts/own-clone
 	@scripts/timed "Rust tests, scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) scripts/release version).tar.gz
+
+test-oldest: ## what `make test` does end to end, on the oldest Kubernetes that EKS supports
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane tests
+	@scripts/control-plane-oldest
+	@$(MAKE) packaged-to-test
+	@rm -rf $(RIGHTS) && mkdir -p $(RIGHTS)
+	@SPILLWAY_BED_BIN=$(CACHE)/control-plane/oldest $(MAKE) --jobs=2 test-scenarios test-others
 
 bed-setup: ## only the set-up: Python packages and the control plane's programs
 	@scripts/need
