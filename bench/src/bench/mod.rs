@@ -31,6 +31,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use spillway_bed::BedError;
+use spillway_bed::processor_share::ProcessorShare;
 
 use crate::measure::circumstances::Circumstances;
 use crate::measure::report;
@@ -46,6 +47,8 @@ const PODS: usize = 110;
 /// The round trips that are added on the way to the API server.
 const NEAR: Duration = Duration::ZERO;
 const FAR: Duration = Duration::from_millis(20);
+/// What the template gives the function.
+const MEMORY_MB: u32 = 256;
 /// A start takes a hundredth of a second, so there can be many.
 const STARTS_A_RUN: usize = 5;
 
@@ -116,7 +119,24 @@ fn unless_failed<T>(came: Result<T, BedError>, failed: &mut Vec<String>, what: &
 async fn round(fixture: &mut BenchFixture, run: usize) -> Result<Round, BedError> {
     // Who comes first changes, so that neither always finds the machine as the other has left it.
     let drain_first = run.is_multiple_of(2);
-    Ok(Round { near: turn(fixture, NEAR, drain_first).await?, far: turn(fixture, FAR, drain_first).await? })
+    let (near, far) = (turn(fixture, NEAR, drain_first).await?, turn(fixture, FAR, drain_first).await?);
+    Ok(Round { near, far, at_share: at_share(fixture).await? })
+}
+
+/// A drain from far away with the share of a processor that Lambda gives the function; none where nothing can be limited.
+async fn at_share(fixture: &mut BenchFixture) -> Result<Option<Drain>, BedError> {
+    let Ok(share) = ProcessorShare::of_memory(MEMORY_MB) else { return Ok(None) };
+    // A process of its own, which ends before its share does.
+    fixture.lambda.recycle();
+    let empty = fixture.full_node(0).await?;
+    drain::warm(fixture, &empty, FAR).await?;
+    for id in fixture.lambda.process_ids() {
+        share.limit(id).map_err(BedError::io("limit the function's processor"))?;
+    }
+    let drained = drain(fixture, FAR).await;
+    let empty = fixture.full_node(0).await?;
+    drain::cold(fixture, &empty, NEAR).await?;
+    drained.map(Some)
 }
 
 async fn turn(fixture: &mut BenchFixture, distance: Duration, drain_first: bool) -> Result<Turn, BedError> {
@@ -146,4 +166,17 @@ async fn both_claims(fixture: &mut BenchFixture) -> Result<Claims, BedError> {
 
 fn say(what: &str) {
     eprintln!("bench: {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_function_is_measured_with_the_memory_that_the_template_gives_it() {
+        let template = include_str!("../../../template.yaml");
+        let (_, function) = template.split_once("\n  Drain:\n").expect("the function");
+        let (_, memory) = function.split_once("MemorySize: ").expect("its memory");
+        assert_eq!(memory.lines().next(), Some(MEMORY_MB.to_string().as_str()));
+    }
 }

@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use spillway_bed::processor_share::MB_OF_A_PROCESSOR;
+
+use super::drain::Drain;
 use super::requirements::{in_millions, of_all, requirements};
 use super::results::{BenchResults, Round, Turn};
 use super::starts::Starts;
-use super::{FAR, PODS};
+use super::{FAR, MEMORY_MB, PODS};
 use crate::measure::report::Report as _;
 use crate::measure::requirement;
 use crate::measure::statistics::{in_words, least, median, most};
@@ -40,19 +43,30 @@ fn drains(results: &BenchResults) -> String {
         In milliseconds, from the event handed to a warm function. *Baseline*: a bare loop that makes one HTTP/2\n\
         connection and posts the same evictions over it, to its last answer, in turn with the drains.\n\
         \n\
-        | | no delay | +{far} ms |\n| --- | --- | --- |\n",
+        | | no delay | +{far} ms | +{far} ms, {MEMORY_MB}/{MB_OF_A_PROCESSOR} of a processor |\n| --- | --- | --- | --- |\n",
     );
+    let at_share: Vec<&Drain> = results.rounds.iter().filter_map(|round| round.at_share.as_ref()).collect();
+    let mut row = |what: &str, value: fn(&Drain) -> Duration| {
+        let near = milliseconds(&of_all(&results.rounds, |round| value(&round.near.drain)));
+        let far = milliseconds(&of_all(&results.rounds, |round| value(&round.far.drain)));
+        let limited = if at_share.is_empty() {
+            "this machine let us limit nothing".to_owned()
+        } else {
+            milliseconds(&of_all(&at_share, |drain| value(drain)))
+        };
+        text += &format!("| {what} | {near} | {far} | {limited} |\n");
+    };
+    row("claim received", |drain| drain.to_claim);
+    row("first eviction received", |drain| drain.evicted().to_first);
+    row("last eviction answered", |drain| drain.evicted().to_last_answer);
+    row("pods gone, answer given", |drain| drain.to_end);
+    row("of it, claim received to last eviction answered", Drain::since_claim);
     let near_and_far = |what: &str, cell: &dyn Fn(fn(&Round) -> &Turn) -> String| {
-        format!("| {what} | {} | {} |\n", cell(|round| &round.near), cell(|round| &round.far))
+        format!("| {what} | {} | {} | – |\n", cell(|round| &round.near), cell(|round| &round.far))
     };
     let mut row = |what: &str, value: fn(&Turn) -> Duration| {
         text += &near_and_far(what, &|turn| milliseconds(&of_all(&results.rounds, |round| value(turn(round)))));
     };
-    row("claim received", |turn| turn.drain.to_claim);
-    row("first eviction received", |turn| turn.drain.evicted().to_first);
-    row("last eviction answered", |turn| turn.drain.evicted().to_last_answer);
-    row("pods gone, answer given", |turn| turn.drain.to_end);
-    row("of it, claim received to last eviction answered", |turn| turn.drain.since_claim());
     row("baseline", |turn| turn.baseline.with_connection);
     row("baseline, had it been connected before", |turn| turn.baseline.evictions);
     let mut row = |what: &str, value: fn(&Turn) -> f64| {
@@ -100,7 +114,8 @@ fn how() -> String {
         "## How it is measured\n\
         \n\
         The function is driven over the Lambda Runtime API by the test bed, frozen between events. It has a whole\n\
-        processor; with the template's 256 MB Lambda gives it 256/1769 of one. The API server is a real kube-apiserver with\n\
+        processor, but in the last column: there a control group's quota leaves it {MEMORY_MB}/{MB_OF_A_PROCESSOR} of one, what Lambda gives\n\
+        for the template's {MEMORY_MB} MB, once it has started. The API server is a real kube-apiserver with\n\
         aws-iam-authenticator; it checks a token once, as on EKS, so the first request of every drain and of every\n\
         baseline pays for that. kwok plays the kubelet. A node's pods belong to one controller, which puts none back. Round\n\
         trips are added by a TCP proxy on the way to the API server alone. AWS is played by moto, so what EC2 takes in life\n\

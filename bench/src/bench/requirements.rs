@@ -191,7 +191,7 @@ mod tests {
             rests: Rests::default(),
             size: Size { binary: 10_200_000, zipped: 3_980_000 },
             starts: vec![start; 30],
-            rounds: vec![Round { near: turn(330), far: turn(360) }; 6],
+            rounds: vec![Round { near: turn(330), far: turn(360), at_share: Some(turn(900).drain) }; 6],
             claims: vec![Claims { cold: ms(80), warm: ms(66) }; 6],
             failed: Vec::new(),
         }

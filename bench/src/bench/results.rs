@@ -39,6 +39,8 @@ impl Report for BenchResults {
 pub(super) struct Round {
     pub(super) near: Turn,
     pub(super) far: Turn,
+    /// Far, with the share of a processor that Lambda gives the function; none where nothing can be limited.
+    pub(super) at_share: Option<Drain>,
 }
 
 /// A full node drained, and another one emptied by the baseline.
