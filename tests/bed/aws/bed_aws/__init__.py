@@ -22,5 +22,6 @@ Layout, in the way of a call:
     state        what has state, made once: of the above, and instances, credentials, notices, failures
     template     the product's template
     rules        its EventBridge rules, put into moto
+    ruler        which of them let an event through
     stack        its schedule group and role, put into moto
 """

@@ -32,9 +32,9 @@ def main() -> None:
     options.dir.mkdir(parents=True, exist_ok=True)
 
     moto = Moto(options.account, options.region)
-    rules.install(rules.read(options.template), moto)
+    ruler = rules.install(rules.read(options.template), moto)
     iam = Iam(options.template, moto, options.rights)
-    state = State(moto, stack.install(options.template, moto), announcing.read(options.template), iam)
+    state = State(moto, stack.install(options.template, moto), announcing.read(options.template), iam, ruler)
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))

@@ -1,7 +1,7 @@
 """The event bus as whoever lists its rules sees it: the product's rules lead to the function that asks, and others may
 have rules of their own.
 
-The product's rules lead to a queue of the bed's in moto, which is how the bed learns what they let through.
+In moto the product's rules lead to a function that is not there.
 """
 
 import json
@@ -24,8 +24,7 @@ class Bus:
             return None
         asked = json.loads(call.request.get_data())
         targets, _ = self._moto.events.list_targets_by_rule(asked["Rule"], asked.get("EventBusName"))
-        ours = self._moto.sqs.get_queue(rules.QUEUE).queue_arn
-        seen = [{"Id": one["Id"], "Arn": self._function(call) if one["Arn"] == ours else one["Arn"]} for one in targets]
+        seen = [{"Id": one["Id"], "Arn": self._function(call) if one["Arn"] == rules.TARGET else one["Arn"]} for one in targets]
         return Response(json.dumps({"Targets": seen}), mimetype="application/x-amz-json-1.1")
 
     def put_rule(self, name: str, pattern: dict[str, Any], target: str) -> None:

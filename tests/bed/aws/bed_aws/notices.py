@@ -4,24 +4,24 @@ import json
 import uuid
 from collections import defaultdict
 from datetime import UTC, datetime
-from threading import Condition, Lock
+from threading import Condition
 from typing import Any
 
 from moto.core.exceptions import JsonRESTError
 from werkzeug import Response
 
-from bed_aws import rules
 from bed_aws.call import Call
 from bed_aws.errors import BedError
 from bed_aws.moto_side import Moto
+from bed_aws.ruler import Ruler
 
 Event = dict[str, Any]
 
 
 class Notices:
-    def __init__(self, moto: Moto) -> None:
+    def __init__(self, moto: Moto, ruler: Ruler) -> None:
         self._moto = moto
-        self._lock = Lock()
+        self._ruler = ruler
         self._arrived = Condition()
         self._put_by: defaultdict[str, list[Event]] = defaultdict(list)
         self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -39,8 +39,8 @@ class Notices:
     def put(self, event: Event) -> list[dict[str, Any]]:
         """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
 
-        moto, like PutEvents, gives every event an id of its own, and knows no account, Region or time but its own.
-        In a real notice AWS sets those, so the caller's are kept: moto decides, the original is what is handed on.
+        PutEvents gives every event an id, an account, a Region and a time of its own. In a real notice AWS sets those, so
+        the caller's are kept: moto says whether it may be put, the rules get the original.
         """
         whole = {**self.envelope(), **event}
         if not isinstance(whole.get("detail"), dict):
@@ -51,16 +51,10 @@ class Notices:
             "Detail": json.dumps(whole.get("detail")),
             "Resources": whole.get("resources", []),
         }
-        outcome, matched = self._pass(entry)
+        outcome = self._accept(entry)
         if "EventId" not in outcome:
             raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
-        return [{"rule": rule, "event": whole} for rule in matched if rule not in self._queues and self._hears(rule, whole)]
-
-    def _hears(self, rule: str, event: Event) -> bool:
-        """What moto was not told: another account's, or one that is replayed."""
-        pattern = self._moto.events.event_buses["default"].rules[rule].event_pattern
-        untold = {key: value for key, value in pattern.get_pattern().items() if key in ("account", "replay-name")}
-        return pattern._does_event_match(event, untold)
+        return [{"rule": rule, "event": whole} for rule in self._rules_for(whole) if rule not in self._queues]
 
     def answer(self, call: Call) -> Response | None:
         """A caller's own PutEvents: what its events become is kept until the test takes it."""
@@ -74,7 +68,7 @@ class Notices:
 
     def send(self, access_key_id: str, entry: dict[str, Any]) -> dict[str, str]:
         """Puts an entry of PutEvents on the bus on a caller's behalf; answers its outcome. The function's rules take AWS' sources only."""
-        outcome, matched = self._pass(entry)
+        outcome = self._accept(entry)
         if "EventId" in outcome:
             event = self.envelope() | {
                 "id": outcome["EventId"],
@@ -84,7 +78,7 @@ class Notices:
                 "detail": json.loads(entry["Detail"]),
             }
             self._put_by[access_key_id].append(event)
-            for rule in matched:
+            for rule in self._rules_for(event):
                 if queue := self._queues.get(rule, {}).get(access_key_id):
                     self._moto.sqs.send_message(queue, json.dumps(event))
         return outcome
@@ -109,14 +103,18 @@ class Notices:
             taken, self._kept[sender] = kept[:most], kept[most:] if most is not None else []
             return taken
 
-    def _pass(self, entry: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
-        """Puts an entry of PutEvents into moto; answers its outcome, and the rules that let it through."""
-        with self._lock:
-            try:
-                [outcome] = self._moto.events.put_events([entry])
-            except JsonRESTError as refused:
-                raise BedError(str(refused)) from refused
-            return outcome, self._take(outcome["EventId"]) if "EventId" in outcome else []
+    def _accept(self, entry: dict[str, Any]) -> dict[str, str]:
+        """What PutEvents answers for an entry."""
+        try:
+            [outcome] = self._moto.events.put_events([entry])
+        except JsonRESTError as refused:
+            raise BedError(str(refused)) from refused
+        return outcome
+
+    def _rules_for(self, event: Event) -> list[str]:
+        """Those that are switched on and let it through."""
+        of_the_bus = self._moto.events.event_buses["default"].rules
+        return [rule for rule in self._ruler.rules_for(event) if of_the_bus[rule].state == "ENABLED"]
 
     def envelope(self) -> Event:
         """What EventBridge adds to every event."""
@@ -127,19 +125,6 @@ class Notices:
             "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "region": self._moto.region,
         }
-
-    def _take(self, event_id: str) -> list[str]:
-        """Takes the messages about one event off the queue; one that came another way stays for who sent it."""
-        queue = self._moto.sqs.get_queue(rules.QUEUE)
-        matched = []
-        # Not by `receive_message`, which copies each message and reckons all the queue's attributes.
-        for message in queue.messages:
-            body = json.loads(message.body)
-            if body["id"] == event_id:
-                message.mark_received()
-                queue.delete_message(message.receipt_handle)
-                matched.append(body["rule"])
-        return matched
 
 
 def refused_source(entry: dict[str, Any]) -> dict[str, str] | None:

@@ -1,4 +1,4 @@
-"""The product's EventBridge rules: read from its template, put into moto's EventBridge with a queue as target."""
+"""The product's EventBridge rules: read from its template, put into moto's EventBridge for who lists them."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,11 @@ from typing import Any
 
 from bed_aws import moto_quick, stack, template
 from bed_aws.moto_side import Moto
+from bed_aws.ruler import Ruler
 from bed_aws.template import TemplateError
 
-QUEUE = "spillway-notices"
+# Stands for the function's ARN: each test has a function of its own.
+TARGET = "arn:aws:lambda:us-east-1:123456789012:function:spillway"
 # What the product's stack is called here: all that a pattern may refer to.
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
 
@@ -78,15 +80,10 @@ def _intrinsic(value: Any) -> str | None:
     return own or _intrinsic(list(value.values()))
 
 
-def install(rules: list[Rule], moto: Moto) -> None:
-    """Puts the rules on the default bus. Each message says which rule let which event through, and no more:
-    moto's own copy of an event lacks the account and breaks on quotes, so `notices` hands on the original.
-    """
+def install(rules: list[Rule], moto: Moto) -> Ruler:
+    """Puts the rules on the default bus; answers what says which of them let an event through."""
     moto_quick.make_quick()
-    queue = moto.sqs.create_queue(QUEUE)
     for rule in rules:
         moto.events.put_rule(name=rule.logical_id, event_pattern=json.dumps(rule.pattern))
-        message = json.dumps({"rule": rule.logical_id, "id": "<id>"})
-        transformer = {"InputPathsMap": {"id": "$.id"}, "InputTemplate": message}
-        target = {"Id": "spillway", "Arn": queue.queue_arn, "InputTransformer": transformer}
-        moto.events.put_targets(name=rule.logical_id, event_bus_arn=None, targets=[target])
+        moto.events.put_targets(name=rule.logical_id, event_bus_arn=None, targets=[{"Id": "spillway", "Arn": TARGET}])
+    return Ruler({rule.logical_id: rule.pattern for rule in rules})

@@ -16,20 +16,21 @@ from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
 from bed_aws.pages import Pages
 from bed_aws.queues import Queues
+from bed_aws.ruler import Ruler
 from bed_aws.scheduler import Scheduler
 from bed_aws.sinks import Sinks
 from bed_aws.targets import Targets
 
 
 class State:
-    def __init__(self, moto: Moto, variables: dict[str, str], announcing: Plan, iam: Iam) -> None:
+    def __init__(self, moto: Moto, variables: dict[str, str], announcing: Plan, iam: Iam, ruler: Ruler) -> None:
         self.moto = moto
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
         self.credentials = Credentials(moto)
         self.iam = iam
         self.bus = Bus(moto)
-        self.notices = Notices(moto)
+        self.notices = Notices(moto, ruler)
         self.instances = Instances(moto, self.notices)
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)

@@ -24,19 +24,15 @@ from bed_aws.state import State
 REGION, ACCOUNT = "us-east-1", "123456789012"
 TEMPLATE = Path(__file__).parent / "fixtures" / "template.yaml"
 moto = Moto(ACCOUNT, REGION)
-state = State(moto, stack.install(TEMPLATE, moto), announcing.read(TEMPLATE), Iam(TEMPLATE, moto))
+ruler = rules.install(rules.read(TEMPLATE), moto)
+state = State(moto, stack.install(TEMPLATE, moto), announcing.read(TEMPLATE), Iam(TEMPLATE, moto), ruler)
 _server = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)
+Thread(target=_server.serve_forever, daemon=True).start()
 URL = f"http://127.0.0.1:{_server.port}"
 
 
 class OnTheSide(unittest.TestCase):
     """Each test has credentials of its own, as each function under test has."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        if not moto.events.list_rules()[0]:
-            rules.install(rules.read(TEMPLATE), moto)
-            Thread(target=_server.serve_forever, daemon=True).start()
 
     def setUp(self) -> None:
         self.session = self.id()[-60:]
