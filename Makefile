@@ -169,6 +169,7 @@ test-pure:
 	@scripts/timed "template: tests" env PYTHONPATH=tests/bed/aws $(PYTHON) -m unittest discover --start-directory tests/template
 	@scripts/timed "test bed: AWS side" env PYTHONPATH=tests/bed/aws \
 		$(PYTHON) -m unittest discover --top-level-directory tests/bed/aws --start-directory tests/bed/aws/tests
+	@scripts/timed "least rights: tests" env PYTHONPATH=tests/bed/aws $(PYTHON) -m unittest discover --start-directory tests/rights
 	@scripts/timed "tools: tests" $(PYTHON) -m unittest discover --top-level-directory tools --start-directory tools/tests
 	@scripts/timed "smoke: tests" $(PYTHON) -m unittest discover --top-level-directory tests/smoke --start-directory tests/smoke/tests
 	@scripts/timed "scripts: tests" $(PYTHON) -m unittest discover --start-directory tests/scripts

@@ -1,5 +1,6 @@
 """Least privilege, by removal: of all that the functions asked for in the whole suite, each action of their roles is taken away
-in turn, and each condition and resource is stepped over. What nobody misses, and what lets everybody through, fails by name.
+in turn, and each call goes beyond what it was: by its resource, its Region and whatever else IAM sees of it, whether the role
+says anything of that or not. What nobody misses, and what lets everybody through, fails by name.
 
     python tests/rights/least.py FOLDER [--write]     FOLDER has what the test bed wrote: SPILLWAY_RIGHTS
 """
@@ -9,6 +10,7 @@ import copy
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +44,12 @@ NOT_THE_CODES = {
 
 NEEDED = "needed"
 
-# For each condition something that it must not let through.
+REGION = "aws:RequestedRegion"
+# What IAM knows of every call: a resource has its Region in its ARN, and who calls has the role.
+OF_EVERY_CALL = {REGION, "lambda:SourceFunctionArn"}
+# For whatever else IAM sees of a call, something that no role of ours may let through; nor may it that such a thing is not there.
 BEYOND: dict[str, Any] = {
-    "aws:RequestedRegion": "eu-west-1",
+    REGION: "eu-west-1",
     "events:detail-type": ["EC2 Spot Instance Interruption Warning"],
     "events:source": ["aws.ec2"],
     "iam:PassedToService": "lambda.amazonaws.com",
@@ -98,6 +103,10 @@ class Suite:
     def _allows(self, case: Case, policies: Policies, asked: Asked) -> bool:
         return self._evaluator.allows(case.role, policies, asked)
 
+    def _allowed(self, case: Case, **otherwise: Any) -> bool:
+        """Whether the call would have been allowed if it had been another one in that."""
+        return self._allows(case, case.policies, replace(case.asked, **otherwise))
+
     def missed(self, role: str, where: str, action: str) -> Case | None:
         """A call that is denied without that right."""
         for case in self._cases:
@@ -106,19 +115,25 @@ class Suite:
                     return case
         return None
 
-    def steps_over(self, case: Case, statement: dict[str, Any]) -> Iterator[str]:
+    def steps_over(self, case: Case) -> Iterator[str]:
         """What a call could have gone beyond without being denied."""
-        for conditions in statement.get("Condition", {}).values():
-            for key in conditions:
-                if key not in BEYOND:
-                    yield f"the condition {key}, which tests/rights/least.py has nothing beyond for"
-                elif self._allows(case, case.policies, Asked(case.asked.action, case.asked.resource, {**case.asked.context, key: BEYOND[key]})):
-                    yield f"the condition {key}"
-        if case.asked.resource != "*":
-            # The same kind of thing, of another account: no resource of ours may match it.
-            foreign = case.asked.resource.replace(MOTO.account, "999999999999").replace(":::", ":::foreign-")
-            if self._allows(case, case.policies, Asked(case.asked.action, foreign, case.asked.context)):
-                yield f"the resource, to {foreign}"
+        for key in sorted(case.asked.context.keys() - OF_EVERY_CALL):
+            if key not in BEYOND:
+                yield f"{key}, which tests/rights/least.py has nothing beyond for"
+                continue
+            others = {one: value for one, value in case.asked.context.items() if one != key}
+            if self._allowed(case, context=others | {key: BEYOND[key]}):
+                yield key
+            elif self._allowed(case, context=others):
+                yield f"{key}, by having none"
+        if case.asked.resource == "*":
+            if self._allowed(case, context=case.asked.context | {REGION: BEYOND[REGION]}):
+                yield "its Region"
+            return
+        # The same kind of thing, of another account: no resource of ours may match it.
+        foreign = case.asked.resource.replace(MOTO.account, "999999999999").replace(":::", ":::foreign-")
+        if self._allowed(case, resource=foreign):
+            yield f"the resource, to {foreign}"
 
     def report(self) -> tuple[list[str], list[tuple[str, str, str]]]:
         """What is wrong, and a row for each right."""
@@ -126,13 +141,8 @@ class Suite:
         for role in sorted({case.role for case in self._cases}):
             # Parameters add rights: each that any of the deployments had.
             of_role = [case.policies for case in self._cases if case.role == role]
-            parts = {
-                (where, action): statement
-                for policies in of_role
-                for where, statement in statements(policies)
-                for action in actions(statement)
-            }
-            for (where, action), statement in sorted(parts.items(), key=lambda part: part[0]):
+            parts = {(where, action) for policies in of_role for where, statement in statements(policies) for action in actions(statement)}
+            for where, action in sorted(parts):
                 if action in NOT_THE_CODES:
                     rows[role, action] = NOT_THE_CODES[action]
                     continue
@@ -141,7 +151,7 @@ class Suite:
                     wrong.append(f"{role}: nobody misses {action} of {where}")
                     continue
                 rows[role, action] = NEEDED
-                wrong += [f"{role}: {action} of {where} lets a call step over {what}" for what in self.steps_over(case, statement)]
+                wrong += [f"{role}: {action} of {where} lets a call step over {what}" for what in self.steps_over(case)]
         asked = {case.asked.action for case in self._cases}
         wrong += [f"{action} is not the code's, and was asked for all the same" for action in sorted(asked & NOT_THE_CODES.keys())]
         return wrong, [(role, action, shown) for (role, action), shown in sorted(rows.items())]

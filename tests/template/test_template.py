@@ -556,7 +556,7 @@ class TheRights(unittest.TestCase):
         self.assertTrue(statement["Resource"]["Fn::Sub"].endswith(":event-bus/default"))
         only = statement["Condition"]["ForAllValues:StringEquals"]
         source = only["events:source"]
-        self.assertEqual(statement["Condition"]["Null"], {"events:source": "false"})
+        self.assertEqual(statement["Condition"]["Null"], {key: "false" for key in only})
         told = properties("AnnouncementsRule")["EventPattern"]["detail-type"]
         self.assertEqual(only["events:detail-type"], [*told, "spillway-doctor-asks-for-nothing"])
         self.assertEqual([source], properties("AnnouncementsRule")["EventPattern"]["source"])

@@ -1,0 +1,75 @@
+"""Each condition of the functions' roles is missed by tests/rights/least.py when it is left out of the template."""
+
+import copy
+import unittest
+from collections.abc import Iterator
+from typing import Any
+
+from bed_aws import template
+from least import MOTO, REGION, ROOT, Case, Suite, actions
+
+WHERE = f"{MOTO.region}:{MOTO.account}"
+ALL = {"LoadBalancers": "wait"}
+
+
+def call(action: str, resource: str = "*", **context: Any) -> dict[str, Any]:
+    """A line as the test bed writes it."""
+    seen = {REGION: MOTO.region, "lambda:SourceFunctionArn": f"arn:aws:lambda:{WHERE}:function:drain"}
+    return {"role": "DrainRole", "name": "drain", "parameters": ALL, "action": action, "resource": resource, "context": seen | context}
+
+
+# One for each statement of the function's own policies that has a condition.
+CALLS = [
+    call("ec2:DescribeInstances"),
+    call("elasticloadbalancing:DescribeTags"),
+    call(
+        "events:PutEvents",
+        f"arn:aws:events:{WHERE}:event-bus/default",
+        **{"events:source": ["spillway"], "events:detail-type": ["Spillway Receipt"]},
+    ),
+    call(
+        "iam:PassRole",
+        f"arn:aws:iam::{MOTO.account}:role/spillway-SchedulesRole",
+        **{"iam:PassedToService": "scheduler.amazonaws.com"},
+    ),
+]
+
+
+def stepped_over(read: dict[str, Any]) -> list[str]:
+    wrong, _ = Suite(read, [Case(line, read) for line in CALLS]).report()
+    return [line for line in wrong if "step over" in line]
+
+
+def conditions(read: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Each condition of the function's own policies: its statement, its operator, and its key."""
+    for policy in read["Resources"]["DrainRole"]["Properties"]["Policies"]:
+        policy = policy.get("Fn::If", (None, policy))[1]
+        for statement in policy["PolicyDocument"]["Statement"]:
+            for operator, keys in statement.get("Condition", {}).items():
+                for key in keys:
+                    yield statement, operator, key
+
+
+class EachCondition(unittest.TestCase):
+    def setUp(self) -> None:
+        self.read = template.read(ROOT / "template.yaml")
+
+    def test_of_the_template_nothing_steps_over_any(self) -> None:
+        self.assertEqual(stepped_over(self.read), [])
+
+    def test_the_loss_of_each_is_told(self) -> None:
+        asked = {line["action"] for line in CALLS}
+        for number, (of, operator, key) in enumerate(conditions(self.read)):
+            with self.subTest(statement=of, condition=key):
+                self.assertTrue(asked & {action for action in actions(of) if isinstance(action, str)}, "a call is to try it")
+                without = copy.deepcopy(self.read)
+                statement, _, _ = list(conditions(without))[number]
+                del statement["Condition"][operator][key]
+                told = stepped_over(without)
+                self.assertTrue(any(("Region" if key == REGION else key) in line for line in told), told)
+                del statement["Condition"]
+                self.assertTrue(stepped_over(without), "the loss of the whole")
+
+
+if __name__ == "__main__":
+    unittest.main()
