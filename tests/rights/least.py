@@ -73,9 +73,11 @@ def cases(folder: Path, read: dict[str, Any]) -> list[Case]:
 
 
 def statements(policies: Policies) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Those that give a right. What another one denies, no call of the suite has asked for."""
     for policy in policies:
         for number, statement in enumerate(policy["policy"]["Statement"]):
-            yield f"{policy['name']}[{number}]", statement
+            if statement["Effect"] == "Allow":
+                yield f"{policy['name']}[{number}]", statement
 
 
 def actions(statement: dict[str, Any]) -> list[str]:

@@ -579,15 +579,16 @@ class TheRights(unittest.TestCase):
 
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "load-balancers"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "clusters", "load-balancers"})
 
     def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
         self.assertEqual(
             self.allowed("load-balancers"),
             {f"elasticloadbalancing:Describe{what}" for what in ("Tags", "TargetGroups", "TargetHealth")},
         )
-        (optional,) = (policy["Fn::If"] for policy in properties("DrainRole")["Policies"] if "Fn::If" in policy)
-        self.assertEqual((optional[0], optional[2]), ("WaitsForLoadBalancers", {"Ref": "AWS::NoValue"}))
+        optional = {by[1]["PolicyName"]: (by[0], by[2]) for policy in properties("DrainRole")["Policies"] if (by := policy.get("Fn::If"))}
+        nothing = {"Ref": "AWS::NoValue"}
+        self.assertEqual(optional, {"clusters": ("NamesClusters", nothing), "load-balancers": ("WaitsForLoadBalancers", nothing)})
         self.assertEqual(TEMPLATE["Conditions"]["WaitsForLoadBalancers"], {"Fn::Equals": [{"Ref": "LoadBalancers"}, "wait"]})
         self.assertEqual(PARAMETERS["LoadBalancers"]["Default"], "leave")
 
@@ -596,8 +597,9 @@ class TheRights(unittest.TestCase):
         for statements in (*self.policies.values(), *policies("AnnouncerRole").values(), network):
             for statement in statements:
                 with self.subTest(actions=self.actions(statement)):
+                    self.assertEqual("NotResource" in statement, statement["Effect"] == "Deny")
                     self.assertNotIn("*", "".join(self.actions(statement)))
-                    if statement["Resource"] == "*":
+                    if statement.get("Resource") == "*":
                         # These know no resources, but a condition narrows them.
                         self.assertIn("Condition", statement)
                         reading = re.compile(":(Describe|Get|List)")

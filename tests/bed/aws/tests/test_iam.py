@@ -75,6 +75,13 @@ class TheRoles(unittest.TestCase):
         self.call("autoscaling", "DescribeTags")
         self.assert_denied("AccessDeniedException", "eks", "ListClusters")
 
+    def test_only_the_clusters_that_are_named_are_described_and_the_one_that_the_doctor_asks_for(self) -> None:
+        self.deploy(SPILLWAY_CLUSTERS="prod, test")
+        for cluster in ("prod", "test", "spillway-doctor-asks-for-nothing"):
+            self.call("eks", "DescribeCluster", path=f"/clusters/{cluster}")
+        for cluster in ("production", "other", ","):
+            self.assert_denied("AccessDeniedException", "eks", "DescribeCluster", path=f"/clusters/{cluster}")
+
     def test_the_announcer_may_what_its_sinks_need(self) -> None:
         topic = f"arn:aws:sns:{WHERE}:drains"
         self.deploy("spillway-announcer", SPILLWAY_TOPIC_ARN=topic, SPILLWAY_RECEIPT_BUCKET="kept", SPILLWAY_WEBHOOK="/a/b")

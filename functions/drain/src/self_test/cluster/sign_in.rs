@@ -43,7 +43,8 @@ pub(super) async fn look(
 /// EKS did not tell the way to the cluster.
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let (name, region) = (quoted(cluster), &invocation.home.region);
-    let to_do = "if there is no such cluster, correct its name; if the right is missing, deploy the template again";
+    let to_do = "if there is no such cluster, correct its name; if the right is missing, the parameter Clusters names others \
+                 only, or the template is to be deployed again";
     let finding = Finding::new("unknown-cluster", Severity::Fail, format!("cluster {cluster}"), failure.text(), to_do)
         .with_command(format!("aws eks describe-cluster --name {name} --region {region}"));
     Check::made(ID, format!("Spillway cannot find the way into cluster {cluster}"), vec![finding])
