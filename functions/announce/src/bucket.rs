@@ -19,7 +19,8 @@ impl Bucket {
         Self { name, aws }
     }
 
-    /// Puts a receipt. An event that comes twice puts the same object twice.
+    /// Puts a receipt. An event that comes twice puts the same object twice. A bucket that is not of the event's account, which
+    /// is the function's, gets none: whoever takes the name of one that was deleted would have the receipts.
     pub(crate) async fn put(&self, event: &Event) -> Result<(), AwsError> {
         let call = Call {
             service: S3,
@@ -27,7 +28,7 @@ impl Bucket {
             action: "s3:PutObject",
             method: Method::PUT,
             path: &format!("/{}/{}", self.name, key(event)),
-            headers: &[("content-type", "application/json")],
+            headers: &[("content-type", "application/json"), ("x-amz-expected-bucket-owner", &event.account)],
             body: event.document.to_string().into_bytes(),
         };
         self.aws.call(&call).await.map(drop)

@@ -24,6 +24,8 @@ pub(crate) enum Phase {
 pub(crate) struct Event {
     /// EventBridge's id of it: the same in every delivery.
     pub(crate) id: String,
+    /// The account that it was put on the bus in: this one.
+    pub(crate) account: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
     /// The node's labels when it was claimed.
@@ -63,6 +65,7 @@ pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let read = Document::deserialize(&event.detail).map_err(EventError::Receipt)?;
     Ok(Event {
         id: event.id.ok_or(EventError::NoId)?,
+        account: of,
         phase,
         receipt: read.receipt.into_owned(),
         node_labels: read.node_labels.map(Cow::into_owned).unwrap_or_default(),

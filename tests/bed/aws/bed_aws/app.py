@@ -72,6 +72,8 @@ class App:
                 return self._state.notices.answer(call) or self._state.bus.answer(call)
             case "lambda":
                 return self._state.invocations.answer(call)
+            case "s3":
+                return self._state.sinks.answer(call)
             case "scheduler":
                 return self._state.scheduler.answer(call, self._moto_answers)
         return None

@@ -1,13 +1,22 @@
-"""What an account has for messages and receipts, in moto: topics with a subscriber, buckets, and places for a secret."""
+"""What an account has for messages and receipts, in moto: topics with a subscriber, buckets, and places for a secret.
+
+A stand-in for what S3 says to who expects another account to own a bucket; moto looks at neither.
+"""
 
 import json
 
+from moto.s3.models import s3_backends
+from werkzeug import Response
+
+from bed_aws.call import Call
+from bed_aws.errors import AwsError
 from bed_aws.moto_side import Moto
 
 
 class Sinks:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
+        self._owners: dict[str, str] = {}
 
     def topic(self, name: str) -> dict[str, str]:
         """A topic, and a queue that is subscribed to it."""
@@ -20,11 +29,20 @@ class Sinks:
         """What the topic's subscriber has got, the oldest first, without taking it."""
         return [json.loads(message.body) for message in self._moto.sqs.get_queue(_subscriber(name)).messages]
 
-    def bucket(self, name: str) -> None:
-        self._moto.s3.create_bucket(name, self._moto.region)
+    def answer(self, call: Call) -> Response | None:
+        expected = call.request.headers.get("x-amz-expected-bucket-owner")
+        owner = self._owners.get(call.request.path.split("/")[1], self._moto.account)
+        if call.service == "s3" and expected not in (None, owner):
+            raise AwsError(403, "AccessDenied", "Access Denied", "s3")
+        return None
+
+    def bucket(self, name: str, account: str | None = None) -> None:
+        """A bucket of this account, or of another one that lets everybody write."""
+        self._owners[name] = account or self._moto.account
+        s3_backends[self._owners[name]]["aws"].create_bucket(name, self._moto.region)
 
     def objects(self, name: str) -> dict[str, str]:
-        keys = self._moto.s3.head_bucket(name).keys.values()
+        keys = s3_backends[self._owners[name]]["aws"].head_bucket(name).keys.values()
         return {key.name: key.value.decode() for key in keys}
 
     def parameter(self, name: str, value: str) -> None:

@@ -69,6 +69,11 @@ impl Aws {
         self.post::<Value>("buckets", &json!({"name": name})).await.map(drop)
     }
 
+    /// A bucket of another account, which lets everybody write.
+    pub async fn create_bucket_of(&self, account: &str, name: &str) -> Result<(), BedError> {
+        self.post::<Value>("buckets", &json!({"name": name, "account": account})).await.map(drop)
+    }
+
     /// The objects of a bucket by their keys.
     pub async fn objects(&self, bucket: &str) -> Result<BTreeMap<String, String>, BedError> {
         self.call(Method::GET, &format!("buckets?name={bucket}"), None).await

@@ -57,6 +57,20 @@ async fn the_receipt_of_a_drain_is_an_object_in_the_bucket() {
 }
 
 #[tokio::test]
+async fn a_bucket_that_is_another_accounts_gets_no_receipt() {
+    let aws = world().await.aws_side();
+    aws.create_bucket_of("999999999999", "taken-over").await.expect("a bucket");
+    let announcer = announcer("taken-over", &[("ReceiptBucket", "taken-over")]).await;
+    announcer.send(&[drained(1)]).await.expect("the queue takes it");
+
+    let outcomes = announcer.until_invoked(1).await.expect("it ends");
+
+    assert!(aws.objects("taken-over").await.expect("the bucket is there").is_empty());
+    let failed = &outcomes[0].result.as_ref().expect("it ends")["batchItemFailures"];
+    assert_eq!(failed.as_array().map(Vec::len), Some(1), "the queue keeps it: {outcomes:#?}");
+}
+
+#[tokio::test]
 async fn the_announcers_role_allows_exactly_the_calls_that_it_was_seen_to_make() {
     let aws = world().await.aws_side();
     let webhook = Webhook::start().await.expect("a webhook");
