@@ -356,7 +356,8 @@ impl Progress {
         self.note(transition);
     }
 
-    /// A pod that its controller has put back is evicted once more, after a pause; then it stays.
+    /// A pod that its controller has put back is evicted once more, after a pause; then it stays. One of very many is not even
+    /// remembered.
     fn first_seen(&mut self, uid: &PodUid, pod: &Pod, mut tracked: Tracked, now: Instant) {
         let has_left = |uid: &PodUid| self.pods.get(uid).is_some_and(Tracked::has_left);
         match self.put_back.seen(uid, pod, has_left) {
@@ -366,6 +367,7 @@ impl Progress {
                 tracked.state = PodState::Stays(Stays::PutBack);
                 self.transitions.push(Transition::PutBack(tracked.name.clone()));
             }
+            Return::AsOthers => return,
         }
         self.pods.insert(uid.clone(), tracked);
     }

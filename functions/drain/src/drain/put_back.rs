@@ -18,6 +18,9 @@ pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 /// A pod that was created so much before the drain saw its node is none that came back. The API server says whole seconds,
 /// by a clock of its own.
 const CLOCKS_DIFFER_BY: SignedDuration = SignedDuration::from_secs(5);
+/// So many more of an owner's pods than have left are told of when they come back again. Of pods that name their node, and that
+/// its kubelet rejects, a ReplicaSet makes new ones for ever: each would be in the log, the receipt and the continuation.
+const MORE_THAN_LEFT: usize = 10;
 
 /// How often a pod's place on the node has been taken again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) enum Return {
     Once,
     /// It has come back again.
     Again,
+    /// It has come back again, as so many others of its owner have.
+    AsOthers,
 }
 
 /// Which pods are of which owner, and which came back.
@@ -89,9 +94,11 @@ impl PutBack {
         } else if once.len() < left {
             once.push(uid.0.clone());
             Return::Once
-        } else {
+        } else if again.len() < left + MORE_THAN_LEFT {
             again.push(uid.0.clone());
             Return::Again
+        } else {
+            Return::AsOthers
         }
     }
 
@@ -222,7 +229,12 @@ mod tests {
             }
             for n in 0..returns {
                 let is = put_back.seen(&uid(pods + n), &pod("web", AFTER, true), |_| true);
-                prop_assert_eq!(is, if n < pods { Return::Once } else { Return::Again });
+                let as_others = 2 * pods + MORE_THAN_LEFT;
+                prop_assert_eq!(is, match n {
+                    n if n < pods => Return::Once,
+                    n if n < as_others => Return::Again,
+                    _ => Return::AsOthers,
+                });
             }
         }
     }

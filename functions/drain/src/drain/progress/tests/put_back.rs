@@ -48,3 +48,27 @@ async fn a_pod_that_is_bound_late_has_not_come_back() {
     progress.changed(Change::Seen(Box::new(owned("web-1", -60))), now);
     assert_eq!(names(&progress.requests(now)), ["web-1"], "at once");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_are_made_for_ever_are_not_all_remembered_and_keep_no_drain_waiting() {
+    let now = Instant::now();
+    let mut progress = drain(&[owned("web-0", -60)], hard(now, 120), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    progress.changed(gone("web-0"), now);
+    progress.changed(Change::Seen(Box::new(owned("web-1", 1))), now);
+    let later = progress.next_due(now).expect("it is back, and evicted once more");
+    progress.requests(later);
+    progress.answered(&uid("web-1"), Answer::Leaving, later);
+    progress.changed(gone("web-1"), later);
+    progress.take_transitions();
+
+    for n in 2..1_000 {
+        progress.changed(Change::Seen(Box::new(owned(&format!("web-{n}"), 10))), later);
+    }
+
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
+    let handed_on = progress.put_back().expect("some came back").owners["o-1"].again.len();
+    let (told, remembered) = (progress.take_transitions().len(), progress.into_pods().len());
+    assert!(told < 20 && remembered < 20 && handed_on < 20, "{told} {remembered} {handed_on}");
+}
