@@ -35,15 +35,23 @@ CALLS = [
 ]
 
 
+# And one whose condition is in a text.
+OF_A_TAGGED_GROUP = call(
+    "autoscaling:CompleteLifecycleAction",
+    f"arn:aws:autoscaling:{WHERE}:autoScalingGroup:0:autoScalingGroupName/workers",
+    **{"aws:ResourceTag/team": "shop", "aws:ResourceTag/env": "prod"},
+) | {"parameters": {"HookGroupTag": "team=shop"}}
+
+
 def stepped_over(read: dict[str, Any]) -> list[str]:
-    wrong, _ = Suite(read, [Case(line, read) for line in CALLS]).report()
+    wrong, _ = Suite(read, [Case(line, read) for line in [*CALLS, OF_A_TAGGED_GROUP]]).report()
     return [line for line in wrong if "step over" in line]
 
 
 def conditions(read: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
     """Each condition of the function's own policies: its statement, its operator, and its key."""
     for policy in read["Resources"]["DrainRole"]["Properties"]["Policies"]:
-        policy = policy.get("Fn::If", (None, policy))[1]
+        (policy,) = (one for one in policy.get("Fn::If", [policy]) if "PolicyDocument" in one)
         for statement in policy["PolicyDocument"]["Statement"]:
             for operator, keys in statement.get("Condition", {}).items():
                 for key in keys:
@@ -69,6 +77,14 @@ class EachCondition(unittest.TestCase):
                 self.assertTrue(any(("Region" if key == REGION else key) in line for line in told), told)
                 del statement["Condition"]
                 self.assertTrue(stepped_over(without), "the loss of the whole")
+
+    def test_the_loss_of_the_groups_tag_is_told(self) -> None:
+        document = self.read["Resources"]["HooksOfTaggedGroups"]["Properties"]["PolicyDocument"]["Fn::Sub"]
+        # The statement ends with it.
+        document[0] = document[0].partition(', "Condition"')[0] + "}]}"
+        self.assertEqual(document[0].count("Condition"), 0)
+        (told,) = stepped_over(self.read)
+        self.assertIn("aws:ResourceTag/team", told)
 
 
 if __name__ == "__main__":

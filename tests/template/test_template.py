@@ -95,7 +95,7 @@ def policies(role: str) -> dict[str, list[dict[str, Any]]]:
     """The statements of a role's own policies by their names, whatever they depend on."""
     found = {}
     for policy in properties(role)["Policies"]:
-        _, policy, _ = policy.get("Fn::If", (None, policy, None))
+        (policy,) = (one for one in policy.get("Fn::If", [policy]) if "PolicyDocument" in one)
         found[policy["PolicyName"]] = policy["PolicyDocument"]["Statement"]
     return found
 
@@ -458,6 +458,7 @@ class TheParameters(unittest.TestCase):
             ("Webhook", ["", "/spillway/webhook", f"{secret}a/b-AbCd12"], ["a", "/a/", f"{secret}a", "https://a"]),
             ("SubnetIds", ["", "subnet-0a1"], ["vpc-1", "subnet-1 "]),
             ("PermissionsBoundary", ["", "arn:aws:iam::123456789012:policy/a/b"], ["b", "arn:aws:iam::1:role/a"]),
+            ("HookGroupTag", ["", "team=shop", "k8s.io/cluster-autoscaler/enabled=true"], ["team", "team=", "=x", "a=b=c", 'a"b=c', "a=*", "a=b c"]),
             ("RolePath", ["/", "/teams/a/"], ["", "teams", "/teams", "teams/"]),
             ("TopicArn", ["", "arn:aws:sns:eu-central-1:123456789012:drains"], ["drains"]),
             ("ReceiptBucket", ["", "receipts.example-1"], ["s3://receipts", "R", "receipts/"]),
@@ -492,11 +493,9 @@ class TheRights(unittest.TestCase):
             {
                 "ec2:DescribeInstances",
                 "eks:DescribeCluster",
-                "autoscaling:CompleteLifecycleAction",
                 "autoscaling:DescribeAutoScalingGroups",
                 "autoscaling:DescribeLifecycleHooks",
                 "autoscaling:DescribeTags",
-                "autoscaling:RecordLifecycleActionHeartbeat",
                 "eks:ListClusters",
                 "events:ListRules",
                 "lambda:GetAccountSettings",
@@ -531,7 +530,8 @@ class TheRights(unittest.TestCase):
 
     def test_the_function_and_scheduler_may_invoke_the_function_and_no_other(self) -> None:
         itself = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Drain", "Arn")}
-        of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in of_type("AWS::IAM::RolePolicy").values()}
+        invoking = (policy for policy in of_type("AWS::IAM::RolePolicy").values() if policy["PolicyName"] == "invoke")
+        of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in invoking}
         self.assertEqual(of_roles, {"DrainRole": [itself], "SchedulesRole": [itself]})
         self.assertEqual(properties("Drain")["RecursiveLoop"], "Allow")
         # Nobody else but the rules: no other permission, no other policy.
@@ -579,18 +579,33 @@ class TheRights(unittest.TestCase):
 
     def test_lambda_may_deliver_for_it(self) -> None:
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage"})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "clusters", "load-balancers"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "clusters", "hooks", "load-balancers"})
 
     def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
         self.assertEqual(
             self.allowed("load-balancers"),
             {f"elasticloadbalancing:Describe{what}" for what in ("Tags", "TargetGroups", "TargetHealth")},
         )
-        optional = {by[1]["PolicyName"]: (by[0], by[2]) for policy in properties("DrainRole")["Policies"] if (by := policy.get("Fn::If"))}
-        nothing = {"Ref": "AWS::NoValue"}
-        self.assertEqual(optional, {"clusters": ("NamesClusters", nothing), "load-balancers": ("WaitsForLoadBalancers", nothing)})
+        (condition, _, otherwise) = next(by for policy in properties("DrainRole")["Policies"] if (by := policy.get("Fn::If", [])) and by[1].get("PolicyName") == "load-balancers")
+        self.assertEqual((condition, otherwise), ("WaitsForLoadBalancers", {"Ref": "AWS::NoValue"}))
         self.assertEqual(TEMPLATE["Conditions"]["WaitsForLoadBalancers"], {"Fn::Equals": [{"Ref": "LoadBalancers"}, "wait"]})
         self.assertEqual(PARAMETERS["LoadBalancers"]["Default"], "leave")
+
+    def test_hooks_are_those_of_every_group_or_of_the_groups_with_the_tag_never_both(self) -> None:
+        (of_all,) = (policy for policy in properties("DrainRole")["Policies"] if policy.get("Fn::If", [""])[0] == "HasHookGroupTag")
+        self.assertEqual(of_all["Fn::If"][1], {"Ref": "AWS::NoValue"})
+        self.assertEqual(RESOURCES["HooksOfTaggedGroups"]["Condition"], "HasHookGroupTag")
+        of_tagged = properties("HooksOfTaggedGroups")
+        # When the tag is emptied, this policy goes after the other has come: under its name it would take it away.
+        self.assertNotIn(of_tagged["PolicyName"], self.policies)
+        text, values = of_tagged["PolicyDocument"]["Fn::Sub"]
+        (statement,) = json.loads(text)["Statement"]
+        (all_groups,) = self.policies["hooks"]
+        self.assertEqual(statement["Action"], all_groups["Action"])
+        self.assertEqual(statement["Resource"], all_groups["Resource"]["Fn::Sub"])
+        self.assertEqual(statement["Condition"], {"StringEquals": {"aws:ResourceTag/${Key}": "${Value}"}})
+        split = {"Fn::Split": ["=", {"Ref": "HookGroupTag"}]}
+        self.assertEqual(values, {"Key": {"Fn::Select": [0, split]}, "Value": {"Fn::Select": [1, split]}})
 
     def test_no_right_is_wider_than_aws_makes_it(self) -> None:
         network = properties("Network")["PolicyDocument"]["Statement"]

@@ -17,8 +17,8 @@ use spillway_startup::settings::{Reader, SettingsError};
 #[cfg(test)]
 use table::SETTINGS;
 pub use values::{
-    KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy, Schedules,
-    TaintNames, Taints,
+    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy,
+    Schedules, TaintNames, Taints,
 };
 
 /// Everything that the person who deploys can choose.
@@ -40,6 +40,8 @@ pub struct Settings {
     pub node_selector: Selector,
     /// The hooks that are ours.
     pub hooks: Vec<String>,
+    /// The tag of the groups whose hooks the role may touch; absent: all groups'.
+    pub hook_group_tag: Option<GroupTag>,
     /// The answer to a hook whose instance is in no cluster or in one we may not enter.
     pub stranded_hooks: Option<LifecycleResult>,
     /// How long a hook may be held, from its notice.
@@ -80,6 +82,7 @@ impl Settings {
             managed_tag: reader.read(table::MANAGED_TAG, values::managed_tag),
             node_selector: reader.read(table::NODE_SELECTOR, values::node_selector),
             hooks: reader.read(table::HOOKS, values::hook_names),
+            hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
             stranded_hooks: reader.read(table::STRANDED_HOOKS, values::stranded_hooks),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, 0..=3_600)),

@@ -84,6 +84,14 @@ pub(crate) const HOOKS: Setting = Setting {
     accepted: "names of lifecycle hooks, separated by commas",
     meaning: "which hooks are ours to complete; every other one is left to others",
 };
+pub(crate) const HOOK_GROUP_TAG: Setting = Setting {
+    name: "SPILLWAY_HOOK_GROUP_TAG",
+    default: NONE,
+    accepted: "a tag, as key=value, of letters, digits and + . _ : / @ -, or nothing",
+    meaning: "the tag of the Auto Scaling groups whose hooks the function's role may hold and complete: IAM denies it for \
+              every other group. Nothing means every group of the account. The [doctor](doctor.md) finds a group with a hook \
+              of ours and without the tag",
+};
 pub(crate) const CLUSTERS: Setting = Setting {
     name: "SPILLWAY_CLUSTERS",
     default: NONE,
@@ -139,7 +147,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
 };
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 18] = [
+pub(crate) const SETTINGS: [Setting; 19] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -149,6 +157,7 @@ pub(crate) const SETTINGS: [Setting; 18] = [
     MANAGED_TAG,
     NODE_SELECTOR,
     HOOKS,
+    HOOK_GROUP_TAG,
     STRANDED_HOOKS,
     HOOK_MAX_WAIT,
     VOLUME_WAIT,

@@ -26,6 +26,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_MANAGED_TAG", "team=shop"),
         ("SPILLWAY_NODE_SELECTOR", "tier in (web),!legacy"),
         ("SPILLWAY_HOOKS", "drain"),
+        ("SPILLWAY_HOOK_GROUP_TAG", "k8s.io/cluster-autoscaler/prod=owned"),
         ("SPILLWAY_STRANDED_HOOKS", "CONTINUE"),
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_VOLUME_WAIT_S", "0"),
@@ -68,6 +69,13 @@ fn a_list_takes_each_word_once_and_no_empty_one() {
         ("SPILLWAY_HOOKS", "spillway,"),
     ] {
         assert!(read(&[(variable, wrong)]).is_err(), "{variable}={wrong}");
+    }
+}
+
+#[test]
+fn a_groups_tag_has_a_key_and_a_value_that_iam_takes_as_they_are() {
+    for wrong in ["team", "team=", "=shop", "a=b=c", "team=*", "te am=shop", "team=\"shop\"", "team=${aws:username}"] {
+        assert!(read(&[("SPILLWAY_HOOK_GROUP_TAG", wrong)]).is_err(), "{wrong}");
     }
 }
 

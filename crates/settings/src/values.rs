@@ -1,5 +1,6 @@
 //! What the settings mean: plain values, each read from its text or not at all.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -97,6 +98,27 @@ impl fmt::Display for ManagedTag {
             Some(value) => write!(f, "{}={value}", self.key),
             None => f.write_str(&self.key),
         }
+    }
+}
+
+/// A tag of an Auto Scaling group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupTag {
+    pub key: String,
+    pub value: String,
+}
+
+impl GroupTag {
+    /// Whether it is among these tags.
+    #[must_use]
+    pub fn is_in(&self, tags: &BTreeMap<String, String>) -> bool {
+        tags.get(&self.key) == Some(&self.value)
+    }
+}
+
+impl fmt::Display for GroupTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value)
     }
 }
 
@@ -253,6 +275,19 @@ pub(super) fn managed_tag(value: &str) -> Accepted<Option<ManagedTag>> {
         ("", Some(_)) => None,
         (key, _) => (key.len() <= 128).then(|| Some(ManagedTag { key: key.to_owned(), value })),
     }
+}
+
+/// Of characters that IAM takes as they are, in a policy that the template writes as a text.
+pub(super) fn hook_group_tag(value: &str) -> Accepted<Option<GroupTag>> {
+    if value.is_empty() {
+        return Some(None);
+    }
+    let legal = |part: &str, most| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "+._:/@-".contains(c);
+        (1..=most).contains(&part.len()) && part.chars().all(plain)
+    };
+    let (key, value) = value.split_once('=')?;
+    (legal(key, 128) && legal(value, 256)).then(|| Some(GroupTag { key: key.to_owned(), value: value.to_owned() }))
 }
 
 pub(super) fn node_selector(value: &str) -> Accepted<Selector> {

@@ -36,7 +36,8 @@ class App:
             self._state.faults.strike(call)
             url = f"http://{request.host}{request.environ['RAW_URI']}"
             signed = Signed(request.method, url, request.headers, request.get_data())
-            self._state.iam.check(call, check(signed, self._state.credentials, call.protocol))
+            caller = check(signed, self._state.credentials, call.protocol)
+            self._state.iam.check(call, caller, self._state.autoscaling.tags_of)
             response = self._answer(call)
         except AwsError as refused:
             response = refused.response(call.protocol)

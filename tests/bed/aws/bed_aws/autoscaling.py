@@ -73,6 +73,10 @@ class AutoScaling:
             raise BedError(f"no Auto Scaling group {name}", 404)
         return self._groups[name]
 
+    def tags_of(self, name: str) -> dict[str, str]:
+        """None of a group that does not exist: such a one has no ARN either, and whoever may call at all is told."""
+        return self._groups[name].tags if name in self._groups else {}
+
     def launch(self, instance_id: str, group: Group, into_warm_pool: bool) -> Deliveries:
         """Takes an instance into its group, past the launch hooks."""
         with self._lock:

@@ -16,7 +16,7 @@ from bed_aws.errors import AwsError, Protocol
 from bed_aws.evaluator import Asked, Evaluator, Policies
 from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
-from bed_aws.rights import needed
+from bed_aws.rights import GroupTags, needed
 
 STACK = "spillway"
 # By the names under which the tests take them.
@@ -76,14 +76,14 @@ class Iam:
             parameters = parameters_of(self._template, logical_id, variables)
             self._deployed[access_key_id] = Deployed(logical_id, logical_role, name, parameters)
 
-    def check(self, call: Call, caller: AssumedRole) -> None:
-        """Raises an AwsError, as AWS words it, if the caller's role does not allow a call."""
+    def check(self, call: Call, caller: AssumedRole, tags: GroupTags) -> None:
+        """Raises an AwsError, as AWS words it, if the caller's role does not allow a call. `tags`: those of a group."""
         deployed = self._deployed.get(call.access_key_id)
         if deployed is None:
             return
         function = self._arn(deployed)
         seen = {"aws:RequestedRegion": call.region, "lambda:SourceFunctionArn": function}
-        for asked in needed(call, self._moto):
+        for asked in needed(call, self._moto, tags):
             asked = Asked(asked.action, asked.resource, {**seen, **asked.context})
             if not self._allows(deployed, deployed.role, asked):
                 raise denied(call.service, caller.arn, asked)
@@ -140,8 +140,11 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
     for shared in properties.get("ManagedPolicyArns", []):
         documents.append((shared["Ref"], intrinsics.value(resources[shared["Ref"]]["Properties"]["PolicyDocument"])))
     for name, resource in resources.items():
-        if resource["Type"] == "AWS::IAM::RolePolicy" and resource["Properties"]["RoleName"] == {"Ref": role}:
-            documents.append((name, intrinsics.value(resource["Properties"]["PolicyDocument"])))
+        is_there = "Condition" not in resource or intrinsics.holds(resource["Condition"])
+        if is_there and resource["Type"] == "AWS::IAM::RolePolicy" and resource["Properties"]["RoleName"] == {"Ref": role}:
+            document = intrinsics.value(resource["Properties"]["PolicyDocument"])
+            # As a text where a name in it, and not just a value, comes from a parameter.
+            documents.append((name, json.loads(document) if isinstance(document, str) else document))
     return [{"name": name, "policy": document} for name, document in documents]
 
 

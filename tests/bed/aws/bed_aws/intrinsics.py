@@ -59,7 +59,9 @@ class Intrinsics:
             case "Fn::GetAtt":
                 return self._named(of if isinstance(of, str) else ".".join(of))
             case "Fn::Sub":
-                return _NAMED.sub(lambda found: str(self._named(found[1])), of)
+                text, own = of if isinstance(of, list) else (of, {})
+                own = {name: str(self.value(value)) for name, value in own.items()}
+                return _NAMED.sub(lambda found: own.get(found[1]) or str(self._named(found[1])), text)
             case "Fn::If":
                 return self._value(of[1] if self.holds(of[0]) else of[2])
             case "Fn::Join":

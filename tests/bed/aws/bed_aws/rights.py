@@ -1,13 +1,16 @@
 """Which rights an AWS call needs: actions, resources, and what IAM's conditions see of it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from bed_aws.call import Call
 from bed_aws.evaluator import Asked
 from bed_aws.moto_side import Moto
+
+# A group's tags by its name.
+GroupTags = Callable[[str], Mapping[str, str]]
 
 # AWS lets everybody ask who they are.
 FREE = {("sts", "GetCallerIdentity")}
@@ -25,28 +28,34 @@ ON_NO_RESOURCE = {
 }
 
 
+ON_A_GROUP = {("autoscaling", "CompleteLifecycleAction"), ("autoscaling", "RecordLifecycleActionHeartbeat")}
+
+
 class NoSuchRight(Exception):
     """A call that nobody has said the rights of."""
 
 
-def needed(call: Call, moto: Moto) -> list[Asked]:
+def needed(call: Call, moto: Moto, tags: GroupTags) -> list[Asked]:
     """All that have to be there."""
     name = (call.service, call.action)
     if name in FREE:
         return []
     if name in ON_NO_RESOURCE:
         return [Asked(f"{call.service}:{call.action}", "*")]
+    if name in ON_A_GROUP:
+        return [_group(call, f"{moto.region}:{moto.account}", tags)]
     if name not in _ON_A_RESOURCE:
         raise NoSuchRight(f"tests/bed/aws/bed_aws/rights.py does not say which right {call.service}:{call.action} needs")
     return _ON_A_RESOURCE[name](call, f"{moto.region}:{moto.account}")
 
 
-def _group(call: Call, where: str) -> list[Asked]:
+def _group(call: Call, where: str, tags: GroupTags) -> Asked:
     group = call.request.values["AutoScalingGroupName"]
     # AWS' own part of the ARN is not known by the name.
     own = "00000000-0000-0000-0000-000000000000"
     arn = f"arn:aws:autoscaling:{where}:autoScalingGroup:{own}:autoScalingGroupName/{group}"
-    return [Asked(f"autoscaling:{call.action}", arn)]
+    seen = {f"aws:ResourceTag/{key}": value for key, value in tags(group).items()}
+    return Asked(f"autoscaling:{call.action}", arn, seen)
 
 
 def _cluster(call: Call, where: str) -> list[Asked]:
@@ -98,8 +107,6 @@ def _secret(call: Call, where: str) -> list[Asked]:
 
 
 _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
-    ("autoscaling", "CompleteLifecycleAction"): _group,
-    ("autoscaling", "RecordLifecycleActionHeartbeat"): _group,
     ("eks", "DescribeCluster"): _cluster,
     ("events", "ListTargetsByRule"): _targets,
     ("events", "PutEvents"): _events,

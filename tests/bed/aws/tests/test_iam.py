@@ -27,7 +27,11 @@ class TheRoles(unittest.TestCase):
         self.record = Path(folder.name) / "rights.jsonl"
         self.iam = Iam(TEMPLATE, moto, self.record)
         self.caller = moto.sts.assume_role(REGION, "drain-1", f"arn:aws:iam::{moto.account}:role/spillway-drain", "", 900, "")
+        self.groups = {"prod-nodes": {"team": "shop", "env": "prod"}, "other-nodes": {"team": "kitchen"}}
         self.deploy()
+
+    def tags(self, group: str) -> dict[str, str]:
+        return self.groups.get(group, {})
 
     def deploy(self, role: str = "spillway-drain", **variables: str) -> None:
         self.iam.deploy(self.caller.access_key_id, role, "drain-1", variables)
@@ -36,7 +40,7 @@ class TheRoles(unittest.TestCase):
         body = {"json": sent} if service in ("events", "scheduler", "ssm", "secretsmanager") else {"data": sent}
         request = Request(EnvironBuilder(path=path, method="POST", **body).get_environ())
         request.get_data(cache=True)
-        self.iam.check(Call(request, service, action, self.caller.access_key_id, region), self.caller)
+        self.iam.check(Call(request, service, action, self.caller.access_key_id, region), self.caller, self.tags)
 
     def assert_denied(self, code: str, service: str, action: str, **call: Any) -> None:
         with self.assertRaises(AwsError) as caught:
@@ -81,6 +85,16 @@ class TheRoles(unittest.TestCase):
             self.call("eks", "DescribeCluster", path=f"/clusters/{cluster}")
         for cluster in ("production", "other", ","):
             self.assert_denied("AccessDeniedException", "eks", "DescribeCluster", path=f"/clusters/{cluster}")
+
+    def test_only_hooks_of_groups_with_the_tag_are_held_and_completed(self) -> None:
+        calls = ("CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
+        for call in calls:
+            self.call("autoscaling", call, AutoScalingGroupName="other-nodes")
+        self.deploy(SPILLWAY_HOOK_GROUP_TAG="team=shop")
+        for call in calls:
+            self.call("autoscaling", call, AutoScalingGroupName="prod-nodes")
+            for group in ("other-nodes", "untagged"):
+                self.assert_denied("AccessDenied", "autoscaling", call, AutoScalingGroupName=group)
 
     def test_the_announcer_may_what_its_sinks_need(self) -> None:
         topic = f"arn:aws:sns:{WHERE}:drains"

@@ -32,6 +32,33 @@ async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_inst
 }
 
 #[tokio::test]
+async fn with_a_tag_only_hooks_of_groups_that_have_it_are_completed() {
+    let setting = [("SPILLWAY_HOOK_GROUP_TAG", "drained-by=spillway")];
+    let tagged = tagged_group("hook-tagged", &[("drained-by", "spillway"), ("team", "shop")]).await;
+    let other = tagged_group("hook-untagged", &[("drained-by", "nobody")]).await;
+
+    for (stage, state) in [(tagged, "completed"), (other, "failed")] {
+        let stage = stage.with_settings(&setting).await;
+        let outcome = stage.lambda.invoke(stage.terminate().await).await;
+        let receipt = receipt(&outcome);
+        assert_eq!(receipt["hook"]["state"], state, "{receipt:#}");
+        let calls = stage.aws_calls().await;
+        assert!(calls.contains(&"autoscaling:CompleteLifecycleAction".to_owned()), "{calls:?}");
+        if state == "failed" {
+            let error = format!("{receipt}{:?}", outcome.result);
+            assert!(error.contains("autoscaling:CompleteLifecycleAction is denied"), "it is told: {error}");
+        }
+    }
+}
+
+/// A node of a group with a terminate hook and these tags.
+async fn tagged_group(name: &str, tags: &[(&str, &str)]) -> Stage {
+    let aws = world().await.aws_side();
+    aws.put_tagged_group(name, &[Hook::terminate("spillway")], tags).await.expect("a group");
+    Stage::set_with(name, NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() }).await
+}
+
+#[tokio::test]
 async fn a_hook_is_kept_waiting_while_pods_take_longer_than_its_timeout() {
     let hook = Hook::terminate("spillway").heartbeat_timeout(Duration::from_secs(10));
     let stage = Stage::set_in_group("heartbeat", hook).await;

@@ -93,7 +93,27 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
         ]
     };
     let of_others = others.iter().filter(|hook| hook.name != HOOK_OF_EKS).map(|hook| left(group, hook));
-    ours.into_iter().flat_map(of_hook).flatten().chain(of_others).collect()
+    let denied = (!ours.is_empty()).then(|| denied(group, settings, region)).flatten();
+    denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten()).chain(of_others).collect()
+}
+
+/// The role may hold and complete the hooks of groups with a tag only, and this one lacks it.
+fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
+    let tag = settings.hook_group_tag.as_ref().filter(|tag| !tag.is_in(&group.tags))?;
+    let what = format!(
+        "has a hook of ours and lacks the tag {tag}, which SPILLWAY_HOOK_GROUP_TAG asks for: IAM denies what its hooks are \
+         told, so that each instance hangs until the hook's timeout"
+    );
+    let to_do = "give the group the tag, or take its hook out of the parameter Hooks";
+    let finding =
+        Finding::new("hook-group-untagged", Severity::Fail, format!("Auto Scaling group {}", group.name), what, to_do);
+    Some(finding.with_command(format!(
+        "aws autoscaling create-or-update-tags --region {region} --tags \
+         ResourceType=auto-scaling-group,PropagateAtLaunch=false,Key={},Value={},ResourceId={}",
+        tag.key,
+        tag.value,
+        quoted(&group.name)
+    )))
 }
 
 /// Another's hook. Nobody but who has put it there knows whether somebody completes it.

@@ -29,6 +29,7 @@ use super::report::Check;
 use crate::context::Context;
 use crate::invocation::Invocation;
 use drainers::Deployed;
+use groups::Group;
 use karpenter::Karpenter;
 
 /// All checks of the account, until `end`.
@@ -46,7 +47,8 @@ pub(super) async fn checks(
         karpenter::look(ec2, asked_until(end))
     );
 
-    let some_group = groups.as_ref().ok().and_then(|groups| groups.first());
+    let may_be_touched = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
+    let some_group = groups.as_ref().ok().and_then(|groups| groups.iter().find(may_be_touched));
     let mut checks = vec![
         variables::look(settings),
         dry_run::look(settings),

@@ -19,7 +19,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use spillway_eks::{ClusterName, DescribeError};
-use spillway_settings::LoadBalancers;
+use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
 use super::groups::Group;
@@ -36,6 +36,8 @@ use crate::self_test::report::{Check, Finding, Severity};
 use spillway_startup::logs::chain;
 
 const ID: &str = "aws-rights";
+const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
+const HEARTBEAT: &str = "autoscaling:RecordLifecycleActionHeartbeat";
 const NOT_FOUND: &str = "ResourceNotFoundException";
 /// Query services have one code for whatever is wrong with a request.
 const INVALID: &str = "ValidationError";
@@ -52,7 +54,7 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
     let mut tried = of_nodes(context, end).await;
     match group {
         Some(group) => tried.extend(of_actions(context, &group.name, end).await),
-        None => not_tried.extend(["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]),
+        None => not_tried.extend([COMPLETE, HEARTBEAT]),
     }
     tried.push((
         "nobody is told of drains but by the log",
@@ -75,7 +77,8 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
     }
 
     let count = tried.len();
-    let mut findings: Vec<_> = tried.into_iter().filter_map(|tried| finding(tried, invocation)).collect();
+    let settings = &context.settings;
+    let mut findings: Vec<_> = tried.into_iter().filter_map(|tried| finding(tried, settings, invocation)).collect();
     let let_in = count - findings.len();
     findings.extend(context.settings.schedules.is_none().then(no_schedules));
     let what = format!(
@@ -131,13 +134,10 @@ async fn of_actions(context: &Context, group: &str, end: Instant) -> [Tried; 2] 
         call.lifecycle_hook_name(NOBODYS).instance_id(NOBODYS_INSTANCE).send()
     };
     [
-        (
-            "each instance hangs at its hook until the hook's timeout",
-            allowed("autoscaling:CompleteLifecycleAction", INVALID, end, complete).await,
-        ),
+        ("each instance hangs at its hook until the hook's timeout", allowed(COMPLETE, INVALID, end, complete).await),
         (
             "a hook cannot be held: a drain that takes longer than its timeout is cut off",
-            allowed("autoscaling:RecordLifecycleActionHeartbeat", INVALID, end, heartbeat).await,
+            allowed(HEARTBEAT, INVALID, end, heartbeat).await,
         ),
     ]
 }
@@ -181,7 +181,7 @@ where
     aws::until(action, asked_until(end), asked).await
 }
 
-fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding> {
+fn finding((without, answer): Tried, settings: &Settings, invocation: &Invocation) -> Option<Finding> {
     let error = answer.err()?;
     let (function, region) = (&invocation.function, &invocation.home.region);
     if error.kind != CallErrorKind::Denied {
@@ -191,8 +191,7 @@ fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding>
         let severity = if error.is_transient() { Severity::Unknown } else { Severity::Warn };
         return Some(Finding::new("aws-right-unknown", severity, error.action, what, to_do));
     }
-    // A policy of its own, which names the function that names the role.
-    let policy = if error.action == INVOKE { "invoke" } else { "drain" };
+    let policy = policy(error.action, settings);
     let to_do = format!(
         "deploy the template again: the role that it makes has the right, in its policy {policy}. If it is there, a \
          permissions boundary, a service control policy or the policy of a VPC endpoint takes it away"
@@ -206,10 +205,22 @@ fn finding((without, answer): Tried, invocation: &Invocation) -> Option<Finding>
     Some(Finding::new("aws-right-missing", Severity::Fail, error.action, what, to_do).with_command(command))
 }
 
+/// The policy of the role that has the right.
+fn policy(action: &str, settings: &Settings) -> &'static str {
+    match action {
+        // One that names the function that names the role.
+        INVOKE => "invoke",
+        COMPLETE | HEARTBEAT if settings.hook_group_tag.is_some() => "hooks-of-tagged-groups",
+        COMPLETE | HEARTBEAT => "hooks",
+        _ => "drain",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::invocation::clock::Clock;
+    use crate::test_support::settings;
 
     fn found(kind: CallErrorKind) -> Finding {
         let mut invocation = Invocation::until(jiff::Timestamp::MAX, "r-1", Clock::starting_at(jiff::Timestamp::MIN));
@@ -222,7 +233,7 @@ mod tests {
             CallErrorKind::Broken => CallError::answered(schedule::UPDATE, "InternalFailure", "no", None),
             CallErrorKind::Refused => CallError::answered(schedule::UPDATE, "ValidationException", "no", None),
         };
-        finding(("maintenance is late", Err(error)), &invocation).unwrap()
+        finding(("maintenance is late", Err(error)), &settings(&[]), &invocation).unwrap()
     }
 
     #[tokio::test(start_paused = true)]
@@ -237,7 +248,10 @@ mod tests {
         );
         let template = include_str!("../../../../../template.yaml");
         assert!(template.contains("        - PolicyName: drain\n"), "the role has a policy of that name");
-        assert!(template.contains("      PolicyName: invoke\n"), "and of that one");
+        for action in [INVOKE, COMPLETE] {
+            let named = |variables: &[(&str, &str)]| format!("PolicyName: {}\n", policy(action, &settings(variables)));
+            assert!(template.contains(&named(&[])) && template.contains(&named(&[("SPILLWAY_HOOK_GROUP_TAG", "a=b")])));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -73,6 +73,17 @@ fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
 }
 
 #[test]
+fn a_group_whose_hooks_the_role_may_not_touch_is_found_with_the_command_that_tags_it() {
+    let asked = |tag| [("SPILLWAY_HOOK_GROUP_TAG", tag)];
+    assert_eq!(found(group(&[hook("spillway")]), &asked("team=shop")), []);
+    assert_eq!(found(group(&[hook("spillway")]), &asked("team=kitchen")), [("hook-group-untagged", Severity::Fail)]);
+    assert_eq!(found(group(&[hook("spillway")]), &asked("drainer=shop")).len(), 1);
+    assert_eq!(found(group(&[]), &asked("team=kitchen")), [("hook-missing", Severity::Fail)], "it has none of ours");
+    let command = check(group(&[hook("spillway")]), &asked("a/b=c")).findings.remove(0).command.unwrap();
+    assert!(command.ends_with("PropagateAtLaunch=false,Key=a/b,Value=c,ResourceId=workers"), "{command}");
+}
+
+#[test]
 fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
     let what = |tag| check(group(&[hook("spillway")]), &[("SPILLWAY_MANAGED_TAG", tag)]).what;
     assert_eq!(what("team=shop"), "Auto Scaling waits for Spillway in workers");
