@@ -218,7 +218,7 @@ impl Stage<'_> {
         if delivery.failure_record.is_some() {
             let attempts = delivery.failed.len() + 1;
             screen.say(&format!(
-                "Lambda tried {attempts} times (it waits minutes between them, the bed does not), and has put the \
+                "Lambda tried {attempts} times (it waits minutes between them, the bed less), and has put the \
                  event with the error into the failure queue."
             ));
         }

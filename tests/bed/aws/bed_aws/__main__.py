@@ -13,6 +13,7 @@ from werkzeug.serving import make_server
 from bed_aws import announcing, rules, stack, sts
 from bed_aws.app import App
 from bed_aws.eks import Cluster
+from bed_aws.functions import Functions
 from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
 from bed_aws.state import State
@@ -34,7 +35,9 @@ def main() -> None:
     moto = Moto(options.account, options.region)
     ruler = rules.install(rules.read(options.template), moto)
     iam = Iam(options.template, moto, options.rights)
-    state = State(moto, stack.install(options.template, moto), announcing.read(options.template), iam, ruler)
+    variables = stack.install(options.template, moto)
+    functions = Functions(options.template)
+    state = State(moto, variables, functions, announcing.read(options.template), iam, ruler)
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))

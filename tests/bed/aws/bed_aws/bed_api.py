@@ -38,6 +38,7 @@ class BedApi:
         self._state = state
         routes: list[tuple[str, str, Callable[..., Any]]] = [
             ("POST", "/bed/credentials", self.post_credentials),
+            ("GET", "/bed/functions", state.functions.limits),
             ("POST", "/bed/clusters", self.post_cluster),
             ("POST", "/bed/overrides", self.post_override),
             ("POST", "/bed/groups", self.post_group),

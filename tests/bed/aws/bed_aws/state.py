@@ -7,6 +7,7 @@ from bed_aws.credentials import Credentials
 from bed_aws.eks import Eks
 from bed_aws.failures import Failures
 from bed_aws.faults import Faults
+from bed_aws.functions import Functions
 from bed_aws.iam import Iam
 from bed_aws.instances import Instances
 from bed_aws.invocations import Invocations
@@ -23,10 +24,19 @@ from bed_aws.targets import Targets
 
 
 class State:
-    def __init__(self, moto: Moto, variables: dict[str, str], announcing: Plan, iam: Iam, ruler: Ruler) -> None:
+    def __init__(
+        self,
+        moto: Moto,
+        variables: dict[str, str],
+        functions: Functions,
+        announcing: Plan,
+        iam: Iam,
+        ruler: Ruler,
+    ) -> None:
         self.moto = moto
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
+        self.functions = functions
         self.credentials = Credentials(moto)
         self.iam = iam
         self.bus = Bus(moto)

@@ -17,6 +17,7 @@ from werkzeug.serving import make_server
 from bed_aws import announcing, rules, stack
 from bed_aws.__main__ import Handler
 from bed_aws.app import App
+from bed_aws.functions import Functions
 from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
 from bed_aws.state import State
@@ -25,7 +26,14 @@ REGION, ACCOUNT = "us-east-1", "123456789012"
 TEMPLATE = Path(__file__).parent / "fixtures" / "template.yaml"
 moto = Moto(ACCOUNT, REGION)
 ruler = rules.install(rules.read(TEMPLATE), moto)
-state = State(moto, stack.install(TEMPLATE, moto), announcing.read(TEMPLATE), Iam(TEMPLATE, moto), ruler)
+state = State(
+    moto,
+    stack.install(TEMPLATE, moto),
+    Functions(TEMPLATE),
+    announcing.read(TEMPLATE),
+    Iam(TEMPLATE, moto),
+    ruler,
+)
 _server = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)
 Thread(target=_server.serve_forever, daemon=True).start()
 URL = f"http://127.0.0.1:{_server.port}"

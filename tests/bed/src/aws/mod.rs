@@ -20,9 +20,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+pub(crate) use shapes::FunctionLimits;
 pub use shapes::{
-    Call, CapacityReservation, Change, ChangePage, Changed, Credentials, Delivered, Ec2State, Fault, Hook, Instance,
-    InstanceRequest, InstanceState, Launched, LifecycleAction, Schedule,
+    Call, CapacityReservation, Change, ChangePage, Changed, Credentials, Delivered, Ec2State, Fault, Hook,
+    Instance, InstanceRequest, InstanceState, Launched, LifecycleAction, Schedule,
 };
 
 use crate::error::BedError;
@@ -58,6 +59,11 @@ impl Aws {
         variables: &BTreeMap<String, String>,
     ) -> Result<Credentials, BedError> {
         self.post("credentials", &json!({"role": role, "session": name, "variables": variables})).await
+    }
+
+    /// What the template says of the function that has this role.
+    pub(crate) async fn limits_of_function(&self, role: &str) -> Result<FunctionLimits, BedError> {
+        self.call(Method::GET, &format!("functions?role={role}"), None).await
     }
 
     /// Registers a cluster for `DescribeCluster`, or updates it. `ca` is base64 of PEM.

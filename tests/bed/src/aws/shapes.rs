@@ -25,6 +25,14 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
+/// What the template says of how a function is invoked; nothing, where Lambda's defaults hold.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct FunctionLimits {
+    pub(crate) maximum_retry_attempts: Option<usize>,
+    pub(crate) maximum_event_age_s: Option<u64>,
+    pub(crate) reserved_concurrency: Option<usize>,
+}
+
 /// A lifecycle hook of an Auto Scaling group.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hook {

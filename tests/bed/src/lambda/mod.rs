@@ -7,6 +7,7 @@
 //! * `process`: start, freeze, thaw, kill, and the lines it writes;
 //! * `variables`: what Lambda puts into its environment;
 //! * `queue`: the asynchronous invocation, with its retries and the record of a failure;
+//! * `retry`: when an event is tried again, and when it is given up;
 //! * `poller`: what takes messages from an SQS queue to a function;
 //! * `outcome`: what came of an invocation, in Lambda's own words.
 //!
@@ -18,6 +19,7 @@ mod outcome;
 mod poller;
 mod process;
 mod queue;
+mod retry;
 mod runtime_api;
 mod variables;
 
@@ -29,9 +31,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-use crate::aws::Credentials;
+use crate::aws::{Credentials, FunctionLimits};
 use crate::error::BedError;
 use crate::usage::Usage;
 use crate::world::World;
@@ -41,9 +43,13 @@ pub use outcome::{Init, InvocationError, Outcome};
 pub(crate) use poller::Poller;
 use process::Roll;
 pub use queue::Delivery;
+use retry::EventInvokeConfig;
 
 /// The role whose credentials the function gets.
 const ROLE: &str = "spillway-drain";
+
+/// How many executions an account has at a time, where nobody has asked AWS for more.
+const ACCOUNT_CONCURRENCY: usize = 1_000;
 
 /// How a function is set up.
 #[derive(Debug, Clone)]
@@ -57,8 +63,14 @@ pub struct LambdaOptions {
     pub memory_mb: u32,
     /// Stop the process whenever no invocation runs, as Lambda does.
     pub freeze: bool,
-    /// How often the asynchronous queue tries again after an error.
-    pub maximum_retry_attempts: usize,
+    /// How often the asynchronous queue tries again after an error; the template's, if nobody says.
+    pub maximum_retry_attempts: Option<usize>,
+    /// How old an event may be in that queue; the template's, if nobody says.
+    pub maximum_event_age: Option<Duration>,
+    /// How many executions the function may have at a time; the template's, if nobody says.
+    pub reserved_concurrency: Option<usize>,
+    /// What part of the queue's waits really passes. 1 is as in Lambda; 0 would lose the order of events that wait.
+    pub wait_factor: f64,
     /// How long a process may take until it asks for its first event.
     pub init_timeout: Duration,
 }
@@ -72,7 +84,10 @@ impl Default for LambdaOptions {
             timeout: Duration::from_mins(15),
             memory_mb: 128,
             freeze: true,
-            maximum_retry_attempts: 2,
+            maximum_retry_attempts: None,
+            maximum_event_age: None,
+            reserved_concurrency: None,
+            wait_factor: 0.001,
             init_timeout: Duration::from_secs(10),
         }
     }
@@ -114,6 +129,19 @@ struct Function {
     roll: Roll,
     /// Tells the environments that serve to kill their processes.
     kill: watch::Sender<()>,
+    event_invoke_config: EventInvokeConfig,
+    reserved_concurrency: Option<usize>,
+    /// The executions that are free.
+    free: Semaphore,
+    /// How often none was.
+    refused: watch::Sender<usize>,
+}
+
+/// What came of an attempt to invoke a function.
+enum Attempted {
+    Ran(Outcome),
+    /// No execution was free.
+    Refused,
 }
 
 /// What an event is made from: JSON, or any text at all.
@@ -156,30 +184,59 @@ impl Lambda {
 
     /// A function in a world, with credentials of that role and of its own.
     pub(crate) async fn in_role(world: &World, role: &str, options: LambdaOptions) -> Result<Self, BedError> {
-        let credentials = world.aws_side().credentials_of_function(role, &options.function_name, &options.env).await?;
+        let aws = world.aws_side();
+        let credentials = aws.credentials_of_function(role, &options.function_name, &options.env).await?;
+        let limits = aws.limits_of_function(role).await?;
         let account = Account {
             endpoint: world.aws.clone(),
             region: world.region.clone(),
             id: world.account.clone(),
             credentials,
         };
-        Ok(Self::in_account(account, options))
+        Ok(Self::limited(account, options, limits))
     }
 
-    /// Starts no process yet: the first invocation does, or [`Lambda::initialize`].
+    /// A function that no template knows. Starts no process yet: the first invocation does, or [`Lambda::initialize`].
     #[must_use]
     pub fn in_account(account: Account, options: LambdaOptions) -> Self {
-        let (idle, roll, kill) = (Mutex::default(), Roll::default(), watch::Sender::default());
-        let function = Function { account, options, idle, roll, kill };
+        Self::limited(account, options, FunctionLimits::default())
+    }
+
+    fn limited(account: Account, options: LambdaOptions, limits: FunctionLimits) -> Self {
+        let lambdas_own = EventInvokeConfig::default();
+        let (retries, age) = (limits.maximum_retry_attempts, limits.maximum_event_age_s.map(Duration::from_secs));
+        let event_invoke_config = EventInvokeConfig {
+            maximum_retry_attempts: options
+                .maximum_retry_attempts
+                .or(retries)
+                .unwrap_or(lambdas_own.maximum_retry_attempts),
+            maximum_event_age: options.maximum_event_age.or(age).unwrap_or(lambdas_own.maximum_event_age),
+        };
+        let reserved_concurrency = options.reserved_concurrency.or(limits.reserved_concurrency);
+        let function = Function {
+            account,
+            options,
+            idle: Mutex::default(),
+            roll: Roll::default(),
+            kill: watch::Sender::default(),
+            event_invoke_config,
+            reserved_concurrency,
+            free: Semaphore::new(reserved_concurrency.unwrap_or(ACCOUNT_CONCURRENCY)),
+            refused: watch::Sender::default(),
+        };
         Self { function: Arc::new(function) }
     }
 
     /// One synchronous invocation. It is over when the process has asked for the next event.
     pub async fn invoke(&self, payload: impl Into<Payload>) -> Outcome {
-        self.attempt(&random_uuid(), &payload.into()).await
+        let request_id = random_uuid();
+        match self.attempt(&request_id, &payload.into()).await {
+            Attempted::Ran(outcome) => outcome,
+            Attempted::Refused => Outcome::refused(&request_id),
+        }
     }
 
-    /// An event through the asynchronous queue: all attempts, without the minutes between them.
+    /// An event through the asynchronous queue: all attempts, and of the minutes between them a part.
     pub async fn invoke_async(&self, payload: impl Into<Payload>) -> Result<Delivery, BedError> {
         queue::deliver(self, &payload.into()).await
     }
@@ -205,6 +262,12 @@ impl Lambda {
         self.function.kill.send_replace(());
     }
 
+    /// Waits until so many attempts have found no free execution.
+    pub async fn until_refused(&self, times: usize) {
+        let mut refused = self.function.refused.subscribe();
+        refused.wait_for(|refused| *refused >= times).await.expect("the function has the other end");
+    }
+
     /// Who the function is to the AWS side: its calls and faults go by this key.
     #[must_use]
     pub fn access_key_id(&self) -> &str {
@@ -228,22 +291,26 @@ impl Lambda {
     }
 
     /// One attempt: in an idle environment if there is one, else after a cold start.
-    async fn attempt(&self, request_id: &str, payload: &Payload) -> Outcome {
+    async fn attempt(&self, request_id: &str, payload: &Payload) -> Attempted {
         let function = &*self.function;
+        let Ok(_execution) = function.free.try_acquire() else {
+            function.refused.send_modify(|times| *times += 1);
+            return Attempted::Refused;
+        };
         let environment = match self.take_idle() {
             Some(environment) => Ok(environment),
             None => Environment::start(function, request_id).await,
         };
         let mut environment = match environment {
             Ok(environment) => environment,
-            Err(failed) => return failed.outcome(request_id),
+            Err(failed) => return Attempted::Ran(failed.outcome(request_id)),
         };
         let outcome = environment.invoke(function, request_id, payload.0.clone()).await;
         if environment.is_alive() {
             environment.rest(function.options.freeze);
             self.idle().push(environment);
         }
-        outcome
+        Attempted::Ran(outcome)
     }
 
     /// The idle environment that was used last. One whose process has ended is not handed out.

@@ -26,6 +26,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What Lambda answers when no execution is free.
+    pub(super) fn refused(request_id: &str) -> Self {
+        Self {
+            result: Err(InvocationError::new("TooManyRequestsException", "Rate Exceeded.".to_owned())),
+            logs: Vec::new(),
+            started: Timestamp::now(),
+            duration: Duration::ZERO,
+            request_id: request_id.to_owned(),
+            init: None,
+        }
+    }
+
     /// An error unless the function says that it has drained the node.
     pub fn drained(&self) -> Result<(), BedError> {
         match &self.result {

@@ -33,7 +33,10 @@ pub(crate) fn options() -> LambdaOptions {
         timeout: Duration::from_secs(60),
         memory_mb: 192,
         freeze: true,
-        maximum_retry_attempts: 2,
+        maximum_retry_attempts: None,
+        maximum_event_age: None,
+        reserved_concurrency: None,
+        wait_factor: 0.001,
         init_timeout: Duration::from_secs(10),
     }
 }

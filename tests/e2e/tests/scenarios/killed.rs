@@ -49,7 +49,7 @@ impl Watched {
         let options = LambdaOptions {
             function_name: name.to_owned(),
             env: [("AWS_ENDPOINT_URL".to_owned(), aws.url())].into(),
-            maximum_retry_attempts: retries,
+            maximum_retry_attempts: Some(retries),
             ..LambdaOptions::default()
         };
         let lambda = Lambda::start(stage.world, options).await.expect("credentials");
