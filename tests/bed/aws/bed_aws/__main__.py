@@ -12,6 +12,7 @@ from werkzeug.serving import make_server
 
 from bed_aws import announcing, rules, stack, sts
 from bed_aws.app import App
+from bed_aws.deliveries import Deliveries
 from bed_aws.eks import Cluster
 from bed_aws.functions import Functions
 from bed_aws.iam import Iam
@@ -36,8 +37,8 @@ def main() -> None:
     ruler = rules.install(rules.read(options.template), moto)
     iam = Iam(options.template, moto, options.rights)
     variables = stack.install(options.template, moto)
-    functions = Functions(options.template)
-    state = State(moto, variables, functions, announcing.read(options.template), iam, ruler)
+    functions, deliveries = Functions(options.template), Deliveries(options.template, moto)
+    state = State(moto, variables, functions, deliveries, announcing.read(options.template), iam, ruler)
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))

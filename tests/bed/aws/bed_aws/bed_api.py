@@ -14,7 +14,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
-from bed_aws import hooks
+from bed_aws import deliveries, hooks
 from bed_aws.eks import Cluster, Override
 from bed_aws.errors import BedError
 from bed_aws.faults import Fault
@@ -66,6 +66,7 @@ class BedApi:
             ("DELETE", "/bed/faults", state.faults.clear),
             ("POST", "/bed/failures", state.failures.put),
             ("GET", "/bed/failures", state.failures.all),
+            ("GET", "/bed/dead-letters", state.deliveries.dead_letters),
             ("POST", "/bed/queues", state.queues.create),
             ("POST", "/bed/messages", state.queues.send),
             ("GET", "/bed/messages", state.queues.bodies),
@@ -136,8 +137,10 @@ class BedApi:
         delivered = self._state.autoscaling.launch(instance.id, joined, warm_pool) if joined is not None else []
         return {**described(instance), "delivered": delivered}
 
-    def post_notice(self, event: Event) -> Json:
-        return {"delivered": self._state.notices.put(event)}
+    def post_notice(self, event: Event, refusals: list[Json] | None = None) -> Json:
+        """`refusals`: what Lambda answers EventBridge, until it takes the event."""
+        told = [_call(deliveries.refusal, one) for one in refusals or []]
+        return {"delivered": self._state.deliveries.deliver(self._state.notices.put(event), told)}
 
     def post_deliveries(self, sender: str, most: int | None = None, wait_s: float = 0) -> Json:
         """Of what a caller has put on the bus, by its key; or of what AWS has sent about an instance, by its id."""

@@ -4,6 +4,7 @@ from bed_aws.announcing import Announcing, Plan
 from bed_aws.autoscaling import AutoScaling
 from bed_aws.bus import Bus
 from bed_aws.credentials import Credentials
+from bed_aws.deliveries import Deliveries
 from bed_aws.eks import Eks
 from bed_aws.failures import Failures
 from bed_aws.faults import Faults
@@ -29,6 +30,7 @@ class State:
         moto: Moto,
         variables: dict[str, str],
         functions: Functions,
+        deliveries: Deliveries,
         announcing: Plan,
         iam: Iam,
         ruler: Ruler,
@@ -37,6 +39,7 @@ class State:
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
         self.functions = functions
+        self.deliveries = deliveries
         self.credentials = Credentials(moto)
         self.iam = iam
         self.bus = Bus(moto)

@@ -17,6 +17,7 @@ from werkzeug.serving import make_server
 from bed_aws import announcing, rules, stack
 from bed_aws.__main__ import Handler
 from bed_aws.app import App
+from bed_aws.deliveries import Deliveries
 from bed_aws.functions import Functions
 from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
@@ -30,6 +31,7 @@ state = State(
     moto,
     stack.install(TEMPLATE, moto),
     Functions(TEMPLATE),
+    Deliveries(TEMPLATE, moto),
     announcing.read(TEMPLATE),
     Iam(TEMPLATE, moto),
     ruler,

@@ -8,7 +8,7 @@ use jiff::{Timestamp, Unit};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Aws, Delivered, Schedule};
+use super::{Aws, DeadLetter, Delivered, Refusal, Schedule};
 use crate::error::BedError;
 
 /// Longer than any test lets a schedule wait.
@@ -18,6 +18,17 @@ impl Aws {
     /// Puts an event on the bus; answers what the template's rules made of it.
     pub async fn send_notice(&self, event: &Value) -> Result<Vec<Delivered>, BedError> {
         self.deliveries("notices", &json!({"event": event})).await
+    }
+
+    /// The same while Lambda answers so. No time passes: what has been refused for a minute comes at once, and its `time`
+    /// should be a minute ago.
+    pub async fn send_refused_notice(&self, event: &Value, refusals: &[Refusal]) -> Result<Vec<Delivered>, BedError> {
+        self.deliveries("notices", &json!({"event": event, "refusals": refusals})).await
+    }
+
+    /// What EventBridge has put into the function's failure queue.
+    pub async fn dead_letters(&self) -> Result<Vec<DeadLetter>, BedError> {
+        self.call(Method::GET, "dead-letters?queue=Failures", None).await
     }
 
     /// A spot notice of this moment for an instance, as the function's rule delivers it.

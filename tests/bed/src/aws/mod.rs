@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 
 pub(crate) use shapes::FunctionLimits;
 pub use shapes::{
-    Call, CapacityReservation, Change, ChangePage, Changed, Credentials, Delivered, Ec2State, Fault, Hook,
-    Instance, InstanceRequest, InstanceState, Launched, LifecycleAction, Schedule,
+    Call, CapacityReservation, Change, ChangePage, Changed, Credentials, DeadLetter, Delivered, Ec2State, Fault, Hook,
+    Instance, InstanceRequest, InstanceState, Launched, LifecycleAction, Refusal, Schedule,
 };
 
 use crate::error::BedError;

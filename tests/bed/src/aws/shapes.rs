@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 /// What STS gave for a role.
@@ -31,6 +31,28 @@ pub(crate) struct FunctionLimits {
     pub(crate) maximum_retry_attempts: Option<usize>,
     pub(crate) maximum_event_age_s: Option<u64>,
     pub(crate) reserved_concurrency: Option<usize>,
+}
+
+/// What Lambda answers when EventBridge hands it an event, until the event is so old.
+#[derive(Debug, Clone, Serialize)]
+pub struct Refusal {
+    pub status: u16,
+    pub message: String,
+    /// For ever, if there is none.
+    #[serde(rename = "until_s", skip_serializing_if = "Option::is_none", serialize_with = "in_seconds")]
+    pub until: Option<Duration>,
+}
+
+fn in_seconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
+}
+
+/// An event that EventBridge could not hand over.
+#[derive(Debug, Clone, Deserialize)]
+pub struct DeadLetter {
+    pub event: Value,
+    /// Why, and which rule's it is.
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// A lifecycle hook of an Auto Scaling group.
