@@ -4,10 +4,13 @@
 //! The function's session is its name, which keeps its calls apart in every log.
 
 pub mod announcing;
+pub mod chance;
+pub mod deliver;
 pub mod maintenance;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -57,6 +60,8 @@ pub struct Stage {
     pub lambda: Lambda,
     /// What the function asked of the API server.
     pub audit: AuditLog,
+    /// Events that were delivered so far.
+    pub delivered: AtomicUsize,
 }
 
 impl Stage {
@@ -82,7 +87,7 @@ impl Stage {
         // From here on: that user has made no request, and others many.
         let audit = AuditLog::of_user_from_now(&world.audit_log, &user(name));
         let audit = audit.expect("the audit log is there");
-        Self { world, name: name.to_owned(), node, lambda, audit }
+        Self { world, name: name.to_owned(), node, lambda, audit, delivered: AtomicUsize::new(0) }
     }
 
     /// The same stage with a function whose invocations take no longer than that.

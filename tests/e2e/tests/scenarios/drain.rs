@@ -29,7 +29,7 @@ async fn a_spot_notice_cordons_the_right_node_and_moves_its_pods() {
     let neighbour = stage.world.add_node(NodeOptions::default()).await.expect("the node joins");
     stage.deploy("web", 5, PodShape::default().exits_after(Duration::from_secs(1))).await;
 
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+    let outcome = stage.deliver(stage.interrupt(SPOT).await).await;
 
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!(answer["ending"], "drained", "{outcome:#?}");
@@ -190,7 +190,7 @@ async fn a_pod_that_does_not_go_ends_as_failed_and_is_named_in_the_receipt() {
     pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
     let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - SPOT);
 
-    let outcome = stage.lambda.invoke(&event).await;
+    let outcome = stage.deliver(&event).await;
 
     let error = outcome.result.as_ref().expect_err("it fails");
     assert_eq!(error.error_type, "PodsLost");
@@ -271,7 +271,7 @@ async fn a_node_by_another_name_is_found_by_its_provider_id() {
         Stage::set_with("custom-name", NodeOptions { name: Some(name.clone()), ..NodeOptions::default() }).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
-    let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, jiff::Timestamp::now())).await;
+    let outcome = stage.deliver(spot_notice(&stage.node.instance_id, jiff::Timestamp::now())).await;
 
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!((&answer["ending"], &answer["node"]), (&"drained".into(), &name.into()));
@@ -287,7 +287,7 @@ async fn another_node_that_has_the_name_is_not_touched() {
     let stranger =
         stage.world.add_node(NodeOptions { name: Some(dns_name), ..NodeOptions::default() }).await.expect("it joins");
 
-    let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, jiff::Timestamp::now())).await;
+    let outcome = stage.deliver(spot_notice(&stage.node.instance_id, jiff::Timestamp::now())).await;
 
     assert_eq!(outcome.result.as_ref().expect("it drains")["node"], "stranger-own");
     assert!(!is_cordoned(&node(&stage, &stranger).await));

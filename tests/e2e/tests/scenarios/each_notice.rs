@@ -65,7 +65,7 @@ async fn a_rebalance_recommendation_drains_the_node_if_the_settings_say_so() {
         .await;
     let stage = with_pods(stage).await;
     let event = through_the_bus(&about("rebalance-recommendation", &stage.node.instance_id)).await;
-    assert_drained(&stage.lambda.invoke(event).await, "rebalance recommendation");
+    assert_drained(&stage.deliver(event).await, "rebalance recommendation");
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn an_instance_whose_capacity_is_taken_back_is_drained_whichever_way_aws_w
         if let Some(seconds) = goes_in {
             event["detail"]["instance-termination-time"] = from_now(seconds);
         }
-        let outcome = stage.lambda.invoke(through_the_bus(&event).await).await;
+        let outcome = stage.deliver(through_the_bus(&event).await).await;
         let answer = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error}: {outcome:#?}"));
         let kind = "capacity reservation interruption";
         assert_eq!((&answer["ending"], &answer["notice"]["kind"]), (&json!("drained"), &json!(kind)), "{outcome:#?}");
@@ -112,7 +112,7 @@ async fn every_instance_of_a_capacity_block_that_ends_is_drained_by_itself() {
 
     let mut drained = Vec::new();
     for event in each {
-        let outcome = stage.lambda.invoke(event).await;
+        let outcome = stage.deliver(event).await;
         let answer = outcome.result.as_ref().expect("it drains");
         assert_eq!(answer["notice"]["kind"], "capacity block expiry");
         assert_eq!(answer["ending"], "drained", "{outcome:#?}");
@@ -128,7 +128,7 @@ async fn a_capacity_block_that_nothing_runs_in_is_ignored() {
     let stage = Stage::set("empty-block").await;
     let mut event = sample("capacity-block-expiry");
     event["time"] = from_now(0);
-    let outcome = stage.lambda.invoke(through_the_bus(&event).await).await;
+    let outcome = stage.deliver(through_the_bus(&event).await).await;
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!(answer["ending"], "ignored");
     assert_eq!(answer["reason"], "EC2 knows no instance that runs in capacity reservation cr-1234567890abcdef0");
@@ -142,7 +142,7 @@ async fn scheduled_maintenance_drains_the_node_when_it_is_about_to_start() {
     event["detail"]["startTime"] = from_now(120);
     event["detail"]["affectedEntities"][0]["entityValue"] =
         json!(format!("arn:aws:ec2:us-east-1:123456789012:instance/{}", stage.node.instance_id));
-    let outcome = stage.lambda.invoke(through_the_bus(&event).await).await;
+    let outcome = stage.deliver(through_the_bus(&event).await).await;
     assert_drained(&outcome, "scheduled maintenance");
 }
 
@@ -194,7 +194,7 @@ async fn an_instance_that_somebody_stops_or_ends_is_drained_as_fast_as_can_be() 
     ] {
         let stage = with_pods(Stage::set(name).await).await;
         let delivered = stage.world.aws_side().change_state(&stage.node.instance_id, &[state]).await;
-        let outcome = stage.lambda.invoke(the_one(delivered.expect("EC2 says so"))).await;
+        let outcome = stage.deliver(the_one(delivered.expect("EC2 says so"))).await;
         let told = receipt(&outcome);
         assert_eq!(told["notice"]["kind"], kind);
         // Whether the kubelet lives to say that its pods have stopped is not ours to promise.
@@ -212,7 +212,7 @@ async fn a_group_that_keeps_the_instance_waits_for_its_drain_too() {
             "warm-pool" => aws.return_to_warm_pool(instance).await,
             _ => aws.replace_root_volume(instance).await,
         };
-        let outcome = stage.lambda.invoke(the_one(delivered.expect("Auto Scaling says so"))).await;
+        let outcome = stage.deliver(the_one(delivered.expect("Auto Scaling says so"))).await;
         assert_drained(&outcome, kind);
         let actions = aws.instance(instance).await.expect("it is known").actions;
         assert_eq!(actions[0].result.as_deref(), Some("CONTINUE"), "{actions:?}");

@@ -19,7 +19,7 @@ async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_inst
     let stage = Stage::set_in_group("terminate", Hook::terminate("spillway")).await;
     stage.deploy("web", 3, PodShape::default().exits_after(Duration::from_secs(1))).await;
 
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+    let outcome = stage.deliver(stage.terminate().await).await;
 
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!(answer["ending"], "drained");
@@ -151,7 +151,7 @@ async fn a_hook_that_has_run_out_before_its_notice_is_looked_at_is_no_error() {
     let event = stage.terminate().await;
     nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the hook expires, the instance goes");
 
-    let outcome = stage.lambda.invoke(event).await;
+    let outcome = stage.deliver(event).await;
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
@@ -166,7 +166,7 @@ async fn a_hook_that_has_been_completed_by_somebody_else_is_no_error() {
     assert_eq!(completed["hook"]["state"], "completed");
     nodes::until_gone(&stage.world.admin(), &stage.node.name).await.expect("the instance goes");
 
-    let outcome = stage.lambda.invoke(event).await;
+    let outcome = stage.deliver(event).await;
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"ignored".into(), &"already-over".into()));
@@ -314,7 +314,7 @@ async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_m
     stage = stage.with_settings(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "terminate")]).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+    let outcome = stage.deliver(stage.terminate().await).await;
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"done".into(), &"completed".into()));
@@ -352,7 +352,7 @@ async fn blocked_pods_are_deleted_in_time_before_a_hooks_longest_wait_is_over() 
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("the budget is new");
     pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");
 
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+    let outcome = stage.deliver(stage.terminate().await).await;
 
     let answer = outcome.result.as_ref().expect("it drains");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");

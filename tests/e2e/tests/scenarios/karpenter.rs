@@ -129,7 +129,7 @@ async fn a_claim_that_is_leaving_without_haste_gets_the_earlier_deadline_and_a_h
     // when the claim gets its deadline, which would be another one then.
     let event = spot_notice(&on.stage.node.instance_id, Timestamp::now() - Duration::from_secs(80));
 
-    let outcome = on.stage.lambda.invoke(&event).await;
+    let outcome = on.stage.deliver(&event).await;
 
     let answer = outcome.result.as_ref().expect("it joins");
     assert_eq!(answer["ending"], "joined", "{outcome:#?}");
@@ -145,7 +145,7 @@ async fn a_deadline_that_is_past_leaves_the_pods_the_ten_seconds_that_a_late_not
     let invoked = Timestamp::now();
     let event = spot_notice(&on.stage.node.instance_id, invoked - Duration::from_secs(180));
 
-    let outcome = on.stage.lambda.invoke(&event).await;
+    let outcome = on.stage.deliver(&event).await;
 
     assert_eq!(outcome.result.as_ref().expect("it is handed over")["ending"], "done", "{outcome:#?}");
     // Whole seconds are written.
@@ -161,7 +161,7 @@ async fn an_earlier_deadline_stays() {
     let earlier = deadline(&event) - Duration::from_secs(30);
     on.annotate_claim(earlier).await;
 
-    let outcome = on.stage.lambda.invoke(&event).await;
+    let outcome = on.stage.deliver(&event).await;
 
     let answer = outcome.result.as_ref().expect("it is handed over");
     assert_eq!(answer["ending"], "done", "{outcome:#?}");
@@ -198,7 +198,7 @@ async fn a_claim_of_another_instance_that_a_node_names_as_its_owner_is_not_touch
     let another = Patch::Merge(json!({"status": {"providerID": "aws:///us-east-1a/i-0fedcba9876543210"}}));
     claims.patch_status(&on.claim.name_any(), &PatchParams::default(), &another).await.expect("it is there");
 
-    let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
+    let outcome = on.stage.deliver(on.stage.interrupt(SPOT).await).await;
 
     let answer = outcome.result.as_ref().expect("it is ignored");
     assert_eq!(answer["ending"], "ignored", "{outcome:#?}");
@@ -215,7 +215,7 @@ async fn a_node_that_is_opted_out_is_not_handed_over() {
     let label = Patch::Merge(json!({"metadata": {"labels": {"spillway/ignore": ""}}}));
     nodes.patch(&on.stage.node.name, &PatchParams::default(), &label).await.expect("it is there");
 
-    let outcome = on.stage.lambda.invoke(on.stage.interrupt(SPOT).await).await;
+    let outcome = on.stage.deliver(on.stage.interrupt(SPOT).await).await;
 
     assert_eq!(outcome.result.as_ref().expect("it is ignored")["ending"], "ignored", "{outcome:#?}");
     let claim = on.now().await;

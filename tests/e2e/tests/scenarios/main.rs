@@ -9,6 +9,7 @@ mod budgets;
 mod called_off;
 mod calls;
 mod continued;
+mod deliveries;
 mod doctor;
 mod drain;
 mod dry_run;

@@ -51,7 +51,7 @@ async fn drained(stage: &Stage) -> Value {
 
 /// Drains the node, sees that the ordinary pods left as ever, and answers the receipt.
 async fn drained_by(stage: &Stage, event: Value) -> Value {
-    let outcome = stage.lambda.invoke(event).await;
+    let outcome = stage.deliver(event).await;
     let receipt = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error} {:#?}", outcome.logs)).clone();
     assert_eq!(receipt["ending"], "drained", "{receipt:#}");
     let neighbours: Vec<&Value> = records(&receipt, &format!("{}/web-", stage.name)).collect();

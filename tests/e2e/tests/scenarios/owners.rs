@@ -56,7 +56,7 @@ async fn a_hook_of_a_node_that_is_opted_out_is_left_to_its_timeout() {
     let stage = Stage::set_in_group("opted-out-hook", Hook::terminate("spillway")).await;
     stage.change_node(&json!({"metadata": {"labels": {"spillway/ignore": ""}}})).await;
 
-    let receipt = receipt(&stage.lambda.invoke(stage.terminate().await).await);
+    let receipt = receipt(&stage.deliver(stage.terminate().await).await);
 
     assert_eq!((&receipt["ending"], &receipt["hook"]["state"]), (&json!("ignored"), &json!("left")), "{receipt:#}");
     let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");

@@ -1,6 +1,7 @@
 //! Nodes that are given back: after a rebalance recommendation that nothing followed, after a reboot, after a stop; and
 //! nodes whose instance is down for longer.
 
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
@@ -151,7 +152,9 @@ async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
     let node = world.register(&instance, &options).await.expect("it joins");
     let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
     let audit = audit.expect("the audit log is there");
-    let stage = Stage { world, name: name.to_owned(), node, lambda: function(world, name, &[]).await, audit };
+    let delivered = AtomicUsize::default();
+    let stage =
+        Stage { world, name: name.to_owned(), node, lambda: function(world, name, &[]).await, audit, delivered };
     let stage = stage.with_invocations_of(Duration::from_secs(15)).await;
     let notice = |state: &str| {
         let mut notice = sample(&format!("state-change-{state}"));
@@ -210,7 +213,8 @@ async fn a_node_with_another_root_volume_is_given_back_and_its_launch_hook_left_
     let lambda = function(world, name, &[]).await;
     let audit = AuditLog::of_user_from_now(&world.audit_log, &format!("assumed-role/spillway-drain/{name}"));
     let audit = audit.expect("the audit log is there");
-    let stage = Stage { world, name: name.to_owned(), node, lambda, audit };
+    let delivered = AtomicUsize::default();
+    let stage = Stage { world, name: name.to_owned(), node, lambda, audit, delivered };
     let id = &stage.node.instance_id;
 
     let drained = stage.lambda.invoke(the_one(aws.replace_root_volume(id).await.expect("it is drained"))).await;

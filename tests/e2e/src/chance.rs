@@ -1,0 +1,55 @@
+//! What EventBridge and Lambda may do with any event: hand it over twice, at once or one after the other, and out of its turn.
+//!
+//! Drawn from a seed, which is printed when the first event is sent: `SPILLWAY_SEED=that` draws the same again, whichever test
+//! comes first.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+/// How often an event is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    Once,
+    /// Again when the function has answered.
+    Again,
+    /// Twice at the same moment.
+    AtOnce,
+}
+
+/// What becomes of that stage's event of that number.
+pub(crate) fn times(stage: &str, event: usize) -> Times {
+    match drawn(stage, event) % 4 {
+        0 => Times::Again,
+        1 => Times::AtOnce,
+        _ => Times::Once,
+    }
+}
+
+/// Swaps neighbours among these: each is swapped with the next or it is not, and none twice.
+pub fn swap_neighbours<T>(stage: &str, events: &mut [T]) {
+    for (number, pair) in events.chunks_mut(2).enumerate() {
+        if let [one, other] = pair
+            && drawn(stage, number).is_multiple_of(2)
+        {
+            std::mem::swap(one, other);
+        }
+    }
+}
+
+fn drawn(stage: &str, number: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed(), stage, number).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn seed() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    *SEED.get_or_init(|| {
+        let told = std::env::var("SPILLWAY_SEED").ok();
+        let seed = told.map_or_else(|| fastrand::u64(..), |told| told.parse().expect("SPILLWAY_SEED is a number"));
+        // Not by `eprintln`, which is shown only if that test fails.
+        writeln!(std::io::stderr(), "SPILLWAY_SEED={seed} sends the same events twice again").expect("stderr is open");
+        seed
+    })
+}
