@@ -35,5 +35,6 @@ mod sinks;
 mod stranded;
 mod undo;
 mod undo_checks;
+mod update;
 mod waiting;
 mod webhooks;
