@@ -19,7 +19,7 @@ SAM_TEST := .aws-sam/test
 RIGHTS := $(CURDIR)/.aws-sam/rights
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench faults load peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
+.PHONY: help demo bed doctor bench faults fuzz load mutants peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
 .PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -72,6 +72,14 @@ simulate: ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a 
 	@scripts/own-clone
 	@SEEDS=$(or $(SEEDS),10000) $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
 		cargo test --workspace --lib simulation::whatever_happens -- --nocapture
+
+fuzz: ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)
+	@scripts/need
+	@RUNS=$(RUNS) FOR=$(or $(FOR),60) scripts/fuzz $(TARGET)
+
+mutants: ## changes in the pure code that no test notices (PACKAGE=spillway-notice, SHARD=1/8)
+	@scripts/need
+	@SHARD=$(SHARD) scripts/mutants $(if $(PACKAGE),--package $(PACKAGE))
 
 ##@ Work on it
 test: ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes (BUNDLE=dist/… takes a release's)

@@ -1,6 +1,5 @@
 //! Notices that are not as AWS sends them. Whatever an event is: it is read, or not handled for a reason, or refused
 //! with the place that is wrong; and no instance comes out of it that is not named in it, in the right place.
-mod drawn;
 mod each_field;
 
 use std::collections::BTreeMap;

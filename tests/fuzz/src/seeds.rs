@@ -1,0 +1,50 @@
+//! Sound input: the samples of events, what the documents show, the templates whose result is recorded.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn path(within: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(within)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The JSON files of a folder, by their names.
+fn files(folder: &str) -> Vec<String> {
+    let folder = path(folder);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("it was just listed").path()).collect();
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// The events that the documents, the demo and the tests share.
+pub(crate) fn events() -> Vec<String> {
+    files("events")
+}
+
+/// Those events, as data.
+pub(crate) fn events_as_values() -> Vec<Value> {
+    events().iter().map(|event| serde_json::from_str(event).expect("it is JSON")).collect()
+}
+
+/// The JSON that a page shows.
+pub(crate) fn shown_by(page: &str) -> Vec<String> {
+    let text = read(&path(page));
+    text.split("```json\n").skip(1).filter_map(|block| block.split("```").next()).map(str::to_owned).collect()
+}
+
+/// What Go's templates were recorded with: their data, and each template.
+pub(crate) fn recorded() -> (Value, Vec<String>) {
+    let recordings: Vec<Value> = files("crates/gotemplate/tests/recorded")
+        .iter()
+        .map(|recording| serde_json::from_str(recording).expect("it is JSON"))
+        .collect();
+    let cases = recordings.iter().filter_map(|recording| recording["cases"].as_array()).flatten();
+    let templates = cases.filter_map(|case| case["template"].as_str()).map(str::to_owned).collect();
+    let data = recordings.iter().filter_map(|recording| recording["data"].as_object()).flatten();
+    (data.map(|(name, value)| (name.clone(), value.clone())).collect(), templates)
+}

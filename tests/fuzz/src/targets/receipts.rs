@@ -1,0 +1,43 @@
+//! Receipts, which another version may have written: what is understood of one is written as it was read, and stays below a length.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+use spillway_notice::continued;
+use spillway_receipt::{Counts, Document, Fate, Receipt};
+
+use crate::{Form, Target, seeds};
+
+pub(super) const TARGET: Target = Target {
+    name: "receipts",
+    form: Form::Json,
+    seeds: || {
+        let shown = seeds::shown_by("docs/receipt.md").into_iter().filter_map(|text| serde_json::from_str(&text).ok());
+        let mut receipts: Vec<Value> = shown.filter(|json| Document::deserialize(json).is_ok()).collect();
+        let events = seeds::events_as_values();
+        let earlier = events.iter().filter_map(|event| event.get(continued::KEY)?.get("earlier")).next();
+        let mut handed_on = receipts[0].clone();
+        handed_on["earlier"] = earlier.expect("a continuation has it").clone();
+        receipts.push(handed_on);
+        receipts.iter().map(Value::to_string).collect()
+    },
+    examine: |input| {
+        let Ok(read) = serde_json::from_slice::<Document<'_>>(input) else { return };
+        let again: Document<'_> = serde_json::from_str(&read.json()).expect("what we write we read");
+        assert_eq!(again, read);
+        let records: Vec<_> = read.receipt.records().cloned().collect();
+        assert_eq!(Counts::of(&records, &[]).lost, read.receipt.count(Fate::Lost));
+        let _ = Counts::of(&records, &read.receipt.earlier);
+        shorten(read.receipt.into_owned());
+    },
+};
+
+/// Half as long is half as long, or has no pods; and nobody forgets how many there were.
+fn shorten(receipt: Receipt) {
+    let whole = Receipt { pods_cut: None, ..receipt };
+    let length = |receipt: &Receipt| serde_json::to_string(receipt).expect("plain data").len();
+    let mut cut = whole.clone();
+    let bytes = length(&whole) / 2;
+    cut.shorten(bytes);
+    assert!(cut.pods.is_empty() || length(&cut) <= length(&whole) - bytes, "it is no shorter");
+    assert_eq!(cut.pods.len() + cut.pods_cut.unwrap_or(0), whole.pods.len(), "a pod is gone and not counted");
+}

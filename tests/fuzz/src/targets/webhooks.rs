@@ -1,0 +1,46 @@
+//! The webhook's document: what is wrong with one is told without its secrets, and what is right makes messages.
+
+use serde_json::Value;
+use spillway_announce::preview::Preview;
+
+use crate::{Form, Target, seeds};
+
+/// What each text has that may be a secret.
+const SECRET: &str = "\u{1f92b}hush";
+
+pub(super) const TARGET: Target = Target {
+    name: "webhooks",
+    form: Form::Json,
+    seeds: || {
+        seeds::shown_by("docs/announcements.md").into_iter().filter(|text| Preview::of_document(text).is_ok()).collect()
+    },
+    examine: |input| {
+        let Ok(text) = str::from_utf8(input) else { return };
+        match Preview::of_document(text).and_then(|preview| preview.render()) {
+            Ok(shown) => assert!(!shown.is_empty()),
+            Err(why) => assert!(!why.is_empty() && why.len() < 4_000 + 2 * text.len(), "{why}"),
+        }
+        if let Ok(document) = serde_json::from_str(text)
+            && !text.contains(SECRET)
+            && let Err(why) = Preview::of_document(&with_secrets(document).to_string())
+        {
+            assert!(!why.contains(SECRET), "{why}");
+        }
+    },
+};
+
+/// The document with a secret in each text but the template, which its error quotes.
+fn with_secrets(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(text + SECRET),
+        Value::Array(items) => items.into_iter().map(with_secrets).collect(),
+        Value::Object(fields) => {
+            let secret = |(name, value): (String, Value)| {
+                let value = if name == "template" { value } else { with_secrets(value) };
+                (name, value)
+            };
+            fields.into_iter().map(secret).collect()
+        }
+        other => other,
+    }
+}
