@@ -83,6 +83,8 @@ pub const EVENT_PATTERNS: [EventPattern; 13] = [
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::Value;
 
     use super::*;
@@ -104,5 +106,11 @@ mod tests {
             notices += usize::from(is_notice);
         }
         assert!(notices > EVENT_PATTERNS.len());
+    }
+
+    #[test]
+    fn no_two_examples_are_of_the_same_event() {
+        let events = EVENT_PATTERNS.map(|one| (one.source, one.detail_type, one.detail));
+        assert_eq!(events.iter().collect::<BTreeSet<_>>().len(), events.len(), "{events:#?}");
     }
 }

@@ -139,4 +139,29 @@ mod tests {
             assert_eq!(Kind::named(kind.as_str()), Some(kind));
         }
     }
+
+    fn those(are: impl Fn(Kind) -> bool) -> Vec<Kind> {
+        Kind::ALL.into_iter().filter(|kind| are(*kind)).collect()
+    }
+
+    #[test]
+    fn a_drain_is_given_up_only_for_what_aws_may_call_off_and_maintenance_is_surer_than_a_recommendation() {
+        assert_eq!(those(Kind::may_be_called_off), [Kind::Rebalance, Kind::Maintenance]);
+        assert!(Kind::Rebalance.instance_fate() < Kind::Maintenance.instance_fate());
+    }
+
+    #[test]
+    fn a_notice_that_the_instance_ends_outranks_one_that_it_stops() {
+        let may_return = [Kind::Spot, Kind::Stopping, Kind::ReturnToWarmPool, Kind::ReplaceRootVolume];
+        assert_eq!(those(|kind| kind.instance_fate() == InstanceFate::MayReturn), may_return);
+        for stops in may_return {
+            assert!(stops.instance_fate() < Kind::ShuttingDown.instance_fate(), "{stops:?}");
+            assert!(stops.instance_fate() < Kind::Terminate.instance_fate(), "{stops:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_comes_back_from_a_warm_pool_and_with_another_root_volume() {
+        assert_eq!(those(Kind::comes_back), [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced]);
+    }
 }

@@ -32,7 +32,8 @@ pub struct Earlier {
 fn by_fate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, usize>, D::Error> {
     let mut pods = BTreeMap::<String, usize>::deserialize(deserializer)?;
     if let Some(left) = pods.remove("left") {
-        *pods.entry(Fate::Remaining.as_str().to_owned()).or_default() += left;
+        let remaining = pods.entry(Fate::Remaining.as_str().to_owned()).or_default();
+        *remaining = remaining.saturating_add(left);
     }
     Ok(pods)
 }
@@ -60,5 +61,15 @@ mod tests {
         let earlier: Earlier = serde_json::from_value(written).expect("an earlier invocation");
         assert_eq!(earlier.pods, [("clean".to_owned(), 12), ("remaining".to_owned(), 2)].into());
         assert_eq!((earlier.count(Fate::Remaining), earlier.count(Fate::Lost)), (2, 0));
+    }
+
+    #[test]
+    fn more_pods_than_a_number_holds_are_as_many_as_it_holds() {
+        let written = json!({
+            "request_id": "r-1", "from": "2026-11-21T03:12:00Z", "to": "2026-11-21T03:26:00Z",
+            "pods": {"left": u64::MAX, "remaining": 1},
+        });
+        let earlier: Earlier = serde_json::from_value(written).expect("an earlier invocation");
+        assert_eq!(earlier.count(Fate::Remaining), usize::MAX);
     }
 }

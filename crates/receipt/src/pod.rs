@@ -188,7 +188,9 @@ impl PodRecord {
     /// How often a budget refused to let it go.
     #[must_use]
     pub fn refusals(&self) -> u32 {
-        [BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(*answer)).sum()
+        let answers =
+            [BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS].iter().filter_map(|answer| self.answers.get(*answer));
+        answers.copied().fold(0, u32::saturating_add)
     }
 
     /// A record for tests: a pod of that fate, which a budget refused to let go so often.
@@ -215,6 +217,15 @@ mod tests {
         for fate in Fate::ALL {
             assert_eq!(json!(fate), fate.as_str());
         }
+    }
+
+    #[test]
+    fn refusals_of_one_budget_and_of_several_count_and_no_other_answer() {
+        let mut pod = PodRecord::sample("shop/web-0", Fate::Lost, 2);
+        pod.answers.extend([(BLOCKED_BY_SEVERAL_BUDGETS.into(), 3), ("throttled".into(), 7)]);
+        assert_eq!(pod.refusals(), 5);
+        pod.answers.insert(BLOCKED_BY_BUDGET.into(), u32::MAX);
+        assert_eq!(pod.refusals(), u32::MAX, "more than a number holds");
     }
 
     #[test]
