@@ -381,13 +381,15 @@ pub fn spot_notice(instance_id: &str, time: jiff::Timestamp) -> Value {
     event
 }
 
-/// The actions of the policies `drain` and `invoke` in `template.yaml`, as the calls are named that they allow.
+/// The actions of the policies `drain`, `hooks` and `invoke` in `template.yaml`, as the calls are named that they allow.
 #[must_use]
 pub fn allowed_calls() -> BTreeSet<String> {
     let template = include_str!("../../../template.yaml");
-    let from = template.split("PolicyName: drain").nth(1).expect("the policy");
-    let policy = from.split("PolicyName:").next().unwrap_or(from);
-    let words = policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':');
+    let words = ["drain", "hooks"].into_iter().flat_map(|name| {
+        let from = template.split(&format!("PolicyName: {name}\n")).nth(1).expect("the policy");
+        let policy = from.split("PolicyName:").next().unwrap_or(from);
+        policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':')
+    });
     let invoke = template.contains("PolicyName: invoke").then(|| "lambda:Invoke".to_owned());
     // `iam:PassRole` is no call: it is asked for with another.
     let services = ["ec2:", "eks:", "autoscaling:", "events:", "lambda:", "scheduler:"];
