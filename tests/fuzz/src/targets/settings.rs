@@ -58,6 +58,7 @@ fn printed(settings: &Settings) -> Vec<(String, String)> {
         managed_tag,
         node_selector,
         hooks,
+        hook_group_tag,
         stranded_hooks,
         hook_max_wait,
         volume_wait,
@@ -83,6 +84,7 @@ fn printed(settings: &Settings) -> Vec<(String, String)> {
         ("NODE_SELECTOR", node_selector.to_string()),
         // Nothing would be the default.
         ("HOOKS", if hooks.is_empty() { " ".to_owned() } else { hooks.join(",") }),
+        ("HOOK_GROUP_TAG", hook_group_tag.iter().map(ToString::to_string).collect()),
         ("STRANDED_HOOKS", stranded_hooks.map_or("leave", LifecycleResult::as_str).to_owned()),
         ("HOOK_MAX_WAIT_S", seconds(*hook_max_wait)),
         ("VOLUME_WAIT_S", seconds(*volume_wait)),
