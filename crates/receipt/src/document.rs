@@ -254,4 +254,44 @@ mod tests {
             assert_eq!(json!(ending), ending.as_str());
         }
     }
+
+    #[test]
+    fn the_document_says_the_ending_with_its_reason_and_only_a_failure_is_an_error() {
+        let written = |ending| {
+            let receipt = Receipt { ending, reason: "so it is".to_owned(), ..Receipt::default() };
+            let text = Document::of(&receipt, Timestamp::UNIX_EPOCH, None).json();
+            let json: Value = serde_json::from_str(&text).expect("JSON");
+            (json["level"].clone(), json["message"].clone())
+        };
+        assert_eq!(written(Some(Ending::Failed)), (json!("ERROR"), json!("failed: so it is")));
+        assert_eq!(written(Some(Ending::Drained)), (json!("INFO"), json!("drained: so it is")));
+        assert_eq!(written(None), (json!("INFO"), json!("begun: so it is")));
+    }
+
+    #[test]
+    fn a_pod_without_an_end_is_in_no_count() {
+        let ended = |pod: &str, fate| Pod::AtTheEnd(PodRecord::sample(pod, fate, 0));
+        let begun = Pod::AtTheBegin(crate::Leaving { pod: "d".to_owned() });
+        let pods = vec![ended("a", Fate::Clean), ended("b", Fate::Lost), ended("c", Fate::Clean), begun];
+        let mut receipt = Receipt { pods, ..Receipt::default() };
+        assert_eq!([Fate::Clean, Fate::Lost, Fate::Forced].map(|fate| receipt.count(fate)), [2, 1, 0]);
+        receipt.records_mut().for_each(|record| record.fate = Fate::Forced);
+        assert_eq!(receipt.records().map(|record| record.pod.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(receipt.count(Fate::Forced), 3);
+    }
+
+    #[test]
+    fn a_step_is_found_by_its_name() {
+        let steps = vec![Step { step: StepName::Begun, at_ms: 7 }, Step { step: StepName::Claimed, at_ms: 90 }];
+        let receipt = Receipt { steps, ..Receipt::default() };
+        assert_eq!((receipt.step_ms(StepName::Claimed), receipt.step_ms(StepName::Drained)), (Some(90), None));
+    }
+
+    #[test]
+    fn time_is_counted_from_the_notice_if_it_has_one() {
+        let at = |text: &str| text.parse::<Timestamp>().expect("a time");
+        let notice = NoticeRecord { time: Some(at("2026-11-21T03:12:00Z")), ..NoticeRecord::default() };
+        assert_eq!(notice.ms_until(at("2026-11-21T03:12:01.5Z")), 1_500);
+        assert_eq!(NoticeRecord::default().ms_until(at("2026-11-21T03:12:01.5Z")), 0);
+    }
 }

@@ -81,3 +81,40 @@ impl fmt::Display for HookRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hook(state: HookState, result: Option<LifecycleResult>) -> HookRecord {
+        HookRecord { group: "workers".to_owned(), name: "drain".to_owned(), state, result, heartbeats_ms: Vec::new() }
+    }
+
+    #[test]
+    fn what_became_of_a_hook_is_told_with_its_answer() {
+        for (state, result, told) in [
+            (HookState::Completed, Some(LifecycleResult::Continue), "got CONTINUE"),
+            (HookState::Completed, None, "got its answer"),
+            (HookState::Held, None, "is held for a later invocation"),
+            (HookState::Failed, Some(LifecycleResult::Abandon), "is left to its own timeout"),
+            (HookState::AlreadyOver, None, "waited no longer"),
+        ] {
+            assert_eq!(hook(state, result).to_string(), format!("lifecycle hook drain of group workers {told}"));
+        }
+    }
+
+    #[test]
+    fn an_answer_has_one_name() {
+        for result in [LifecycleResult::Continue, LifecycleResult::Abandon] {
+            assert_eq!(json!(result), result.as_str());
+        }
+    }
+
+    #[test]
+    fn a_hook_that_is_held_for_days_shows_its_first_heartbeats() {
+        let shown = hook(HookState::Held, None).with_heartbeats(1..1_000).heartbeats_ms;
+        assert_eq!((shown.first(), shown.last()), (Some(&1), Some(&50)));
+    }
+}

@@ -235,4 +235,30 @@ mod tests {
             assert_eq!(serde_json::from_value::<Pod>(json!(pod)).expect("a pod"), pod);
         }
     }
+
+    #[test]
+    fn a_pod_has_its_full_grace_unless_it_was_given_less_or_did_not_go() {
+        let with = |fate, given_s| PodRecord { given_s, ..PodRecord::sample("shop/web-0", fate, 0) };
+        for (fate, given_s, full) in [
+            (Fate::Clean, None, true),
+            (Fate::Forced, None, true),
+            (Fate::Forced, Some(5), false),
+            (Fate::Clamped, Some(5), false),
+            (Fate::Lost, None, false),
+        ] {
+            assert_eq!(with(fate, given_s).had_its_full_grace(), full, "{fate:?}, {given_s:?}");
+        }
+    }
+
+    #[test]
+    fn why_a_pod_was_lost_is_what_was_written_or_that_nothing_is_known() {
+        let unknown = PodRecord::sample("shop/web-0", Fate::Lost, 0);
+        let known = PodRecord { why: Some("its budget".to_owned()), ..unknown.clone() };
+        assert_eq!((known.why(), unknown.why()), ("its budget", "nothing is known of why"));
+        let begun = Pod::AtTheBegin(Leaving { pod: "shop/web-0".to_owned() });
+        assert_eq!(
+            [Pod::AtTheEnd(known), Pod::AtTheEnd(unknown), begun].each_ref().map(Pod::why),
+            [Some("its budget"), None, None]
+        );
+    }
 }

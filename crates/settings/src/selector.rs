@@ -14,14 +14,14 @@ pub(super) fn parse(text: &str) -> Option<Selector> {
     Some(selector)
 }
 
-/// Splits at the commas that stand outside of parentheses.
+/// Splits at the commas that stand outside of parentheses. One that has no other is refused where it stands: no key and no value
+/// has any.
 fn requirements(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut inside) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
         match c {
-            '(' if !inside => inside = true,
-            ')' if inside => inside = false,
-            '(' | ')' => return None,
+            '(' => inside = true,
+            ')' => inside = false,
             ',' if !inside => {
                 parts.push(text.get(from..at)?);
                 from = at + 1;
@@ -108,9 +108,24 @@ mod tests {
 
     #[test]
     fn what_is_no_selector_is_refused() {
-        for text in
-            ["=web", "tier=we b", "tier in web", "tier in (web", "tier on (web)", "a,,b", "-a", "a/b/c", "/a", "(a)"]
-        {
+        for text in [
+            "=web",
+            "tier=we b",
+            "tier in (a(b,c))",
+            "tier in ((a)",
+            "tier in (a)),b",
+            "tier)",
+            "(",
+            ")",
+            "tier in web",
+            "tier in (web",
+            "tier on (web)",
+            "a,,b",
+            "-a",
+            "a/b/c",
+            "/a",
+            "(a)",
+        ] {
             assert_eq!(selects(text, &[]), None, "{text}");
         }
     }

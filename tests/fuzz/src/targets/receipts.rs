@@ -31,13 +31,15 @@ pub(super) const TARGET: Target = Target {
     },
 };
 
-/// Half as long is half as long, or has no pods; and nobody forgets how many there were.
+/// One that is to be shorter by so much is, or has no pods; and nobody forgets how many there were.
 fn shorten(receipt: Receipt) {
     let whole = Receipt { pods_cut: None, ..receipt };
-    let length = |receipt: &Receipt| serde_json::to_string(receipt).expect("plain data").len();
-    let mut cut = whole.clone();
-    let bytes = length(&whole) / 2;
-    cut.shorten(bytes);
-    assert!(cut.pods.is_empty() || length(&cut) <= length(&whole) - bytes, "it is no shorter");
-    assert_eq!(cut.pods.len() + cut.pods_cut.unwrap_or(0), whole.pods.len(), "a pod is gone and not counted");
+    let length = |written: &Receipt| serde_json::to_string(written).expect("plain data").len();
+    let pods = whole.pods.iter().map(|pod| serde_json::to_string(pod).expect("plain data").len() + ",".len());
+    for bytes in pods.take(3).chain([length(&whole) / 2]) {
+        let mut cut = whole.clone();
+        cut.shorten(bytes);
+        assert!(cut.pods.is_empty() || length(&cut) <= length(&whole) - bytes, "it is no shorter by {bytes}");
+        assert_eq!(cut.pods.len() + cut.pods_cut.unwrap_or(0), whole.pods.len(), "a pod is gone and not counted");
+    }
 }

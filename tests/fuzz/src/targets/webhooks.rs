@@ -1,6 +1,6 @@
 //! The webhook's document: what is wrong with one is told without its secrets, and what is right makes messages.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use spillway_announce::preview::Preview;
 
 use crate::{Form, Target, seeds};
@@ -12,7 +12,12 @@ pub(super) const TARGET: Target = Target {
     name: "webhooks",
     form: Form::Json,
     seeds: || {
-        seeds::shown_by("docs/announcements.md").into_iter().filter(|text| Preview::of_document(text).is_ok()).collect()
+        let shown = seeds::shown_by("docs/announcements.md").into_iter();
+        let plain = json!({
+            "url": "https://hooks.example/T1", "proxy": "http://user:word@proxy.example:3128", "format": "json",
+            "headers": {"Authorization": "Bearer word"},
+        });
+        shown.filter(|text| Preview::of_document(text).is_ok()).chain([plain.to_string()]).collect()
     },
     examine: |input| {
         let Ok(text) = str::from_utf8(input) else { return };
