@@ -605,7 +605,7 @@ class TheRights(unittest.TestCase):
         self.assertEqual(statement["Resource"], all_groups["Resource"]["Fn::Sub"])
         self.assertEqual(statement["Condition"], {"StringEquals": {"aws:ResourceTag/${Key}": "${Value}"}})
         split = {"Fn::Split": ["=", {"Ref": "HookGroupTag"}]}
-        self.assertEqual(values, {"Key": {"Fn::Select": [0, split]}, "Value": {"Fn::Select": [1, split]}})
+        self.assertEqual(values, {"Key": {"Fn::Select": [0, split]}, "Value": {"Fn::Select": [1, {"Fn::Split": ["=", {"Fn::Sub": "${HookGroupTag}="}]}]}})
 
     def test_no_right_is_wider_than_aws_makes_it(self) -> None:
         network = properties("Network")["PolicyDocument"]["Statement"]
