@@ -54,7 +54,7 @@ fn drains(results: &BenchResults) -> String {
         } else {
             milliseconds(&of_all(&at_share, |drain| value(drain)))
         };
-        text += &format!("| {what} | {near} | {far} | {limited} |\n");
+        let _ = writeln!(text, "| {what} | {near} | {far} | {limited} |");
     };
     row("claim received", |drain| drain.to_claim);
     row("first eviction received", |drain| drain.evicted().to_first);

@@ -43,6 +43,7 @@ pub struct Refusal {
     pub until: Option<Duration>,
 }
 
+#[expect(clippy::ref_option, reason = "serde hands it over so")]
 fn in_seconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
 }

@@ -137,13 +137,6 @@ struct Function {
     refused: watch::Sender<usize>,
 }
 
-/// What came of an attempt to invoke a function.
-enum Attempted {
-    Ran(Outcome),
-    /// No execution was free.
-    Refused,
-}
-
 /// What an event is made from: JSON, or any text at all.
 #[derive(Debug, Clone)]
 pub struct Payload(String);
@@ -230,10 +223,8 @@ impl Lambda {
     /// One synchronous invocation. It is over when the process has asked for the next event.
     pub async fn invoke(&self, payload: impl Into<Payload>) -> Outcome {
         let request_id = random_uuid();
-        match self.attempt(&request_id, &payload.into()).await {
-            Attempted::Ran(outcome) => outcome,
-            Attempted::Refused => Outcome::refused(&request_id),
-        }
+        let ran = self.attempt(&request_id, &payload.into()).await;
+        ran.unwrap_or_else(|| Outcome::refused(&request_id))
     }
 
     /// An event through the asynchronous queue: all attempts, and of the minutes between them a part.
@@ -290,12 +281,12 @@ impl Lambda {
         self.process_ids().into_iter().map(Usage::of).collect()
     }
 
-    /// One attempt: in an idle environment if there is one, else after a cold start.
-    async fn attempt(&self, request_id: &str, payload: &Payload) -> Attempted {
+    /// One attempt: in an idle environment if there is one, else after a cold start. None: no execution was free.
+    async fn attempt(&self, request_id: &str, payload: &Payload) -> Option<Outcome> {
         let function = &*self.function;
         let Ok(_execution) = function.free.try_acquire() else {
             function.refused.send_modify(|times| *times += 1);
-            return Attempted::Refused;
+            return None;
         };
         let environment = match self.take_idle() {
             Some(environment) => Ok(environment),
@@ -303,14 +294,14 @@ impl Lambda {
         };
         let mut environment = match environment {
             Ok(environment) => environment,
-            Err(failed) => return Attempted::Ran(failed.outcome(request_id)),
+            Err(failed) => return Some(failed.outcome(request_id)),
         };
         let outcome = environment.invoke(function, request_id, payload.0.clone()).await;
         if environment.is_alive() {
             environment.rest(function.options.freeze);
             self.idle().push(environment);
         }
-        Attempted::Ran(outcome)
+        Some(outcome)
     }
 
     /// The idle environment that was used last. One whose process has ended is not handed out.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::outcome::Outcome;
 use super::retry::{Attempt, Condition, Next, next};
-use super::{Attempted, Lambda, Payload, random_uuid};
+use super::{Lambda, Payload, random_uuid};
 use crate::aws::Aws;
 use crate::error::BedError;
 
@@ -61,13 +61,13 @@ pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delive
     let mut throttled = 0;
     let (last, condition) = loop {
         let (outcome, attempt) = match lambda.attempt(&request_id, payload).await {
-            Attempted::Ran(outcome) if outcome.result.is_ok() => break (outcome, None),
-            Attempted::Ran(outcome) => {
+            Some(outcome) if outcome.result.is_ok() => break (outcome, None),
+            Some(outcome) => {
                 throttled = 0;
                 (Some(outcome), Attempt::Failed { times: failed.len() + 1 })
             }
-            Attempted::Refused if function.reserved_concurrency == Some(0) => (None, Attempt::SwitchedOff),
-            Attempted::Refused => {
+            None if function.reserved_concurrency == Some(0) => (None, Attempt::SwitchedOff),
+            None => {
                 throttled += 1;
                 (None, Attempt::Throttled { times: throttled })
             }

@@ -14,7 +14,7 @@ pub(super) const TARGET: Target = Target {
         let shown = seeds::shown_by("docs/receipt.md").into_iter().filter_map(|text| serde_json::from_str(&text).ok());
         let mut receipts: Vec<Value> = shown.filter(|json| Document::deserialize(json).is_ok()).collect();
         let events = seeds::events_as_values();
-        let earlier = events.iter().filter_map(|event| event.get(continued::KEY)?.get("earlier")).next();
+        let earlier = events.iter().find_map(|event| event.get(continued::KEY)?.get("earlier"));
         let mut handed_on = receipts[0].clone();
         handed_on["earlier"] = earlier.expect("a continuation has it").clone();
         receipts.push(handed_on);

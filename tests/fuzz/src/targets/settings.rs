@@ -72,7 +72,8 @@ fn printed(settings: &Settings) -> Vec<(String, String)> {
         stack,
         unknown: _,
     } = settings;
-    let schedules = schedules.iter().map(|to| format!("{} {} {}", to.group, to.role_arn, to.failures_arn)).collect();
+    let schedules =
+        schedules.as_ref().map(|to| format!("{} {} {}", to.group, to.role_arn, to.failures_arn)).unwrap_or_default();
     let variables = [
         ("DRAIN_ON", families(drain_on)),
         ("CORDON_ON", families(cordon_on)),

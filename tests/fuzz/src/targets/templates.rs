@@ -36,7 +36,7 @@ pub(super) const TARGET: Target = Target {
         match rendered {
             Ok(message) => assert!(message.len() <= LONGEST, "a message of {} bytes", message.len()),
             Err((line, column, why)) => {
-                assert!(is_place(text, line, column) && !why.is_empty(), "{line}:{column}: {why}")
+                assert!(is_place(text, line, column) && !why.is_empty(), "{line}:{column}: {why}");
             }
         }
     },
