@@ -134,6 +134,28 @@ mod tests {
         assert!(long.reason.ends_with("é…") && length(&long) < 10_000, "{}", length(&long));
     }
 
+    #[test]
+    fn no_more_is_cut_than_makes_it_as_short_as_was_asked() {
+        let pods = vec![sample("a", Fate::Lost, 0), sample("b", Fate::Clean, 0)];
+        let of_last = json_bytes(&pods[1]) + ",".len();
+        let mut by_one = receipt(pods.clone());
+        by_one.shorten(of_last - PODS_CUT);
+        assert_eq!((names(&by_one), by_one.pods_cut), (vec!["a"], Some(1)));
+
+        let reason = "é".repeat(2 * REASON);
+        let of_both = json_bytes(&pods[0]) + ",".len() + of_last;
+        let mut by_both = Receipt { reason: reason.clone(), ..receipt(pods) };
+        by_both.shorten(of_both);
+        assert_eq!((by_both.pods.len(), by_both.reason), (0, reason), "the pods were enough");
+    }
+
+    #[test]
+    fn a_receipt_that_had_no_pods_does_not_say_that_some_were_cut() {
+        let mut whole = Receipt { reason: "é".repeat(2 * REASON), ..receipt(Vec::new()) };
+        whole.shorten(10);
+        assert_eq!((whole.pods_cut, whole.reason.chars().count()), (None, REASON + 1));
+    }
+
     fn any_pods() -> impl Strategy<Value = Vec<Pod>> {
         let pod = (0..Fate::ALL.len(), 0_u32..3, "[a-z\"\\\\é]{0,60}");
         prop::collection::vec(pod, 0..60).prop_map(|pods| {

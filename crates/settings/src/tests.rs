@@ -97,6 +97,45 @@ fn a_notice_is_ignored_that_no_list_names() {
     assert_eq!(read(&[]).unwrap().policy(NoticeFamily::Terminate), Policy::Drain);
 }
 
+#[test]
+fn a_tag_without_a_value_allows_any_and_is_written_as_it_was_chosen() {
+    for (chosen, allows_shop, allows_web) in [("team", true, true), ("team=shop", true, false), ("team=", false, false)]
+    {
+        let tag = read(&[("SPILLWAY_MANAGED_TAG", chosen)]).unwrap().managed_tag.unwrap();
+        assert_eq!((tag.allows("shop"), tag.allows("web")), (allows_shop, allows_web), "{chosen}");
+        assert_eq!(tag.to_string(), chosen);
+    }
+}
+
+#[test]
+fn the_claims_taint_has_one_owners_name() {
+    for (chosen, of_claim) in [("spillway", TaintNames::Spillway), ("nth", TaintNames::Nth)] {
+        assert_eq!(read(&[("SPILLWAY_TAINTS", chosen)]).unwrap().taints.of_claim, Some(of_claim));
+    }
+}
+
+#[test]
+fn names_are_as_long_as_aws_takes_them_and_of_its_characters() {
+    for (variable, longest) in [("SPILLWAY_CLUSTERS", 100), ("SPILLWAY_HOOKS", 255)] {
+        assert!(read(&[(variable, &"a".repeat(longest))]).is_ok(), "{variable}");
+        for wrong in ["a".repeat(longest + 1), "a b".to_owned(), "é".to_owned()] {
+            assert!(read(&[(variable, &wrong)]).is_err(), "{variable}={wrong}");
+        }
+    }
+    assert_eq!(read(&[("SPILLWAY_STACK", "spillway-2")]).unwrap().stack, "spillway-2");
+    for wrong in ["spillway_2", "spill way"] {
+        assert!(read(&[("SPILLWAY_STACK", wrong)]).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn where_schedules_are_kept_is_told_whole_or_not_at_all() {
+    assert!(read(&[("SPILLWAY_SCHEDULES", "spillway arn:role arn:queue")]).unwrap().schedules.is_some());
+    for wrong in [" arn:role arn:queue", "spillway role arn:queue", "spillway arn:role queue", "spillway arn:role"] {
+        assert!(read(&[("SPILLWAY_SCHEDULES", wrong)]).is_err(), "{wrong}");
+    }
+}
+
 /// Lambda changes code and variables in two steps, so that for a moment one of them is another version's.
 #[test]
 fn the_function_starts_with_the_variables_of_another_version() {
