@@ -75,6 +75,7 @@ simulate: ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a 
 
 fuzz: ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)
 	@scripts/need
+	@scripts/own-clone
 	@RUNS=$(RUNS) FOR=$(or $(FOR),60) scripts/fuzz $(TARGET)
 
 mutants: ## changes in the pure code that no test notices (PACKAGE=spillway-notice, SHARD=1/8)
