@@ -99,7 +99,7 @@ pub(crate) fn origin(message: &Message<'_>) -> String {
     let accounts = distinct(receipts().map(|receipt| receipt.account.as_str()));
     let regions = distinct(receipts().map(|receipt| receipt.region.as_str()));
     let requests = distinct(receipts().map(|receipt| receipt.request_id.as_str()));
-    let cut: usize = receipts().filter_map(|receipt| receipt.pods_cut).sum();
+    let cut = receipts().filter_map(|receipt| receipt.pods_cut).fold(0, usize::saturating_add);
     let known = [
         (!accounts.is_empty(), format!("account {accounts}")),
         (!regions.is_empty(), regions),
@@ -261,6 +261,10 @@ mod tests {
             origin(&message(&[&event])),
             "account 123456789012 · eu-west-1 · receipt r-1 · 7 pods more did not fit into a receipt"
         );
+        let mut most = event.clone();
+        most.receipt.pods_cut = Some(usize::MAX);
+        let told = origin(&message(&[&event, &most]));
+        assert!(told.contains(&usize::MAX.to_string()), "{told}");
         event.receipt = Receipt::default();
         event.receipt.request_id = "r-1".to_owned();
         assert_eq!(origin(&message(&[&event])), "receipt r-1");

@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime::client::retries::{RetryPartition, TokenBucket};
 use aws_smithy_runtime_api::shared::IntoShared as _;
 use spillway_eks::Clusters;
 use spillway_settings::Schedules;
@@ -138,11 +139,17 @@ macro_rules! client {
                 // To sign a call takes as long as all else of it.
                 .allow_no_auth()
                 .retry_config($sdk::config::retry::RetryConfig::standard())
+                .retry_partition(own_retries())
                 .timeout_config(spillway_startup::aws::timeouts())
                 .http_client($http)
                 .build(),
         )
     };
+}
+
+/// The SDK lets all clients of a process share what they may spend on retries: one world would use up what another has.
+fn own_retries() -> RetryPartition {
+    RetryPartition::custom("this world").token_bucket(TokenBucket::default()).build()
 }
 
 fn credentials() -> Credentials {
