@@ -37,6 +37,14 @@ fn what_does_not_parse_is_named_with_its_place() {
         "{{ template \"header\" . }}",
         "{{ define \"a\" }}x{{ end }}{{ define \"a\" }}y{{ end }}",
         "{{ printf \"%s }}",
+        "{{ $a, $b := .Pods }}",
+        "{{ range $a, $b, $c := .Pods }}{{ end }}",
+        "{{ define \"a\"",
+        "{{ template }}",
+        "{{ with $x := }}",
+        "{{ contains \"a\" }}",
+        "{{ replace \"a\" }}",
+        "{{ if true }}{{ break }}{{ end }}",
         "{{ (len .Pods }}",
         "{{ len .Pods) }}",
         "{{ \\\"text\\\" }}",
@@ -86,6 +94,12 @@ fn what_cannot_be_rendered_is_named_with_its_place() {
         "{{ substr 5 2 .Kind }}",
         "{{ b64dec \"%\" }}",
         "{{ mul 9223372036854775807 2 }}",
+        "{{ upper 1.5 }}",
+        "{{ index .Pods 1 }}",
+        "{{ index .Pods 1.5 }}",
+        "{{ .Kind.Format 5 }}",
+        "{{ .NodeLabels.team 5 }}",
+        "{{ $when := now }}{{ $when.Format 5 }}",
     ]);
     insta::assert_snapshot!(said);
 }

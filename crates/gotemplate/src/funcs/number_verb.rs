@@ -82,9 +82,6 @@ fn write_fraction(out: &mut Output, value: f64, number: &Number, verb: char, fla
     };
     let text = if matches!(verb, 'E' | 'G') { text.to_uppercase() } else { text };
     let sign = flags.sign(value.is_sign_negative());
-    if !value.is_finite() {
-        return flags.without_zeros().pad(out, &(sign.to_owned() + &text));
-    }
     let zeros = match flags.width {
         Some(width) if flags.pads_with_zeros() => width.saturating_sub(sign.len() + text.len()),
         _ => 0,

@@ -112,6 +112,8 @@ fn bytes(text: &str, flags: &Flags, digits: &[u8; 16], prefix: &str) -> Result<S
     Ok(out.into_text())
 }
 
+/// Whether it stands in backquotes as it is: no backquote, no byte order mark, and of ASCII's control characters only a tab.
 fn can_backquote(text: &str) -> bool {
-    text.chars().all(|character| character == '\t' || !character.is_control() && !matches!(character, '`' | '\u{feff}'))
+    let fits = |character: char| !character.is_ascii_control() && !matches!(character, '`' | '\u{feff}');
+    text.chars().all(|character| character == '\t' || fits(character))
 }

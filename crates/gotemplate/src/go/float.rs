@@ -1,4 +1,4 @@
-//! How Go writes fractions: `strconv.FormatFloat`.
+//! How Go writes fractions, as far as JSON can hold them (no infinity): `strconv.FormatFloat`.
 
 use crate::output::Output;
 
@@ -12,9 +12,6 @@ pub(crate) fn shortest(value: f64) -> String {
 
 /// `%f`: so many digits behind the point.
 pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
-    if let Some(text) = not_finite(value) {
-        return Ok(text);
-    }
     let mut out = Output::default();
     out.push(&format!("{value:.*}", precision.min(DIGITS)))?;
     out.push_times('0', precision.saturating_sub(DIGITS))?;
@@ -23,9 +20,6 @@ pub(crate) fn fixed(value: f64, precision: usize) -> Result<String, String> {
 
 /// `%e`: one digit, a point, the others, an exponent of two digits or more.
 pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String> {
-    if let Some(text) = not_finite(value) {
-        return Ok(text);
-    }
     let text = format!("{value:.*e}", precision.min(DIGITS));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let mut out = Output::default();
@@ -37,9 +31,6 @@ pub(crate) fn scientific(value: f64, precision: usize) -> Result<String, String>
 
 /// `%g`: the exponent's form for the very large and very small, without zeros at the end.
 pub(crate) fn general(value: f64, precision: Option<usize>) -> String {
-    if let Some(text) = not_finite(value) {
-        return text;
-    }
     let precision = precision.map(|digits| digits.clamp(1, DIGITS));
     let scientific = match precision {
         None => format!("{value:e}"),
@@ -86,16 +77,6 @@ pub(crate) fn json(value: f64) -> String {
         return if size >= 1e21 { text.replace('e', "e+") } else { text };
     }
     format!("{value}")
-}
-
-fn not_finite(value: f64) -> Option<String> {
-    if value.is_nan() {
-        Some("NaN".to_owned())
-    } else if value.is_infinite() {
-        Some(if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned())
-    } else {
-        None
-    }
 }
 
 /// What follows the mantissa: `e+05`.

@@ -30,7 +30,6 @@ pub(super) fn number(literal: &str) -> Result<Value, String> {
         Some(b'+') => (false, &literal[1..]),
         _ => (false, literal),
     };
-    let separated = digits.ends_with('_') || digits.contains("__") || digits.starts_with('_');
     let plain = digits.replace('_', "");
     let lower = plain.to_ascii_lowercase();
     let (radix, integer) = match lower.as_bytes() {
@@ -40,7 +39,10 @@ pub(super) fn number(literal: &str) -> Result<Value, String> {
         [b'0', _, ..] if lower.bytes().all(|byte| byte.is_ascii_digit()) => (8, &lower[1..]),
         _ => (10, lower.as_str()),
     };
-    if separated || integer.starts_with(['+', '-']) {
+    // An underscore stands between two digits, or behind a prefix.
+    let not_at: &[&str] = if radix == 10 { &["__", "_.", "._", "_e", "_E", "e_", "E_"] } else { &["__"] };
+    let misplaced = digits.starts_with('_') || digits.ends_with('_') || not_at.iter().any(|pair| digits.contains(pair));
+    if misplaced || integer.starts_with(['+', '-']) {
         return Err(no_number());
     }
     if let Ok(value) = i128::from_str_radix(integer, radix) {
@@ -94,15 +96,15 @@ fn unescape(text: &str, quote: char) -> Result<String, String> {
     Ok(out)
 }
 
-/// The character of a numbered escape. Go takes `\xff` for a byte; here it is the character of that number.
+/// The character of a numbered escape, which has all its digits. Go takes `\xff` and `\377` for a byte; here it is the
+/// character of that number.
 fn code(rest: &mut std::str::Chars<'_>, digits: usize, radix: u32, start: String) -> Option<char> {
+    let length = start.len() + digits;
     let text = rest.by_ref().take(digits).fold(start, |mut text, digit| {
         text.push(digit);
         text
     });
-    if text.chars().all(|digit| digit.is_digit(radix)) && text.len() >= digits {
-        u32::from_str_radix(&text, radix).ok().and_then(char::from_u32)
-    } else {
-        None
-    }
+    let is_number = text.len() == length && text.chars().all(|digit| digit.is_digit(radix));
+    let number = u32::from_str_radix(&text, radix).ok().filter(|number| is_number && (radix == 16 || *number <= 0o377));
+    number.and_then(char::from_u32)
 }
