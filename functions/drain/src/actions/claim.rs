@@ -28,6 +28,7 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
     let (claimant, end) = (target.claimant(&context.settings), attempt.window().end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
     let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
+        attempt.until_action_is_known().await;
         let nodes = Api::all(client.clone());
         Ok(node::claim(&nodes, target.instance, &claimant).await?.map(|claim| (claim, client)))
     });

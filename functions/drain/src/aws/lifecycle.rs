@@ -31,6 +31,8 @@ const MOST_TIMEOUTS: u32 = 100;
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 /// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
 const UNHELD: Duration = Duration::from_secs(1);
+/// A node is not kept in use for longer because Auto Scaling cannot be asked: its drain has a hook's minutes.
+const ASKED_FOR: Duration = Duration::from_secs(5);
 
 /// How long Auto Scaling waits at a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +79,8 @@ pub(crate) struct LifecycleAction<'a> {
     held_at: RefCell<Vec<Instant>>,
     /// Whether it is known to be ours to hold.
     is_ours: watch::Sender<bool>,
-    /// Whether nobody waits any more.
-    is_over: watch::Sender<bool>,
+    /// What the last heartbeat found.
+    found: watch::Sender<Option<ActionStatus>>,
 }
 
 /// How completing an action ended.
@@ -117,7 +119,7 @@ impl<'a> LifecycleAction<'a> {
             waits,
             held_at: RefCell::default(),
             is_ours: watch::Sender::new(false),
-            is_over: watch::Sender::new(false),
+            found: watch::Sender::new(None),
         }
     }
 
@@ -127,7 +129,6 @@ impl<'a> LifecycleAction<'a> {
         let _ = timeout(UNHELD, self.is_ours.subscribe().wait_for(|is_ours| *is_ours)).await;
         until_over(self.waits.between_heartbeats(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
-        self.is_over.send_replace(true);
     }
 
     /// Says that the action is ours to hold.
@@ -137,7 +138,12 @@ impl<'a> LifecycleAction<'a> {
 
     /// Ends when a heartbeat finds that nobody waits any more.
     pub(crate) async fn over(&self) {
-        let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
+        let _ = self.found.subscribe().wait_for(|found| *found == Some(ActionStatus::Over)).await;
+    }
+
+    /// Ends when a heartbeat has found whether somebody waits, and if none finds out, after [`ASKED_FOR`].
+    pub(crate) async fn is_known(&self) {
+        let _ = timeout(ASKED_FOR, self.found.subscribe().wait_for(Option::is_some)).await;
     }
 
     /// A heartbeat for a later invocation: it has the whole timeout to begin. `None` if the heartbeat failed.
@@ -187,11 +193,16 @@ impl<'a> LifecycleAction<'a> {
         match call.send().await {
             Ok(_) => {
                 self.held_at.borrow_mut().push(Instant::now());
-                Ok(ActionStatus::Waiting)
+                Ok(self.found(ActionStatus::Waiting))
             }
-            Err(error) if error.as_service_error().is_some_and(is_over) => Ok(ActionStatus::Over),
+            Err(error) if error.as_service_error().is_some_and(is_over) => Ok(self.found(ActionStatus::Over)),
             Err(error) => Err(CallError::new(RECORD, error)),
         }
+    }
+
+    fn found(&self, status: ActionStatus) -> ActionStatus {
+        self.found.send_replace(Some(status));
+        status
     }
 }
 

@@ -109,6 +109,14 @@ impl Attempt<'_> {
         }
     }
 
+    /// Waits until it is known whether the lifecycle action still waits, where the instance may be in use again if not: a
+    /// notice of a return to the warm pool that comes again when the instance has left it would cordon a node in use for good.
+    pub(crate) async fn until_action_is_known(&self) {
+        if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
+            action.is_known().await;
+        }
+    }
+
     /// When heartbeats held the lifecycle action.
     pub(crate) fn heartbeats(&self) -> Vec<Timestamp> {
         let sent = self.action.as_ref().map(LifecycleAction::held_at).unwrap_or_default();

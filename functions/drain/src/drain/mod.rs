@@ -95,7 +95,7 @@ pub(crate) async fn drain(
     let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
     let mut budgets = BudgetWatch::new(client.clone());
     let mut evictions = FuturesUnordered::new();
-    let mut newcomers = Newcomers::new(client, claim);
+    let mut newcomers = Newcomers::new(client, claim, window.end);
     let mut kubelet = None;
     let mut blind = None;
     let mut stop = std::pin::pin!(stop);

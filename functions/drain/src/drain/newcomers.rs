@@ -1,34 +1,40 @@
 //! Pods that come to the node after the list: its name alone says whose they are, and another instance's node may have taken
-//! it by then. They wait until a look at the node has said that it is still the one that was claimed.
+//! it by then. They wait until a look at the node has said that it is still the one that was claimed. Once it is another's,
+//! it stays another's.
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
+use tokio::time::Instant;
 
 use super::plan::{Disposition, PodUid, plan};
-use crate::kube::call;
 use crate::kube::pod::Pod;
 use crate::kube::watch::Change;
+use crate::kube::{call, until};
 use crate::node::Claim;
 
 /// The pods that have come, and the look at their node.
 pub(super) struct Newcomers<'a> {
     client: &'a Client,
     claim: &'a Claim,
+    end: Instant,
     held: Vec<Pod>,
     look: Option<Look>,
+    /// Another instance's node has been seen under the name. It stays so, even when that one has gone too.
+    is_anothers: bool,
 }
 
 /// A look that is under way. A pod that came after it began waits for the next one.
 struct Look {
     about: usize,
-    is_claimed: BoxFuture<'static, bool>,
+    is_anothers: LocalBoxFuture<'static, bool>,
 }
 
 impl<'a> Newcomers<'a> {
-    pub(super) fn new(client: &'a Client, claim: &'a Claim) -> Self {
-        Self { client, claim, held: Vec::new(), look: None }
+    /// Of a claimed node, which is looked at until `end`.
+    pub(super) fn new(client: &'a Client, claim: &'a Claim, end: Instant) -> Self {
+        Self { client, claim, end, held: Vec::new(), look: None, is_anothers: false }
     }
 
     /// Whether some wait.
@@ -58,6 +64,9 @@ impl<'a> Newcomers<'a> {
     }
 
     fn put(&mut self, pod: Pod) {
+        if self.is_anothers {
+            return;
+        }
         match self.held.iter_mut().find(|held| held.metadata.uid == pod.metadata.uid) {
             Some(held) => *held = pod,
             None => self.held.push(pod),
@@ -70,21 +79,25 @@ impl<'a> Newcomers<'a> {
         if self.held.is_empty() {
             return std::future::pending().await;
         }
-        let (client, claim, about) = (self.client, self.claim, self.held.len());
-        let look = self.look.get_or_insert_with(|| Look { about, is_claimed: is_claimed(client, claim).boxed() });
-        let is_claimed = (&mut look.is_claimed).await;
+        let (client, claim, end, about) = (self.client, self.claim, self.end, self.held.len());
+        let look =
+            self.look.get_or_insert_with(|| Look { about, is_anothers: is_anothers(client, claim, end).boxed_local() });
+        self.is_anothers = (&mut look.is_anothers).await;
         let about = look.about;
         self.look = None;
-        let seen = self.held.drain(..about).collect();
-        if is_claimed { seen } else { Vec::new() }
+        if self.is_anothers {
+            self.held.clear();
+            return Vec::new();
+        }
+        self.held.drain(..about).collect()
     }
 }
 
-/// Whether the node of that name is still the claimed one. If that cannot be said, it is taken for it.
-fn is_claimed(client: &Client, claim: &Claim) -> impl Future<Output = bool> + use<> {
+/// Whether another instance's node has the claimed one's name. If the API server refuses to say, it has not.
+fn is_anothers(client: &Client, claim: &Claim, end: Instant) -> impl Future<Output = bool> + use<> {
     let (nodes, claim) = (Api::<Node>::all(client.clone()), claim.clone());
     async move {
-        let node = call(nodes.get_opt(&claim.node)).await.ok().flatten();
+        let node = until(end, async || call(nodes.get_opt(&claim.node)).await, |_| ()).await.ok().flatten();
         let is_anothers = node.is_some_and(|node| !claim.is_of(&node));
         if is_anothers {
             let node = &claim.node;
@@ -93,6 +106,6 @@ fn is_claimed(client: &Client, claim: &Claim) -> impl Future<Output = bool> + us
                 "another instance's node is called {node} by now: its pods are left alone"
             );
         }
-        !is_anothers
+        is_anothers
     }
 }
