@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::form::Form;
+use crate::words::{clip, distinct};
 
 /// What is accepted, for people.
 const ACCEPTED: &str = r#"a JSON object with "url" (https://…) and, if wanted, "headers" (an object of texts), "proxy" (http://… or https://…), "format" ("slack" or "json") and "template" (a Go template, which wins over the format)"#;
@@ -39,6 +40,7 @@ impl Document {
             return Err(DocumentError(vec!["is no JSON object".to_owned()]));
         };
         let mut problems = Vec::new();
+        let mut unknown = Vec::new();
         let (mut url, mut headers, mut proxy, mut format, mut template) = (None, None, None, None, None);
         for (name, value) in &members {
             let read = match name.as_str() {
@@ -47,9 +49,15 @@ impl Document {
                 "proxy" => proxy_url(value).map(|read| proxy = Some(read)),
                 "format" => form(value).map(|read| format = Some(read)),
                 "template" => template_of(value).map(|read| template = Some(read)),
-                _ => Err(format!("has an unknown member {name:?}")),
+                _ => {
+                    unknown.push(quoted(name));
+                    Ok(())
+                }
             };
             problems.extend(read.err());
+        }
+        if !unknown.is_empty() {
+            problems.push(format!("has unknown members: {}", distinct(unknown.iter().map(String::as_str))));
         }
         if !members.contains_key("url") {
             problems.push("has no \"url\"".to_owned());
@@ -64,6 +72,12 @@ impl Document {
             _ => Err(DocumentError(problems)),
         }
     }
+}
+
+/// A name in an error. The document may have anything for one, and of any length.
+fn quoted(name: &str) -> String {
+    const MOST: usize = 64;
+    format!("{:?}", clip(name, MOST))
 }
 
 fn text<'a>(member: &str, value: &'a Value) -> Result<&'a str, String> {
@@ -107,11 +121,11 @@ fn json_headers() -> HeaderMap {
 fn headers_of(value: &Value) -> Result<HeaderMap, String> {
     let object: &Map<_, _> = value.as_object().ok_or("has \"headers\" that are no object of texts")?;
     let headers = object.iter().map(|(name, text)| {
-        let text = text.as_str().ok_or_else(|| format!("has a header that is no text: {name:?}"))?;
-        let header =
-            HeaderName::try_from(name).map_err(|_| format!("has a header that cannot be named so: {name:?}"))?;
+        let text = text.as_str().ok_or_else(|| format!("has a header that is no text: {}", quoted(name)))?;
+        let header = HeaderName::try_from(name)
+            .map_err(|_| format!("has a header that cannot be named so: {}", quoted(name)))?;
         let mut text = HeaderValue::try_from(text)
-            .map_err(|_| format!("has a header with a value that none can have: {name:?}"))?;
+            .map_err(|_| format!("has a header with a value that none can have: {}", quoted(name)))?;
         text.set_sensitive(true);
         Ok((header, text))
     });
@@ -203,6 +217,19 @@ mod tests {
         }));
         assert!(!problems.contains("hush"), "{problems}");
         insta::assert_snapshot!(problems.replace("; ", ";\n"));
+    }
+
+    #[test]
+    fn an_error_stays_short_whatever_names_the_document_has() {
+        let mut document = json!({"url": "https://hooks.example"});
+        for n in 0..1_000 {
+            document[format!("{n:04}{}", "x".repeat(4_000))] = json!("hush");
+        }
+        let told = problems(&document);
+        assert!(told.starts_with("has unknown members: \"0000xxx") && told.ends_with(", and 990 more"), "{told}");
+        assert!(told.len() < 1_000, "{} bytes", told.len());
+        let told = problems(&json!({"url": "https://hooks.example", "headers": {"a b".repeat(1_000): "hush"}}));
+        assert!(told.len() < 1_000, "{} bytes", told.len());
     }
 
     #[test]

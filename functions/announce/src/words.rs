@@ -261,7 +261,7 @@ mod tests {
             origin(&message(&[&event])),
             "account 123456789012 · eu-west-1 · receipt r-1 · 7 pods more did not fit into a receipt"
         );
-        let mut most = event.clone();
+        let mut most = begun(2);
         most.receipt.pods_cut = Some(usize::MAX);
         let told = origin(&message(&[&event, &most]));
         assert!(told.contains(&usize::MAX.to_string()), "{told}");
