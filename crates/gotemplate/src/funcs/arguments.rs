@@ -43,11 +43,7 @@ impl<'a> Arguments<'a> {
 
     pub(super) fn integer(&self, index: usize) -> Result<i64, String> {
         let value = self.value(index);
-        let wrong = || wrong(index, value, "a whole number");
-        match value {
-            Value::Number(number) if !number.is_f64() => number.as_i64().ok_or_else(wrong),
-            _ => Err(wrong()),
-        }
+        value.as_i64().ok_or_else(|| wrong(index, value, "a whole number"))
     }
 
     /// A number that counts something: not negative.

@@ -76,17 +76,16 @@ fn kept(map: &Map<String, Value>, keeps: impl Fn(&str) -> bool) -> Value {
 /// `dig "a" "b" "default" .map`: the value of b in the value of a.
 fn dig(arguments: &Arguments<'_>) -> Result<Value, String> {
     let last = arguments.len() - 1;
-    let mut map = arguments.map(last)?;
+    arguments.map(last)?;
+    let mut found = arguments.value(last);
     for index in 0..last - 1 {
+        let map = found.as_object().ok_or_else(|| format!("what key {index} has is no map"))?;
         let Some(value) = map.get(arguments.text(index)?) else {
             return Ok(arguments.value(last - 1).clone());
         };
-        if index + 2 == last {
-            return Ok(value.clone());
-        }
-        map = value.as_object().ok_or_else(|| format!("what key {} has is no map", index + 1))?;
+        found = value;
     }
-    Ok(Value::Null)
+    Ok(found.clone())
 }
 
 /// sprig's `split` makes a map of the parts: `_0`, `_1`, ….

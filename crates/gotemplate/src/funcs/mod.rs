@@ -32,22 +32,12 @@ pub(crate) struct Function {
 }
 
 /// What a function makes of its arguments. Errors are in plain words, without the function's name.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// Looks at its arguments one by one, and may leave the rest.
     And,
     Or,
     Plain(fn(&Arguments<'_>) -> Result<Value, String>),
-}
-
-impl std::fmt::Debug for Body {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Body::And => "And",
-            Body::Or => "Or",
-            Body::Plain(_) => "Plain",
-        })
-    }
 }
 
 impl Function {

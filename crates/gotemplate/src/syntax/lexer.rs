@@ -213,17 +213,12 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) -> Result<(), Bad<'a>> {
         let bytes = self.rest().as_bytes();
         let mut length = 0;
-        // A sign may follow an exponent's letter, which in hexadecimal is p: `0x1e+2` is no number.
-        let (mut hexadecimal, mut exponent) = (false, false);
         while let Some(byte) = bytes.get(length) {
             let sign = matches!(byte, b'+' | b'-');
-            let sign_belongs =
-                length == 0 || matches!(bytes[length - 1], b'e' | b'E' | b'p' | b'P') && (!hexadecimal || exponent);
+            let sign_belongs = length == 0 || matches!(bytes[length - 1], b'e' | b'E' | b'p' | b'P');
             if !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.') || sign && sign_belongs) {
                 break;
             }
-            hexadecimal |= length > 0 && bytes[length - 1] == b'0' && matches!(byte, b'x' | b'X');
-            exponent |= matches!(byte, b'p' | b'P');
             length += 1;
         }
         let end = self.at + length;

@@ -340,7 +340,7 @@ impl World {
     fn announced_late(&self, instance: &str) -> bool {
         let of_instance = self.attempts.all.iter().filter(|attempt| attempt.instance.as_deref() == Some(instance));
         let status = |event: &Value| {
-            let notice = event["detail"].get("notice").unwrap_or(event);
+            let notice = event.get("spillway-continuation").map_or(event, |continuation| &continuation["notice"]);
             notice["detail"]["statusCode"].as_str().map(str::to_owned)
         };
         let said: Vec<_> = of_instance.filter_map(|attempt| status(&attempt.event)).collect();

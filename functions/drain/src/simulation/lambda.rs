@@ -107,7 +107,7 @@ impl World {
         attempt.is_killed
     }
 
-    fn begin_attempt(&mut self, event: &Value, request: &str) -> (AttemptId, Invocation, Arc<Notify>) {
+    pub(super) fn begin_attempt(&mut self, event: &Value, request: &str) -> (AttemptId, Invocation, Arc<Notify>) {
         let id = AttemptId(self.attempts.all.len());
         let kill = Arc::new(Notify::new());
         let event = event.clone();

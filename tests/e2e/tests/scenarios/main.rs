@@ -9,6 +9,7 @@ mod budgets;
 mod called_off;
 mod calls;
 mod continued;
+mod contract;
 mod deliveries;
 mod doctor;
 mod drain;

@@ -25,10 +25,13 @@ impl fmt::Display for Answer {
     }
 }
 
-/// A refusal about an object of that kind.
+/// A refusal about an object of that kind. Some have no reason.
 pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason, "code": code});
+        "message": message, "code": code});
+    if !reason.is_empty() {
+        status["reason"] = json!(reason);
+    }
     if let Some(details) = details {
         status["details"] = details;
     }
@@ -72,7 +75,7 @@ pub(super) fn blocked_by_budget(name: &str, cause: &str, retry_after_s: u32) -> 
 /// More budgets than one.
 pub(super) fn several_budgets() -> Answer {
     let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-    Answer::Says(500, status(500, "InternalError", message, None))
+    Answer::Says(500, status(500, "", message, None))
 }
 
 /// A patch whose tests do not pass.

@@ -44,7 +44,7 @@ pub(super) fn delete(world: &mut World, asked: &Asked) -> Answer {
     match named(world, asked, &asked.body) {
         Ok(pod) => {
             begin(world, &pod.uid, asked.body["gracePeriodSeconds"].as_u64());
-            answers::success(200)
+            Answer::Says(200, world.last_seen(&pod))
         }
         Err(answer) => *answer,
     }

@@ -7,9 +7,11 @@
 //! * `watch`: lists and watches
 //! * `request`: what is asked
 //! * `answers`: in the real one's words
+//! * `contract`: the real one answers that, too
 
 mod answers;
 pub(super) mod cluster;
+mod contract;
 mod eviction;
 pub(super) mod nodes;
 mod patch;

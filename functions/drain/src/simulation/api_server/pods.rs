@@ -68,6 +68,12 @@ impl World {
         self.replace_missing(pod.app);
     }
 
+    /// A pod's object, or as it last was.
+    pub(super) fn last_seen(&self, pod: &Pod) -> String {
+        let there = self.cluster.sent.get(&(Kind::Pod, pod.uid.clone()));
+        there.map_or_else(|| self.pod_json(pod, self.cluster.version).to_string(), |sent| sent.json.to_string())
+    }
+
     fn sent_pod(&mut self, pod: &Pod) -> Sent {
         let version = self.cluster.next_version();
         let place = Place {

@@ -1,0 +1,94 @@
+//! Conversations that a real API server has as well (`tests/contract`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use spillway_contract::{Conversation, Server, conversations};
+use tokio::time::sleep;
+
+use super::super::draw::{App, Owner, Plan};
+use super::super::lambda::AttemptId;
+use super::super::world::Shared;
+use super::answer;
+use super::answers::Answer;
+use super::pods::NAMESPACE;
+use super::request::Asked;
+
+/// The server of a world in which nothing happens by itself but in the cluster.
+struct InMemory(Shared);
+
+impl Server for InMemory {
+    async fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
+        let (method, uri) = (method.parse().expect("a method"), path.parse().expect("a URI"));
+        let asked = Asked::read(&method, &uri, body.to_string().as_bytes());
+        let answered = answer(&mut self.0.lock(), AttemptId(0), &asked);
+        match answered {
+            Answer::Says(code, body) => (code, body),
+            Answer::Watches(watch) => {
+                let told = watch.begin(self.0.clone()).into_body().collect().await.expect("it ends well").to_bytes();
+                (200, String::from_utf8(told.to_vec()).expect("text"))
+            }
+        }
+    }
+
+    async fn until_gone(&mut self, pod: &str) {
+        while self.0.lock().cluster.pods.values().any(|there| there.name == pod) {
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
+}
+
+/// A node, and what the conversation begins with.
+fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
+    let app = App {
+        owner: Owner::Nobody,
+        pods: 0,
+        on_first_node: true,
+        grace_s: 30,
+        exits_after: Duration::from_secs(1),
+        budgets: conversation.min_available.len(),
+        min_available: conversation.min_available.first().copied().unwrap_or(0),
+        is_critical: false,
+        tolerates: false,
+        annotation: None,
+        finalizer: false,
+    };
+    let drawn = Plan::of(0);
+    let names = drawn.names[..1].to_vec();
+    let plan = Plan {
+        nodes: 1,
+        names,
+        apps: vec![app],
+        stories: Vec::new(),
+        people: Vec::new(),
+        compactions: Vec::new(),
+        watch_breaks: 0,
+        watch_lag_ms: 0,
+        node_status: 0,
+        ..drawn
+    };
+    let shared = Shared::of(plan, 0, false);
+    let mut world = shared.lock();
+    world.set_up();
+    let node = world.cluster.nodes.keys().next().expect("a node").clone();
+    let mut names = BTreeMap::from([("namespace".to_owned(), NAMESPACE.to_owned()), ("node".to_owned(), node.clone())]);
+    for number in 0..conversation.pods {
+        let uid = world.make_pod(0, Some(number), Some(node.clone()));
+        names.insert(format!("uid:app-0-{number}"), uid);
+    }
+    world.count_budgets(0);
+    let instance = world.aws.instances.keys().next().expect("an instance").clone();
+    world.begin_attempt(&json!({"detail": {"instance-id": instance}}), "request-1");
+    drop(world);
+    (InMemory(shared), names)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_api_server_in_memory_answers_as_a_real_one_does() {
+    for conversation in conversations() {
+        let (mut server, names) = begun(&conversation);
+        conversation.hold(&mut server, names).await;
+    }
+}
