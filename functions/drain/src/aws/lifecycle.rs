@@ -245,6 +245,10 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::test_support;
+    use crate::test_support::aws::query_error;
+    use crate::test_support::context::TestContext;
+    use crate::test_support::script::call;
 
     fn waits(timeout_s: i32, in_all_s: Option<i32>) -> HookTimeouts {
         HookTimeouts::of(&LifecycleHook::builder().heartbeat_timeout(timeout_s).set_global_timeout(in_all_s).build())
@@ -261,6 +265,15 @@ mod tests {
     #[test]
     fn a_heartbeat_is_sent_twice_in_the_hooks_timeout() {
         assert_eq!(waits(300, None).between_heartbeats(), Duration::from_secs(150));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hook_whose_timeouts_cannot_be_read_is_held_as_one_with_auto_scalings_shortest() {
+        let denied = call("DescribeLifecycleHooks").says(403, query_error("AccessDenied", "why"));
+        let context = TestContext::new(&[], [], [denied]);
+        let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
+        let action = LifecycleAction::look_up(&context.autoscaling, &hook, &instance).await;
+        assert_eq!(action.waits.between_heartbeats(), Duration::from_secs(15), "Auto Scaling waits for 30 s at least");
     }
 
     /// A hook that waits for its timeout after each heartbeat, and 48 hours in all. The heartbeats

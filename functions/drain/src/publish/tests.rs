@@ -323,6 +323,20 @@ async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left
     insta::assert_json_snapshot!(story.1.in_short("e-1", "r-1", (after(350), after(9_050))));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_failure_and_a_hook_that_is_left_to_its_timeout_are_counted() {
+    let mut story = story();
+    let counted = |published: &Publication| {
+        let line: Value = serde_json::from_str(&metrics::line(published, after(9_060)).unwrap()).unwrap();
+        ["Notices", "Failures", "HooksNotCompleted"].map(|name| line[name].as_u64().unwrap())
+    };
+    story.1.hook = HookStatus::Failed(LifecycleResult::Continue);
+    assert_eq!(counted(&receipt_of(&story, Err(&pods_lost()))), [1, 1, 1]);
+    assert_eq!(counted(&receipt_of(&story, Ok(&drained()))), [1, 0, 1], "the drain was none");
+    story.1.hook = HookStatus::Completed(LifecycleResult::Continue);
+    assert_eq!(counted(&receipt_of(&story, Ok(&drained()))), [1, 0, 0]);
+}
+
 #[test]
 fn an_event_that_is_none_of_ours_has_a_receipt_but_no_metrics() {
     let mut published = unread();

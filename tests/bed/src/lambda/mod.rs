@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
 
 use crate::aws::{Credentials, FunctionLimits};
 use crate::error::BedError;
@@ -253,10 +254,12 @@ impl Lambda {
         self.function.kill.send_replace(());
     }
 
-    /// Waits until so many attempts have found no free execution.
+    /// Waits until so many attempts have found no free execution. It panics when they have not within a minute: a test
+    /// would say nothing, for ever.
     pub async fn until_refused(&self, times: usize) {
         let mut refused = self.function.refused.subscribe();
-        refused.wait_for(|refused| *refused >= times).await.expect("the function has the other end");
+        let refused = timeout(Duration::from_mins(1), refused.wait_for(|refused| *refused >= times));
+        refused.await.expect("attempts find no free execution").expect("the function has the other end");
     }
 
     /// Who the function is to the AWS side: its calls and faults go by this key.

@@ -52,6 +52,21 @@ async fn a_node_claim_that_has_gone_was_karpenters_to_delete() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_claim_that_another_has_replaced_under_its_name_is_not_deleted() {
+    let another = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409, "reason": "Conflict",
+        "message": "Operation cannot be fulfilled on nodeclaims.karpenter.sh \"default-1\": the UID in the precondition (u-1) does \
+            not match the UID in record (u-2). The object might have been deleted and then recreated"});
+    let outcome = handed_over([
+        owned(),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("PATCH {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("DELETE {CLAIM_PATH}")).with(r#""uid":"u-1""#).says(409, another),
+    ]);
+    let handed = HandedOver::AlreadyLeaving { node: NODE.to_owned(), claim: "default-1".to_owned() };
+    assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_without_a_node_claim_is_left_alone() {
     let handed = HandedOver::NotKarpenters { node: NODE.to_owned() };
     let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());

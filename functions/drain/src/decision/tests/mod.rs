@@ -1,5 +1,6 @@
 //! Which hooks and clusters are ours, and what the settings rule out.
 
+mod switched;
 mod table;
 
 use spillway_notice::Deadline;

@@ -94,3 +94,36 @@ async fn targets(client: &Client, rule: &str) -> Result<Vec<RuleTarget>, CallErr
     let targets = listed.targets.unwrap_or_default().into_iter();
     Ok(targets.map(|target| RuleTarget { id: target.id, arn: target.arn }).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_support::context::TestContext;
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn rules_are_read_from_all_pages_and_only_those_that_hear_us_are_asked_for_targets() {
+        let spot =
+            json!({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}).to_string();
+        let first = json!({"Rules": [{"Name": "one", "EventPattern": spot}, {"Name": "none", "EventPattern": "{\"source\":[\"aws.s3\"]}"}],
+            "NextToken": "second"});
+        let second = json!({"Rules": [{"Name": "two", "EventPattern": spot, "State": "DISABLED"}]});
+        let targets = |rule: &str, arn: &str| {
+            call("ListTargetsByRule").with(rule).says(200, json!({"Targets": [{"Id": "1", "Arn": arn}]})).at_any_time()
+        };
+        let aws = [
+            call("ListRules").without("NextToken").says(200, first),
+            call("ListRules").with("second").says(200, second),
+            targets("one", "arn-1"),
+            targets("two", "arn-2"),
+        ];
+        let context = TestContext::new(&[], [], aws);
+        let found = rules(&context.eventbridge, Instant::now() + Duration::from_secs(10)).await.unwrap();
+        let found: Vec<_> = found.iter().map(|rule| (rule.name.as_str(), rule.state, rule.leads_to("arn-2"))).collect();
+        assert_eq!(found, [("one", State::Enabled, false), ("two", State::Disabled, true)]);
+    }
+}

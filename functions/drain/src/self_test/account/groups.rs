@@ -126,3 +126,41 @@ fn hook(described: LifecycleHook) -> Option<GroupHook> {
         notifies: described.notification_target_arn.filter(|arn| !arn.is_empty()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::test_support::aws::hook_described;
+    use crate::test_support::context::TestContext;
+    use crate::test_support::script::call;
+
+    fn page(group: &str, cluster: &str, token: &str) -> String {
+        format!(
+            "<DescribeAutoScalingGroupsResponse><DescribeAutoScalingGroupsResult><AutoScalingGroups><member>\
+             <AutoScalingGroupName>{group}</AutoScalingGroupName><Tags><member><Key>kubernetes.io/cluster/{cluster}</Key>\
+             <Value>owned</Value></member></Tags></member></AutoScalingGroups>{token}</DescribeAutoScalingGroupsResult>\
+             </DescribeAutoScalingGroupsResponse>"
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_are_read_from_all_pages_and_only_those_of_the_clusters_are_asked_for_hooks() {
+        let aws = [
+            call("DescribeAutoScalingGroups")
+                .without("NextToken")
+                .says(200, page("one", "prod", "<NextToken>second</NextToken>")),
+            call("DescribeAutoScalingGroups")
+                .with("NextToken=second")
+                .says(200, page("others", "stage", "<NextToken>third</NextToken>")),
+            call("DescribeAutoScalingGroups").with("NextToken=third").says(200, page("two", "prod", "")),
+            hook_described().with("AutoScalingGroupName=one").at_any_time(),
+            hook_described().with("AutoScalingGroupName=two").at_any_time(),
+        ];
+        let context = TestContext::new(&[], [], aws);
+        let end = Instant::now() + Duration::from_secs(10);
+        let found = of(&context.autoscaling, &[ClusterName::new("prod")], end).await.unwrap();
+        assert_eq!(found.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    }
+}
