@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -202,6 +203,9 @@ async fn the_event_of_a_drain_that_has_begun() {
     insta::assert_snapshot!(pretty(&begun(&so_far, &[name_of("web-0"), name_of("web-1")], after(560))));
 }
 
+/// EventBridge takes an entry of 256 KiB, its source and its type among them.
+const NEARLY_ALL: RangeInclusive<usize> = 230 * 1024..=250 * 1024;
+
 #[tokio::test(start_paused = true)]
 async fn of_a_drain_that_has_begun_as_many_pods_are_named_as_the_event_bus_takes() {
     let mut so_far = receipt();
@@ -210,7 +214,7 @@ async fn of_a_drain_that_has_begun_as_many_pods_are_named_as_the_event_bus_takes
 
     let event = begun(&so_far, &all, after(560));
 
-    assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
+    assert!(NEARLY_ALL.contains(&event.len()), "{}", event.len());
     let event: Value = serde_json::from_str(&event).unwrap();
     let (named, cut) = (event["pods"].as_array().unwrap(), event["pods_cut"].as_u64().unwrap());
     assert_eq!(named.len() + usize::try_from(cut).unwrap(), all.len());
@@ -229,7 +233,7 @@ async fn a_receipt_that_is_too_long_is_cut_to_the_same_for_log_and_bus_and_the_l
 
     let event = document::detail(&published, after(9_060));
     let line = document::line(&published, after(9_060));
-    assert!((MOST_BYTES - 400..=MOST_BYTES).contains(&event.len()), "{}", event.len());
+    assert!(NEARLY_ALL.contains(&event.len()), "{}", event.len());
     let (mut event, line): (Value, Value) =
         (serde_json::from_str(&event).unwrap(), serde_json::from_str(&line).unwrap());
     event.as_object_mut().unwrap().remove("node_labels").unwrap();

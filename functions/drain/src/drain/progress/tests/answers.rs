@@ -71,6 +71,16 @@ fn evictions_that_fail_again_and_again_are_requested_less_and_less_often_until_o
 }
 
 #[test]
+fn an_api_servers_connection_has_room_for_all_evictions_that_are_under_way() {
+    let now = Instant::now();
+    let all: Vec<_> = (0..500).map(|index| pod(&format!("web-{index}"), None)).collect();
+    let mut progress = drain(&all, held_by_hook(now), now);
+    // What answers a connection takes 100 streams at least (RFC 9113, 6.5.2), and a watch, a patch and a list have theirs.
+    let at_once = progress.requests(now).len();
+    assert!((20..95).contains(&at_once), "{at_once}");
+}
+
+#[test]
 fn pods_that_a_busy_api_server_turned_away_together_do_not_come_back_together() {
     let now = Instant::now();
     let all: Vec<_> = (0..EVICTIONS_AT_ONCE).map(|index| pod(&format!("web-{index}"), None)).collect();
