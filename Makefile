@@ -19,7 +19,7 @@ SAM_TEST := .aws-sam/test
 RIGHTS := $(CURDIR)/.aws-sam/rights
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench faults fuzz load mutants peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
+.PHONY: help demo bed doctor bench chaos faults fuzz load mutants peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
 .PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -66,6 +66,11 @@ faults: ## each fault at each step of a drain: docs/faults.md, in about eight mi
 	@scripts/need
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@$(BENCH) faults $(if $(ONLY),--only "$(ONLY)")
+
+chaos: ## 500 notices while much goes wrong: docs/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
+	@scripts/need
+	@$(MAKE) --jobs=3 venv control-plane programs
+	@$(BENCH) chaos $(if $(NOTICES),--notices $(NOTICES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 simulate: ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
 	@scripts/need

@@ -2,12 +2,13 @@
 //!
 //! # Layout
 //! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, [`load`] counts
-//!   what it costs in a large cluster, [`faults`] makes each fault at each of some steps;
+//!   what it costs in a large cluster, [`faults`] makes each fault at each of some steps, [`chaos`] many at many nodes;
 //! * [`measure`] is what they share: the machine, statistics, requirements, and how a page is kept.
 //!
 //! What the function is measured against is built as the function is: the crate in `baseline/`.
 
 mod bench;
+mod chaos;
 mod faults;
 mod load;
 mod measure;
@@ -37,6 +38,8 @@ enum Command {
     Load(load::LoadOptions),
     /// Makes each fault at each step of a drain: docs/faults.md.
     Faults(faults::FaultsOptions),
+    /// Sends many notices while much goes wrong: docs/chaos.md.
+    Chaos(chaos::ChaosOptions),
     /// Writes the pages of docs/ once more from the raw results beside them; measures nothing.
     Render,
 }
@@ -48,6 +51,7 @@ async fn main() -> ExitCode {
         Command::Peers(options) => peers::run(options).await,
         Command::Load(options) => load::run(options).await,
         Command::Faults(options) => faults::run(options).await,
+        Command::Chaos(options) => chaos::run(options).await,
         Command::Render => measure::report::render_all(),
     }
 }

@@ -15,7 +15,7 @@ const RETRY_AFTER_S: u32 = 2;
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The API server refuses with this code.
     Refusal(u16),
     /// It is busy, and says when to come again or does not.
@@ -49,7 +49,7 @@ pub(super) enum Fault {
 /// How AWS refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum AwsRefusal {
+pub(crate) enum AwsRefusal {
     Throttled,
     Denied,
     Broken,
@@ -78,7 +78,7 @@ impl Lasts {
 
 /// What makes a fault.
 #[derive(Debug, Clone)]
-pub(super) enum Means {
+pub(crate) enum Means {
     /// The gateway, at a request.
     Request(gateway::Fault),
     /// The network, from a request on.
@@ -89,7 +89,7 @@ pub(super) enum Means {
 
 /// What the network does from a request on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Network {
+pub(crate) enum Network {
     Reset,
     /// Down for so long when it is not for ever.
     Down(Duration),
@@ -99,7 +99,7 @@ pub(super) enum Network {
 
 impl Fault {
     /// The faults that a step can meet.
-    pub(super) fn of(step: Step) -> Vec<Self> {
+    pub(crate) fn of(step: Step) -> Vec<Self> {
         let both = [
             Self::CutShort,
             Self::Page,
@@ -147,7 +147,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn in_words(self) -> String {
+    pub(crate) fn in_words(self) -> String {
         match self {
             Self::Refusal(code) => code.to_string(),
             Self::Throttled { retry_after: false } => "429".to_owned(),
@@ -172,7 +172,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn means(self, step: Step) -> Means {
+    pub(crate) fn means(self, step: Step) -> Means {
         let request = match self {
             Self::Refusal(code) => gateway::Fault::Answer(Answer::kubernetes(code)),
             Self::Throttled { retry_after } => {

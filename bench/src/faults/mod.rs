@@ -12,10 +12,10 @@
 //! * `page`: the page.
 
 mod case;
-mod fault;
+pub(crate) mod fault;
 mod page;
 mod result;
-mod step;
+pub(crate) mod step;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

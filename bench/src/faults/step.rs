@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A step that asks somebody for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Step {
+pub(crate) enum Step {
     FindInstance,
     /// Whether the group of the instance has the tag that the settings ask for.
     FindTag,
@@ -33,14 +33,14 @@ pub(super) enum Step {
 
 /// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Server {
+pub(crate) enum Server {
     Kubernetes,
     /// By the service's name in a signature.
     Aws(&'static str),
 }
 
 impl Step {
-    pub(super) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::FindInstance,
         Self::FindTag,
         Self::FindCluster,
@@ -60,7 +60,7 @@ impl Step {
         Self::Undo,
     ];
 
-    pub(super) fn in_words(self) -> &'static str {
+    pub(crate) fn in_words(self) -> &'static str {
         match self {
             Self::FindInstance => "find the instance",
             Self::FindTag => "find the tag",
@@ -83,7 +83,7 @@ impl Step {
     }
 
     /// The request, as the gateway names it.
-    pub(super) fn call(self) -> &'static str {
+    pub(crate) fn call(self) -> &'static str {
         match self {
             Self::FindInstance => "ec2:DescribeInstances",
             Self::FindTag => "autoscaling:DescribeTags",

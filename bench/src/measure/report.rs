@@ -12,6 +12,7 @@ use spillway_bed::BedError;
 
 use super::own_file;
 use crate::bench::BenchResults;
+use crate::chaos::ChaosResults;
 use crate::faults::FaultsResults;
 use crate::load::LoadResults;
 use crate::peers::PeersResults;
@@ -64,9 +65,14 @@ fn raw(results: &impl Serialize) -> serde_json::Result<String> {
 
 /// Writes every page once more whose raw results are there.
 pub(crate) fn render_all() -> ExitCode {
-    let rendered = [render::<BenchResults>, render::<PeersResults>, render::<LoadResults>, render::<FaultsResults>]
-        .into_iter()
-        .try_for_each(|render| render(&documents()));
+    let pages = [
+        render::<BenchResults>,
+        render::<PeersResults>,
+        render::<LoadResults>,
+        render::<FaultsResults>,
+        render::<ChaosResults>,
+    ];
+    let rendered = pages.into_iter().try_for_each(|render| render(&documents()));
     tell(rendered.map(|()| "every page with raw results is rendered"))
 }
 
@@ -116,6 +122,7 @@ mod tests {
         is_rendered_from_its_raw_results::<PeersResults>();
         is_rendered_from_its_raw_results::<LoadResults>();
         is_rendered_from_its_raw_results::<FaultsResults>();
+        is_rendered_from_its_raw_results::<ChaosResults>();
     }
 
     #[test]

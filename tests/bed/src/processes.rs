@@ -33,15 +33,14 @@ pub(crate) struct Processes {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
-    name: &'static str,
-    log: PathBuf,
+    program: Program,
     group: Pid,
     exit: watch::Receiver<Option<ExitStatus>>,
 }
 
 /// What to run. The caller's environment stays outside: its `KUBECONFIG`, `AWS_*` and proxies are
 /// for other places.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Program {
     name: &'static str,
     path: PathBuf,
@@ -81,9 +80,31 @@ impl Processes {
     }
 
     pub(crate) fn start(&self, program: Program) -> Result<Process, BedError> {
-        let Program { name, path, log, arguments, environment, nice } = program;
+        let process = self.spawn(program)?;
+        self.running.borrow_mut().push(process.clone());
+        Ok(process)
+    }
+
+    /// Kills the programs of this name and starts them again, each in its place among the others. Waits for none to be ready.
+    pub(crate) async fn restart(&self, name: &str) -> Result<(), BedError> {
+        let count = self.running.borrow().len();
+        for place in 0..count {
+            let mut process = self.running.borrow()[place].clone();
+            if process.program.name == name {
+                process.kill().await;
+                let again = self.spawn(process.program)?;
+                self.running.borrow_mut()[place] = again;
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, program: Program) -> Result<Process, BedError> {
+        let Program { name: _, path, log, arguments, environment, nice } = &program;
         let starting = || format!("start {}", path.display());
-        let output = File::create(&log).map_err(BedError::io(format!("create {}", log.display())))?;
+        // One that is started again goes on with the log that it has.
+        let output = File::options().create(true).append(true).open(log);
+        let output = output.map_err(BedError::io(format!("create {}", log.display())))?;
         let errors = output.try_clone().map_err(BedError::io(starting()))?;
 
         let mut command = Command::new(std::env::current_exe().map_err(BedError::io(starting()))?);
@@ -91,7 +112,7 @@ impl Processes {
             .arg("guard")
             .arg(format!("--parent={}", std::process::id()))
             .args(["--", "nice", "-n", &nice.to_string()])
-            .arg(&path)
+            .arg(path)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(output)
@@ -108,9 +129,7 @@ impl Processes {
             let status = child.wait().await;
             ended.send_replace(Some(status.unwrap_or_default()));
         });
-        let process = Process { name, log, group, exit };
-        self.running.borrow_mut().push(process.clone());
-        Ok(process)
+        Ok(Process { program, group, exit })
     }
 
     /// Runs a program to its end.
@@ -169,15 +188,12 @@ impl Processes {
     pub(crate) async fn stop(&self) {
         let mut running = self.running.take();
         while let Some(mut process) = running.pop() {
-            if process.exit.borrow().is_none() {
-                // Fails only for a group that is gone, and that is what is wanted.
-                let _ = killpg(process.group, Signal::SIGKILL);
-                process.ended().await;
-            }
+            process.kill().await;
         }
     }
 
-    fn give_environment(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
+    fn give_environment(&self, command: &mut Command, more: &[(&'static str, OsString)]) {
+        let more = more.iter().map(|(name, value)| (name, value));
         command.env_clear().env("HOME", &self.folder).env("TMPDIR", &self.folder).envs(more);
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
@@ -186,20 +202,28 @@ impl Processes {
 }
 
 impl Process {
+    async fn kill(&mut self) {
+        if self.exit.borrow().is_none() {
+            // Fails only for a group that is gone, and that is what is wanted.
+            let _ = killpg(self.group, Signal::SIGKILL);
+            self.ended().await;
+        }
+    }
+
     async fn ended(&mut self) -> ExitStatus {
         let ended = self.exit.wait_for(Option::is_some).await;
         ended.ok().and_then(|status| *status).unwrap_or_default()
     }
 
     fn failed(&self, what: &str) -> BedError {
-        let text = std::fs::read(&self.log).unwrap_or_default();
+        let text = std::fs::read(&self.program.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
         let tail = &lines[lines.len().saturating_sub(TAIL_LINES)..];
         BedError::Program {
-            name: self.name.to_owned(),
+            name: self.program.name.to_owned(),
             what: what.to_owned(),
-            log: self.log.clone(),
+            log: self.program.log.clone(),
             tail: tail.join("\n"),
         }
     }

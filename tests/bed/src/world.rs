@@ -85,9 +85,12 @@ impl World {
 
     /// The logs are wanted: the supervisor keeps them when it ends, and says where.
     pub fn keep_logs(&self) {
-        if let Some(leash) = &self.supervisor.leash {
-            ask_to_keep_logs(leash);
-        }
+        self.supervisor.tell(KEEP_LOGS);
+    }
+
+    /// Has the supervisor kill a program of each cluster, such as `kube-apiserver`, and start it again. Waits for nothing.
+    pub fn restart(&self, program: &str) {
+        self.supervisor.tell(&format!("{RESTART}{program}"));
     }
 }
 
@@ -108,6 +111,9 @@ pub(crate) enum Report {
 
 /// What the supervisor is told on stdin when the logs of this world are wanted.
 pub(crate) const KEEP_LOGS: &str = "keep-logs";
+
+/// What it is told when a program is to be started again; the program's name follows.
+pub(crate) const RESTART: &str = "restart ";
 
 impl Supervisor {
     fn start(options: &WorldOptions) -> Result<(Self, Vec<Cluster>), BedError> {
@@ -146,16 +152,22 @@ impl Supervisor {
         std::panic::set_hook(Box::new(move |panic| {
             before(panic);
             if let Some(leash) = leash.upgrade() {
-                ask_to_keep_logs(&leash);
+                tell(&leash, KEEP_LOGS);
             }
         }));
     }
+
+    fn tell(&self, line: &str) {
+        if let Some(leash) = &self.leash {
+            tell(leash, line);
+        }
+    }
 }
 
-fn ask_to_keep_logs(leash: &Mutex<ChildStdin>) {
+fn tell(leash: &Mutex<ChildStdin>, line: &str) {
     let mut stdin = leash.lock().unwrap_or_else(PoisonError::into_inner);
     // A supervisor that is gone has said why itself.
-    let _ = writeln!(stdin, "{KEEP_LOGS}");
+    let _ = writeln!(stdin, "{line}");
 }
 
 impl Drop for Supervisor {
