@@ -139,14 +139,17 @@ impl Failure {
             Self::Aws(error) => {
                 error.action == DESCRIBE_CLUSTER && matches!(error.kind, CallErrorKind::Denied | CallErrorKind::Refused)
             }
-            Self::Kubernetes { error, .. } => matches!(error.code(), Some(401 | 403)),
+            Self::Kubernetes { .. } => self.not_let_in().is_some(),
             _ => false,
         }
     }
 
-    /// Whether the cluster does not know who we are.
-    pub(crate) fn is_unknown_here(&self) -> bool {
-        matches!(self, Self::Kubernetes { error, .. } if error.code() == Some(401))
+    /// The answer of a cluster that does not let us in: 401 or 403.
+    pub(crate) fn not_let_in(&self) -> Option<u16> {
+        match self {
+            Self::Kubernetes { error, .. } => error.code().filter(|code| matches!(code, 401 | 403)),
+            _ => None,
+        }
     }
 }
 

@@ -59,10 +59,12 @@ impl Context {
         let cannot = |error| Failure::Kubernetes { doing: doing.to_owned(), cluster: cluster.clone(), error };
         let patience = patience.into();
         let end = patience.end;
-        let first_401 = OnceCell::new();
-        let bears_401 = || patience.bears_401(*first_401.get_or_init(Instant::now));
+        let first_refused = OnceCell::new();
         let failed = |failure: Failure| {
-            let is_tried_again = failure.is_transient() && (!failure.is_unknown_here() || bears_401());
+            let is_tried_again = match failure.not_let_in() {
+                Some(code) => patience.bears(code, *first_refused.get_or_init(Instant::now)),
+                None => failure.is_transient(),
+            };
             FailedAttempt { failure, is_tried_again }
         };
         let attempt = async || {

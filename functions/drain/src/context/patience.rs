@@ -6,37 +6,38 @@ use tokio::time::Instant;
 
 /// Lambda's first retry comes a minute after an attempt that failed, and has half a minute left for the drain.
 const FOR_A_RETRY: Duration = Duration::from_secs(90);
-/// A busy authenticator answers 401 for a moment; a cluster that does not know us answers so for ever.
-const WHILE_THE_AUTHENTICATOR_IS_BUSY: Duration = Duration::from_secs(2);
+/// A busy authenticator answers 401 for a moment, an API server that has just started 403 until it has read the roles; a cluster
+/// that is not ours answers so for ever.
+const FOR_A_MOMENT: Duration = Duration::from_secs(2);
 
 /// Until when something is tried in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Patience {
     pub(crate) end: Instant,
-    with_401: With401,
+    not_let_in: NotLetIn,
 }
 
-/// For how long a 401 is taken for that of a busy authenticator.
+/// For how long who is not let in asks again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum With401 {
+enum NotLetIn {
+    /// A 401, until then. A 403 is a right that somebody has to give, and Lambda's retries are there for one that passes.
     Until(Instant),
-    /// From the first one on: an outage may come before it.
+    /// From the first such answer on: an outage may come before it.
     For(Duration),
 }
 
 impl Patience {
     /// For what is given back, and by nobody who is not let in: where we may not enter we have cordoned nothing.
     pub(crate) fn of_giving_back(end: Instant) -> Self {
-        Self { end, with_401: With401::For(WHILE_THE_AUTHENTICATOR_IS_BUSY) }
+        Self { end, not_let_in: NotLetIn::For(FOR_A_MOMENT) }
     }
 
-    /// Whether a 401 is tried again now that is the first one since then.
-    pub(super) fn bears_401(self, since: Instant) -> bool {
-        let until = match self.with_401 {
-            With401::Until(until) => until,
-            With401::For(time) => since + time,
-        };
-        Instant::now() < until
+    /// Whether a 401 or 403 is tried again now; the first of them came then.
+    pub(super) fn bears(self, code: u16, first: Instant) -> bool {
+        match self.not_let_in {
+            NotLetIn::Until(until) => code == 401 && Instant::now() < until,
+            NotLetIn::For(time) => Instant::now() < first + time,
+        }
     }
 }
 
@@ -44,7 +45,7 @@ impl Patience {
 impl From<Instant> for Patience {
     fn from(end: Instant) -> Self {
         let for_a_retry = end.checked_sub(FOR_A_RETRY).filter(|at| *at > Instant::now());
-        Self { end, with_401: With401::Until(for_a_retry.unwrap_or(end)) }
+        Self { end, not_let_in: NotLetIn::Until(for_a_retry.unwrap_or(end)) }
     }
 }
 
@@ -54,11 +55,11 @@ mod tests {
 
     use super::*;
 
-    /// For how many seconds a 401 is tried again that comes so long after the beginning.
-    async fn bears_401_for(patience: Patience, after_s: u64) -> u64 {
+    /// For how many seconds such an answer is tried again that comes so long after the beginning.
+    async fn bears_for(code: u16, patience: Patience, after_s: u64) -> u64 {
         advance(Duration::from_secs(after_s)).await;
         let first = Instant::now();
-        while patience.bears_401(first) {
+        while patience.bears(code, first) {
             advance(Duration::from_secs(1)).await;
         }
         first.elapsed().as_secs()
@@ -70,14 +71,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_not_let_in_says_so_early_enough_for_a_retry_or_asks_to_the_end() {
-        assert_eq!(bears_401_for(in_seconds(120).into(), 0).await, 30);
-        assert_eq!(bears_401_for(in_seconds(30).into(), 0).await, 30, "Lambda's retry would come too late");
+        assert_eq!(bears_for(401, in_seconds(120).into(), 0).await, 30);
+        assert_eq!(bears_for(401, in_seconds(30).into(), 0).await, 30, "Lambda's retry would come too late");
+        assert_eq!(bears_for(403, in_seconds(30).into(), 0).await, 0, "a right is missing");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gives_back_bears_a_busy_authenticator_as_long_after_an_outage_as_at_once() {
-        let at_once = bears_401_for(Patience::of_giving_back(in_seconds(15)), 0).await;
-        assert!(at_once > 0);
-        assert_eq!(bears_401_for(Patience::of_giving_back(in_seconds(15)), 10).await, at_once);
+    async fn who_gives_back_bears_a_server_that_is_busy_or_starts_as_long_after_an_outage_as_at_once() {
+        for code in [401, 403] {
+            let at_once = bears_for(code, Patience::of_giving_back(in_seconds(15)), 0).await;
+            assert!(at_once > 0);
+            assert_eq!(bears_for(code, Patience::of_giving_back(in_seconds(15)), 10).await, at_once);
+        }
     }
 }

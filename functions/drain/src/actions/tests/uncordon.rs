@@ -39,6 +39,17 @@ async fn a_node_that_was_taken_out_for_a_stop_is_given_back_when_it_runs_again()
     assert_eq!(result, UncordonResult::GivenBack { node: NODE.to_owned() });
 }
 
+/// An API server that has just started refuses everything until it has read the roles.
+#[tokio::test(start_paused = true)]
+async fn a_node_of_a_cluster_that_lets_nobody_in_for_a_moment_is_given_back() {
+    for (code, reason) in [(401, "Unauthorized"), (403, "Forbidden")] {
+        let look = || call(format!("GET {NODE_PATH}"));
+        let refused = look().says(code, status(code, reason, "nodes"));
+        let outcome = runs_again(running(), [refused, look().says(200, stopped()), given_back()]).await.unwrap();
+        assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_change_was_made_and_its_answer_lost_is_given_back() {
     let look = |node| call(format!("GET {NODE_PATH}")).says(200, node);
