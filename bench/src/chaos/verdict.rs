@@ -1,5 +1,6 @@
 //! From what was seen when all is quiet to what must not be. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,7 @@ pub(super) enum Violation {
         instance: String,
         node: String,
         ended_by: String,
+        notices: String,
     },
     Panic {
         notice: String,
@@ -78,6 +80,7 @@ pub(super) enum Violation {
         instance: String,
         node: String,
         what: String,
+        notices: String,
     },
     /// Something goes on and on.
     NeverQuiet {
@@ -92,14 +95,14 @@ impl fmt::Display for Violation {
                 f,
                 "no receipt and no text in the failure queue: {notice} {event_id} of {instance}, request {request_id}"
             ),
-            Self::HookUnanswered { instance, node, ended_by } => {
-                write!(f, "hook unanswered: that of {instance}, node {node}, ended by {ended_by}")
+            Self::HookUnanswered { instance, node, ended_by, notices } => {
+                write!(f, "hook unanswered: that of {instance}, node {node}, ended by {ended_by}; notices: {notices}")
             }
             Self::Panic { notice, event_id, instance, line } => {
                 write!(f, "panic: {notice} {event_id} of {instance}: {line}")
             }
-            Self::LeftBehind { instance, node, what } => {
-                write!(f, "left on a node that is to be in use: {what} on {node} of {instance}")
+            Self::LeftBehind { instance, node, what, notices } => {
+                write!(f, "left on a node that is to be in use: {what} on {node} of {instance}; notices: {notices}")
             }
             Self::NeverQuiet { instance } => write!(f, "never quiet: {instance}"),
         }
@@ -110,6 +113,11 @@ impl fmt::Display for Violation {
 pub(super) fn violations(seen: &Seen) -> Vec<Violation> {
     let Seen { handed, nodes, restless, given_up } = seen;
     let is_given_up = |event_id: &str| given_up.iter().any(|event| notice::event_id(event) == event_id);
+    let notices = |instance: &str| {
+        let own = handed.iter().filter(|one| one.instance == instance);
+        let named: BTreeSet<String> = own.map(|one| format!("{} {}", one.kind.in_words(), one.event_id)).collect();
+        named.into_iter().collect::<Vec<_>>().join(", ")
+    };
     let concerns = |instance: &str| given_up.iter().any(|event| notice::is_about(event, instance));
     let mut violations = Vec::new();
     for one in handed {
@@ -129,12 +137,14 @@ pub(super) fn violations(seen: &Seen) -> Vec<Violation> {
             if ended_by.as_deref() != Some("call") {
                 let ended_by = ended_by.clone().unwrap_or_else(|| "nobody yet".to_owned());
                 let (instance, node) = (instance.clone(), node.clone());
-                violations.push(Violation::HookUnanswered { instance, node, ended_by });
+                let notices = notices(&instance);
+                violations.push(Violation::HookUnanswered { instance, node, ended_by, notices });
             }
         }
         for what in ended.ours.iter().filter(|_| ended.goes_on) {
             let (instance, node, what) = (instance.clone(), node.clone(), what.clone());
-            violations.push(Violation::LeftBehind { instance, node, what });
+            let notices = notices(&instance);
+            violations.push(Violation::LeftBehind { instance, node, what, notices });
         }
     }
     violations.extend(restless.iter().map(|instance| Violation::NeverQuiet { instance: instance.clone() }));
@@ -202,7 +212,9 @@ mod tests {
     fn a_hook_is_answered_unless_its_instance_was_reclaimed_or_its_notice_given_up() {
         for (ended_by, word) in [(Some("expiry"), "expiry"), (None, "nobody yet")] {
             let hooks = vec![ended_by.map(str::to_owned)];
-            let text = format!("hook unanswered: that of {INSTANCE}, node node-1, ended by {word}");
+            let text = format!(
+                "hook unanswered: that of {INSTANCE}, node node-1, ended by {word}; notices: spot interruption n-1"
+            );
             let unanswered = Ended { hooks: hooks.clone(), ..ended() };
             assert_eq!(told(seen(handed(), unanswered)), [vec![text], Vec::new()]);
             let reclaimed = Ended { hooks, is_reclaimed: true, ..ended() };
@@ -221,7 +233,9 @@ mod tests {
     #[test]
     fn nothing_of_ours_is_left_on_a_node_that_is_to_be_in_use() {
         let ours = vec!["a cordon".to_owned()];
-        let text = format!("left on a node that is to be in use: a cordon on node-1 of {INSTANCE}");
+        let text = format!(
+            "left on a node that is to be in use: a cordon on node-1 of {INSTANCE}; notices: spot interruption n-1"
+        );
         let left = Ended { ours: ours.clone(), ..ended() };
         assert_eq!(told(seen(handed(), left)), [vec![text], Vec::new()]);
         let gone = Ended { ours, goes_on: false, ..ended() };
