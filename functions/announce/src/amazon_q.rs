@@ -83,7 +83,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{self, begun, ended, lossy};
+    use crate::samples::{self, begun, ended, ended_with, lossy};
 
     #[test]
     fn a_drain_that_begins() {
@@ -102,6 +102,14 @@ mod tests {
             assert!(!description.contains(markup), "{markup} in {description}");
         }
         assert!(description.contains("(free)(https://evil) ‹!channel›"), "{description}");
+    }
+
+    #[test]
+    fn a_drain_without_pods_has_no_bar() {
+        let event = ended_with(1, "drained", &json!([]));
+        let told = notification(&samples::message(&[&event]));
+        let description = told["content"]["description"].as_str().expect("a text");
+        assert_eq!(description.lines().count(), 1, "{description}");
     }
 
     #[test]

@@ -100,7 +100,24 @@ impl Had {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::begun;
+    use crate::samples::{begun, ended};
+
+    #[test]
+    fn a_beginning_is_no_news_only_after_the_end_of_its_own_drain() {
+        let after = |had: Event| {
+            let delivered = Delivered::default();
+            delivered.note(&had);
+            delivered.outdates(&begun(1))
+        };
+        let mut another_notice = ended(1, "drained");
+        another_notice.receipt.notice.event_id = Some("e-2".to_owned());
+        let mut another_instance = ended(1, "drained");
+        another_instance.receipt.instance = Some("i-2".to_owned());
+        assert!(after(ended(1, "drained")));
+        assert!(!after(another_notice));
+        assert!(!after(another_instance));
+        assert!(!after(begun(1)));
+    }
 
     #[test]
     fn the_latest_are_remembered_and_no_more() {

@@ -168,6 +168,12 @@ mod tests {
     }
 
     #[test]
+    fn slack_is_a_format_that_can_be_named() {
+        let document = Document::parse(r#"{"url": "https://hooks.example", "format": "slack"}"#).expect("a document");
+        assert!(matches!(document.form, Form::Slack), "{document:?}");
+    }
+
+    #[test]
     fn a_template_wins_over_the_format() {
         let document = json!({"url": "https://hooks.example", "format": "json", "template": "{{ .NodeName }}"});
         let document = Document::parse(&document.to_string()).expect("a document");

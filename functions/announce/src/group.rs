@@ -49,7 +49,7 @@ pub(crate) fn receipts<'a>(events: &[&'a Event]) -> Vec<Message<'a>> {
 }
 
 /// How each notice ended. Lambda tries one that failed again, with the same request id, and each attempt tells its own end:
-/// of these one that did not fail counts, or else the one that lost most.
+/// of these one that did not fail counts, or else the one that lost most, the first of several.
 fn attempts_that_count<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
     let weight = |event: &Event| (event.receipt.ending != Some(Ending::Failed), Node::of(event).lost().len());
     let mut attempts: Vec<&Event> = Vec::new();
@@ -130,6 +130,12 @@ mod tests {
         let later = attempt("later", ended(1, "failed"));
         assert_eq!(told(&[late.clone(), lossy.clone(), later]), ["lossy"]);
         assert_eq!(told(&[lossy, attempt("well", ended(1, "drained")), late]), ["well"]);
+    }
+
+    #[test]
+    fn of_attempts_that_fared_alike_the_first_is_told() {
+        let again = Event { id: "again".to_owned(), ..lossy(1) };
+        assert_eq!(grouped(&[lossy(1), again]).remove(0).1, ["ended-1"]);
     }
 
     #[test]

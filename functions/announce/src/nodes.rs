@@ -183,12 +183,12 @@ mod tests {
         let mut event = written();
         event.receipt.earlier = serde_json::from_value(json!([{
             "request_id": "r-0", "from": "2026-11-21T03:12:00Z", "to": "2026-11-21T03:26:00Z",
-            "pods": {"clean": 7, "remaining": 3},
+            "pods": {"clean": 7, "clamped": 5, "forced": 2, "remaining": 3},
         }]))
         .expect("earlier ones");
-        assert_eq!(Node::of(&event).tally().clean, 8);
-        assert_eq!(nodes(&[&event, &event])[0].tally().clean, 8);
-        assert_eq!(Node::of(&event).tally().lost, 1);
+        let together = Tally { clean: 8, clamped: 6, forced: 3, unconfirmed: 1, lost: 1 };
+        assert_eq!(Node::of(&event).tally(), together);
+        assert_eq!(nodes(&[&event, &event])[0].tally(), together);
         event.receipt.records_mut().filter(|pod| pod.fate == Fate::Lost).for_each(|pod| pod.fate = Fate::Remaining);
         assert_eq!(Node::of(&event).tally().lost, 0);
     }

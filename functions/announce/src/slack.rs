@@ -120,6 +120,28 @@ mod tests {
     }
 
     #[test]
+    fn a_drain_that_failed_or_lost_a_pod_is_red() {
+        let lost = json!([{"pod": "shop/cart-1", "fate": "lost"}]);
+        for (event, mark) in [
+            (begun(1), "⏳"),
+            (ended(1, "drained"), "🟢"),
+            (ended(1, "failed"), "🔴"),
+            (samples::ended_with(1, "drained", &lost), "🔴"),
+        ] {
+            let message = message(&samples::message(&[&event]));
+            let header = message["blocks"][0]["text"]["text"].as_str().expect("a text");
+            assert!(header.starts_with(mark), "{header} for {:?}", event.receipt.ending);
+        }
+    }
+
+    #[test]
+    fn lines_share_a_section_as_long_as_they_fit_with_the_line_break_between_them() {
+        let lines = |lengths: [usize; 2]| lengths.map(|length| "x".repeat(length));
+        assert_eq!(sections(&lines([SECTION / 2, SECTION / 2 - 1])).len(), 1);
+        assert_eq!(sections(&lines([SECTION / 2, SECTION / 2])).len(), 2);
+    }
+
+    #[test]
     fn the_largest_message_keeps_to_slacks_limits() {
         let noise = "<&>".repeat(1000);
         let events: Vec<_> = (0..100)

@@ -41,9 +41,11 @@ pub(crate) fn body(message: &Message<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::event::Event;
-    use crate::samples::{self, begun, ended, lossy};
+    use crate::samples::{self, begun, ended, ended_with, lossy};
 
     fn mail(events: &[Event]) -> String {
         let events: Vec<&Event> = events.iter().collect();
@@ -54,6 +56,12 @@ mod tests {
     #[test]
     fn a_drain_that_begins() {
         insta::assert_snapshot!(mail(&[begun(1)]));
+    }
+
+    #[test]
+    fn a_drain_without_pods_has_no_line_of_pods() {
+        let mail = mail(&[ended_with(1, "drained", &json!([]))]);
+        assert!(!mail.contains("Pods:"), "{mail}");
     }
 
     #[test]
