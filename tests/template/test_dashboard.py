@@ -9,7 +9,7 @@ from typing import Any
 from test_template import RESOURCES, attribute, of_type, properties
 
 ROOT = Path(__file__).resolve().parents[2]
-SNAPSHOTS = ROOT / "functions/drain/src/publish/snapshots"
+SNAPSHOTS = ROOT / "crates/drainer/src/publish/snapshots"
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 SELF_TEST = json.loads((ROOT / "docs/self-test.schema.json").read_text())
 
@@ -27,7 +27,7 @@ LANGUAGE = {
 
 
 def snapshot(name: str) -> str:
-    return (SNAPSHOTS / f"spillway_drain__publish__tests__{name}.snap").read_text().split("---\n", 2)[2].strip()
+    return (SNAPSHOTS / f"spillway_drainer__publish__tests__{name}.snap").read_text().split("---\n", 2)[2].strip()
 
 
 # A test of the function compares this table with the code.

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "functions/drain/src"
+SOURCE = ROOT / "crates/drainer/src"
 PAGE = (ROOT / "docs/development.md").read_text()
 
 

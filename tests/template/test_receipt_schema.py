@@ -9,7 +9,7 @@ import jsonschema
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
-SNAPSHOTS = ROOT / "functions/drain/src/publish/snapshots"
+SNAPSHOTS = ROOT / "crates/drainer/src/publish/snapshots"
 
 
 def problems(receipt: dict) -> list[str]:
@@ -28,7 +28,7 @@ class TheSchema(unittest.TestCase):
     def test_what_the_function_writes_is_a_receipt(self) -> None:
         written = ["receipt_of_a_drain_as_the_log_has_it", "receipt_of_a_drain_that_is_handed_on", "event_of_a_drain_that_has_begun"]
         for name in written:
-            snapshot = SNAPSHOTS / f"spillway_drain__publish__tests__the_{name}.snap"
+            snapshot = SNAPSHOTS / f"spillway_drainer__publish__tests__the_{name}.snap"
             receipt = json.loads(snapshot.read_text().split("---\n", 2)[2])
             self.assertEqual(problems(receipt), [], name)
         self.assertNotEqual(problems(receipt | {"surprise": 1}), [])

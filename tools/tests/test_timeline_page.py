@@ -282,7 +282,7 @@ class WhatTheFunctionWrites(PageTest):
     ROOT = Path(__file__).parents[2]
 
     def test_the_log_line_of_its_snapshot_is_drawn(self) -> None:
-        (snapshot,) = self.ROOT.glob("functions/drain/src/**/*the_receipt_of_a_drain_as_the_log_has_it.snap")
+        (snapshot,) = self.ROOT.glob("crates/drainer/src/**/*the_receipt_of_a_drain_as_the_log_has_it.snap")
         page = drawn(*receipts_in(snapshot.read_text()))
         self.assertIn("shop/forced", page.pods())
 

@@ -28,19 +28,19 @@ mod tests {
         (
             "Spillway Receipt",
             include_str!(
-                "../../drain/src/publish/snapshots/spillway_drain__publish__tests__the_receipt_of_a_drain_as_the_log_has_it.snap"
+                "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_as_the_log_has_it.snap"
             ),
         ),
         (
             "Spillway Receipt",
             include_str!(
-                "../../drain/src/publish/snapshots/spillway_drain__publish__tests__the_receipt_of_a_drain_that_is_handed_on.snap"
+                "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_that_is_handed_on.snap"
             ),
         ),
         (
             "Spillway Drain Begun",
             include_str!(
-                "../../drain/src/publish/snapshots/spillway_drain__publish__tests__the_event_of_a_drain_that_has_begun.snap"
+                "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_event_of_a_drain_that_has_begun.snap"
             ),
         ),
     ];

@@ -84,7 +84,7 @@ pub(crate) fn message<'a>(events: &[&'a Event]) -> Message<'a> {
 #[test]
 fn the_sample_of_a_beginning_has_the_form_of_the_drain_functions_own() {
     const WRITTEN: &str = include_str!(
-        "../../drain/src/publish/snapshots/spillway_drain__publish__tests__the_event_of_a_drain_that_has_begun.snap"
+        "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_event_of_a_drain_that_has_begun.snap"
     );
     let (_, written) = WRITTEN.split_once("\n---\n").expect("the snapshot has a head");
     let written: Value = serde_json::from_str(written).expect("JSON");

@@ -5,6 +5,6 @@ use spillway_startup::logs;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    logs::start(&["spillway_drain"]);
-    spillway_drain::run(std::env::vars()).await
+    logs::start(&["spillway"]);
+    spillway_drainer::run(std::env::vars()).await
 }
