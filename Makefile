@@ -164,7 +164,7 @@ control-plane:
 
 programs:
 	@scripts/own-clone
-	@scripts/progress "Rust programs" cargo build --workspace --bins
+	@scripts/progress "Rust programs" cargo build --bins --package spillway-announce --package spillway-bed --package spillway-demo --package spillway-drain
 
 # Built before they run, because two builds at once take more memory than most machines have.
 tests:
