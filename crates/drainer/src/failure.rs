@@ -5,15 +5,16 @@ use std::error::Error;
 
 use jiff::Timestamp;
 use lambda_runtime::Diagnostic;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::continuation::limits::Unfinished;
+use spillway_core::decision::Refusal;
+use spillway_core::node::readiness::Readiness;
 use spillway_notice::NoticeError;
 use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
-use crate::decision::Refusal;
 use crate::invocation::retry::Transient;
 use crate::kube::ApiError;
-use crate::node::readiness::Readiness;
 
 /// The call that says where a cluster is.
 pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
@@ -116,19 +117,22 @@ impl Failure {
         }
     }
 
-    /// Whether the same may well work later. A 401 to the end is no busy authenticator: somebody
-    /// has to let the function in.
-    pub(crate) fn may_pass(&self) -> bool {
+    /// What a later invocation might still do; `None`: somebody has to change something first. A 401 to the end is no busy
+    /// authenticator: somebody has to let the function in.
+    pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         match self {
-            Self::Aws(error) => error.is_transient(),
-            Self::Kubernetes { error, .. } => error.is_transient() && error.code() != Some(401),
-            Self::PodsLost { .. } | Self::NotReady { .. } | Self::NotBack { .. } => true,
+            Self::Aws(error) => error.is_transient().then_some(Unfinished::Call),
+            Self::Kubernetes { error, .. } => {
+                (error.is_transient() && error.code() != Some(401)).then_some(Unfinished::Call)
+            }
+            Self::NotBack { .. } => Some(Unfinished::Call),
+            Self::PodsLost { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
             Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }
             | Self::Cluster { .. }
             | Self::TooLate { .. }
-            | Self::NoSchedules => false,
+            | Self::NoSchedules => None,
         }
     }
 

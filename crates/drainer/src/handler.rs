@@ -2,7 +2,12 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::continuation::limits::Limits;
+use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
+use spillway_core::instance::{Instance, managed_by};
+use spillway_core::invocation::Invocation;
+use spillway_core::outcome::Outcome;
 use spillway_notice::continued::History;
 use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Incoming, Notice};
@@ -12,17 +17,13 @@ use tokio::time::Instant;
 use crate::actions;
 use crate::actions::lifecycle::last_answer;
 use crate::actions::undo_check::{self, DueCheck};
-use crate::aws::instance::{Instance, managed_by};
 use crate::aws::lifecycle::LifecycleAction;
 use crate::aws::{ec2, managed_tag};
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::Limits;
-use crate::decision::{self, Decision, Reason, WhoseCluster};
 use crate::failure::Failure;
-use crate::invocation::Invocation;
 use crate::publish::publish;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, Publication, StepName, Subject};
+use crate::receipt::{Publication, StepName, Subject};
 
 /// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
 /// event.

@@ -2,11 +2,11 @@
 //!
 //! # Layout
 //! Read `handler` first: it tells what happens to a notice, in order. What a notice says is read by the crate
-//! `spillway-notice`, what was chosen by `spillway-settings`. The rooms, from the ground up; none imports a later one:
-//! * `invocation`: one invocation, its clock, what it keeps back for its end, how it tries again
+//! `spillway-notice`, what was chosen by `spillway-settings`, and what is decided stands in `spillway-core`, by the same names.
+//! The rooms, from the ground up; none imports a later one:
+//! * `invocation`: how an invocation tries again
 //! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
-//! * `decision`: what is to be done, or the reason why nothing is (pure)
-//! * `kube`: calls to the API server, watches, pods as a drain reads them
+//! * `kube`: calls to the API server, lists, watches
 //! * `node`: find the node, claim it, watch it, uncordon it
 //! * `failure`: what makes an invocation fail
 //! * `drain`: plan, evict, watch
@@ -22,7 +22,6 @@ mod actions;
 mod aws;
 mod context;
 mod continuation;
-mod decision;
 mod drain;
 mod failure;
 mod handler;
@@ -42,6 +41,7 @@ use std::sync::Arc;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
+use spillway_core::invocation::Invocation;
 use spillway_receipt::Receipt;
 use spillway_settings::Settings;
 
@@ -50,7 +50,6 @@ use crate::context::Context;
 use crate::context::cluster::{Access, OneConnection};
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
-use crate::invocation::Invocation;
 use crate::self_test::SelfTestReport;
 
 /// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
@@ -95,7 +94,8 @@ enum Response {
 
 /// Answers one event. An error keeps it.
 async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Response, Failure> {
-    let invocation = Invocation::begin(&event.context);
+    let lambda_runtime::Context { request_id, invoked_function_arn, deadline, .. } = &event.context;
+    let invocation = Invocation::begin(request_id, invoked_function_arn, *deadline);
     if let Some(request) = self_test::request(&event.payload) {
         return Ok(Response::Report(self_test::examine(context, &request, &invocation).await));
     }

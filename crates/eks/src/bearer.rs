@@ -9,9 +9,9 @@ use http::header::{AUTHORIZATION, HeaderValue};
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use secrecy::ExposeSecret as _;
+use spillway_core::cluster::ClusterName;
 use tower::{BoxError, Service};
 
-use crate::cluster::ClusterName;
 use crate::token::{self, TokenError};
 
 /// A token is replaced at this age: well before [`token::LIFETIME`], so that neither a slow

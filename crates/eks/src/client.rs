@@ -63,8 +63,9 @@ pub fn connection_failure(error: &kube::Error) -> Option<ConnectionFailure> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use spillway_core::cluster::ClusterName;
+
     use super::*;
-    use crate::cluster::ClusterName;
 
     fn attempt(endpoint: &str, ca: &[u8]) -> Result<Connection, ConnectError> {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };

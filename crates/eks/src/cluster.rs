@@ -5,7 +5,6 @@
 //! made anew under its old name. So a cluster that could not be connected to is forgotten.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_eks::error::SdkError;
@@ -13,29 +12,7 @@ use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
 use aws_sdk_eks::operation::list_clusters::ListClustersError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-
-/// The name of an EKS cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClusterName(String);
-
-impl ClusterName {
-    /// Takes the name as it stands in a tag or a setting.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    /// The name as EKS knows it.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ClusterName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use spillway_core::cluster::ClusterName;
 
 /// What a connection needs to know of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +65,7 @@ impl Clusters {
         let mut pages = self.eks.list_clusters().into_paginator().items().send();
         let mut names = Vec::new();
         while let Some(name) = pages.next().await {
-            names.push(ClusterName(name.map_err(Box::new)?));
+            names.push(ClusterName::new(name.map_err(Box::new)?));
         }
         Ok(names)
     }

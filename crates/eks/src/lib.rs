@@ -20,5 +20,5 @@ pub mod token;
 mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
-pub use cluster::{Cluster, ClusterName, Clusters, DescribeError};
+pub use cluster::{Cluster, Clusters, DescribeError};
 pub use transport::ConnectError;

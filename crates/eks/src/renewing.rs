@@ -9,10 +9,11 @@ use std::time::Duration;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use kube::client::Body;
+use spillway_core::cluster::ClusterName;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 
-use crate::cluster::{Cluster, ClusterName, Clusters, DescribeError};
+use crate::cluster::{Cluster, Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
 /// An API server that is down is connected to many times a second, and EKS has limits of its own.

@@ -10,9 +10,9 @@ mod values;
 
 use std::time::Duration;
 
-use kube::core::Selector;
+use kube_core::Selector;
+use spillway_environment::{Reader, SettingsError};
 pub use spillway_receipt::LifecycleResult;
-use spillway_startup::settings::{Reader, SettingsError};
 
 #[cfg(test)]
 use table::SETTINGS;

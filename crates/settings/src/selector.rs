@@ -1,6 +1,6 @@
 //! A label selector as `kubectl` takes it: `team=shop,tier in (web,api),!legacy`.
 
-use kube::core::{Expression, Selector};
+use kube_core::{Expression, Selector};
 
 /// The selector, or `None` if the text is none. Nothing selects everything.
 pub(super) fn parse(text: &str) -> Option<Selector> {
@@ -76,7 +76,7 @@ fn is_label_text(text: &str) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use kube::core::SelectorExt as _;
+    use kube_core::SelectorExt as _;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use kube::core::Selector;
+use kube_core::Selector;
 use spillway_receipt::LifecycleResult;
 
 use super::selector;

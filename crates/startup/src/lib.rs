@@ -1,7 +1,6 @@
 //! What every function starts with.
 //!
 //! # Layout
-//! * `settings`: reading the environment
 //! * `aws`: what every AWS client is made with
 //! * `logs`: the log's lines
 //! * `emf`: metrics, as a line of the log
@@ -9,4 +8,3 @@
 pub mod aws;
 pub mod emf;
 pub mod logs;
-pub mod settings;

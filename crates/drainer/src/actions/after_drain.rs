@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::node::claimant::Claim;
 use spillway_settings::LoadBalancers;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
@@ -10,8 +12,6 @@ use tokio::time::Instant;
 use crate::aws::target_groups;
 use crate::context::{Context, Target};
 use crate::drain::volumes::until_detached;
-use crate::drain::{DrainEnd, DrainReport, StopReason};
-use crate::node::Claim;
 use crate::receipt::AfterDrain;
 
 /// How long load balancers may take to let an instance go: twice Elastic Load Balancing's own deregistration delay.

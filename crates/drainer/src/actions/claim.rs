@@ -1,14 +1,16 @@
 //! Connecting to a node's cluster and claiming the node; and what becomes of a notice whose node is not claimed.
 
 use kube::{Api, Client};
+use spillway_core::decision::Reason;
+use spillway_core::node::claimant::{Claim, Unclaimed};
+use spillway_core::outcome::Outcome;
 
 use super::lifecycle;
 use crate::context::{Context, Target};
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::node::{self, Claim, Unclaimed};
+use crate::node::{self, NodeError};
+use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Outcome, StepName};
 
 /// What trying to claim a node came to.
 pub(crate) enum Claiming {
@@ -30,7 +32,8 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
     let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
         attempt.until_action_is_known().await;
         let nodes = Api::all(client.clone());
-        Ok(node::claim(&nodes, target.instance, &claimant).await?.map(|claim| (claim, client)))
+        let claimed = node::claim(&nodes, target.instance, &claimant).await;
+        NodeError::settled(claimed.map(|claim| (claim, client)))
     });
     let claimed = tokio::select! {
         biased;

@@ -1,12 +1,13 @@
 //! Cordoning a node and no more.
 
+use spillway_core::outcome::Outcome;
 use spillway_settings::LifecycleResult;
 
 use super::claim::{Claiming, claim};
 use super::{lifecycle, undo_check};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
-use crate::receipt::Outcome;
+use crate::kube::ApiError;
 use crate::receipt::record::Record;
 
 /// Cordons the target's node and leaves its pods; a lifecycle action that waits is completed at once.
@@ -15,7 +16,8 @@ pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut 
         Claiming::Claimed(claim, _) => claim,
         Claiming::Ended(outcome) => return Ok(outcome),
     };
-    if let Some(error) = claim.denied() {
+    if let Some(status) = claim.denied() {
+        let error = ApiError::Refused(Box::new(status.clone()));
         let doing = format!("cordon node {}", claim.node);
         return Err(Failure::Kubernetes { doing, cluster: target.cluster.clone(), error });
     }

@@ -4,24 +4,26 @@ use std::future::pending;
 
 use futures_util::FutureExt as _;
 use kube::{Api, Client};
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision::Reason;
+use spillway_core::drain::plan::that_leave;
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::node::claimant::{Claim, How};
+use spillway_core::outcome::{Outcome, not_yet};
 use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
 
 use super::claim::{Claiming, claim};
 use super::{after_drain, lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
-use crate::decision::Reason;
-use crate::drain::plan::that_leave;
+use crate::drain;
 use crate::drain::side_task::SideTask;
-use crate::drain::{self, DrainEnd, DrainReport, StopReason};
 use crate::failure::Failure;
 use crate::kube::ApiError;
-use crate::node::{Claim, How, until_given_back};
+use crate::node::until_given_back;
 use crate::publish::{self, publish_begin, tells_begin};
-use crate::receipt::outcome::not_yet;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Counts, Outcome, Publication, StepName, Subject};
+use crate::receipt::{Counts, Publication, StepName, Subject};
 
 /// Moves the pods of the target's node, then lets the instance go.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {

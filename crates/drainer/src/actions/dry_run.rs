@@ -2,16 +2,18 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
+use spillway_core::decision::{self, Decision, Reason};
+use spillway_core::drain::deadline::Window;
+use spillway_core::drain::dry_run::Preview;
+use spillway_core::outcome::Outcome;
 
 use super::claim::unclaimed;
 use crate::context::{Context, Target};
-use crate::decision::{self, Decision, Reason};
-use crate::drain::deadline::Window;
-use crate::drain::dry_run::{Preview, preview};
+use crate::drain::dry_run::preview;
 use crate::failure::Failure;
 use crate::node::find;
+use crate::receipt::of_preview;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, of_preview};
 
 /// What the decision would come to, as it stands now.
 pub(crate) async fn dry_run(

@@ -1,17 +1,17 @@
 //! A notice of several instances: each gets an invocation of its own, with a receipt and retries of
 //! its own, so that one that fails does not stop the others.
 
+use spillway_core::decision::{self, Reason};
+use spillway_core::invocation::Invocation;
+use spillway_core::outcome::{Outcome, would_have_fanned_out};
 use spillway_notice::{Deadline, Instances, Several};
 
 use crate::aws::{self, ec2};
 use crate::context::Context;
 use crate::continuation;
-use crate::decision::{self, Reason};
 use crate::failure::Failure;
-use crate::invocation::Invocation;
-use crate::receipt::outcome::would_have_fanned_out;
+use crate::receipt::StepName;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, StepName};
 
 /// How many of a notice's instances are worked on. An event has room for a few hundred of AWS Health's entries; and each is an
 /// invocation, of which an account has a thousand at a time unless its quota was raised.

@@ -1,11 +1,13 @@
 //! What an invocation could not do is left to a later one, while there is time for it.
 
+use spillway_core::outcome::Outcome;
+
 use crate::aws::lifecycle::ActionStatus;
 use crate::context::{Attempt, Context};
 use crate::continuation;
 use crate::failure::Failure;
+use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Outcome, StepName};
 
 /// Hands the notice on to the next invocation, with what this one did in short; a lifecycle action that waits is held for it.
 pub(crate) async fn hand_on(

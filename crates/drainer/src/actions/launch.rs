@@ -4,21 +4,22 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision::Reason;
+use spillway_core::instance::Instance;
+use spillway_core::node::readiness::Readiness;
+use spillway_core::outcome::Outcome;
 use spillway_settings::LifecycleResult;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{lifecycle, uncordon};
-use crate::aws::instance::Instance;
 use crate::context::{Context, Target};
-use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
-use crate::node::readiness::Readiness;
 use crate::node::{NodeWatch, by_likely_names, find, is_of};
+use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Outcome, StepName};
 
 /// How often a node that has not joined is looked for: until then there is nothing to watch. An instance needs a minute to
 /// become a node.

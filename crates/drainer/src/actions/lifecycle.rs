@@ -6,15 +6,16 @@
 //! * The notice failed for good: `CONTINUE` though pods are left, or what the setting `Launch` says of a node that never
 //!   was Ready.
 
+use spillway_core::decision::{Reason, our_hook};
+use spillway_core::invocation::Invocation;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::{LifecycleResult, Settings};
 
 use crate::context::{Attempt, Context, Target};
-use crate::decision::{Reason, our_hook};
 use crate::failure::Failure;
-use crate::invocation::Invocation;
+use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Outcome, StepName};
 
 /// Completes the lifecycle action, if one waits.
 pub(crate) async fn complete(
@@ -86,7 +87,7 @@ pub(crate) fn last_answer(
     }
     match attempt.notice.kind {
         // What somebody has to fix may be fixed by the time of Lambda's retry.
-        _ if !failure.may_pass() => None,
+        _ if failure.unfinished().is_none() => None,
         // Whose node it is was not seen: it may be nobody's.
         _ if record.decision.is_none() => settings.stranded_hooks,
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => settings.launch,

@@ -2,7 +2,7 @@
 //!
 //! An action is handed the clients, what the notice is about, and the record that it fills; it returns what it came to.
 //! It decides nothing of the notice: a node whose labels name another manager goes back to `handler` as
-//! [`Outcome::ManagedBy`](crate::receipt::Outcome::ManagedBy).
+//! [`Outcome::ManagedBy`](spillway_core::outcome::Outcome::ManagedBy).
 //! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
 //! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each

@@ -1,14 +1,16 @@
 //! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
 
+use spillway_core::node::node_claim::HandedOver;
+use spillway_core::outcome::Outcome;
 use spillway_notice::Deadline;
 
 use super::claim::unclaimed;
 use crate::context::target::LEAST_WINDOW;
 use crate::context::{Context, Target};
 use crate::failure::Failure;
-use crate::node::node_claim::{self, HandedOver};
+use crate::node::{NodeError, node_claim};
+use crate::receipt::StepName;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, StepName};
 
 /// Has Karpenter take the target's node away until the notice's deadline.
 pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
@@ -26,7 +28,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
             // Of one that nobody knows no pod is given less than its own grace.
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
-        node_claim::hand_over(&client, instance, &context.settings.node_selector, deadline).await
+        NodeError::settled(node_claim::hand_over(&client, instance, &context.settings.node_selector, deadline).await)
     });
     match handed.await? {
         Ok(handed) => {

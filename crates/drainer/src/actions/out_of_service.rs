@@ -1,16 +1,16 @@
 //! Declaring a node out of service whose instance is down, so that its pods and volumes are free at once.
 
 use kube::Api;
+use spillway_core::decision::Reason;
+use spillway_core::instance::InstanceState;
+use spillway_core::outcome::Outcome;
 
 use super::claim::unclaimed;
-use crate::aws::instance::InstanceState;
 use crate::context::{Context, Target};
-use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::kube::ApiError;
-use crate::node::NodeWatch;
 use crate::node::out_of_service::{Declared, declare};
-use crate::receipt::Outcome;
+use crate::node::{NodeError, NodeWatch};
 use crate::receipt::record::Record;
 
 /// Taints the node if its instance is down and it is not Ready. That it is still taken for Ready may mean that the control
@@ -31,13 +31,13 @@ pub(crate) async fn out_of_service(
         let nodes = Api::all(client);
         let mut watch = None;
         loop {
-            match declare(&nodes, instance, &claimant).await? {
-                Ok(Declared::OutOfService(node)) => return Ok(Ok(node)),
+            match declare(&nodes, instance, &claimant).await {
                 Ok(Declared::Ready(node)) => {
                     ready = Some(node.clone());
                     watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &node)).next().await;
                 }
-                Err(why) => return Ok(Err(why)),
+                Ok(Declared::OutOfService(node)) => return Ok(Ok(node)),
+                Err(error) => return NodeError::settled(Err(error)),
             }
         }
     });

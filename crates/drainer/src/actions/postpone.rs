@@ -1,6 +1,8 @@
 //! What begins later: a schedule brings the notice back when its time has come.
 
 use jiff::Timestamp;
+use spillway_core::node::uncordon::UncordonResult;
+use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
 use spillway_notice::{Deadline, payload};
 
@@ -8,9 +10,8 @@ use super::uncordon::{NotReady, cause, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::Name;
 use crate::failure::Failure;
-use crate::node::uncordon::UncordonResult;
+use crate::receipt::StepName;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, StepName};
 
 /// Has the notice come again when it is time to begin. An update of the notice moves that time; if
 /// the drain had begun by the time that was named before, the node is given back until then.

@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use kube::Api;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision::Reason;
+use spillway_core::instance::{Instance, InstanceState};
+use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Kind, Notice};
 use tokio::time::Instant;
 
 use super::undo_check;
-use crate::aws::instance::{Instance, InstanceState};
 use crate::context::{Context, Patience, Target};
 use crate::continuation::schedule::{Deleted, Name};
-use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
-use crate::node::uncordon::{UncordonCause, UncordonResult, Undoing, uncordon as take_off};
-use crate::receipt::Outcome;
+use crate::node::uncordon::{Undoing, uncordon as take_off};
 use crate::receipt::record::Record;
 
 /// How long a cluster is tried that gives no answer; then a schedule tries it again. Three attempts at a connection.

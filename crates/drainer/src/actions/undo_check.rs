@@ -3,22 +3,23 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision::{self, Reason};
+use spillway_core::instance::{Instance, InstanceState};
+use spillway_core::invocation::Invocation;
+use spillway_core::node::claimant::Claim;
+use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
+use spillway_core::outcome::Outcome;
 use spillway_notice::undo_check::{self, UndoCheck};
 use spillway_notice::{Kind, Notice, payload};
 use tokio::time::Instant;
 
 use super::uncordon::{self, NotGivenBack, NotReady, give_back, reached_by};
-use crate::aws::instance::{Instance, InstanceState};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::Name;
-use crate::decision::{self, Reason};
 use crate::failure::Failure;
-use crate::invocation::Invocation;
-use crate::node::Claim;
-use crate::node::uncordon::{UncordonCause, UncordonResult};
+use crate::receipt::StepName;
 use crate::receipt::record::Record;
-use crate::receipt::{Outcome, StepName};
 
 /// For how long a drain is kept from beginning by what is to follow it.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ use aws_sdk_autoscaling::operation::RequestId as _;
 use aws_sdk_autoscaling::operation::complete_lifecycle_action::CompleteLifecycleActionError;
 use aws_sdk_autoscaling::types::LifecycleHook;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use spillway_core::hook_timeouts::HookTimeouts;
 use spillway_notice::{Hook, InstanceId};
 use spillway_settings::LifecycleResult;
 use spillway_startup::logs::chain;
@@ -20,53 +21,10 @@ const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
 
-/// The least `HeartbeatTimeout` that Auto Scaling allows: what we reckon with while we cannot
-/// ask for the hook's own.
-const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Auto Scaling waits in all for "48 hours or 100 times the heartbeat timeout, whichever is smaller"
-/// (Amazon EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks").
-const LONGEST: Duration = Duration::from_hours(48);
-const MOST_TIMEOUTS: u32 = 100;
-/// So long before Auto Scaling gives up waiting the answer is sent, so that it still finds it waiting.
-const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 /// EC2 answers sooner as a rule, and then says whose the instance is: most hooks of an account are none of ours to hold.
 const UNHELD: Duration = Duration::from_secs(1);
 /// A node is not kept in use for longer because Auto Scaling cannot be asked: its drain has a hook's minutes.
 const ASKED_FOR: Duration = Duration::from_secs(5);
-
-/// How long Auto Scaling waits at a hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HookTimeouts {
-    /// From one sign of life to the next: `HeartbeatTimeout`.
-    pub(crate) timeout: Duration,
-    /// In all, whatever is sent: `GlobalTimeout`.
-    pub(crate) in_all: Duration,
-}
-
-impl HookTimeouts {
-    /// As Auto Scaling describes the hook.
-    pub(crate) fn of(hook: &LifecycleHook) -> Self {
-        let seconds = |seconds: Option<i32>| seconds.and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs);
-        let timeout = seconds(hook.heartbeat_timeout).unwrap_or(LEAST_TIMEOUT);
-        let in_all = seconds(hook.global_timeout).unwrap_or_else(|| LONGEST.min(timeout * MOST_TIMEOUTS));
-        Self { timeout, in_all }
-    }
-
-    /// What we reckon with when Auto Scaling does not say. It tells us when the waiting is over.
-    fn unknown() -> Self {
-        Self { timeout: LEAST_TIMEOUT, in_all: LONGEST }
-    }
-
-    /// How long after the notice an answer still finds the action waiting.
-    pub(crate) fn longest_for_an_answer(self) -> Duration {
-        self.in_all.saturating_sub(FOR_THE_ANSWER)
-    }
-
-    /// Twice in each timeout: one that is late does no harm.
-    fn between_heartbeats(self) -> Duration {
-        self.timeout / 2
-    }
-}
 
 /// A lifecycle action of one instance.
 #[derive(Debug, Clone)]
@@ -206,11 +164,16 @@ impl<'a> LifecycleAction<'a> {
     }
 }
 
+/// A hook's timeouts, as Auto Scaling describes it.
+pub(crate) fn timeouts(hook: &LifecycleHook) -> HookTimeouts {
+    HookTimeouts::described(hook.heartbeat_timeout, hook.global_timeout)
+}
+
 async fn waits(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> {
     let call = client.describe_lifecycle_hooks().auto_scaling_group_name(&hook.group).lifecycle_hook_names(&hook.name);
     let answer = call.send().await.map_err(|error| CallError::new(DESCRIBE, error))?;
     // A hook that is gone waits for nobody, as the first heartbeat will tell.
-    Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, HookTimeouts::of))
+    Ok(answer.lifecycle_hooks().first().map_or_else(HookTimeouts::unknown, timeouts))
 }
 
 /// Sends a heartbeat at once, because much of the timeout may have passed, and then one in each
@@ -244,28 +207,13 @@ fn is_over<E: ProvideErrorMetadata>(error: &E) -> bool {
 mod tests {
     use std::cell::Cell;
 
+    use spillway_core::hook_timeouts::LONGEST;
+
     use super::*;
     use crate::test_support;
     use crate::test_support::aws::query_error;
     use crate::test_support::context::TestContext;
     use crate::test_support::script::call;
-
-    fn waits(timeout_s: i32, in_all_s: Option<i32>) -> HookTimeouts {
-        HookTimeouts::of(&LifecycleHook::builder().heartbeat_timeout(timeout_s).set_global_timeout(in_all_s).build())
-    }
-
-    #[test]
-    fn a_hook_waits_for_100_timeouts_and_never_longer_than_48_hours() {
-        assert_eq!(waits(30, None).in_all, Duration::from_secs(3000));
-        assert_eq!(waits(1728, None).in_all, LONGEST);
-        assert_eq!(waits(7200, None).in_all, LONGEST);
-        assert_eq!(waits(7200, Some(900)).in_all, Duration::from_secs(900), "what Auto Scaling says counts");
-    }
-
-    #[test]
-    fn a_heartbeat_is_sent_twice_in_the_hooks_timeout() {
-        assert_eq!(waits(300, None).between_heartbeats(), Duration::from_secs(150));
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_hook_whose_timeouts_cannot_be_read_is_held_as_one_with_auto_scalings_shortest() {

@@ -2,10 +2,10 @@
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::Filter;
+use spillway_core::instance::Instance;
 use spillway_settings::ManagedTag;
 use tokio::time::Instant;
 
-use crate::aws::instance::Instance;
 use crate::aws::{self, CallError};
 
 const DESCRIBE: &str = "autoscaling:DescribeTags";

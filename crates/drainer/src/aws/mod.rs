@@ -2,7 +2,6 @@
 
 pub(crate) mod ec2;
 pub(crate) mod events;
-pub(crate) mod instance;
 pub(crate) mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;

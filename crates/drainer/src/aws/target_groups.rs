@@ -9,7 +9,7 @@ use aws_sdk_elasticloadbalancingv2::operation::describe_target_health::DescribeT
 use aws_sdk_elasticloadbalancingv2::types::{
     Tag, TargetDescription, TargetHealthDescription, TargetHealthStateEnum, TargetTypeEnum,
 };
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
 use spillway_notice::InstanceId;
 use tokio::time::{Instant, sleep, timeout_at};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
-use spillway_eks::{Cluster, ClusterName, Clusters, ConnectError, Connection, DescribeError};
+use spillway_core::cluster::ClusterName;
+use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeError};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 

@@ -7,7 +7,7 @@ pub(crate) mod target;
 use std::cell::OnceCell;
 
 use kube::Client;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;

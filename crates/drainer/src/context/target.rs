@@ -4,19 +4,21 @@ use std::pin::pin;
 
 use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::continuation::limits::Limits;
+use spillway_core::drain::deadline::{MARGIN, Termination, Window};
+use spillway_core::instance::{Instance, ManagedBy};
+use spillway_core::invocation::Invocation;
+use spillway_core::node::claim_annotation::ClaimAnnotation;
+use spillway_core::node::claimant::Claimant;
+use spillway_core::node::taint;
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
-use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::LifecycleAction;
-use crate::continuation::Limits;
-use crate::drain::deadline::{MARGIN, Termination, Window};
 use crate::failure::Failure;
-use crate::invocation::Invocation;
-use crate::node::{ClaimAnnotation, Claimant, taint};
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
 /// are asked for at once cost nothing.
@@ -83,7 +85,8 @@ impl Attempt<'_> {
 
     /// Whether a later invocation may still do what this one could not.
     pub(crate) fn leaves_time_after(&self, failure: &Failure) -> bool {
-        self.limits.leave_time_after(self.invocation, failure, self.history)
+        let unfinished = failure.unfinished();
+        unfinished.is_some_and(|unfinished| self.limits.leave_time_after(self.invocation, unfinished, self.history))
     }
 
     /// Milliseconds from the notice to an instant.

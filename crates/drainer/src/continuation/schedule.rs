@@ -12,13 +12,13 @@ use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
+use spillway_core::clock::Clock;
 use spillway_notice::{InstanceId, Notice};
 use spillway_settings::Schedules;
 use tokio::time::Instant;
 
 use crate::aws::{self, CallError};
 use crate::failure::Failure;
-use crate::invocation::clock::Clock;
 
 const CREATE: &str = "scheduler:CreateSchedule";
 pub(crate) const UPDATE: &str = "scheduler:UpdateSchedule";

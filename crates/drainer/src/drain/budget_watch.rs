@@ -2,48 +2,23 @@
 //!
 //! Nothing is requested before that, so that a drain without budgets costs nothing. Each watch keeps a stream of the
 //! connection for as long as it lasts: of more than a few namespaces the budgets are watched by one for the cluster. What a
-//! change means is decided in `budgets`.
+//! change means is decided in core's `drain/budgets.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_all;
 use kube::{Api, Client};
-
-use crate::kube::budget::DisruptionBudget;
-use crate::kube::watch::{Change, Selection, Watch};
+use spillway_core::drain::budgets::WatchScope;
+use spillway_core::kube::budget::DisruptionBudget;
+use spillway_core::kube::change::Change;
 use spillway_startup::logs::chain;
+
+use crate::kube::watch::{Selection, Watch, WatchEvent};
 
 /// How many namespaces are watched one by one. Budgets block pods in few as a rule; a cluster may have thousands of budgets,
 /// each of which changes with each of its pods.
 pub(super) const NAMESPACES_WATCHED: usize = 3;
-
-/// Whose budgets a watch is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum WatchScope {
-    Namespace(String),
-    Cluster,
-}
-
-impl WatchScope {
-    /// Whether that namespace's budgets are among them.
-    pub(super) fn has(&self, namespace: &str) -> bool {
-        match self {
-            Self::Namespace(own) => own == namespace,
-            Self::Cluster => true,
-        }
-    }
-}
-
-impl fmt::Display for WatchScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Namespace(namespace) => write!(f, "namespace {namespace}"),
-            Self::Cluster => f.write_str("the cluster"),
-        }
-    }
-}
 
 /// What is watched when budgets block pods in these namespaces.
 fn scopes(namespaces: &BTreeSet<String>) -> BTreeSet<WatchScope> {
@@ -102,8 +77,12 @@ impl BudgetWatch {
     /// losing one.
     pub(crate) async fn next(&mut self) -> (WatchScope, Change<DisruptionBudget>) {
         loop {
-            let (scope, change) = self.next_of_any().await;
-            let Change::Interrupted(error) = &change else { return (scope, change) };
+            let (scope, event) = self.next_of_any().await;
+            let error = match event {
+                WatchEvent::Changed(change) => return (scope, change),
+                WatchEvent::Begun => continue,
+                WatchEvent::Interrupted(error) => error,
+            };
             if error.code() == Some(403) {
                 tracing::warn!(
                     error = chain(&error),
@@ -120,7 +99,7 @@ impl BudgetWatch {
         }
     }
 
-    async fn next_of_any(&mut self) -> (WatchScope, Change<DisruptionBudget>) {
+    async fn next_of_any(&mut self) -> (WatchScope, WatchEvent<DisruptionBudget>) {
         if self.watches.is_empty() {
             return std::future::pending().await;
         }

@@ -1,12 +1,12 @@
 //! The node's pods, as the API server lists them.
 
 use kube::{Api, Client};
+use spillway_core::drain::deadline::Window;
+use spillway_core::kube::pod::Pod;
+use spillway_startup::logs::chain;
 
-use super::deadline::Window;
-use crate::kube::pod::Pod;
 use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, until};
-use spillway_startup::logs::chain;
 
 /// The pods of a node, to be listed or watched.
 pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {

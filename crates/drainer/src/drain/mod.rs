@@ -1,40 +1,26 @@
-//! The drain of one node: plan, evict, watch, until it is empty or the time is up.
+//! The drain of one node: evict, watch, until it is empty or the time is up. What is decided stands in core's `drain`.
 //!
 //! From the ground up; none imports a later one:
-//! * `deadline`: how long there is, and what that means for a pod's grace (pure)
-//! * `do_not_disrupt`: which pods say that they are not to be disrupted (pure)
-//! * `plan`: which pods leave, which stay, and why (pure)
-//! * `put_back`: which pods their controllers put back (pure)
 //! * `list`: the node's pods
-//! * `evict`: requesting one pod to leave, and the meaning of the answer
+//! * `evict`: requesting one pod to leave
 //! * `newcomers`: whether pods that come later have come to the claimed node
-//! * `kubelet`: whether anybody is there to report a pod's end: a watch of the node
-//! * `pod`: one pod: its state, what blocks it, what comes next (pure)
+//! * `kubelet`: a watch of the node, for whether anybody is there to report a pod's end
 //! * `budget_watch`: the watches of budgets that block pods
-//! * `budgets`: which pods that a budget blocks are evicted again, and when (pure)
-//! * `report`: how it ended
-//! * `volumes`: which volumes are waited for when the last pod has gone, and until they are detached
-//! * `progress`: all pods: what is to be requested next, and what became of each (pure)
+//! * `volumes`: waiting until volumes are detached
+//! * `transition`: the log's lines about pods
 //! * `side_task`: what is done beside a drain once it is under way
 //! * `dry_run`: what a drain would come to
 //!
 //! This file ties them together and decides nothing itself.
 
 mod budget_watch;
-mod budgets;
-pub(crate) mod deadline;
-mod do_not_disrupt;
 pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
 mod list;
 mod newcomers;
-pub(crate) mod plan;
-pub(crate) mod pod;
-mod progress;
-mod put_back;
-mod report;
 pub(crate) mod side_task;
+mod transition;
 pub(crate) mod volumes;
 
 use std::time::Duration;
@@ -42,23 +28,24 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use kube::Client;
+use spillway_core::clock::Clock;
+use spillway_core::drain::deadline::Window;
+use spillway_core::drain::kubelet::Kubelet;
+use spillway_core::drain::progress::Progress;
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::kube::change::Change;
+use spillway_core::kube::pod::Pod;
+use spillway_core::node::claimant::Claim;
 use spillway_notice::continued::PodsPutBack;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep_until};
 
-use crate::invocation::clock::Clock;
-use crate::kube::pod::Pod;
-use crate::kube::watch::{Change, Listed, Watch};
-use crate::node::Claim;
+use crate::kube::watch::{Listed, Watch, WatchEvent};
 use budget_watch::BudgetWatch;
-use deadline::Window;
-use kubelet::{Kubelet, KubeletWatch};
+use kubelet::KubeletWatch;
 pub(crate) use list::list;
 use list::pods_of;
 use newcomers::Newcomers;
-use pod::transition::Transition;
-use progress::Progress;
-pub(crate) use report::{DrainEnd, DrainReport, StopReason};
 use side_task::SideTask;
 
 /// Evictions go first: the watch begins when all that can be requested at once are answered, so
@@ -109,7 +96,7 @@ pub(crate) async fn drain(
             });
         }
         budgets.watch(progress.namespaces_to_watch());
-        progress.take_transitions().into_iter().for_each(Transition::log);
+        progress.take_transitions().into_iter().for_each(transition::log);
         let over = progress.end().filter(|_| !newcomers.wait());
         over_at = over.map(|_| over_at.unwrap_or(now));
         match over {
@@ -135,16 +122,19 @@ pub(crate) async fn drain(
             Some((uid, answer)) = evictions.next() => {
                 progress.answered(&uid, answer, Instant::now());
             }
-            change = next_change(&mut watch) => {
-                blind = match &change {
-                    Change::Interrupted(error) => Some(chain(error)),
-                    _ => None,
-                };
-                if let Some(error) = &blind {
-                    tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
-                }
-                if let Some(change) = newcomers.hold(change, |uid| progress.knows(uid)) {
-                    progress.changed(change, Instant::now());
+            event = next_event(&mut watch) => {
+                blind = None;
+                match event {
+                    WatchEvent::Changed(change) => {
+                        if let Some(change) = newcomers.hold(change, |uid| progress.knows(uid)) {
+                            progress.changed(change, Instant::now());
+                        }
+                    }
+                    WatchEvent::Begun => {}
+                    WatchEvent::Interrupted(error) => {
+                        let error = blind.insert(chain(&error));
+                        tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
+                    }
                 }
             }
             pods = newcomers.next() => {
@@ -172,8 +162,8 @@ pub(crate) async fn drain(
     DrainReport { pods: progress.into_pods(), put_back, end, over_at: over_at.unwrap_or(ended_at), ended_at, blind }
 }
 
-/// The next change; never, before the watch has begun.
-async fn next_change(watch: &mut Option<Watch<Pod>>) -> Change<Pod> {
+/// The next event; never, before the watch has begun.
+async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     match watch {
         Some(watch) => watch.next().await,
         None => std::future::pending().await,
@@ -200,6 +190,6 @@ mod tests {
         // The node's kubelet, and whether it was given back.
         let (pods_watch, node_watches) = (1, 2);
         let watches = pods_watch + node_watches + budget_watch::NAMESPACES_WATCHED;
-        assert!(watches + progress::REQUESTS_AT_ONCE + side_task::REQUESTS_AT_ONCE < STREAMS);
+        assert!(watches + spillway_core::drain::progress::REQUESTS_AT_ONCE + side_task::REQUESTS_AT_ONCE < STREAMS);
     }
 }

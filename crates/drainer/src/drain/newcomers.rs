@@ -6,13 +6,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
+use spillway_core::drain::plan::{Disposition, PodUid, plan};
+use spillway_core::kube::change::Change;
+use spillway_core::kube::pod::Pod;
+use spillway_core::node::claimant::Claim;
 use tokio::time::Instant;
 
-use super::plan::{Disposition, PodUid, plan};
-use crate::kube::pod::Pod;
-use crate::kube::watch::Change;
 use crate::kube::{call, until};
-use crate::node::Claim;
 
 /// The pods that have come, and the look at their node.
 pub(super) struct Newcomers<'a> {

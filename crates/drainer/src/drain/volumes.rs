@@ -12,24 +12,18 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Api, Client, ResourceExt};
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::drain::volumes::{ClaimName, claims_that_left, is_awaited};
+use spillway_core::kube::change::Change;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::plan::PodUid;
-use super::pod::{PodState, Tracked};
-use super::report::{DrainEnd, DrainReport, StopReason};
 use crate::invocation::retry::{Backoff, Transient as _};
-use crate::kube::watch::{Change, Selection};
+use crate::kube::watch::{Selection, WatchEvent};
 use crate::kube::{ApiError, call, list, until};
 
 /// How many volumes are read at once.
 const READ_AT_ONCE: usize = 10;
-/// Of these a volume may be attached to several nodes at once: nobody waits until this one lets go of it.
-const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
-
-/// The namespace and the name of a persistent volume claim.
-type ClaimName = (String, String);
-
 /// Attachments, by their names, and the names of their volumes.
 type Attached = BTreeMap<String, String>;
 
@@ -81,24 +75,6 @@ pub(crate) async fn until_detached(
     }
 }
 
-/// The claims of the pods that left, but for those that a pod uses which is there still.
-fn claims_that_left(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
-    let claims = |gone: bool| {
-        let pods = pods.values().filter(|pod| matches!(pod.state, PodState::Gone { .. }) == gone);
-        let claims = pods.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone())));
-        claims.collect::<BTreeSet<ClaimName>>()
-    };
-    &claims(true) - &claims(false)
-}
-
-/// Whether a volume is waited for: one of these claims is bound to it, and it can be attached to one node at a time.
-fn is_awaited(volume: &PersistentVolume, claims: &BTreeSet<ClaimName>) -> bool {
-    let Some(spec) = &volume.spec else { return false };
-    let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));
-    let mut modes = spec.access_modes.iter().flatten();
-    claim.is_some_and(|claim| claims.contains(&claim)) && !modes.any(|mode| MULTI_ATTACH.contains(&mode.as_str()))
-}
-
 /// Waits until none is attached that is awaited, or `end` has come; answers those that are.
 async fn until_none(
     client: &Client,
@@ -114,17 +90,17 @@ async fn until_none(
         while !left.is_empty() {
             match timeout_at(end, watch.next()).await {
                 Err(_) => return Ok(left),
-                Ok(Change::Gone(gone)) => _ = left.remove(&gone.name_any()),
-                Ok(Change::OnlyThese(all)) => {
+                Ok(WatchEvent::Changed(Change::Gone(gone))) => _ = left.remove(&gone.name_any()),
+                Ok(WatchEvent::Changed(Change::OnlyThese(all))) => {
                     let there: BTreeSet<_> = all.iter().map(ResourceExt::name_any).collect();
                     left.retain(|name, _| there.contains(name));
                 }
-                Ok(Change::Seen(_) | Change::Begun) => {}
-                Ok(Change::Interrupted(error)) if error.is_transient() => {
+                Ok(WatchEvent::Changed(Change::Seen(_)) | WatchEvent::Begun) => {}
+                Ok(WatchEvent::Interrupted(error)) if error.is_transient() => {
                     broke(&error);
                     break;
                 }
-                Ok(Change::Interrupted(error)) => return Err(error),
+                Ok(WatchEvent::Interrupted(error)) => return Err(error),
             }
         }
         if left.is_empty() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {

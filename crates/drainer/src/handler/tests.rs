@@ -1,15 +1,15 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use spillway_core::clock::Clock;
+use spillway_core::invocation::Invocation;
+use spillway_notice::Home;
 
 use super::handle;
-use crate::invocation::Invocation;
-use crate::invocation::clock::Clock;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{completed, described, heartbeat, hook_described, invoked};
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
-use spillway_notice::Home;
 
 const OURS: [(&str, &str); 2] = [("aws:eks:cluster-name", "prod"), ("aws:autoscaling:groupName", "my-asg")];
 

@@ -1,15 +1,13 @@
 //! Calls to the API server: none without a timeout, and every failure told by what can be done.
 
-pub(crate) mod budget;
 pub(crate) mod list;
-pub(crate) mod metadata;
-pub(crate) mod pod;
 pub(crate) mod watch;
 
 use std::error::Error;
 use std::time::Duration;
 
 use kube::core::Status;
+use spillway_core::kube::status::{is_missing, is_of_admission, said};
 use spillway_eks::ConnectionFailure;
 use tokio::time::{Instant, timeout};
 
@@ -43,20 +41,6 @@ pub(crate) enum ApiError {
     /// Nothing had come when there was no more time to wait.
     #[error("the API server did not answer before the time was up")]
     TimeUp,
-}
-
-/// What kube gives as the reason of an answer that is no Status, such as that of a busy API server or of something on
-/// the way (kube-client 5.0, `client/mod.rs`). It says nothing that the rest does not.
-pub(crate) const NO_STATUS: &str = "Failed to parse error data";
-
-fn said(status: &Status) -> String {
-    let Status { code, reason, message, .. } = status;
-    let message = message.trim();
-    if reason.is_empty() || reason == NO_STATUS {
-        format!("{code}: {message}")
-    } else {
-        format!("{code} {reason}: {message}")
-    }
 }
 
 impl ApiError {
@@ -118,62 +102,39 @@ pub(crate) async fn until<T>(
     retry::until(end, calls, retrying).await.map_err(|error| error.unwrap_or(ApiError::TimeUp))
 }
 
-/// What came of one attempt to change an object as it was seen.
-#[derive(Debug)]
-pub(crate) enum Attempted<T> {
-    /// It is changed, or is not to be.
-    Settled(T),
-    /// It had changed in between, so the API server refused.
-    Contended(Box<Status>),
+/// The answer, or `None` if there is no such object of that kind. Any other 404 stays an error: something on the way may not
+/// know the path.
+pub(crate) fn if_found<T>(answer: Result<T, ApiError>, kind: &str) -> Result<Option<T>, ApiError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ApiError::Refused(status)) if is_missing(&status, kind) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-/// Looks and changes, and looks again if the object has changed in between: at most so many times.
-pub(crate) async fn until_settled<T>(
+/// An error that says whether an object had changed since it was read.
+pub(crate) trait Contention {
+    fn is_contention(&self) -> bool;
+}
+
+impl Contention for ApiError {
+    fn is_contention(&self) -> bool {
+        matches!(self, Self::Contended(_))
+    }
+}
+
+/// Reads an object and changes it, and reads it again if it has changed in between: at most so many times.
+pub(crate) async fn until_settled<T, E: Contention>(
     attempts: u32,
-    mut attempt: impl AsyncFnMut() -> Result<Attempted<T>, ApiError>,
-) -> Result<T, ApiError> {
-    let mut refusal = None;
-    for _ in 0..attempts {
-        match attempt().await? {
-            Attempted::Settled(done) => return Ok(done),
-            Attempted::Contended(status) => refusal = Some(status),
+    mut attempt: impl AsyncFnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    for _ in 1..attempts {
+        match attempt().await {
+            Err(error) if error.is_contention() => {}
+            settled => return settled,
         }
     }
-    Err(ApiError::Contended(refusal.expect("there is at least one attempt, and each that goes on was refused")))
-}
-
-/// Whether an object of this kind does not exist. Something on the way that does not know the path
-/// says 404 too, and nothing of the object.
-pub(crate) fn is_missing(status: &Status, kind: &str) -> bool {
-    status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
-}
-
-/// Whether the name is another object's by now. Other conflicts pass.
-pub(crate) fn is_of_another_uid(status: &Status) -> bool {
-    let said = |words| status.message.contains(words);
-    status.code == 409 && (said("UID in the precondition") || said("UID in precondition"))
-}
-
-/// Whether the namespace is being deleted, and what is in it, so that nothing more is created there.
-pub(crate) fn is_terminating(status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
-}
-
-/// Whether a right is missing (apiserver, `responsewriters/errors.go`).
-pub(crate) fn is_of_rbac(status: &Status) -> bool {
-    status.message.contains("is forbidden: User \"")
-}
-
-/// Whether an admission webhook said no, with whichever code (apiserver, `webhook/errors/statuserror.go`).
-pub(crate) fn is_of_webhook(status: &Status) -> bool {
-    status.message.starts_with("admission webhook ") && status.message.contains(" denied the request")
-}
-
-/// Whether something that admits requests said no, a webhook or a policy: the codes are their own, the words are the API
-/// server's (apiserver, `admission/errors.go`).
-pub(crate) fn is_of_admission(status: &Status) -> bool {
-    is_of_webhook(status) || status.message.contains(" is forbidden: ") && !is_of_rbac(status)
+    attempt().await
 }
 
 #[cfg(test)]
@@ -189,15 +150,6 @@ mod tests {
         assert!([401, 404, 409, 429, 500, 503].iter().all(|code| refused(*code).is_transient()));
         assert!([400, 403, 410, 422].iter().all(|code| !refused(*code).is_transient()));
         assert!(ApiError::TimeUp.is_transient());
-    }
-
-    #[test]
-    fn who_admits_requests_is_told_from_a_missing_right_by_the_words() {
-        let says = |message: &str| is_of_admission(&Status::failure(message, "Forbidden"));
-        assert!(says("nodes \"n\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"));
-        assert!(says("admission webhook \"nodes.example.com\" denied the request: no"));
-        assert!(!says("nodes \"n\" is forbidden: User \"spillway\" cannot patch resource \"nodes\""));
-        assert!(!says("the server rejected our request due to an error in our request"), "a test of the patch");
     }
 
     #[tokio::test(start_paused = true)]

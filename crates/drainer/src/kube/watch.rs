@@ -10,17 +10,17 @@ use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::serde::de::DeserializeOwned;
-use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::api::{ListParams, WatchEvent as ServerEvent, WatchParams};
 use kube::core::Request;
 use kube::{Api, Resource};
+use spillway_core::kube::budget::DisruptionBudget;
+use spillway_core::kube::change::Change;
+use spillway_core::kube::pod::Pod;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::invocation::retry::Backoff;
-use crate::invocation::retry::Transient as _;
-use crate::kube::budget::DisruptionBudget;
-use crate::kube::pod::Pod;
+use crate::invocation::retry::{Backoff, Transient as _};
 use crate::kube::{ApiError, list};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.
@@ -40,16 +40,12 @@ const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 /// More changes than a node has pods: a slow reader never loses one, the watch only waits.
 const CHANGES_QUEUED: usize = 256;
 
-/// What happened to the objects.
+/// What a watch tells.
 #[derive(Debug)]
-pub(crate) enum Change<K> {
-    /// One is there, new or changed.
-    Seen(Box<K>),
-    /// One has gone.
-    Gone(Box<K>),
-    /// These are there, and no others: the watch begins, or had lost its place.
-    OnlyThese(Vec<K>),
-    /// The API server tells of changes from here on: the watch begins, or goes on where it was.
+pub(crate) enum WatchEvent<K> {
+    /// The objects have changed.
+    Changed(Change<K>),
+    /// The API server reports changes from here on: the watch begins, or goes on where it was.
     Begun,
     /// The API server cannot be watched for the moment, and why. The watch goes on trying.
     Interrupted(ApiError),
@@ -108,25 +104,25 @@ impl<K: Watched> Selection<K> {
 
     /// Watches from where a list ended; without one, from a list that it makes itself.
     pub(crate) fn watch(self, resource_version: Option<String>) -> Watch<K> {
-        let (sender, changes) = mpsc::channel(CHANGES_QUEUED);
+        let (sender, events) = mpsc::channel(CHANGES_QUEUED);
         let watcher = Watcher { selection: self, resource_version, sender };
         let mut task = JoinSet::new();
         task.spawn(watcher.run());
-        Watch { changes, _task: task }
+        Watch { events, _task: task }
     }
 }
 
 /// A watch that runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch<K> {
-    changes: mpsc::Receiver<Change<K>>,
+    events: mpsc::Receiver<WatchEvent<K>>,
     _task: JoinSet<()>,
 }
 
 impl<K> Watch<K> {
-    /// The next change. Can be cancelled without losing one.
-    pub(crate) async fn next(&mut self) -> Change<K> {
-        self.changes.recv().await.expect("the watcher runs as long as the watch")
+    /// The next event. Can be cancelled without losing one.
+    pub(crate) async fn next(&mut self) -> WatchEvent<K> {
+        self.events.recv().await.expect("the watcher runs as long as the watch")
     }
 }
 
@@ -134,7 +130,7 @@ struct Watcher<K> {
     selection: Selection<K>,
     /// Where to go on from; `None` when that has to be found out.
     resource_version: Option<String>,
-    sender: mpsc::Sender<Change<K>>,
+    sender: mpsc::Sender<WatchEvent<K>>,
 }
 
 /// Why a watch came to its end.
@@ -162,7 +158,7 @@ impl<K: Watched> Watcher<K> {
                     if lasted < HEALTHY && error.is_transient() {
                         self.resource_version = None;
                     }
-                    self.send(Change::Interrupted(error)).await;
+                    self.send(WatchEvent::Interrupted(error)).await;
                 }
             }
             tokio::time::sleep(pause).await;
@@ -185,7 +181,7 @@ impl<K: Watched> Watcher<K> {
             Ok(Err(error)) => return end_of(error.into()),
             Err(_) => return WatchEnd::Failed(ApiError::Timeout(BEGINS_WITHIN)),
         };
-        self.send(Change::Begun).await;
+        self.send(WatchEvent::Begun).await;
         let mut stream = std::pin::pin!(stream);
         loop {
             match stream.try_next().await {
@@ -200,36 +196,36 @@ impl<K: Watched> Watcher<K> {
         }
     }
 
-    async fn take(&mut self, event: WatchEvent<K>) -> Option<WatchEnd> {
+    async fn take(&mut self, event: ServerEvent<K>) -> Option<WatchEnd> {
         let change = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+            ServerEvent::Added(object) | ServerEvent::Modified(object) => {
                 self.resource_version = Some(object.meta().resource_version.clone()?);
                 Change::Seen(Box::new(object.slim()))
             }
-            WatchEvent::Deleted(object) => {
+            ServerEvent::Deleted(object) => {
                 self.resource_version = Some(object.meta().resource_version.clone()?);
                 Change::Gone(Box::new(object.slim()))
             }
-            WatchEvent::Bookmark(bookmark) => {
+            ServerEvent::Bookmark(bookmark) => {
                 self.resource_version = Some(bookmark.metadata.resource_version);
                 return None;
             }
-            WatchEvent::Error(status) => return Some(end_of(ApiError::Refused(status))),
+            ServerEvent::Error(status) => return Some(end_of(ApiError::Refused(status))),
         };
-        self.send(change).await;
+        self.send(WatchEvent::Changed(change)).await;
         None
     }
 
     async fn list(&mut self) -> Result<String, ApiError> {
         let Listed { items, resource_version } = self.selection.list().await?;
         self.resource_version = Some(resource_version.clone());
-        self.send(Change::OnlyThese(items)).await;
+        self.send(WatchEvent::Changed(Change::OnlyThese(items))).await;
         Ok(resource_version)
     }
 
     /// Nobody listens any more only while the watch is being dropped, and this task with it.
-    async fn send(&self, change: Change<K>) {
-        let _ = self.sender.send(change).await;
+    async fn send(&self, event: WatchEvent<K>) {
+        let _ = self.sender.send(event).await;
     }
 }
 

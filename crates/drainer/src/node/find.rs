@@ -5,9 +5,9 @@ use kube::Api;
 use kube::api::ListParams;
 use kube::core::Request;
 use serde::Deserialize;
+use spillway_core::instance::Instance;
 
-use crate::aws::instance::Instance;
-use crate::kube::{ApiError, call, is_missing, list};
+use crate::kube::{ApiError, call, if_found, list};
 
 /// How many nodes the search looks at in one request: 17 KB each and more, most of it the names of its images.
 const PAGE: u32 = 100;
@@ -47,11 +47,8 @@ pub(super) fn guesses(instance: &Instance) -> Vec<String> {
 
 /// The node of that name, if it is the instance's.
 pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) -> Result<Option<Node>, ApiError> {
-    match call(nodes.get(name)).await {
-        Ok(node) => Ok(Some(node).filter(|node| is_of(instance, node))),
-        Err(ApiError::Refused(status)) if is_missing(&status, "nodes") => Ok(None),
-        Err(error) => Err(error),
-    }
+    let node = if_found(call(nodes.get(name)).await, "nodes")?;
+    Ok(node.filter(|node| is_of(instance, node)))
 }
 
 /// Whether the node is the instance's.

@@ -1,37 +1,62 @@
-//! The node of an instance: found, claimed, and given back.
+//! The node of an instance: found, claimed, and given back. What is decided of it stands in core's `node`.
 //!
 //! * `find`: by the names that EKS gives nodes, then by the provider id
-//! * `claimant`: who claims, with what, and how it went
 //! * `claim`: the one patch that makes a node ours
-//! * `observed`: what a claim finds on a node, and what follows (pure)
-//! * `claim_annotation`: the annotation that says whose claim it is and what is to be taken away again (pure)
 //! * `watch`: whether a claim still counts while its drain goes on
-//! * `taint`: the taint for each kind of notice (pure)
-//! * `labels`: what a node's labels say (pure)
-//! * `readiness`: whether pods can come to a node (pure)
 //! * `uncordon`: giving a node back
+//! * `node_claim`: handing a node to Karpenter
 //! * `out_of_service`: declaring a node out of service
-//! * `patch`: JSON patches of a node
+//! * `patch`: how patches are sent
 
 mod claim;
-mod claim_annotation;
-mod claimant;
 mod find;
-mod labels;
-#[cfg(test)]
-mod model;
 pub(crate) mod node_claim;
-mod observed;
 pub(crate) mod out_of_service;
 mod patch;
-pub(crate) mod readiness;
-pub(crate) mod taint;
 pub(crate) mod uncordon;
 mod watch;
 
-pub(crate) use claim::{claim, rehearse};
-pub(crate) use claim_annotation::ClaimAnnotation;
-pub(crate) use claimant::{Claim, Claimant, How, Unclaimed};
+use spillway_core::node::claimant::Unclaimed;
+
+use crate::kube::{ApiError, Contention};
+pub(crate) use claim::{Rehearsed, claim, rehearse};
 pub(crate) use find::{by_likely_names, find, is_of};
-pub(crate) use labels::{left_alone, managed_by};
 pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
+
+/// Why nothing was done with a node.
+#[derive(Debug)]
+pub(crate) enum NodeError {
+    /// It is not there, or not to be touched.
+    Unclaimed(Unclaimed),
+    /// The API server refused, or gave no answer.
+    Api(ApiError),
+}
+
+impl NodeError {
+    /// Tells what settles a notice from what is tried again.
+    pub(crate) fn settled<T>(done: Result<T, Self>) -> Result<Result<T, Unclaimed>, ApiError> {
+        match done {
+            Ok(done) => Ok(Ok(done)),
+            Err(Self::Unclaimed(why)) => Ok(Err(why)),
+            Err(Self::Api(error)) => Err(error),
+        }
+    }
+}
+
+impl From<Unclaimed> for NodeError {
+    fn from(why: Unclaimed) -> Self {
+        Self::Unclaimed(why)
+    }
+}
+
+impl From<ApiError> for NodeError {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
+impl Contention for NodeError {
+    fn is_contention(&self) -> bool {
+        matches!(self, Self::Api(error) if error.is_contention())
+    }
+}

@@ -14,10 +14,15 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Pr
 use kube::core::Selector;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
+use spillway_core::instance::Instance;
+use spillway_core::kube::status::{is_missing, is_of_another_uid};
+use spillway_core::node::claimant::Unclaimed;
+use spillway_core::node::labels::left_alone;
+use spillway_core::node::node_claim::HandedOver;
 
-use crate::aws::instance::Instance;
-use crate::kube::{ApiError, Attempted, call, is_missing, is_of_another_uid, until_settled};
-use crate::node::{self, Unclaimed};
+use super::NodeError;
+use super::find::find;
+use crate::kube::{ApiError, call, if_found, until_settled};
 
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
@@ -27,54 +32,28 @@ const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestam
 /// How often the deadline is written anew when the claim changes between looking and patching.
 const STAMP_ATTEMPTS: u32 = 3;
 
-/// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HandedOver {
-    /// Karpenter takes the node away.
-    ToKarpenter { node: String, claim: String, until: Option<Timestamp> },
-    /// It did so before; the deadline may have been brought forward.
-    AlreadyLeaving { node: String, claim: String },
-    /// The node has no `NodeClaim`, whatever its instance's tags say.
-    NotKarpenters { node: String },
-    /// Its `NodeClaim` names another instance, or none.
-    OfAnother { node: String, claim: String, provider_id: Option<String> },
-}
-
-impl HandedOver {
-    /// The node.
-    pub(crate) fn node(&self) -> &str {
-        match self {
-            Self::ToKarpenter { node, .. }
-            | Self::AlreadyLeaving { node, .. }
-            | Self::NotKarpenters { node }
-            | Self::OfAnother { node, .. } => node,
-        }
-    }
-}
-
-/// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one. The outer error is the API
-/// server's, the inner one is why the node is not touched.
+/// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one.
 pub(crate) async fn hand_over(
     client: &Client,
     instance: &Instance,
     selector: &Selector,
     deadline: Option<Timestamp>,
-) -> Result<Result<HandedOver, Unclaimed>, ApiError> {
-    let Some(found) = node::find(&Api::all(client.clone()), instance).await? else { return Ok(Err(Unclaimed::NoNode)) };
+) -> Result<HandedOver, NodeError> {
+    let found = find(&Api::all(client.clone()), instance).await?.ok_or(Unclaimed::NoNode)?;
     let node = found.name_any();
-    if let Some(why) = node::left_alone(found.labels(), &node, selector) {
-        return Ok(Err(why));
+    if let Some(why) = left_alone(found.labels(), &node, selector) {
+        return Err(why.into());
     }
-    let Some(owner) = node_claim_of(&found.metadata) else { return Ok(Ok(HandedOver::NotKarpenters { node })) };
+    let Some(owner) = node_claim_of(&found.metadata) else { return Ok(HandedOver::NotKarpenters { node }) };
     let claims = node_claims(client);
     let claim = owner.name.clone();
-    Ok(Ok(match stamp(&claims, owner, &instance.provider_id(), deadline.map(whole_second_before)).await? {
+    Ok(match stamp(&claims, owner, &instance.provider_id(), deadline.map(whole_second_before)).await? {
         NodeClaimState::OfAnother { provider_id } => HandedOver::OfAnother { node, claim, provider_id },
         NodeClaimState::Here { until } if delete(&claims, owner).await? => {
             HandedOver::ToKarpenter { node, claim, until }
         }
         NodeClaimState::Here { .. } | NodeClaimState::Leaving => HandedOver::AlreadyLeaving { node, claim },
-    }))
+    })
 }
 
 /// What is known of the claim when its deadline stands.
@@ -95,33 +74,25 @@ async fn stamp(
     deadline: Option<Timestamp>,
 ) -> Result<NodeClaimState, ApiError> {
     until_settled(STAMP_ATTEMPTS, async || {
-        let (claim, provider_id) = match call(claims.get(&owner.name)).await {
-            Ok(claim) => (claim.metadata, provider_id(&claim.data)),
-            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => {
-                return Ok(Attempted::Settled(NodeClaimState::Leaving));
-            }
-            Err(error) => return Err(error),
-        };
+        let found = if_found(call(claims.get(&owner.name)).await, PLURAL)?;
+        let Some(claim) = found else { return Ok(NodeClaimState::Leaving) };
+        let (claim, provider_id) = (claim.metadata, provider_id(&claim.data));
         if claim.uid.as_ref() != Some(&owner.uid) {
-            return Ok(Attempted::Settled(NodeClaimState::Leaving));
+            return Ok(NodeClaimState::Leaving);
         }
         if provider_id.as_deref() != Some(instance) {
-            return Ok(Attempted::Settled(NodeClaimState::OfAnother { provider_id }));
+            return Ok(NodeClaimState::OfAnother { provider_id });
         }
         let state = match claim.deletion_timestamp {
             Some(_) => NodeClaimState::Leaving,
             None => NodeClaimState::Here { until: written(&claim).into_iter().chain(deadline).min() },
         };
-        let Some(deadline) = deadline.filter(|deadline| is_earlier(*deadline, &claim)) else {
-            return Ok(Attempted::Settled(state));
-        };
+        let Some(deadline) = deadline.filter(|deadline| is_earlier(*deadline, &claim)) else { return Ok(state) };
         let patch = Patch::Merge(stamp_patch(deadline, &claim));
-        match call(claims.patch_metadata(&owner.name, &PatchParams::default(), &patch)).await {
-            Ok(_) => Ok(Attempted::Settled(state)),
-            Err(ApiError::Refused(status)) if is_missing(&status, PLURAL) => {
-                Ok(Attempted::Settled(NodeClaimState::Leaving))
-            }
-            Err(ApiError::Refused(status)) if status.code == 409 => Ok(Attempted::Contended(status)),
+        let patched = call(claims.patch_metadata(&owner.name, &PatchParams::default(), &patch)).await;
+        match if_found(patched, PLURAL) {
+            Ok(patched) => Ok(patched.map_or(NodeClaimState::Leaving, |_| state)),
+            Err(ApiError::Refused(status)) if status.code == 409 => Err(ApiError::Contended(status)),
             Err(error) => Err(error),
         }
     })

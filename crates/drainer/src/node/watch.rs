@@ -2,11 +2,12 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
+use spillway_core::kube::change::Change;
+use spillway_core::node::claimant::Claim;
+use spillway_core::node::observed::ObservedNode;
 use spillway_startup::logs::chain;
 
-use super::claimant::Claim;
-use super::observed::ObservedNode;
-use crate::kube::watch::{Change, Selection, Watch};
+use crate::kube::watch::{Selection, Watch, WatchEvent};
 
 /// A watch of one node.
 #[derive(Debug)]
@@ -49,14 +50,14 @@ impl NodeWatch {
     pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {
-                Change::Seen(node) => return ObservedNodeChange::Is(node),
-                Change::OnlyThese(mut nodes) => {
+                WatchEvent::Changed(Change::Seen(node)) => return ObservedNodeChange::Is(node),
+                WatchEvent::Changed(Change::OnlyThese(mut nodes)) => {
                     let node = nodes.pop().map(Box::new);
                     return node.map_or(ObservedNodeChange::NotThere, ObservedNodeChange::Is);
                 }
-                Change::Gone(_) => return ObservedNodeChange::NotThere,
-                Change::Begun => {}
-                Change::Interrupted(error) => {
+                WatchEvent::Changed(Change::Gone(_)) => return ObservedNodeChange::NotThere,
+                WatchEvent::Begun => {}
+                WatchEvent::Interrupted(error) => {
                     if !std::mem::replace(&mut self.is_logged, true) {
                         let node = &self.name;
                         tracing::warn!(

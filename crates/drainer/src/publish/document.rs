@@ -1,10 +1,10 @@
 //! The receipt as one JSON document: a wide line of the log, and the detail of an event.
 
 use jiff::Timestamp;
+use spillway_core::drain::plan::PodName;
 use spillway_receipt::{Document, Leaving, Pod};
 
 use super::cut;
-use crate::drain::plan::PodName;
 use crate::receipt::Publication;
 
 /// The line of the log.

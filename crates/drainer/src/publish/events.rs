@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use aws_sdk_eventbridge::Client;
+use spillway_core::drain::plan::PodName;
+use spillway_core::invocation::Invocation;
 use spillway_receipt::{DRAIN_BEGUN, Ending, Fate, RECEIPT, Receipt};
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
@@ -10,8 +12,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::document::begun;
 use crate::aws::events::{self, PUT_EVENTS};
-use crate::drain::plan::PodName;
-use crate::invocation::Invocation;
 use crate::receipt::Publication;
 
 /// EventBridge answers in milliseconds. What it does not take in that time is in the log all the same.

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use spillway_core::drain::pod::RequestedBy;
 use spillway_startup::emf::{self, Metric, Unit};
 
-use crate::drain::pod::RequestedBy;
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
 
 /// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an
@@ -74,12 +74,12 @@ fn is_counted(pod: &PodRecord, publication: &Publication) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use spillway_eks::ClusterName;
+    use spillway_core::cluster::ClusterName;
+    use spillway_core::decision::Reason;
+    use spillway_core::outcome::Outcome;
 
     use super::*;
-    use crate::decision::Reason;
     use crate::publish::tests::{pods_lost, receipt_of, story, unread};
-    use crate::receipt::Outcome;
 
     #[test]
     fn an_ignored_notice_is_counted_only_if_it_is_of_a_cluster_of_ours_and_a_failure_always() {

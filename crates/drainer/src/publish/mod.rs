@@ -14,13 +14,13 @@ use std::io::Write as _;
 
 use jiff::Timestamp;
 use kube::Client;
+use spillway_core::drain::plan::PodName;
+use spillway_core::invocation::Invocation;
+use spillway_core::node::claimant::{Claim, How};
 use spillway_notice::continued::History;
 
 use crate::context::Context;
-use crate::drain::plan::PodName;
 use crate::drain::side_task::SideTask;
-use crate::invocation::Invocation;
-use crate::node::{Claim, How};
 use crate::receipt::{BeginNotified, Publication};
 
 /// How long a receipt may be. EventBridge takes 256 KB, with what it adds; the log would take more, but both have the same.

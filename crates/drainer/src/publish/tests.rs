@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use spillway_eks::ClusterName;
-use spillway_notice::Home;
+use spillway_core::clock::Clock;
+use spillway_core::cluster::ClusterName;
+use spillway_core::drain::answer::Answer;
+use spillway_core::drain::deadline::{Grace, Termination, Window};
+use spillway_core::drain::plan::{PodUid, Stays, Tier};
+use spillway_core::drain::pod::blocker::{Blocker, BudgetName};
+use spillway_core::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
+use spillway_core::drain::report::{DrainEnd, DrainReport};
+use spillway_core::drain::request::Method;
+use spillway_core::instance::{Instance, InstanceState};
+use spillway_core::outcome::{Outcome, not_yet};
 use spillway_notice::continued::Earlier;
-use spillway_notice::{Deadline, Hook, InstanceId, Kind, Notice};
+use spillway_notice::{Deadline, Home, Hook, InstanceId, Kind, Notice};
 use spillway_settings::LifecycleResult;
 
 use super::document::begun;
 use super::*;
-use crate::aws::instance::{Instance, InstanceState};
-use crate::drain::deadline::{Grace, Termination, Window};
-use crate::drain::evict::{Answer, Method};
-use crate::drain::plan::{PodUid, Stays, Tier};
-use crate::drain::pod::blocker::{Blocker, BudgetName};
-use crate::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
-use crate::drain::{DrainEnd, DrainReport};
 use crate::failure::Failure;
-use crate::invocation::clock::Clock;
-use crate::receipt::outcome::not_yet;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Counts, Ended, Ending, Fate, Outcome, StepName, Subject};
+use crate::receipt::{Counts, Ended, Ending, Fate, StepName, Subject};
 
 fn notice_time() -> Timestamp {
     "2026-11-21T03:12:00Z".parse().unwrap()

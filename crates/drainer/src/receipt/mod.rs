@@ -1,26 +1,24 @@
 //! The receipt: the one record of what became of a notice, from which everything people see
 //! is made. Its types are those of the crate `spillway-receipt`; here they are filled in from what was done.
 
-pub(crate) mod outcome;
 mod pod;
 pub(crate) mod record;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use spillway_notice::{Deadline, Notice, Several};
-pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
+use spillway_core::drain::pod::RequestedBy;
+use spillway_core::instance::ManagedBy;
+use spillway_core::invocation::Invocation;
+use spillway_core::node::claimant::{Claim, How};
+use spillway_core::outcome::Outcome;
+use spillway_notice::{Deadline, Home, Notice, Several};
 use spillway_receipt::{Earlier, NoticeRecord, Pod, Receipt, Step, VERSION, WindowRecord};
 
-use crate::aws::instance::ManagedBy;
-use crate::drain::pod::RequestedBy;
 use crate::failure::Failure;
-use crate::invocation::Invocation;
-use crate::node::{Claim, How};
-pub(crate) use outcome::Outcome;
 pub(crate) use pod::of_preview;
 use record::Record;
-use spillway_notice::Home;
+pub(crate) use spillway_receipt::{AfterDrain, Counts, Ending, Fate, HookState, PodRecord, StepName};
 
 /// Whether people were told that a drain had begun, by the time it was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use spillway_core::drain::dry_run::{PodPreview, Predicted, Preview};
+use spillway_core::drain::pod::blocker::Blocker;
+use spillway_core::drain::pod::{PodState, RequestedBy, Tracked};
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::drain::request::Method;
 use spillway_receipt::{Fate, PodRecord};
 use tokio::time::Instant;
 
 use super::record::Record;
-use crate::drain::dry_run::{PodPreview, Predicted, Preview};
-use crate::drain::evict::Method;
-use crate::drain::pod::blocker::Blocker;
-use crate::drain::pod::{PodState, RequestedBy, Tracked};
-use crate::drain::{DrainEnd, DrainReport, StopReason};
 
 /// Which of the two it was is not to be seen.
 const ANOTHER: &str = "another notice's drain or a person";

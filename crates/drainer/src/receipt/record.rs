@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use jiff::{Timestamp, Unit};
 use kube::Client;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::drain::deadline::Window;
+use spillway_core::drain::pod::RequestedBy;
+use spillway_core::instance::{Instance, ManagedBy};
+use spillway_core::node::claimant::Claim;
 use spillway_notice::Hook;
 use spillway_notice::continued::PodsPutBack;
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
 use super::{AfterDrain, BeginNotified};
-use crate::aws::instance::{Instance, ManagedBy};
 use crate::aws::lifecycle::Completion;
-use crate::drain::deadline::Window;
-use crate::drain::pod::RequestedBy;
-use crate::node::Claim;
 
 /// What has been done about one notice in one invocation.
 #[derive(Clone, Default)]

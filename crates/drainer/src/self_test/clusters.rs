@@ -1,6 +1,7 @@
 //! Which clusters are looked at: the one that was asked about, those of the settings, or all that EKS names.
 
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::asked_until;
@@ -8,7 +9,6 @@ use super::report::{Check, Finding, Severity};
 use super::request::SelfTestRequest;
 use crate::aws::{self, CallError};
 use crate::context::Context;
-use spillway_startup::logs::chain;
 
 const ID: &str = "clusters";
 const LIST: &str = "eks:ListClusters";

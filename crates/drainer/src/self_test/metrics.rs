@@ -30,8 +30,9 @@ fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use spillway_core::clock::Clock;
+
     use super::*;
-    use crate::invocation::clock::Clock;
     use crate::self_test::report::Check;
     use crate::self_test::request::{Occasion, SelfTestRequest};
 

@@ -25,12 +25,11 @@ mod request;
 use std::io::Write as _;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
+use spillway_core::invocation::Invocation;
 use tokio::time::Instant;
 
 use crate::context::Context;
-use crate::invocation::Invocation;
 pub(crate) use report::SelfTestReport;
 pub(crate) use request::{SelfTestRequest, request};
 

@@ -7,11 +7,11 @@ use std::fmt;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use spillway_eks::ClusterName;
+use spillway_core::clock::Clock;
+use spillway_core::cluster::ClusterName;
 
 use super::catalogue;
 use super::request::{Occasion, SelfTestRequest};
-use crate::invocation::clock::Clock;
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
 
 /// Who asks, and about what.
 #[derive(Debug, Clone, PartialEq, Eq)]

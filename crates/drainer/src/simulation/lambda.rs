@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use spillway_core::clock::Clock;
+use spillway_core::invocation::Invocation;
+use spillway_notice::Home;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
 use super::world::{Shared, World};
 use crate::context::Context;
 use crate::handler::handle;
-use crate::invocation::Invocation;
-use crate::invocation::clock::Clock;
-use spillway_notice::Home;
 
 pub(super) const ACCOUNT: &str = "123456789012";
 pub(super) const REGION: &str = "us-east-1";

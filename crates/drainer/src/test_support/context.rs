@@ -8,7 +8,13 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::shared::IntoShared as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use spillway_eks::{ClusterName, Clusters};
+use spillway_core::clock::Clock;
+use spillway_core::cluster::ClusterName;
+use spillway_core::continuation::limits::Limits;
+use spillway_core::decision::our_hook;
+use spillway_core::instance::{Instance, managed_by};
+use spillway_core::invocation::Invocation;
+use spillway_eks::Clusters;
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 
@@ -16,16 +22,11 @@ use super::api_server::ToScript;
 use super::aws::{ScriptedAws, put_event};
 use super::script::{Expected, Script};
 use super::{hook, instance, notice, settings};
-use crate::aws::instance::{Instance, managed_by};
 use crate::aws::itself::Itself;
 use crate::aws::lifecycle::LifecycleAction;
 use crate::context::cluster::Access;
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::Limits;
 use crate::continuation::schedule::Scheduler;
-use crate::decision::our_hook;
-use crate::invocation::Invocation;
-use crate::invocation::clock::Clock;
 
 /// Lambda's endpoint.
 const LAMBDA: &str = "https://lambda.us-east-1.amazonaws.com";

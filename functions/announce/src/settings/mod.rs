@@ -6,8 +6,7 @@
 mod table;
 mod values;
 
-use spillway_startup::settings::{Reader, SettingsError};
-
+use spillway_environment::{Reader, SettingsError};
 pub(crate) use values::{StoredName, TopicFormat};
 
 /// Everything that the person who deploys can choose.

@@ -1,16 +1,16 @@
 use std::time::Duration;
 
 use serde_json::json;
+use spillway_core::decision::Reason;
+use spillway_core::node::claimant::How;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
 use crate::actions::claim::{Claiming, claim};
 use crate::context::Context;
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::node::How;
-use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
 use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
@@ -171,7 +171,7 @@ async fn a_cordon_that_a_webhook_refuses_is_done_without_only_if_the_instance_go
 async fn who_is_not_let_in_to_the_end_is_told_so() {
     let refused = patch().says(401, status(401, "Unauthorized", "")).repeated();
     let failure = of_spot([refused]).await.unwrap_err();
-    assert_eq!((failure.error_type(), failure.may_pass()), ("KubernetesDenied", false));
+    assert_eq!((failure.error_type(), failure.unfinished()), ("KubernetesDenied", None));
 }
 
 #[tokio::test(start_paused = true)]

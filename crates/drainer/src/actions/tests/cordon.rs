@@ -1,9 +1,9 @@
 use serde_json::json;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 
 use crate::actions::cordon::cordon;
-use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{completed, hook_described, json_error, scheduled};

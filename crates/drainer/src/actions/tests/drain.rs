@@ -1,14 +1,15 @@
 use jiff::Timestamp;
 use serde_json::json;
+use spillway_core::decision::Reason;
+use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 
 use crate::actions::drain::drain;
-use crate::decision::Reason;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{AfterDrain, BeginNotified, Counts, Outcome, StepName};
+use crate::receipt::{AfterDrain, BeginNotified, Counts, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
 use crate::test_support::aws::{completed, heartbeat, hook_described, put_event, scheduled, waits_no_more};
 use crate::test_support::context::{Case, TestContext};

@@ -1,11 +1,11 @@
 use serde_json::json;
+use spillway_core::continuation::limits::Limits;
+use spillway_core::decision::{Decision, Reason};
+use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 
 use crate::actions::dry_run::dry_run;
 use crate::context::Attempt;
-use crate::continuation::Limits;
-use crate::decision::{Decision, Reason};
-use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, pod, status};
 use crate::test_support::context::{Case, TestContext};

@@ -1,11 +1,11 @@
 use jiff::Timestamp;
 use serde_json::json;
+use spillway_core::decision::Reason;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Instances, Kind, Several};
 
 use crate::actions::fan_out::fan_out;
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::aws::{INVOKE, instances, invoked, json_error};
 use crate::test_support::context::{Case, TestContext};

@@ -1,10 +1,10 @@
 use jiff::Timestamp;
+use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 
 use crate::actions::hand_on::hand_on;
 use crate::failure::Failure;
-use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::aws::{INVOKE, heartbeat, hook_described, invoked, json_error, query_error, waits_no_more};
 use crate::test_support::context::{Case, TestContext};

@@ -1,13 +1,13 @@
 use serde_json::{Value, json};
+use spillway_core::decision::Reason;
+use spillway_core::node::readiness::Readiness;
+use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 use spillway_settings::LifecycleResult;
 
 use crate::actions::launch::await_ready;
 use crate::context::Context;
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::node::readiness::Readiness;
-use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status, watched};
 use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};

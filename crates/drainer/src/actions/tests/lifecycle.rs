@@ -1,12 +1,12 @@
 use jiff::{SignedDuration, Timestamp};
+use spillway_core::decision::Reason;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult::{Abandon, Continue};
 
 use crate::actions::lifecycle::{complete, last_answer, no_node, not_a_node};
 use crate::aws::CallError;
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::receipt::Outcome;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::aws::{completed, hook_described, query_error, waits_no_more};
 use crate::test_support::context::{Case, TestContext};

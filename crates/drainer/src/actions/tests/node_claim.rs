@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
+use spillway_core::node::node_claim::HandedOver;
+use spillway_core::outcome::Outcome;
 
 use crate::actions::node_claim::hand_over;
 use crate::failure::Failure;
-use crate::node::node_claim::HandedOver;
-use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::context::{Case, TestContext};

@@ -1,11 +1,11 @@
 use serde_json::json;
+use spillway_core::decision::Reason;
+use spillway_core::instance::InstanceState;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 
 use crate::actions::out_of_service::out_of_service;
-use crate::aws::instance::InstanceState;
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
 use crate::test_support::context::{Case, TestContext};

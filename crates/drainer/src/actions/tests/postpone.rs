@@ -1,9 +1,9 @@
+use spillway_core::node::uncordon::UncordonResult;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Kind, Maintenance};
 
 use crate::actions::postpone::postpone;
 use crate::failure::Failure;
-use crate::node::uncordon::UncordonResult;
-use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};
 use crate::test_support::at;

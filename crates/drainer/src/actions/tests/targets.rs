@@ -1,10 +1,11 @@
 //! What is waited for when the last pod has gone: load balancers that still know the instance.
 
+use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 
 use crate::actions::drain::drain;
+use crate::receipt::AfterDrain;
 use crate::receipt::record::Record;
-use crate::receipt::{AfterDrain, Outcome};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node};
 use crate::test_support::aws::{completed, hook_described};
 use crate::test_support::context::{Case, TestContext};

@@ -1,12 +1,12 @@
 use serde_json::json;
+use spillway_core::decision::Reason;
+use spillway_core::instance::InstanceState;
+use spillway_core::node::uncordon::UncordonResult;
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind, Maintenance};
 
 use crate::actions::uncordon::uncordon;
-use crate::aws::instance::InstanceState;
-use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::node::uncordon::UncordonResult;
-use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
 use crate::test_support::context::{Case, TestContext};

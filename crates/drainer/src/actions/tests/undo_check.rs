@@ -1,11 +1,11 @@
 use serde_json::json;
+use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
+use spillway_core::outcome::Outcome;
 use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind};
 
 use crate::actions::undo_check::{DueCheck, check};
 use crate::failure::Failure;
-use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
-use crate::receipt::Outcome;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};
 use crate::test_support::at;

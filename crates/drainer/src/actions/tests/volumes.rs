@@ -1,12 +1,13 @@
 //! What is waited for when the last pod has gone: its volumes.
 
 use serde_json::{Value, json};
+use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 
 use crate::actions::drain::drain;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{AfterDrain, Outcome, StepName};
+use crate::receipt::{AfterDrain, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
 use crate::test_support::aws::{completed, heartbeat, hook_described, scheduled, waits_no_more};
 use crate::test_support::context::{Case, TestContext};

@@ -16,13 +16,13 @@ mod post;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1::Event;
 use kube::Client;
+use spillway_core::invocation::Invocation;
 use spillway_notice::Kind;
+use spillway_receipt::Receipt;
 use spillway_settings::{NodeEvents, Settings};
 
-use crate::invocation::Invocation;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use post::post;
-use spillway_receipt::Receipt;
 
 /// What one event tells.
 #[derive(Debug)]

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use spillway_core::drain::pod::RequestedBy;
+
 use super::{About, Drain, EventSeverity, Told};
-use crate::drain::pod::RequestedBy;
 use crate::receipt::{Ending, Fate, PodRecord, StepName};
 
 /// The node: that it is being drained, and why.

@@ -1,16 +1,17 @@
 //! Sending the events: beside each other, in bounded time, and never again. Nothing depends on them.
 
-use spillway_startup::logs::chain;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use spillway_core::kube::status::{is_missing, is_terminating};
+use spillway_startup::logs::chain;
 use tokio::time::{Instant, timeout_at};
 
 use crate::drain::side_task::REQUESTS_AT_ONCE;
-use crate::kube::{ApiError, call, is_missing, is_terminating};
+use crate::kube::{ApiError, call};
 
 /// How many are under way at a time: a fifth of what the API server's level `global-default` does at once by its defaults,
 /// which other drains and everybody else share.

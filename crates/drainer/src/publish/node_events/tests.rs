@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use spillway_core::drain::deadline::{Deletion, Grace, Termination, Window};
+use spillway_core::drain::report::DrainEnd;
+use spillway_core::drain::request::Method;
+use spillway_core::outcome::Outcome;
 use spillway_receipt::Pod;
 use spillway_settings::LifecycleResult;
 
 use super::*;
-use crate::drain::DrainEnd;
-use crate::drain::deadline::{Deletion, Grace, Termination, Window};
-use crate::drain::evict::Method;
 use crate::publish::tests::{after, drain_report, gone, pod, pods_lost, receipt as receipt_so_far, receipt_of, story};
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{BeginNotified, Fate, HookState, Outcome};
+use crate::receipt::{BeginNotified, Fate, HookState};
 
 /// The receipt of a drain that was under way, with a pod for each fate; two seconds after the notice those that left were
 /// told to.

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use spillway_core::decision;
 use spillway_notice::Kind;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use spillway_settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
@@ -12,7 +13,6 @@ use spillway_settings::{KarpenterNodes, NoticeFamily, Policy, Settings};
 use super::bus::{Rule, RuleTarget, State};
 use super::groups::Group;
 use super::karpenter::Karpenter;
-use crate::decision;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
 
 const ID: &str = "drainers";

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleHook, RetentionAction};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::hook_timeouts::HookTimeouts;
+use spillway_core::instance::{ManagedBy, Membership, managed_by, membership};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
-use crate::aws::instance::{ManagedBy, Membership, managed_by, membership};
-use crate::aws::lifecycle::HookTimeouts;
+use crate::aws::lifecycle::timeouts;
 use crate::aws::{self, CallError};
 use crate::self_test::asked_until;
 
@@ -119,7 +120,7 @@ fn hook(described: LifecycleHook) -> Option<GroupHook> {
         _ => LifecycleResult::Abandon,
     };
     Some(GroupHook {
-        waits: HookTimeouts::of(&described),
+        waits: timeouts(&described),
         name: described.lifecycle_hook_name?,
         transition,
         default_result,

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision;
+use spillway_core::instance::ManagedBy;
 use spillway_settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
+use spillway_startup::logs::chain;
 
 use super::groups::{Group, GroupHook};
 use crate::aws::CallError;
-use crate::aws::instance::ManagedBy;
-use crate::decision;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use spillway_startup::logs::chain;
 
 const ID: &str = "hooks";
 

@@ -21,13 +21,13 @@ mod rights;
 mod rules;
 mod variables;
 
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
 use tokio::time::Instant;
 
 use super::asked_until;
 use super::report::Check;
 use crate::context::Context;
-use crate::invocation::Invocation;
 use drainers::Deployed;
 use groups::Group;
 use karpenter::Karpenter;

@@ -18,22 +18,22 @@ use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use spillway_eks::{ClusterName, DescribeError};
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
+use spillway_eks::DescribeError;
 use spillway_settings::{LoadBalancers, Settings};
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::groups::Group;
 use crate::aws::itself::INVOKE;
-use crate::aws::{self, CallError, CallErrorKind};
-use crate::aws::{ec2, target_groups};
+use crate::aws::{self, CallError, CallErrorKind, ec2, target_groups};
 use crate::context::Context;
 use crate::continuation::schedule::{self, Scheduler};
 use crate::failure::DESCRIBE_CLUSTER;
-use crate::invocation::Invocation;
 use crate::invocation::retry::Transient as _;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
-use spillway_startup::logs::chain;
 
 const ID: &str = "aws-rights";
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
@@ -218,8 +218,9 @@ fn policy(action: &str, settings: &Settings) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use spillway_core::clock::Clock;
+
     use super::*;
-    use crate::invocation::clock::Clock;
     use crate::test_support::settings;
 
     fn found(kind: CallErrorKind) -> Finding {

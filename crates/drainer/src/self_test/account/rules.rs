@@ -1,13 +1,13 @@
 //! Whether this stack's own rules are there and enabled, for each kind of notice that the settings want. Pure.
 
+use spillway_core::decision;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
 use spillway_settings::Settings;
+use spillway_startup::logs::chain;
 
 use super::bus::{Rule, State};
 use crate::aws::CallError;
-use crate::decision;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use spillway_startup::logs::chain;
 
 const ID: &str = "rules";
 

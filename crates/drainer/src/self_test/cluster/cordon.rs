@@ -3,14 +3,18 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt as _};
+use spillway_core::instance::ManagedBy;
+use spillway_core::node::claim_annotation::ClaimAnnotation;
+use spillway_core::node::claimant::Claimant;
+use spillway_core::node::labels::managed_by;
+use spillway_core::node::taint;
 use spillway_notice::Kind;
 use spillway_settings::{LoadBalancers, Settings};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::instance::ManagedBy;
 use crate::kube::{ApiError, call, until};
-use crate::node::{ClaimAnnotation, Claimant, managed_by, rehearse, taint};
+use crate::node::{Rehearsed, rehearse};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
 
@@ -31,22 +35,20 @@ pub(super) async fn look(
     for name in nodes.take(TRIED) {
         let rehearsed = until(asked_until(end), async || claim(&api, name, settings, request_id).await, |_| ()).await;
         match rehearsed {
-            Ok(None) => {}
-            Ok(Some(answer)) => return said(name, answer),
+            Ok(Rehearsed::NotFree) => {}
+            Ok(Rehearsed::Passes) => {
+                return Check::made(ID, "the API server would let Spillway cordon a node", Vec::new());
+            }
+            Ok(Rehearsed::Denied(error)) => return denied(name, &error),
             Err(error) => return Check::unknown(ID, format!("the claim of a node was not tried: {}", chain(&error))),
         }
     }
     Check::skipped(ID, "no node is there that could be cordoned right now")
 }
 
-/// What came of one node's claim. `None`: the node is not free, or gone.
-async fn claim(
-    nodes: &Api<Node>,
-    name: &str,
-    settings: &Settings,
-    request_id: &str,
-) -> Result<Option<Result<(), ApiError>>, ApiError> {
-    let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(None) };
+/// Rehearses the claim of one node. One that has gone is not free.
+async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &str) -> Result<Rehearsed, ApiError> {
+    let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
     let mark = ClaimAnnotation {
         event: request_id.to_owned(),
         request: request_id.to_owned(),
@@ -70,10 +72,7 @@ async fn claim(
     rehearse(nodes, &node, &claimant).await
 }
 
-fn said(node: &str, answer: Result<(), ApiError>) -> Check {
-    let Err(error) = answer else {
-        return Check::made(ID, "the API server would let Spillway cordon a node", Vec::new());
-    };
+fn denied(node: &str, error: &ApiError) -> Check {
     let what = format!(
         "a node cannot be cordoned, as a dry run of node {node} says ({error}): with a deadline its pods are evicted all the \
          same, and new ones may come; without one the notice fails"

@@ -16,13 +16,13 @@ mod rights;
 mod sign_in;
 mod version;
 
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
 use tokio::time::Instant;
 
 use super::asked_until;
 use super::report::Check;
 use crate::context::Context;
-use crate::invocation::Invocation;
 
 /// What was seen of a cluster.
 #[derive(Debug, Default)]

@@ -4,16 +4,16 @@ use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
 use spillway_settings::{KarpenterNodes, Settings};
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::sign_in::User;
-use crate::invocation::Invocation;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use spillway_startup::logs::chain;
 
 const ID: &str = "kubernetes-rights";
 
@@ -232,8 +232,9 @@ impl Right {
 
 #[cfg(test)]
 mod tests {
+    use spillway_core::clock::Clock;
+
     use super::*;
-    use crate::invocation::clock::Clock;
     use crate::self_test::report::CheckStatus;
 
     /// The rights that a manifest grants: group, resource, verb.

@@ -3,15 +3,15 @@
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, SelfSubjectReviewStatus};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use spillway_eks::ClusterName;
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::failure::Failure;
-use crate::invocation::Invocation;
 use crate::kube::{ApiError, call, until};
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity, quoted};
-use spillway_startup::logs::chain;
 
 const ID: &str = "sign-in";
 

@@ -1,6 +1,7 @@
+use spillway_core::hook_timeouts::HookTimeouts;
+
 use super::super::groups::HookTransition;
 use super::*;
-use crate::aws::lifecycle::HookTimeouts;
 use crate::self_test::report::CheckStatus;
 use crate::test_support::{settings, tags};
 

@@ -6,9 +6,8 @@ use std::fmt;
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::{Selector, SelectorExt as _};
-
-use crate::drain::pod::blocker::BudgetName;
-use crate::kube::pod::Pod;
+use spillway_core::drain::pod::blocker::BudgetName;
+use spillway_core::kube::pod::Pod;
 
 /// The budgets of each namespace.
 #[derive(Debug, Default)]

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use spillway_core::drain::pod::blocker::BudgetName;
+
 use super::workload::Workload;
-use crate::drain::pod::blocker::BudgetName;
 
 /// What holds pods up, or loses them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

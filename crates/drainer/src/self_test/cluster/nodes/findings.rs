@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use spillway_core::drain::pod::blocker::BudgetName;
+
 use super::budgets::{Budget, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::survey::{HeldUp, REPLACED_WITHIN};
 use super::workload::Workload;
-use crate::drain::pod::blocker::BudgetName;
 use crate::self_test::report::{Finding, Severity, quoted};
 
 /// What a finding tells beside the cause.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use spillway_core::decision::{self, Decision};
+use spillway_core::instance::ManagedBy;
+use spillway_core::node::claimant::Unclaimed;
+use spillway_core::node::labels::{left_alone, managed_by};
 use spillway_notice::Kind;
 use spillway_settings::{NoticeFamily, Settings};
 
-use crate::aws::instance::ManagedBy;
-use crate::decision::{self, Decision};
-use crate::node::{Unclaimed, left_alone, managed_by};
 use crate::self_test::report::counted;
 
 /// A node's name: many findings may hold it.

@@ -22,22 +22,21 @@ mod survey;
 mod verdict;
 mod workload;
 
-use crate::kube::pod::Pod;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::ListParams;
 use kube::core::{PartialObjectMeta, Request};
 use kube::{Client, Resource as _};
+use spillway_core::drain::deadline::MARGIN;
+use spillway_core::invocation::Invocation;
+use spillway_core::kube::pod::Pod;
+use spillway_notice::spot;
+use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use spillway_notice::spot;
-use spillway_settings::Settings;
-
 use super::rights::Evictions;
 use super::{Looked, cordon};
-use crate::drain::deadline::MARGIN;
-use crate::invocation::Invocation;
 use crate::kube::ApiError;
 use crate::self_test::report::Check;
 use budgets::{Budget, ClusterBudgets};

@@ -5,13 +5,14 @@
 
 use futures_util::stream::{self, StreamExt as _};
 use kube::Client;
+use spillway_core::clock::Clock;
+use spillway_core::drain::dry_run::Predicted;
+use spillway_core::drain::pod::blocker::{Blocker, BudgetName};
 use tokio::time::{Instant, timeout_at};
 
 use super::cause::Cause;
 use super::survey::{Covered, Survey};
-use crate::drain::dry_run::{Predicted, preview_pod};
-use crate::drain::pod::blocker::{Blocker, BudgetName};
-use crate::invocation::clock::Clock;
+use crate::drain::dry_run::preview_pod;
 use crate::kube::ApiError;
 use crate::self_test::asked_until;
 

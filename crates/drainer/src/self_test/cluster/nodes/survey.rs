@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use spillway_core::drain::plan::{Disposition, Planned, plan};
+use spillway_core::drain::pod::blocker::BudgetName;
+use spillway_core::kube::pod::Pod;
 
 use super::budgets::{Allows, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::fleet::{Fleet, NodeName};
 use super::workload::Workload;
-use crate::drain::plan::{Disposition, Planned, plan};
-use crate::drain::pod::blocker::BudgetName;
-use crate::kube::pod::Pod;
 
 /// How soon a pod that left is replaced by a healthy one, so that its budget lets the next one go. Nobody knows: it is what
 /// pulling an image, starting and a readiness probe come to.

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use spillway_core::drain::pod::blocker::BudgetName;
+use spillway_startup::logs::chain;
+
 use super::findings::{Circumstances, finding, listed};
 use super::fleet::{Fleet, NodeName};
 use super::rehearsal::Rehearsal;
 use super::survey::Survey;
-use crate::drain::pod::blocker::BudgetName;
 use crate::kube::ApiError;
 use crate::self_test::report::{Check, Finding, HeldUpNode, Severity};
-use spillway_startup::logs::chain;
 
 /// How many of the nodes the report has room for.
 const NODES: usize = 50;

@@ -1,7 +1,8 @@
 //! Who makes a pod anew when it has gone. Pure.
 
-use crate::kube::pod::Pod;
 use std::fmt;
+
+use spillway_core::kube::pod::Pod;
 
 /// What people know a pod as part of: a Deployment, a StatefulSet, a Job, …; or the pod itself, if it is of none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

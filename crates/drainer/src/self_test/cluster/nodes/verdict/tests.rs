@@ -2,10 +2,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use spillway_core::kube::pod::Pod;
 
-use super::super::budgets::{Budget, ClusterBudgets, tests::budget};
+use super::super::budgets::tests::budget;
+use super::super::budgets::{Budget, ClusterBudgets};
 use super::*;
-use crate::kube::pod::Pod;
 use crate::self_test::report::CheckStatus;
 use crate::test_support::settings;
 

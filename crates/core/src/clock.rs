@@ -1,0 +1,81 @@
+//! Wall-clock time that stands still when a test stops Tokio's clock.
+//!
+//! Notices speak of wall-clock time, waiting goes through Tokio. One reading of each at the
+//! start of an invocation ties the two together.
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+/// The tie between wall-clock time and Tokio's clock, made once for each invocation: after a
+/// freeze the monotonic clock is behind by as long as it lasted.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    wall: Timestamp,
+    instant: Instant,
+}
+
+impl Clock {
+    /// Ties the two clocks together now.
+    pub fn start() -> Self {
+        Self::starting_at(Timestamp::now())
+    }
+
+    /// Ties Tokio's clock to a given wall-clock time.
+    pub fn starting_at(wall: Timestamp) -> Self {
+        Self { wall, instant: Instant::now() }
+    }
+
+    /// When the invocation began.
+    pub fn started(&self) -> Timestamp {
+        self.wall
+    }
+
+    /// The wall-clock time.
+    pub fn now(&self) -> Timestamp {
+        self.at(Instant::now())
+    }
+
+    /// What time it is, or was, at an instant.
+    pub fn at(&self, instant: Instant) -> Timestamp {
+        let ahead =
+            SignedDuration::try_from(instant.saturating_duration_since(self.instant)).unwrap_or(SignedDuration::MAX);
+        let behind =
+            SignedDuration::try_from(self.instant.saturating_duration_since(instant)).unwrap_or(SignedDuration::MAX);
+        let at = self.wall.saturating_add(ahead).unwrap_or(Timestamp::MAX);
+        at.saturating_sub(behind).unwrap_or(Timestamp::MIN)
+    }
+
+    /// The instant at which it is, or was, `at`.
+    pub fn instant(&self, at: Timestamp) -> Instant {
+        let ahead = at.duration_since(self.wall);
+        let distance = ahead.unsigned_abs();
+        if ahead.is_negative() {
+            self.instant.checked_sub(distance).unwrap_or(self.instant)
+        } else {
+            self.instant + distance
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn forty_eight_hours_pass_in_a_test_without_waiting() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        tokio::time::sleep(Duration::from_hours(48)).await;
+        assert_eq!(clock.now(), Timestamp::UNIX_EPOCH + SignedDuration::from_hours(48));
+        assert_eq!(clock.instant(clock.now()), Instant::now());
+        assert_eq!(clock.instant(Timestamp::UNIX_EPOCH), Instant::now() - Duration::from_hours(48));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_time_before_the_clock_began_is_in_the_past() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let before = Timestamp::UNIX_EPOCH - SignedDuration::from_hours(1);
+        assert_eq!(clock.instant(before) + Duration::from_hours(1), Instant::now());
+    }
+}

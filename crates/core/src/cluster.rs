@@ -1,0 +1,26 @@
+//! The name of an EKS cluster.
+
+use std::fmt;
+
+/// The name of an EKS cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClusterName(String);
+
+impl ClusterName {
+    /// Takes the name as it stands in a tag or a setting.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name as EKS knows it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClusterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,268 @@
+//! Until when a notice is worked on, and whether a later invocation goes on with it. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use spillway_notice::continued::History;
+use spillway_notice::{Deadline, Kind, Notice};
+use spillway_settings::Settings;
+
+use crate::decision::our_hook;
+use crate::hook_timeouts::HookTimeouts;
+use crate::invocation::Invocation;
+
+/// How many invocations one notice may take. The longest drain, 48 hours in invocations of
+/// 15 minutes, takes 193 (a test counts them); should time ever be reckoned wrong, the going round
+/// still ends.
+pub const MOST_INVOCATIONS: usize = 200;
+
+/// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
+const BACK_WITHIN: Duration = Duration::from_mins(10);
+/// How long a drain waits when the instance is going, or its maintenance has begun, and nobody says how long is left. An
+/// instance that stops has stopped long before; its node then says so.
+const GONE_WITHIN: Duration = Duration::from_mins(10);
+/// How long it may take until the control plane takes a node for not Ready whose kubelet is gone (50 s by default).
+const SILENT_WITHIN: Duration = Duration::from_secs(90);
+
+/// Until when a notice is worked on, in however many invocations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until when its node is drained, or waited for.
+    pub drain: Timestamp,
+    /// Until when what fails for a while is tried again. A hook waits for its answer longer than the
+    /// setting lets it wait for the drain.
+    retry: Timestamp,
+}
+
+impl Limits {
+    /// The instance's own time; for a hook, how long Auto Scaling waits and how long it may.
+    pub fn of(notice: &Notice, waits: Option<HookTimeouts>, settings: &Settings) -> Self {
+        let after = |wait| notice.time.saturating_add(wait).unwrap_or(Timestamp::MAX);
+        match (notice.deadline, waits) {
+            (Deadline::Hard(at), _) => Self::until(at),
+            (Deadline::Unknown, _) => Self::until(after(GONE_WITHIN)),
+            (Deadline::HeldByHook, _) if our_hook(notice, settings).is_none() => Self::until(after(BACK_WITHIN)),
+            (Deadline::Open, _) => Self::until(after(match notice.kind {
+                Kind::Rebalance => settings.rebalance_window,
+                Kind::Stopped | Kind::Terminated => SILENT_WITHIN,
+                _ => BACK_WITHIN,
+            })),
+            (Deadline::HeldByHook, waits) => {
+                let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_for_an_answer);
+                Self { drain: after(settings.hook_max_wait.min(longest)), retry: after(longest) }
+            }
+        }
+    }
+
+    fn until(at: Timestamp) -> Self {
+        Self { drain: at, retry: at }
+    }
+
+    /// Whether a later invocation may still do what this one could not.
+    pub fn leave_time_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
+        let limit = match unfinished {
+            Unfinished::Node => self.drain,
+            Unfinished::Call if invocation.is_over() => self.retry,
+            // In mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
+            Unfinished::Call => self.drain,
+        };
+        invocation.is_over_before(limit) && history.earlier.len() + 1 < MOST_INVOCATIONS
+    }
+}
+
+/// What an invocation could not do, and a later one might.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The node is not as it is to be: pods are left on it, or it is not Ready.
+    Node,
+    /// A call failed.
+    Call,
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use serde_json::json;
+    use spillway_notice::continued::Earlier;
+    use spillway_notice::{Hook, InstanceId};
+    use tokio::time::{Instant, sleep, sleep_until};
+
+    use super::*;
+    use crate::clock::Clock;
+
+    const INVOCATION: SignedDuration = SignedDuration::from_mins(15);
+
+    fn notice(time: Timestamp, deadline: Deadline) -> Notice {
+        let hook = Hook { group: "workers".to_owned(), name: "spillway".to_owned(), token: None };
+        Notice {
+            event_id: "e-1".to_owned(),
+            kind: Kind::Terminate,
+            instance: InstanceId::parse("i-0123456789abcdef0").expect("an id"),
+            time,
+            deadline,
+            hook: (deadline == Deadline::HeldByHook).then_some(hook),
+            maintenance: None,
+        }
+    }
+
+    fn settings(max_wait: Duration) -> Settings {
+        let defaults = Settings::from_variables(std::iter::empty()).expect("the defaults are good");
+        Settings { hook_max_wait: max_wait, ..defaults }
+    }
+
+    fn waits(in_all: Duration) -> HookTimeouts {
+        HookTimeouts { timeout: in_all / 100, in_all }
+    }
+
+    fn history(earlier: usize) -> History {
+        let one = Earlier {
+            request_id: "6f2c1c9e-5a77-4f0b-9a53-0a4f4f2d7c11".to_owned(),
+            from: Timestamp::UNIX_EPOCH,
+            to: Timestamp::UNIX_EPOCH,
+            node: Some("i-0123456789abcdef0.ap-southeast-1.compute.internal".to_owned()),
+            pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
+        };
+        let notice = json!({"detail": "x".repeat(8_000)});
+        History { notice, instance: None, earlier: vec![one; earlier], put_back: None }
+    }
+
+    /// An invocation that is about to end.
+    async fn ending() -> (Timestamp, Invocation) {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
+        sleep_until(invocation.drains_until()).await;
+        (Timestamp::UNIX_EPOCH, invocation)
+    }
+
+    #[test]
+    fn a_hook_is_held_as_long_as_the_setting_and_auto_scaling_let_it() {
+        let time = Timestamp::UNIX_EPOCH;
+        let limits = |max_wait, in_all| {
+            let limits = Limits::of(&notice(time, Deadline::HeldByHook), Some(waits(in_all)), &settings(max_wait));
+            (limits.drain.as_second(), limits.retry.as_second())
+        };
+        let (hour, day) = (Duration::from_hours(1), Duration::from_hours(24));
+        assert_eq!(limits(hour, day), (3600, 86_395), "the answer may come later than the drain's end");
+        assert_eq!(limits(day, hour), (3595, 3595), "in time for Auto Scaling to take it");
+    }
+
+    #[test]
+    fn what_has_no_deadline_is_worked_on_for_as_long_as_it_is_of_use() {
+        let limit = |kind, deadline, variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let settings = Settings::from_variables(variables).expect("they are good");
+            let notice = Notice { kind, ..notice(Timestamp::UNIX_EPOCH, deadline) };
+            Limits::of(&notice, Some(waits(Duration::from_hours(2))), &settings).drain.as_second()
+        };
+        assert_eq!(limit(Kind::Rebalance, Deadline::Open, &[("SPILLWAY_REBALANCE_WINDOW_S", "300")]), 300);
+        assert_eq!(limit(Kind::Running, Deadline::Open, &[]), 600);
+        assert_eq!(limit(Kind::Stopping, Deadline::Unknown, &[]), 600);
+        assert_eq!(limit(Kind::Stopped, Deadline::Open, &[]), 90);
+        let root_volume = |variables| limit(Kind::RootVolumeReplaced, Deadline::HeldByHook, variables);
+        assert_eq!(root_volume(&[]), 600, "its hook is left to others, and not held");
+        assert_eq!(root_volume(&[("SPILLWAY_LAUNCH", "ABANDON")]), 3600);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_are_left_are_a_later_invocations_until_the_drains_limit() {
+        let (time, invocation) = ending().await;
+        let leave_time = |max_wait, earlier| {
+            let hook = notice(time, Deadline::HeldByHook);
+            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
+            limits.leave_time_after(&invocation, Unfinished::Node, &history(earlier))
+        };
+        assert!(leave_time(Duration::from_secs(896), 0));
+        assert!(!leave_time(Duration::from_secs(895), 0), "this invocation has told Auto Scaling so");
+        assert!(leave_time(Duration::from_secs(896), MOST_INVOCATIONS - 2));
+        assert!(!leave_time(Duration::from_secs(896), MOST_INVOCATIONS - 1), "it goes round for ever");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_may_work_later_is_a_later_invocations_until_nobody_waits_for_it() {
+        let (time, invocation) = ending().await;
+        let hook = notice(time, Deadline::HeldByHook);
+        let limits = Limits::of(&hook, Some(waits(Duration::from_hours(1))), &settings(Duration::from_secs(60)));
+        let leave_time = |unfinished| limits.leave_time_after(&invocation, unfinished, &history(0));
+        assert!(leave_time(Unfinished::Call));
+        assert!(!leave_time(Unfinished::Node), "the drain is over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_fails_because_the_drains_time_is_up_and_not_the_invocations_is_not_tried_again() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let invocation = Invocation::until(Timestamp::UNIX_EPOCH + INVOCATION, "r-1", clock);
+        let leave_time = |max_wait| {
+            let hook = notice(Timestamp::UNIX_EPOCH, Deadline::HeldByHook);
+            let limits = Limits::of(&hook, Some(waits(Duration::from_hours(48))), &settings(max_wait));
+            limits.leave_time_after(&invocation, Unfinished::Call, &history(0))
+        };
+        sleep(Duration::from_secs(60)).await;
+        assert!(!leave_time(Duration::from_secs(60)));
+        assert!(leave_time(Duration::from_hours(1)), "the drain has time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_spot_notice_is_never_handed_on_from_an_invocation_of_lambdas_length() {
+        let (time, invocation) = ending().await;
+        let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
+        let limits = Limits::of(&spot, None, &settings(Duration::from_hours(1)));
+        assert!(!limits.leave_time_after(&invocation, Unfinished::Node, &history(0)));
+    }
+
+    /// A hook's drain that never ends, of a notice of that time: how many invocations it takes and how long.
+    async fn for_ever(time: Timestamp, max_wait: Duration) -> (usize, Duration) {
+        never_empty(&notice(time, Deadline::HeldByHook), &settings(max_wait)).await
+    }
+
+    async fn never_empty(notice: &Notice, settings: &Settings) -> (usize, Duration) {
+        let (began, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let mut history = history(0);
+        loop {
+            let clock = Clock::starting_at(now + SignedDuration::try_from(began.elapsed()).expect("it fits"));
+            let invocation = Invocation::until(clock.now() + INVOCATION, "r-1", clock);
+            let limits = Limits::of(notice, Some(waits(Duration::from_hours(48))), settings);
+            sleep_until(clock.instant(limits.drain).min(invocation.drains_until())).await;
+            if !limits.leave_time_after(&invocation, Unfinished::Node, &history) {
+                return (history.earlier.len() + 1, began.elapsed());
+            }
+            history = history.with(self::history(1).earlier.remove(0), None);
+            // Lambda's queue takes its time.
+            sleep(Duration::from_secs(2)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_drain_of_48_hours_takes_193_invocations_and_ends_in_time_for_its_answer() {
+        let longest = Duration::from_hours(48);
+        let in_time = Duration::from_secs(48 * 3600 - 5);
+        assert_eq!(for_ever(Timestamp::UNIX_EPOCH, longest).await, (193, in_time));
+        let hour = Duration::from_hours(1);
+        assert_eq!(for_ever(Timestamp::UNIX_EPOCH, hour).await, (5, hour));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_drain_of_the_longest_lead_that_is_accepted_ends_when_its_maintenance_starts() {
+        let lead = |seconds: &str| {
+            let variable = ("SPILLWAY_MAINTENANCE_LEAD_S".to_owned(), seconds.to_owned());
+            Settings::from_variables(std::iter::once(variable)).map(|settings| (settings.maintenance_lead, settings))
+        };
+        assert!(lead("172801").is_err());
+        let (longest, settings) = lead("172800").expect("it is accepted");
+        let starts = Timestamp::UNIX_EPOCH.saturating_add(longest).expect("a time of these days");
+        let notice = Notice { kind: Kind::Maintenance, ..notice(Timestamp::UNIX_EPOCH, Deadline::Hard(starts)) };
+        assert_eq!(never_empty(&notice, &settings).await, (193, longest));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_notice_from_the_future_does_not_go_round_for_ever() {
+        let (invocations, _) = for_ever(Timestamp::MAX, Duration::from_hours(1)).await;
+        assert_eq!(invocations, MOST_INVOCATIONS);
+    }
+
+    #[test]
+    fn the_longest_history_fits_into_an_event() {
+        // Scheduler's 256 KB; Lambda's queue takes more.
+        let detail = serde_json::to_string(&history(MOST_INVOCATIONS - 1)).expect("plain data");
+        assert!(detail.len() < 200 * 1024, "{}", detail.len());
+    }
+}

@@ -1,0 +1,3 @@
+//! Going on in a later invocation: until when.
+
+pub mod limits;

@@ -1,0 +1,179 @@
+//! What is to be done about a notice: one table, kind of notice by what manages the node. Pure.
+//!
+//! `docs/notices.md` shows the same table; a test compares them. Decided elsewhere:
+//! * who completes a hook whose instance is no node, or one that cannot be got at: `actions/lifecycle.rs`;
+//! * whether the node may be claimed at all: `node/claim.rs`, when it has been seen;
+//! * what happens to each pod: `drain/plan.rs`.
+
+mod behind;
+mod plausible;
+mod reason;
+mod switch;
+mod times;
+
+use spillway_notice::{Hook, Kind, Notice};
+use spillway_settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
+
+use crate::cluster::ClusterName;
+use crate::instance::{Instance, ManagedBy, Membership, membership};
+pub use behind::{is_behind, is_over};
+pub use plausible::{implausible, of_another_group};
+pub use reason::{Reason, Refusal};
+pub use switch::{Switch, switch_of};
+pub use times::{begins, first_check, follows_a_claim, next_check};
+
+/// What is to be done with a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Cordon it and move its pods.
+    Drain,
+    /// Cordon it and leave its pods.
+    Cordon,
+    /// Wait until it is Ready, then complete the launch hook.
+    AwaitReady,
+    /// Uncordon it, if it was we who cordoned it.
+    Undo,
+    /// Declare it out of service.
+    OutOfService,
+    /// Delete its `NodeClaim`: Karpenter does the rest.
+    NodeClaim,
+    /// Leave it as it is.
+    Ignore(Reason),
+}
+
+impl Decision {
+    /// The decision as the receipt names it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Cordon => "cordon",
+            Self::AwaitReady => "await-ready",
+            Self::Undo => "uncordon",
+            Self::OutOfService => "out-of-service",
+            Self::NodeClaim => "nodeclaim",
+            Self::Ignore(_) => "ignore",
+        }
+    }
+}
+
+/// What the settings rule out before anything is asked of AWS.
+pub fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
+    if let Decision::Ignore(reason) = decision_for(notice.kind, settings) {
+        return Some(reason);
+    }
+    // A node is given back, whoever completes its hook.
+    let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
+    left_to_others(&hook.name, settings)
+}
+
+/// Why a hook of that name is left to others, if it is.
+pub fn left_to_others(hook: &str, settings: &Settings) -> Option<Reason> {
+    (!settings.hooks.iter().any(|ours| ours == hook)).then(|| Reason::NotOurHook(hook.to_owned()))
+}
+
+/// The hook that is ours to complete, if one waits: a node is given back, whoever completes its launch hook.
+pub fn our_hook<'i>(notice: &'i Notice, settings: &Settings) -> Option<&'i Hook> {
+    let launch_is_left = is_launch(notice.kind) && settings.launch.is_none();
+    let is_left = |hook: &&Hook| launch_is_left || left_to_others(&hook.name, settings).is_some();
+    notice.hook.as_ref().filter(|hook| !is_left(hook))
+}
+
+/// Whose cluster an instance is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhoseCluster {
+    /// In this one, on whose nodes we act.
+    Ours(ClusterName),
+    /// In none, or in one that is left to others.
+    NotOurs(Reason),
+    /// Its tags do not say in which.
+    Ambiguous(Refusal),
+}
+
+/// Whose cluster an instance is in, by its tags and the setting that names ours.
+pub fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseCluster {
+    match membership(&instance.tags) {
+        Membership::In(cluster) => {
+            let ours = settings.clusters.is_empty() || settings.clusters.contains(&cluster.to_string());
+            if ours { WhoseCluster::Ours(cluster) } else { WhoseCluster::NotOurs(Reason::NotOurCluster(cluster)) }
+        }
+        Membership::NoCluster => WhoseCluster::NotOurs(Reason::NoCluster(instance.id.to_string())),
+        Membership::Several(clusters) => {
+            let is_ours = |cluster: &&String| settings.clusters.is_empty() || settings.clusters.contains(cluster);
+            let instance = instance.id.to_string();
+            match clusters.iter().filter(is_ours).collect::<Vec<_>>()[..] {
+                [] => WhoseCluster::NotOurs(Reason::NotOurClusters { instance, clusters }),
+                [one] => WhoseCluster::Ours(ClusterName::new(one)),
+                _ => WhoseCluster::Ambiguous(Refusal::SeveralClusters { instance, clusters }),
+            }
+        }
+    }
+}
+
+/// What is to be done: as the table says, but a node whose hook is left to others is only uncordoned.
+pub fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> Decision {
+    match by_table(notice.kind, owner, settings) {
+        Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,
+        decision => decision,
+    }
+}
+
+/// The table: what a notice does to a node that is managed so.
+pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
+    let decision = decision_for(kind, settings);
+    match owner {
+        _ if matches!(decision, Decision::Ignore(Reason::SwitchedOff(_))) => decision,
+        ManagedBy::SelfManaged => decision,
+        ManagedBy::ManagedNodeGroup => match settings.managed_node_groups {
+            ManagedNodeGroups::Leave => Decision::Ignore(Reason::ManagedNodeGroup),
+            ManagedNodeGroups::Gaps if eks_drains_for(kind) => Decision::Ignore(Reason::ManagedNodeGroupDrainsItself),
+            ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => decision,
+        },
+        ManagedBy::Karpenter => match (settings.karpenter, decision) {
+            (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
+            // What was scheduled is called off; Karpenter's nodes have no marks of ours.
+            (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
+            (_, _) if is_of_group(kind) => Decision::Ignore(Reason::KarpenterHasNoGroup),
+            (_, _) => Decision::Ignore(Reason::Karpenter),
+        },
+        ManagedBy::AutoMode => Decision::Ignore(Reason::AutoMode),
+        ManagedBy::Fargate => Decision::Ignore(Reason::Fargate),
+        ManagedBy::Hybrid => Decision::Ignore(Reason::Hybrid),
+    }
+}
+
+/// Whether the settings want anything done about such a notice.
+pub fn is_wanted(kind: Kind, settings: &Settings) -> bool {
+    !matches!(decision_for(kind, settings), Decision::Ignore(_))
+}
+
+/// What a notice does to a node that nobody else sees to.
+fn decision_for(kind: Kind, settings: &Settings) -> Decision {
+    let switch = switch_of(kind, settings);
+    match (kind, switch.policy(settings)) {
+        (_, Policy::Ignore) => Decision::Ignore(Reason::SwitchedOff(switch)),
+        (Kind::Stopped | Kind::Terminated, _) if settings.taints.out_of_service => Decision::OutOfService,
+        (Kind::Stopped | Kind::Terminated, _) => Decision::Ignore(Reason::NothingLeft),
+        (Kind::Running | Kind::MaintenanceOver, _) => Decision::Undo,
+        (Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced, _) => Decision::AwaitReady,
+        (_, Policy::Drain) => Decision::Drain,
+        (_, Policy::Cordon) => Decision::Cordon,
+    }
+}
+
+/// Whether EKS drains its managed node groups for such a notice (EKS user guide, "Managed node groups").
+fn eks_drains_for(kind: Kind) -> bool {
+    matches!(kind, Kind::Spot | Kind::Rebalance)
+}
+
+/// Whether the notice comes from an Auto Scaling group.
+fn is_of_group(kind: Kind) -> bool {
+    is_launch(kind) || matches!(kind, Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume)
+}
+
+/// Whether its hook is a launch hook.
+fn is_launch(kind: Kind) -> bool {
+    matches!(kind, Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! By which setting a kind of notice is switched on and off. Pure.
+
+use std::fmt;
+
+use spillway_notice::Kind;
+use spillway_settings::{NoticeFamily, Policy, Settings};
+
+/// What switches a kind of notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// The two lists of notices, by this word.
+    Lists(NoticeFamily),
+    /// The setting for launch hooks.
+    Launch,
+}
+
+impl Switch {
+    /// What the settings say of it.
+    pub fn policy(self, settings: &Settings) -> Policy {
+        match self {
+            Self::Lists(family) => settings.policy(family),
+            Self::Launch if settings.launch.is_some() => Policy::Drain,
+            Self::Launch => Policy::Ignore,
+        }
+    }
+
+    /// How a person switches it off.
+    pub fn off(self) -> String {
+        match self {
+            Self::Lists(family) => {
+                format!("take {} out of the parameters DrainOn and CordonOn", family.as_str())
+            }
+            Self::Launch => "set the parameter Launch to ignore".to_owned(),
+        }
+    }
+}
+
+/// That it is off.
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lists(family) => {
+                write!(f, "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names {}", family.as_str())
+            }
+            Self::Launch => f.write_str("the setting SPILLWAY_LAUNCH says ignore"),
+        }
+    }
+}
+
+/// What switches that kind of notice.
+pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
+    match kind {
+        Kind::Spot => Switch::Lists(NoticeFamily::Spot),
+        Kind::CapacityReservation | Kind::CapacityBlock => Switch::Lists(NoticeFamily::Capacity),
+        Kind::Rebalance => Switch::Lists(NoticeFamily::Rebalance),
+        Kind::Maintenance | Kind::MaintenanceOver => Switch::Lists(NoticeFamily::Maintenance),
+        Kind::Stopping | Kind::ShuttingDown | Kind::Stopped | Kind::Terminated | Kind::Running => {
+            Switch::Lists(NoticeFamily::StateChange)
+        }
+        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => Switch::Lists(NoticeFamily::Terminate),
+        // What we drained on its way out is given back, whoever completes launch hooks; and the other way round.
+        kind if kind.comes_back() && settings.policy(NoticeFamily::Terminate) != Policy::Ignore => {
+            Switch::Lists(NoticeFamily::Terminate)
+        }
+        Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Switch::Launch,
+    }
+}

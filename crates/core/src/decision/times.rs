@@ -1,0 +1,132 @@
+//! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use spillway_notice::undo_check::UndoCheck;
+use spillway_notice::{Deadline, Kind, Notice};
+use spillway_settings::Settings;
+
+/// A drain of a rebalance recommendation has ended by then, and a late one too (`LEAST_WINDOW`).
+const AFTER_THE_WINDOW: Duration = Duration::from_secs(15);
+/// How long it takes from one look at a node that is to come back to the next.
+const CHECK_EVERY: SignedDuration = SignedDuration::from_mins(10);
+/// How often it is looked: for a day. EC2's windows for a reboot are of hours.
+const MOST_CHECKS: u32 = 144;
+/// How often a cluster is tried that cannot be reached, for an instance that only runs again: for an hour. A control plane that
+/// is updated is away for minutes.
+const MOST_TRIES: u32 = 6;
+
+/// When to begin: at once, but for what is announced weeks ahead.
+pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
+    let lead = match notice.kind {
+        Kind::Maintenance => SignedDuration::try_from(settings.maintenance_lead).unwrap_or(SignedDuration::MAX),
+        _ => return Timestamp::MIN,
+    };
+    match notice.deadline {
+        Deadline::Hard(at) => at.saturating_sub(lead).unwrap_or(Timestamp::MIN),
+        Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => Timestamp::MIN,
+    }
+}
+
+/// When to look for the first time whether a node that was taken out for such a notice may be given back.
+/// `None`: never, because the instance goes, or because a notice will say that it is back.
+pub fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
+    let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
+    let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
+    match (notice.kind, notice.deadline) {
+        (Kind::Rebalance, _) => {
+            Some(notice.time.saturating_add(settings.rebalance_window + AFTER_THE_WINDOW).unwrap_or(Timestamp::MAX))
+        }
+        (Kind::Maintenance, Deadline::Hard(starts)) if reboots => Some(if now < starts { starts } else { soon }),
+        (Kind::Maintenance, Deadline::Unknown) if reboots => Some(soon),
+        // The group tells when the volume is replaced; but not everybody has a hook for that.
+        (Kind::ReplaceRootVolume, _) => Some(soon),
+        _ => None,
+    }
+}
+
+/// When to look again, if at all.
+pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
+    let most = if follows_a_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
+    let again = check.next().number < most;
+    again.then(|| now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX))
+}
+
+/// Whether something is over for which a node was claimed, as a rule; and not something that every instance does that starts.
+pub fn follows_a_claim(kind: Kind) -> bool {
+    matches!(kind, Kind::Rebalance | Kind::Maintenance | Kind::MaintenanceOver | Kind::ReplaceRootVolume)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use spillway_notice::Maintenance;
+
+    use super::*;
+    use crate::test_support::{self, at, settings};
+
+    /// A notice of midnight about maintenance at three.
+    fn notice(kind: Kind, reboots: bool) -> Notice {
+        Notice {
+            time: at("2026-12-24T00:00:00Z"),
+            maintenance: Some(Maintenance { id: "M".to_owned(), reboots }),
+            ..test_support::notice(kind, Deadline::Hard(at("2026-12-24T03:00:00Z")))
+        }
+    }
+
+    #[test]
+    fn maintenance_begins_its_lead_before_it_starts_and_all_else_at_once() {
+        let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "1800")]);
+        assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:30:00Z"));
+        assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
+    }
+
+    #[test]
+    fn a_lead_from_before_the_calendar_is_at_once() {
+        let mut early = notice(Kind::Maintenance, false);
+        early.deadline = Deadline::Hard(Timestamp::MIN);
+        assert_eq!(begins(&early, &settings(&[])), Timestamp::MIN);
+    }
+
+    #[test]
+    fn a_reboot_is_looked_for_from_its_start_on_and_what_is_not_coming_back_is_not() {
+        let first = |notice: &Notice, now| first_check(notice, at(now), &settings(&[]));
+        let reboot = notice(Kind::Maintenance, true);
+        assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
+        assert_eq!(first(&reboot, "2026-12-24T04:00:00Z"), Some(at("2026-12-24T04:10:00Z")), "its start is past");
+        assert_eq!(first(&notice(Kind::Maintenance, false), "2026-12-24T02:00:00Z"), None);
+        assert_eq!(first(&notice(Kind::Spot, false), "2026-12-24T02:00:00Z"), None);
+    }
+
+    #[test]
+    fn a_rebalance_is_looked_after_by_the_clock_of_its_notice_so_that_a_retry_moves_nothing() {
+        let settings = settings(&[("SPILLWAY_REBALANCE_WINDOW_S", "1800")]);
+        let rebalance = notice(Kind::Rebalance, false);
+        for now in ["2026-12-24T00:00:01Z", "2026-12-24T00:09:00Z"] {
+            assert_eq!(first_check(&rebalance, at(now), &settings), Some(at("2026-12-24T00:30:15Z")));
+        }
+    }
+
+    #[test]
+    fn a_node_that_does_not_come_back_is_looked_for_every_ten_minutes_for_a_day() {
+        let check = |number| UndoCheck { notice: Value::Null, instance: String::new(), number };
+        let now = at("2026-12-24T03:00:00Z");
+        let next = |number| next_check(Kind::Maintenance, &check(number), now);
+        assert_eq!(next(0), Some(at("2026-12-24T03:10:00Z")));
+        let followed = (0..1_000).take_while(|number| next(*number).is_some());
+        let checks = 1 + i64::try_from(followed.count()).unwrap();
+        assert_eq!(checks * 10, 24 * 60, "minutes");
+        assert_eq!(next(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_cluster_that_cannot_be_reached_is_tried_for_an_hour_when_nobody_claimed_a_node() {
+        let mut check = UndoCheck { notice: Value::Null, instance: String::new(), number: 0 };
+        let (mut now, mut tries) = (at("2026-12-24T03:00:00Z"), 1);
+        while let Some(next) = next_check(Kind::Running, &check, now) {
+            (now, tries, check) = (next, tries + 1, check.next());
+        }
+        assert_eq!((tries, now), (6, at("2026-12-24T03:50:00Z")));
+    }
+}

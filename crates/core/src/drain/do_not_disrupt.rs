@@ -1,0 +1,155 @@
+//! Pods that say that they are not to be disrupted. Pure.
+//!
+//! Two annotations say it, Karpenter's and the cluster autoscaler's; they are read as those two
+//! read them.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::kube::metadata::annotation::{DO_NOT_DISRUPT, SAFE_TO_EVICT};
+use crate::kube::pod::Pod;
+
+/// An annotation by which a pod says that it is not to be disrupted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoNotDisrupt {
+    annotation: &'static str,
+    value: String,
+    /// When it ends; `None` while the pod lives.
+    pub until: Option<Timestamp>,
+}
+
+impl fmt::Display for DoNotDisrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "its annotation {}={}", self.annotation, self.value)
+    }
+}
+
+/// The annotation by which the pod says that it is not to be disrupted; of two the one that lasts longer.
+pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
+    let annotations = pod.metadata.annotations.as_ref()?;
+    let by = |annotation, until| {
+        annotations.get(annotation).map(|value: &String| DoNotDisrupt { annotation, value: value.clone(), until })
+    };
+    match (annotations.get(SAFE_TO_EVICT).map(String::as_str), annotations.get(DO_NOT_DISRUPT).map(String::as_str)) {
+        (Some("false"), _) => by(SAFE_TO_EVICT, None),
+        (_, Some("true")) => by(DO_NOT_DISRUPT, None),
+        (_, Some(text)) => by(DO_NOT_DISRUPT, ends(pod, duration(text)?)),
+        (_, None) => None,
+    }
+}
+
+/// A time that is given counts from the pod's start; one that has not started is left alone.
+fn ends(pod: &Pod, lasts: Duration) -> Option<Timestamp> {
+    let started = pod.status.start_time.as_ref()?.0;
+    let lasts = SignedDuration::try_from(lasts).unwrap_or(SignedDuration::MAX);
+    Some(started.saturating_add(lasts).unwrap_or(Timestamp::MAX))
+}
+
+/// A duration as Go writes it, such as `1h30m` or `1.5h`. `None` for what is none or is negative,
+/// which Karpenter ignores too.
+fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    let mut sum = Duration::ZERO;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let number_ends = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(number_ends);
+        let unit_ends = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit_ends);
+        let seconds = number.parse::<f64>().ok()? * seconds_of(unit)?;
+        sum = sum.saturating_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        rest = tail;
+    }
+    Some(sum)
+}
+
+fn seconds_of(unit: &str) -> Option<f64> {
+    match unit {
+        "ns" => Some(1e-9),
+        // Go takes both of Unicode's letters for it.
+        "us" | "\u{b5}s" | "\u{3bc}s" => Some(1e-6),
+        "ms" => Some(1e-3),
+        "s" => Some(1.0),
+        "m" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const STARTED: &str = "2026-11-21T03:00:00Z";
+
+    fn read(annotations: &Value) -> Option<DoNotDisrupt> {
+        let pod = json!({"metadata": {"name": "w", "annotations": annotations}, "status": {"startTime": STARTED}});
+        do_not_disrupt(&serde_json::from_value(pod).unwrap())
+    }
+
+    fn until(annotations: &Value) -> Option<String> {
+        read(annotations).unwrap().until.map(|until| until.to_string())
+    }
+
+    #[test]
+    fn a_pod_that_is_not_to_be_disrupted_says_so_by_one_of_two_annotations() {
+        assert_eq!(read(&json!({})), None);
+        let karpenter = read(&json!({DO_NOT_DISRUPT: "true"})).unwrap();
+        assert_eq!(karpenter.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
+        assert_eq!(karpenter.until, None);
+        let autoscaler = read(&json!({SAFE_TO_EVICT: "false"})).unwrap();
+        assert_eq!(autoscaler.to_string(), "its annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false");
+    }
+
+    #[test]
+    fn what_says_the_opposite_or_nothing_does_not_count() {
+        for annotations in [
+            json!({DO_NOT_DISRUPT: "false"}),
+            json!({DO_NOT_DISRUPT: "True"}),
+            json!({DO_NOT_DISRUPT: ""}),
+            json!({DO_NOT_DISRUPT: "-5m"}),
+            json!({SAFE_TO_EVICT: "true"}),
+            json!({SAFE_TO_EVICT: "False"}),
+        ] {
+            assert_eq!(read(&annotations), None, "{annotations}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_given_counts_from_the_pods_start() {
+        assert_eq!(until(&json!({DO_NOT_DISRUPT: "30m"})), Some("2026-11-21T03:30:00Z".to_owned()));
+        let started = json!({"metadata": {"name": "w", "annotations": {DO_NOT_DISRUPT: "30m"}}});
+        let not_started = do_not_disrupt(&serde_json::from_value(started).unwrap()).unwrap();
+        assert_eq!(not_started.until, None, "it has not begun to count");
+    }
+
+    #[test]
+    fn of_two_annotations_the_one_that_lasts_longer_counts() {
+        assert_eq!(until(&json!({DO_NOT_DISRUPT: "1s", SAFE_TO_EVICT: "false"})), None);
+        assert_eq!(
+            until(&json!({DO_NOT_DISRUPT: "1h", SAFE_TO_EVICT: "true"})),
+            Some("2026-11-21T04:00:00Z".to_owned())
+        );
+    }
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        let seconds = |text: &str| duration(text).map(|duration| duration.as_secs_f64());
+        assert_eq!(seconds("30m"), Some(1800.0));
+        assert_eq!(seconds("1h30m0.5s"), Some(5400.5));
+        assert_eq!(seconds("1.5h"), Some(5400.0));
+        assert_eq!(seconds("+.5s"), Some(0.5));
+        assert_eq!(seconds("1500ms"), Some(1.5));
+        assert_eq!(seconds("2000\u{b5}s"), Some(0.002));
+        for text in ["", "30", "m", "1d", "1h 30m", "1e3s", "inf", "1..5s", "NaNs", "-1s", "+"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+        assert_eq!(duration("99999999999999999999999h"), Some(Duration::MAX));
+    }
+}

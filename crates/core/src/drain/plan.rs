@@ -1,0 +1,279 @@
+//! Which pods leave a node, which stay, and why. Pure; kubectl's rules are the reference.
+//!
+//! Unlike kubectl, one odd pod never stops the others: what becomes of it is decided for each pod.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::do_not_disrupt::{DoNotDisrupt, do_not_disrupt};
+use crate::kube::metadata::annotation;
+use crate::kube::pod::Pod;
+
+/// A pod is its UID, not its name: a StatefulSet gives the same name to the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PodUid(pub String);
+
+/// Where a pod is found, for requests and for people.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PodName {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl fmt::Display for PodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A pod, and what becomes of it in the drain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    pub uid: PodUid,
+    pub name: PodName,
+    /// What it asked for to shut down cleanly.
+    pub grace: Duration,
+    pub tier: Tier,
+    pub disposition: Disposition,
+}
+
+/// What becomes of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Disposition {
+    /// It is left alone.
+    Stays(Stays),
+    /// It is evicted with its tier.
+    Leaves,
+    /// It is evicted when its annotation no longer says otherwise, or cannot be respected any longer.
+    DoNotDisrupt(DoNotDisrupt),
+    /// It is being deleted already, should have stopped by then, and is waited for. It was given that grace, by whomever.
+    Leaving { by: Timestamp, given: Option<Duration> },
+    /// It has stopped; only finalizers keep its object.
+    Stopped,
+}
+
+/// Why a pod is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// The kubelet runs it from a file; the API server only mirrors it.
+    Mirror,
+    /// Its DaemonSet would put it back at once.
+    DaemonSet,
+    /// It has been evicted, and its controller has put it back.
+    PutBack,
+}
+
+impl Stays {
+    /// The reason in plain words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mirror => "a static pod of the node",
+            Self::DaemonSet => "a DaemonSet's pod",
+            Self::PutBack => "its controller puts it back on the node",
+        }
+    }
+}
+
+/// Pods leave tier by tier: what others depend on goes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Ordinary pods.
+    Ordinary,
+    /// `system-cluster-critical` and `system-node-critical`.
+    Critical,
+}
+
+/// Kubernetes' default `terminationGracePeriodSeconds`.
+const DEFAULT_GRACE: Duration = Duration::from_secs(30);
+const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// Plans a pod. `None` for an object without a name or UID, which no API server sends.
+pub fn plan(pod: &Pod) -> Option<Planned> {
+    let metadata = &pod.metadata;
+    Some(Planned {
+        uid: PodUid(metadata.uid.clone()?),
+        name: PodName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? },
+        grace: grace(pod),
+        tier: tier(pod),
+        disposition: disposition(pod),
+    })
+}
+
+fn disposition(pod: &Pod) -> Disposition {
+    if has_mirror_annotation(pod) {
+        Disposition::Stays(Stays::Mirror)
+    } else if is_of_daemon_set(pod) && !is_finished(pod) {
+        Disposition::Stays(Stays::DaemonSet)
+    } else if let Some(by) = &pod.metadata.deletion_timestamp {
+        let given = pod.metadata.deletion_grace_period_seconds.map(whole_seconds);
+        if given == Some(Duration::ZERO) { Disposition::Stopped } else { Disposition::Leaving { by: by.0, given } }
+    } else {
+        let do_not_disrupt = do_not_disrupt(pod).filter(|_| !is_finished(pod));
+        do_not_disrupt.map_or(Disposition::Leaves, Disposition::DoNotDisrupt)
+    }
+}
+
+/// Of these pods those that have to leave.
+pub fn that_leave(pods: &[Pod]) -> Vec<PodName> {
+    let has_to_leave = |disposition: &Disposition| match disposition {
+        Disposition::Leaves | Disposition::DoNotDisrupt(_) | Disposition::Leaving { .. } => true,
+        Disposition::Stays(_) | Disposition::Stopped => false,
+    };
+    pods.iter().filter_map(plan).filter(|pod| has_to_leave(&pod.disposition)).map(|pod| pod.name).collect()
+}
+
+fn has_mirror_annotation(pod: &Pod) -> bool {
+    pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(annotation::MIRROR))
+}
+
+/// By kind and group: other groups have kinds called DaemonSet whose pods do leave.
+fn is_of_daemon_set(pod: &Pod) -> bool {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    owners.any(|owner| {
+        owner.controller == Some(true) && owner.kind == "DaemonSet" && owner.api_version.starts_with("apps/")
+    })
+}
+
+fn is_finished(pod: &Pod) -> bool {
+    matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+}
+
+fn tier(pod: &Pod) -> Tier {
+    let class = pod.spec.priority_class_name.as_deref();
+    if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) { Tier::Critical } else { Tier::Ordinary }
+}
+
+fn grace(pod: &Pod) -> Duration {
+    pod.spec.termination_grace_period_seconds.map_or(DEFAULT_GRACE, whole_seconds)
+}
+
+/// A negative grace period, which old API servers let through, means one second there.
+fn whole_seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn disposition_of(changes: Value) -> Disposition {
+        planned(changes).disposition
+    }
+
+    fn planned(changes: Value) -> Planned {
+        let mut pod = json!({"metadata": {"name": "web-0", "namespace": "shop", "uid": "u-1"}});
+        merge(&mut pod, changes);
+        plan(&serde_json::from_value(pod).unwrap()).unwrap()
+    }
+
+    fn merge(into: &mut Value, from: Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                for (key, value) in from {
+                    merge(into.entry(key).or_insert(Value::Null), value);
+                }
+            }
+            (into, from) => *into = from,
+        }
+    }
+
+    fn owned_by(kind: &str, api_version: &str) -> Value {
+        json!({"metadata": {"ownerReferences":
+            [{"kind": kind, "apiVersion": api_version, "name": "o", "uid": "o-1", "controller": true}]}})
+    }
+
+    #[test]
+    fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
+        assert_eq!(planned(json!({})).tier, Tier::Ordinary);
+        for (class, tier) in
+            [("high", Tier::Ordinary), (CRITICAL_CLASSES[0], Tier::Critical), (CRITICAL_CLASSES[1], Tier::Critical)]
+        {
+            let pod = planned(json!({"spec": {"containers": [], "priorityClassName": class}}));
+            assert_eq!((pod.tier, pod.disposition), (tier, Disposition::Leaves));
+        }
+        assert!(Tier::Ordinary < Tier::Critical);
+    }
+
+    #[test]
+    fn a_daemon_sets_pod_stays() {
+        assert_eq!(disposition_of(owned_by("DaemonSet", "apps/v1")), Disposition::Stays(Stays::DaemonSet));
+    }
+
+    #[test]
+    fn a_pod_of_another_groups_daemon_set_leaves() {
+        assert_eq!(disposition_of(owned_by("DaemonSet", "apps.kruise.io/v1alpha1")), Disposition::Leaves);
+        assert_eq!(disposition_of(owned_by("ReplicaSet", "apps/v1")), Disposition::Leaves);
+    }
+
+    #[test]
+    fn a_finished_pod_leaves_even_a_daemon_sets() {
+        for phase in ["Succeeded", "Failed"] {
+            let mut pod = owned_by("DaemonSet", "apps/v1");
+            merge(&mut pod, json!({"status": {"phase": phase}}));
+            assert_eq!(disposition_of(pod), Disposition::Leaves);
+        }
+    }
+
+    #[test]
+    fn a_static_pod_stays() {
+        let pod = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "hash"}}});
+        assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Mirror));
+    }
+
+    #[test]
+    fn a_pod_that_is_being_deleted_is_only_waited_for() {
+        let by = "2026-11-21T03:12:00Z";
+        let pod = json!({"metadata": {"deletionTimestamp": by, "deletionGracePeriodSeconds": 30}});
+        let given = Some(Duration::from_secs(30));
+        assert_eq!(disposition_of(pod), Disposition::Leaving { by: by.parse().unwrap(), given });
+    }
+
+    #[test]
+    fn a_pod_that_only_its_finalizers_keep_has_stopped() {
+        let pod = json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0,
+            "finalizers": ["example.test/kept"]}});
+        assert_eq!(disposition_of(pod), Disposition::Stopped);
+    }
+
+    #[test]
+    fn a_pod_that_is_not_to_be_disrupted_may_be_when_it_has_finished() {
+        let mut pod = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        assert!(matches!(disposition_of(pod.clone()), Disposition::DoNotDisrupt(_)));
+        merge(&mut pod, json!({"status": {"phase": "Succeeded"}}));
+        assert_eq!(disposition_of(pod), Disposition::Leaves);
+    }
+
+    #[test]
+    fn the_pods_that_have_to_leave_are_those_that_are_evicted_or_waited_for() {
+        let pods = json!([
+            {"metadata": {"name": "web-0"}},
+            {"metadata": {"name": "batch-0", "annotations": {"karpenter.sh/do-not-disrupt": "true"}}},
+            {"metadata": {"name": "leaving", "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30}},
+            {"metadata": {"name": "stopped", "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 0}},
+            {"metadata": {"name": "static", "annotations": {"kubernetes.io/config.mirror": "hash"}}},
+        ]);
+        let mut pods: Vec<Pod> = serde_json::from_value(pods).unwrap();
+        for pod in &mut pods {
+            pod.metadata.namespace = Some("shop".to_owned());
+            pod.metadata.uid.clone_from(&pod.metadata.name);
+        }
+        let leave: Vec<_> = that_leave(&pods).iter().map(ToString::to_string).collect();
+        assert_eq!(leave, ["shop/web-0", "shop/batch-0", "shop/leaving"]);
+    }
+
+    #[test]
+    fn absurd_grace_periods_are_read_without_a_panic() {
+        let grace = |seconds: Value| {
+            planned(json!({"spec": {"containers": [], "terminationGracePeriodSeconds": seconds}})).grace
+        };
+        assert_eq!(grace(json!(null)), DEFAULT_GRACE);
+        assert_eq!(grace(json!(0)), Duration::ZERO);
+        assert_eq!(grace(json!(-1)), Duration::from_secs(1));
+        assert_eq!(grace(json!(2_147_483_648_i64)), Duration::from_secs(2_147_483_648));
+        assert_eq!(grace(json!(i64::MAX)), Duration::from_secs(i64::MAX.unsigned_abs()));
+    }
+}

@@ -1,0 +1,133 @@
+//! What each answer of the API server makes of a pod, and when a request that failed is made again. Pure.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::blocker::{Blocker, BudgetName};
+use super::transition::Transition;
+use super::{Failed, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked};
+use crate::drain::answer::Answer;
+use crate::drain::deadline::Window;
+use crate::drain::request::Method;
+
+/// The longest pause while no answer comes at all: requests burden nobody then, and an API server that is back should not
+/// find that seconds of a spot notice's two minutes are slept through.
+const UNANSWERED_RETRY: Duration = Duration::from_secs(2);
+
+impl Tracked {
+    /// Takes the answer to its last request; returns what of it is to be logged.
+    pub fn answered(&mut self, answer: Answer, window: Window, now: Instant) -> Option<Transition> {
+        let times = self.history.count(&answer);
+        // The watch may have seen the pod's end before its eviction was answered.
+        if !matches!(self.state, PodState::Requested { .. }) {
+            if answer == Answer::Leaving {
+                self.accepted(now);
+            }
+            return None;
+        }
+        match answer {
+            Answer::Leaving => Some(self.leaves(now)),
+            Answer::Gone | Answer::Replaced => self.gone(now),
+            Answer::BlockedBy { budget } => {
+                let namespace = self.name.namespace.clone();
+                self.block(Blocker::Budget(BudgetName { namespace, name: budget }), None)
+            }
+            Answer::BlockedBySeveral => self.block(Blocker::SeveralBudgets, Some(now + SLOW_RETRY)),
+            Answer::NamespaceTerminating => self.block(Blocker::Namespace, Some(now + SLOW_RETRY)),
+            Answer::Throttled { retry_after } => {
+                self.failed("the API server is busy".to_owned(), self.again(retry_after, window, now))
+            }
+            Answer::ServerError { message, retry_after } => self.refused(message, self.again(retry_after, window, now)),
+            // That token has been forgotten: the next request has a new one.
+            Answer::Unauthorized { message } if times == 1 => self.failed(message, now),
+            Answer::Forbidden { message } => {
+                let right = message.split_once("is forbidden: ").map_or(message.as_str(), |(_, right)| right);
+                let forbidden = Transition::Forbidden(right.to_owned());
+                self.failed(message, now + SLOW_RETRY);
+                Some(forbidden)
+            }
+            // One that was given up finds the pod due to be deleted: that follows at once.
+            Answer::Refused { message } | Answer::GivenUp { message } => {
+                self.refused(message, self.again(None, window, now))
+            }
+            Answer::Unauthorized { message } => self.failed(message, self.again(None, window, now)),
+            Answer::Unanswered { message } => {
+                let pause = self.pause().min(UNANSWERED_RETRY);
+                self.failed(message, self.again(Some(pause), window, now))
+            }
+        }
+    }
+
+    /// When it is requested again after a failure: as late as the API server asks for, or the later the more have failed
+    /// in a row. A webhook that fails for as long as a hook holds the instance would be called millions of times.
+    fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
+        window.again(self.spread(retry_after.unwrap_or_else(|| self.pause())), self.grace, now)
+    }
+
+    fn pause(&self) -> Duration {
+        let failures = self.state.failed().map_or(0, |failed| failed.in_a_row);
+        (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
+    }
+
+    /// Such a pause or up to half as long again, always the same for a pod: those that a busy API server turned away
+    /// together do not come back together.
+    fn spread(&self, pause: Duration) -> Duration {
+        let mut hasher = DefaultHasher::new();
+        self.name.hash(&mut hasher);
+        let part = u32::from(u8::try_from(hasher.finish() % 256).unwrap_or(u8::MAX));
+        pause + pause * part / 512
+    }
+
+    /// Notes that a request that it leave was accepted.
+    fn accepted(&mut self, now: Instant) {
+        self.history.accepted_at.get_or_insert(now);
+        let followed = if self.is_cut_short() { RequestedBy::Another } else { RequestedBy::ThisDrain };
+        self.history.followed = Some(followed);
+    }
+
+    fn leaves(&mut self, now: Instant) -> Transition {
+        self.accepted(now);
+        let leaving = PodState::Leaving { by: later(now, self.granted()) };
+        let requested = std::mem::replace(&mut self.state, leaving);
+        match requested.blocker() {
+            Some(by) if self.history.last_method() == Some(Method::Delete) => {
+                Transition::Forced(self.name.clone(), by.clone())
+            }
+            _ => Transition::Evicted(self.name.clone()),
+        }
+    }
+
+    /// Notes that the API server refused or failed for a reason that may be the pod's, such as an admission webhook that
+    /// says no or is itself down. That blocks a pod as a budget does, and may last as long.
+    fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
+        let by = match self.state.blocker() {
+            None | Some(Blocker::FailingEviction(_)) => Blocker::FailingEviction(message.clone()),
+            Some(other) => other.clone(),
+        };
+        self.history.blocked_by = Some(by.clone());
+        self.due_again(message, Some(by), again)
+    }
+
+    /// Notes that a request failed for a reason that is not the pod's.
+    fn failed(&mut self, message: String, again: Instant) -> Option<Transition> {
+        let blocked_by = self.state.blocker().cloned();
+        self.due_again(message, blocked_by, again)
+    }
+
+    fn due_again(&mut self, message: String, blocked_by: Option<Blocker>, at: Instant) -> Option<Transition> {
+        let before = self.state.failed();
+        let is_new = before.is_none_or(|failed| failed.message != message);
+        let in_a_row = before.map_or(0, |failed| failed.in_a_row).saturating_add(1);
+        let transition = is_new.then(|| Transition::Failed(self.name.clone(), message.clone()));
+        self.state = PodState::Due { at, failed: Some(Failed { in_a_row, message, blocked_by }) };
+        transition
+    }
+}
+
+/// A grace period may be longer than a clock can count.
+fn later(now: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_hours(365 * 24);
+    now + by.min(YEAR)
+}

@@ -1,0 +1,55 @@
+//! What can keep a pod from leaving. Pure.
+
+use std::fmt;
+
+use crate::drain::do_not_disrupt::DoNotDisrupt;
+
+/// What keeps a pod from leaving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocker {
+    /// A PodDisruptionBudget that allows no disruption now.
+    Budget(BudgetName),
+    /// More budgets than the eviction API can handle.
+    SeveralBudgets,
+    /// In a namespace that is being deleted nothing is evicted. It deletes its pods itself.
+    Namespace,
+    /// The pod's annotation says that it is not to be disrupted.
+    DoNotDisrupt(DoNotDisrupt),
+    /// The API server refuses to evict it, or fails to, and nothing else is known to block it: what it answered.
+    FailingEviction(String),
+}
+
+impl Blocker {
+    /// The budget that it is, if it is a single one.
+    pub fn budget(&self) -> Option<&BudgetName> {
+        match self {
+            Self::Budget(budget) => Some(budget),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(budget) => write!(f, "PodDisruptionBudget {budget}"),
+            Self::SeveralBudgets => f.write_str("more than one PodDisruptionBudget"),
+            Self::Namespace => f.write_str("the deletion of its namespace"),
+            Self::DoNotDisrupt(do_not_disrupt) => do_not_disrupt.fmt(f),
+            Self::FailingEviction(why) => write!(f, "its failing eviction ({why})"),
+        }
+    }
+}
+
+/// A PodDisruptionBudget. People know it by its name: it stands in the namespace of its pods.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BudgetName {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl fmt::Display for BudgetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,376 @@
+//! Where a drain stands: which pods still have to leave, what is to be requested next, and what
+//! became of each. Pure: answers and changes in, requests out; the clock is handed in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use spillway_notice::continued::PodsPutBack;
+use tokio::time::Instant;
+
+use super::answer::Answer;
+use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
+use super::deadline::{Deletion, Termination, Window};
+use super::kubelet::Kubelet;
+use super::plan::{Disposition, Planned, PodUid, Stays, Tier, plan};
+use super::pod::blocker::Blocker;
+use super::pod::transition::Transition;
+use super::pod::{PodState, Tracked, Unconfirmed};
+use super::put_back::{self, PutBack, Return};
+use super::report::DrainEnd;
+use super::request::{DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
+use crate::clock::Clock;
+use crate::kube::budget::DisruptionBudget;
+use crate::kube::change::Change;
+use crate::kube::pod::Pod;
+
+/// How long after its grace period a pod may be expected to be reported gone.
+const OVERDUE_AFTER: Duration = Duration::from_secs(10);
+/// How long after its grace period a pod that still terminates on a node which answers no longer keeps a hook waiting: its kubelet
+/// has killed it long ago, and something else hangs.
+const STUCK_AFTER: Duration = Duration::from_secs(300);
+/// How many requests are under way at once.
+pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
+
+/// All pods of the node.
+#[derive(Debug)]
+pub struct Progress {
+    window: Window,
+    clock: Clock,
+    pods: BTreeMap<PodUid, Tracked>,
+    budgets: KnownBudgets,
+    put_back: PutBack,
+    in_flight: InFlight,
+    /// What is known of the node's kubelet, once its node is watched.
+    kubelet: Option<Kubelet>,
+    /// What is to be logged.
+    transitions: Vec<Transition>,
+    /// The missing rights that have been logged.
+    forbidden: BTreeSet<String>,
+}
+
+/// How many requests are under way.
+#[derive(Debug, Default)]
+struct InFlight {
+    evictions: usize,
+    deletions: usize,
+}
+
+impl InFlight {
+    /// Whether there is room for another. A deletion takes what evictions leave, and has some for itself.
+    fn has_room_for(&self, method: Method) -> bool {
+        match method {
+            Method::Evict => self.evictions < EVICTIONS_AT_ONCE && self.all() < REQUESTS_AT_ONCE,
+            Method::Delete => self.all() < REQUESTS_AT_ONCE,
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.evictions + self.deletions
+    }
+
+    fn of(&mut self, method: Method) -> &mut usize {
+        match method {
+            Method::Evict => &mut self.evictions,
+            Method::Delete => &mut self.deletions,
+        }
+    }
+}
+
+impl Progress {
+    /// A drain that begins with these pods, or goes on with them: some were put back before.
+    pub fn new(pods: &[Pod], put_back: Option<&PodsPutBack>, (window, clock): (Window, Clock), now: Instant) -> Self {
+        let mut progress = Self {
+            window,
+            clock,
+            pods: BTreeMap::new(),
+            budgets: KnownBudgets::default(),
+            put_back: PutBack::of(pods, put_back, clock.at(now)),
+            in_flight: InFlight::default(),
+            kubelet: None,
+            transitions: Vec::new(),
+            forbidden: BTreeSet::new(),
+        };
+        for pod in pods {
+            progress.see(pod, now);
+        }
+        progress
+    }
+
+    /// How the drain has ended, if nothing is left that has to leave.
+    pub fn end(&self) -> Option<DrainEnd> {
+        let mut end = DrainEnd::Empty;
+        for pod in self.pods.values() {
+            match pod.state {
+                PodState::Stays(_) | PodState::Gone { .. } => {}
+                PodState::Unconfirmed(Unconfirmed::Silent) => end = DrainEnd::Silent,
+                PodState::Unconfirmed(Unconfirmed::Stuck) => {
+                    end = if end == DrainEnd::Silent { end } else { DrainEnd::Stuck };
+                }
+                PodState::Due { .. }
+                | PodState::Blocked { .. }
+                | PodState::Requested { .. }
+                | PodState::Leaving { .. } => return None,
+            }
+        }
+        Some(end)
+    }
+
+    /// Whether that pod has been seen before.
+    pub fn knows(&self, uid: &PodUid) -> bool {
+        self.pods.contains_key(uid)
+    }
+
+    /// The pods that came back, if any did, for a later invocation.
+    pub fn put_back(&self) -> Option<PodsPutBack> {
+        self.put_back.so_far(|uid| self.pods.get(uid).is_some_and(Tracked::has_left))
+    }
+
+    /// The pods, by UID.
+    pub fn into_pods(self) -> BTreeMap<PodUid, Tracked> {
+        self.pods
+    }
+
+    /// What is to be logged of what has happened since the last call.
+    pub fn take_transitions(&mut self) -> Vec<Transition> {
+        std::mem::take(&mut self.transitions)
+    }
+
+    /// The requests to make now; each has to be [`answered`](Self::answered).
+    pub fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
+        self.give_up_on_silence(now);
+        let tier = self.tier(now);
+        let released = self.budgets.released(&self.pods, tier, now);
+        let window = self.window;
+        let mut requests = Vec::new();
+        for (uid, pod) in &mut self.pods {
+            let by_time = pod.next_request(window).filter(|(due, _)| pod.tier <= tier && *due <= now);
+            let by_budget = released.contains(uid).then_some(Method::Evict);
+            let Some(method) = by_time.map(|(_, method)| method).or(by_budget) else { continue };
+            if !self.in_flight.has_room_for(method) {
+                continue;
+            }
+            let Some(grace) = pod.grace_now(window, now) else {
+                pod.goes_on();
+                continue;
+            };
+            if let Some(budget) = pod.state.budget() {
+                self.budgets.requested(budget, now);
+            }
+            let patience = window.patience(pod.grace, now).filter(|_| method == Method::Evict);
+            pod.request(method, grace, now);
+            *self.in_flight.of(method) += 1;
+            requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, patience });
+        }
+        requests
+    }
+
+    /// When there may be new [`requests`](Self::requests), or the node's watch [is due](Self::is_node_watch_due), by the
+    /// mere passing of time.
+    pub fn next_due(&self, now: Instant) -> Option<Instant> {
+        let tier = self.tier(now);
+        let has_room = |method| self.in_flight.has_room_for(method);
+        let by_time = self.pods.values().filter(|pod| pod.waits()).filter_map(|pod| {
+            let (due, _) = pod.next_request(self.window).filter(|(_, method)| has_room(*method))?;
+            if pod.tier <= tier { Some(due) } else { self.critical_tier_at() }
+        });
+        let by_budget = self.budgets.next_due(&self.pods, tier, now).filter(|_| has_room(Method::Evict));
+        by_time.chain(by_budget).chain(self.overdue_at()).min()
+    }
+
+    /// The namespaces whose budgets block pods.
+    pub fn namespaces_to_watch(&self) -> BTreeSet<&str> {
+        namespaces_to_watch(&self.pods)
+    }
+
+    /// Whether it is time to watch the node: a pod that is overdue raises the question whether anybody is there to report
+    /// its end; and while something blocks a pod whose instance is going, whether it has gone.
+    pub fn is_node_watch_due(&self, now: Instant) -> bool {
+        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let is_blocked = || self.pods.values().any(|pod| pod.state.blocker().is_some());
+        self.kubelet.is_none() && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
+    }
+
+    /// Notes that the node is watched from now on; what is seen has to be [told](Self::kubelet_seen).
+    pub fn node_watch_begins(&mut self) {
+        self.kubelet = Some(Kubelet::Answers);
+    }
+
+    /// Takes what the watch of the node saw.
+    pub fn kubelet_seen(&mut self, kubelet: Kubelet, now: Instant) {
+        self.kubelet = Some(kubelet);
+        if kubelet == Kubelet::Silent {
+            self.window = self.window.on_silence(now);
+        }
+        self.give_up_on_silence(now);
+    }
+
+    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers
+    /// while a hook waits.
+    fn overdue_at(&self) -> Option<Instant> {
+        let after = match self.kubelet {
+            Some(Kubelet::Answers) if self.is_held_by_hook() => STUCK_AFTER,
+            Some(Kubelet::Answers) => return None,
+            Some(Kubelet::Silent) => Duration::ZERO,
+            None => OVERDUE_AFTER,
+        };
+        let leaving = self.pods.values().filter_map(|pod| match pod.state {
+            PodState::Leaving { by } => Some(by + after),
+            _ => None,
+        });
+        leaving.min()
+    }
+
+    fn is_held_by_hook(&self) -> bool {
+        matches!(self.window.instance_goes, Termination::AtTheLatest(_))
+    }
+
+    /// On a silent node nothing is waited for whose grace is over: a kubelet that is only cut off still gives each pod all
+    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers a hook waits for
+    /// nothing that is stuck.
+    fn give_up_on_silence(&mut self, now: Instant) {
+        let (why, after) = match self.kubelet {
+            Some(Kubelet::Silent) => (Unconfirmed::Silent, Duration::ZERO),
+            Some(Kubelet::Answers) if self.is_held_by_hook() => (Unconfirmed::Stuck, STUCK_AFTER),
+            Some(Kubelet::Answers) | None => return,
+        };
+        let has_gone = matches!(self.window.instance_goes, Termination::Soon { .. });
+        for pod in self.pods.values_mut() {
+            if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
+                pod.state = PodState::Unconfirmed(why);
+                self.transitions.push(Transition::Unconfirmed(pod.name.clone(), why));
+            }
+        }
+    }
+
+    /// Critical pods begin when the others have gone, or when they must to be in time.
+    fn tier(&self, now: Instant) -> Tier {
+        let ordinary = self.pods.values().any(|pod| {
+            pod.tier == Tier::Ordinary
+                && (pod.waits() || matches!(pod.state, PodState::Requested { .. } | PodState::Leaving { .. }))
+        });
+        let must = self.critical_tier_at().is_some_and(|at| at <= now);
+        if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
+    }
+
+    /// The last safe moment of the critical pod that asks for the longest grace.
+    fn critical_tier_at(&self) -> Option<Instant> {
+        let critical = self.pods.values().filter(|pod| pod.tier == Tier::Critical && pod.waits());
+        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.last_safe_moment(grace))
+    }
+
+    /// Takes the answer to a request.
+    pub fn answered(&mut self, uid: &PodUid, answer: Answer, now: Instant) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        // A pod has one request under way at most, its last.
+        *self.in_flight.of(pod.history.last_method().unwrap_or(Method::Evict)) -= 1;
+        let blocked_before = pod.state.budget().cloned();
+        let transition = pod.answered(answer, self.window, now);
+        match (&pod.state, blocked_before) {
+            (PodState::Leaving { .. }, Some(budget)) => self.budgets.evicted(&budget),
+            (PodState::Blocked { by: Blocker::Budget(budget), .. }, _) => {
+                self.budgets.refused(budget, pod.history.last_requested_at(), now);
+            }
+            _ => {}
+        }
+        self.note(transition);
+    }
+
+    fn note(&mut self, transition: Option<Transition>) {
+        match transition {
+            // It is the same for all pods of a namespace.
+            Some(Transition::Forbidden(right)) if !self.forbidden.insert(right.clone()) => {}
+            transition => self.transitions.extend(transition),
+        }
+    }
+
+    /// Takes what the watch of the node's pods saw.
+    pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
+        match change {
+            Change::Seen(pod) => self.see(&pod, now),
+            Change::Gone(pod) => {
+                if let Some(uid) = pod.metadata.uid {
+                    self.gone(&PodUid(uid), now);
+                }
+            }
+            Change::OnlyThese(pods) => {
+                let there: BTreeSet<PodUid> = pods.iter().filter_map(plan).map(|planned| planned.uid).collect();
+                let absent: Vec<PodUid> = self.pods.keys().filter(|uid| !there.contains(uid)).cloned().collect();
+                for uid in absent {
+                    self.gone(&uid, now);
+                }
+                for pod in &pods {
+                    self.see(pod, now);
+                }
+            }
+        }
+    }
+
+    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing.
+    pub fn budgets_changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) {
+        for gone in self.budgets.changed(scope, change, now) {
+            for pod in self.pods.values_mut() {
+                pod.release(|by| by.budget() == Some(&gone), now);
+            }
+        }
+    }
+
+    /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have
+    /// changed.
+    fn see(&mut self, pod: &Pod, now: Instant) {
+        let Some(Planned { uid, name, grace, tier, disposition }) = plan(pod) else { return };
+        if !self.pods.contains_key(&uid) {
+            let claims = pod.volume_claims();
+            self.first_seen(&uid, pod, Tracked { claims, ..Tracked::new(name, tier, grace, now) }, now);
+        }
+        let Some(pod) = self.pods.get_mut(&uid) else { return };
+        let transition = match disposition {
+            // Whatever is seen of it.
+            _ if pod.state == PodState::Stays(Stays::PutBack) => None,
+            Disposition::Stays(why) => {
+                pod.state = PodState::Stays(why);
+                None
+            }
+            Disposition::Stopped => pod.gone(now),
+            Disposition::Leaving { by, given } => {
+                let since = by.saturating_sub(given.unwrap_or_default()).unwrap_or(Timestamp::MIN);
+                let deletion = Deletion { since: self.clock.instant(since), by: self.clock.instant(by) };
+                pod.seen_leaving(deletion, given, self.window, now);
+                None
+            }
+            Disposition::DoNotDisrupt(do_not_disrupt) => {
+                let until = do_not_disrupt.until.map(|until| self.clock.instant(until));
+                pod.not_to_be_disrupted(do_not_disrupt, until, now)
+            }
+            Disposition::Leaves => {
+                pod.may_be_disrupted(now);
+                None
+            }
+        };
+        self.note(transition);
+    }
+
+    /// A pod that its controller has put back is evicted once more, after a pause; then it stays. One of very many is not even
+    /// remembered.
+    fn first_seen(&mut self, uid: &PodUid, pod: &Pod, mut tracked: Tracked, now: Instant) {
+        let has_left = |uid: &PodUid| self.pods.get(uid).is_some_and(Tracked::has_left);
+        match self.put_back.seen(uid, pod, has_left) {
+            Return::None => {}
+            Return::Once => tracked.state = PodState::Due { at: now + put_back::PAUSE, failed: None },
+            Return::Again => {
+                tracked.state = PodState::Stays(Stays::PutBack);
+                self.transitions.push(Transition::PutBack(tracked.name.clone()));
+            }
+            Return::AsOthers => return,
+        }
+        self.pods.insert(uid.clone(), tracked);
+    }
+
+    fn gone(&mut self, uid: &PodUid, now: Instant) {
+        let transition = self.pods.get_mut(uid).and_then(|pod| pod.gone(now));
+        self.note(transition);
+    }
+}
+
+#[cfg(test)]
+mod tests;

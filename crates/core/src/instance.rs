@@ -1,0 +1,187 @@
+//! Who an instance is: its cluster, its state, who manages its node, read from what EC2 says of it. Pure.
+
+use std::collections::BTreeMap;
+
+use spillway_notice::InstanceId;
+
+use crate::cluster::ClusterName;
+
+/// Auto Scaling's own tag on its instances.
+const GROUP: &str = "aws:autoscaling:groupName";
+
+/// What we need to know of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// Its id.
+    pub id: InstanceId,
+    /// The availability zone, which stands in the node's provider id.
+    pub zone: String,
+    /// The private DNS name: the first guess at the node's name. EC2 takes it away from an
+    /// instance that has ended.
+    pub private_dns_name: Option<String>,
+    /// Whether it runs.
+    pub state: InstanceState,
+    /// Its type, such as m7g.large.
+    pub type_name: Option<String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Whether an instance runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstanceState {
+    /// It runs, or is about to.
+    Up,
+    /// It stops, or ends.
+    GoingDown,
+    /// It has stopped, or ended.
+    Down,
+}
+
+impl Instance {
+    /// What the node has as `spec.providerID`.
+    pub fn provider_id(&self) -> String {
+        format!("aws:///{}/{}", self.zone, self.id)
+    }
+
+    /// The Auto Scaling group that it is in.
+    pub fn group(&self) -> Option<&str> {
+        self.tags.get(GROUP).map(String::as_str)
+    }
+}
+
+/// Which cluster the tags name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Membership {
+    /// Exactly one.
+    In(ClusterName),
+    /// None: not a node of EKS.
+    NoCluster,
+    /// More than one: draining either could be wrong.
+    Several(Vec<String>),
+}
+
+/// Tags whose value is the cluster's name: EKS' own; managed node groups'; Karpenter's and Auto Mode's.
+const NAME_TAGS: [&str; 3] = ["aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name"];
+/// The older convention: the name is part of the key, and the value says `owned` or `shared`.
+const KEY_PREFIX: &str = "kubernetes.io/cluster/";
+
+/// Reads the cluster from an instance's tags.
+pub fn membership(tags: &BTreeMap<String, String>) -> Membership {
+    let by_value = NAME_TAGS.iter().filter_map(|key| tags.get(*key));
+    let by_key = tags.iter().filter(|(_, value)| matches!(value.as_str(), "owned" | "shared"));
+    let mut names: Vec<String> = by_value
+        .cloned()
+        .chain(by_key.filter_map(|(key, _)| key.strip_prefix(KEY_PREFIX)).map(str::to_owned))
+        .collect();
+    names.retain(|name| !name.is_empty());
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => Membership::NoCluster,
+        [name] => Membership::In(ClusterName::new(name)),
+        _ => Membership::Several(names),
+    }
+}
+
+/// Who manages the node's life, and so who drains it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManagedBy {
+    /// An Auto Scaling group of the user's own, or none.
+    SelfManaged,
+    /// An EKS managed node group.
+    ManagedNodeGroup,
+    /// Karpenter, in the cluster.
+    Karpenter,
+    /// EKS Auto Mode.
+    AutoMode,
+    /// EKS Fargate. No tag says so, only a label of the node.
+    Fargate,
+    /// A hybrid node, on somebody's own machine. Likewise.
+    Hybrid,
+}
+
+impl ManagedBy {
+    /// As the receipt names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SelfManaged => "self-managed",
+            Self::ManagedNodeGroup => "managed-node-group",
+            Self::Karpenter => "karpenter",
+            Self::AutoMode => "auto-mode",
+            Self::Fargate => "fargate",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+/// Reads who manages the node from an instance's tags.
+pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
+    let tagged = |key: &str| tags.contains_key(key);
+    if tagged("eks:nodegroup-name") {
+        ManagedBy::ManagedNodeGroup
+    } else if tagged("karpenter.k8s.aws/ec2nodeclass") || tagged("karpenter.sh/nodeclaim") {
+        ManagedBy::Karpenter
+    } else if tagged("eks:eks-cluster-name") {
+        // Karpenter sets this one too; on its own it is Auto Mode's.
+        ManagedBy::AutoMode
+    } else if tagged("karpenter.sh/nodepool") {
+        ManagedBy::Karpenter
+    } else {
+        ManagedBy::SelfManaged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn each_way_of_tagging_names_the_cluster() {
+        for key in NAME_TAGS {
+            assert_eq!(membership(&tags(&[(key, "prod")])), Membership::In(ClusterName::new("prod")), "{key}");
+        }
+        for value in ["owned", "shared"] {
+            let tagged = tags(&[("kubernetes.io/cluster/prod", value)]);
+            assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")), "{value}");
+        }
+    }
+
+    #[test]
+    fn tags_that_agree_name_one_cluster() {
+        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/prod", "owned")]);
+        assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")));
+    }
+
+    #[test]
+    fn an_instance_without_such_a_tag_is_in_no_cluster() {
+        let tagged = tags(&[("Name", "prod"), ("kubernetes.io/cluster/prod", "no"), ("eks:cluster-name", "")]);
+        assert_eq!(membership(&tagged), Membership::NoCluster);
+    }
+
+    #[test]
+    fn tags_that_name_two_clusters_are_not_guessed_from() {
+        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/stage", "owned")]);
+        assert_eq!(membership(&tagged), Membership::Several(vec!["prod".to_owned(), "stage".to_owned()]));
+    }
+
+    #[test]
+    fn the_owner_is_read_from_the_tags() {
+        assert_eq!(managed_by(&tags(&[("aws:autoscaling:groupName", "workers")])), ManagedBy::SelfManaged);
+        assert_eq!(managed_by(&tags(&[("eks:nodegroup-name", "blue")])), ManagedBy::ManagedNodeGroup);
+        let karpenter = [
+            ("karpenter.sh/nodepool", "default"),
+            ("eks:eks-cluster-name", "prod"),
+            ("karpenter.k8s.aws/ec2nodeclass", "default"),
+        ];
+        assert_eq!(managed_by(&tags(&karpenter)), ManagedBy::Karpenter);
+        assert_eq!(
+            managed_by(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])),
+            ManagedBy::AutoMode
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! One invocation: who it is, when it began, and what has to be done in it by when.
+
+use jiff::{SignedDuration, Timestamp};
+use spillway_notice::Home;
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+
+/// What is kept back at the end of an invocation, so that Lambda never cuts off what is under way:
+/// for completing a hook or handing on,
+const FOR_THE_REST: SignedDuration = SignedDuration::from_secs(5);
+/// for handing on what completing left undone,
+const FOR_HANDING_ON: SignedDuration = SignedDuration::from_millis(2_500);
+/// for the receipt,
+const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
+/// and for the answer.
+const FOR_THE_ANSWER: SignedDuration = SignedDuration::from_millis(100);
+
+/// One invocation of the function.
+#[derive(Debug)]
+pub struct Invocation {
+    /// Lambda's id of it: the same for all attempts at an event.
+    pub request_id: String,
+    /// The function's ARN.
+    pub function: String,
+    /// Where the function is at home.
+    pub home: Home,
+    pub clock: Clock,
+    /// When Lambda ends it.
+    end: Timestamp,
+}
+
+impl Invocation {
+    /// The invocation of that function that begins now, which Lambda ends at `deadline_ms` after the Unix epoch.
+    pub fn begin(request_id: &str, function: &str, deadline_ms: u64) -> Self {
+        let end = i64::try_from(deadline_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let (home, function) = (Home::of_function(function), function.to_owned());
+        Self { function, home, ..Self::until(end.unwrap_or(Timestamp::MAX), request_id, Clock::start()) }
+    }
+
+    /// An invocation that Lambda ends then.
+    pub fn until(end: Timestamp, request_id: &str, clock: Clock) -> Self {
+        let (request_id, function) = (request_id.to_owned(), String::new());
+        Self { request_id, function, home: Home::of_function(""), clock, end }
+    }
+
+    /// When finding, claiming and draining a node have to stop.
+    pub fn drains_until(&self) -> Instant {
+        self.before_the_end(FOR_THE_REST)
+    }
+
+    /// When completing a hook has to stop.
+    pub fn completes_until(&self) -> Instant {
+        self.before_the_end(FOR_HANDING_ON)
+    }
+
+    /// When handing on to a later invocation has to stop.
+    pub fn hands_on_until(&self) -> Instant {
+        self.before_the_end(FOR_THE_RECEIPT)
+    }
+
+    /// When announcing has to stop.
+    pub fn announces_until(&self) -> Instant {
+        self.before_the_end(FOR_THE_ANSWER)
+    }
+
+    /// Whether that time comes only when this invocation drains no more.
+    pub fn is_over_before(&self, limit: Timestamp) -> bool {
+        self.clock.instant(limit) > self.drains_until()
+    }
+
+    /// Whether it drains no more.
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.drains_until()
+    }
+
+    fn before_the_end(&self, reserve: SignedDuration) -> Instant {
+        self.clock.instant(self.end.saturating_sub(reserve).unwrap_or(Timestamp::MIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_last_in_an_invocation_has_time_of_its_own() {
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        let at = |ms| Timestamp::UNIX_EPOCH + SignedDuration::from_millis(ms);
+        let invocation = Invocation::until(at(900_000), "r-1", clock);
+        let began = Instant::now();
+        assert_eq!(invocation.drains_until() - began, Duration::from_millis(895_000));
+        assert_eq!(invocation.completes_until() - began, Duration::from_millis(897_500));
+        assert_eq!(invocation.hands_on_until() - began, Duration::from_millis(899_500));
+        assert_eq!(invocation.announces_until() - began, Duration::from_millis(899_900));
+        assert!(!invocation.is_over_before(at(895_000)));
+        assert!(invocation.is_over_before(at(895_001)));
+    }
+}

@@ -1,0 +1,26 @@
+//! A `PodDisruptionBudget`, as much of it as a drain looks at. Its status names each pod that is being evicted, and may be long.
+
+use k8s_openapi::api::policy::v1;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use super::metadata::{metadata, object_of_kind};
+
+/// A budget. What is left out is `None`, also where the API server has it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct DisruptionBudget {
+    #[serde(deserialize_with = "metadata")]
+    pub metadata: ObjectMeta,
+    pub status: Option<BudgetStatus>,
+}
+
+/// What its controller makes of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetStatus {
+    #[serde(default)]
+    pub disruptions_allowed: i32,
+    pub observed_generation: Option<i64>,
+}
+
+object_of_kind!(DisruptionBudget, v1::PodDisruptionBudget);

@@ -1,0 +1,124 @@
+//! An object's metadata, as much of it as is read; and what makes one of our own types such an object.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// The annotations that somebody looks at.
+pub mod annotation {
+    /// The kubelet runs the pod from a file; the API server only mirrors it.
+    pub const MIRROR: &str = "kubernetes.io/config.mirror";
+    /// Karpenter's.
+    pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+    /// The cluster autoscaler's.
+    pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+    pub const READ: [&str; 3] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT];
+    /// No value that means anything is longer. What they have in all may be 256 KB.
+    pub const LONGEST: usize = 256;
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "annotations")]
+    annotations: Option<BTreeMap<String, String>>,
+    owner_references: Option<Vec<OwnerReference>>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    deletion_grace_period_seconds: Option<i64>,
+}
+
+/// Reads the metadata. Of owners it keeps the controller.
+pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    let read = Metadata::deserialize(deserializer)?;
+    let controller = |owner: &OwnerReference| owner.controller == Some(true);
+    Ok(ObjectMeta {
+        name: read.name,
+        namespace: read.namespace,
+        uid: read.uid,
+        resource_version: read.resource_version,
+        generation: read.generation,
+        labels: read.labels,
+        annotations: read.annotations,
+        owner_references: read.owner_references.map(|owners| owners.into_iter().filter(controller).collect()),
+        creation_timestamp: read.creation_timestamp,
+        deletion_timestamp: read.deletion_timestamp,
+        deletion_grace_period_seconds: read.deletion_grace_period_seconds,
+        ..ObjectMeta::default()
+    })
+}
+
+fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    struct Known;
+    impl<'de> Visitor<'de> for Known {
+        type Value = Option<BTreeMap<String, String>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("annotations")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut known = BTreeMap::new();
+            while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                if annotation::READ.contains(&&*key) {
+                    let value = map.next_value::<String>()?;
+                    let value = if value.len() > annotation::LONGEST { String::new() } else { value };
+                    known.insert(key.into_owned(), value);
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(Some(known))
+        }
+    }
+    deserializer.deserialize_any(Known)
+}
+
+/// Makes a type with metadata an object of a kind that Kubernetes has.
+macro_rules! object_of_kind {
+    ($ours:ty, $kind:ty) => {
+        impl kube_core::Resource for $ours {
+            type DynamicType = ();
+            type Scope = k8s_openapi::NamespaceResourceScope;
+
+            fn kind((): &()) -> std::borrow::Cow<'_, str> {
+                <$kind>::kind(&())
+            }
+
+            fn group((): &()) -> std::borrow::Cow<'_, str> {
+                <$kind>::group(&())
+            }
+
+            fn version((): &()) -> std::borrow::Cow<'_, str> {
+                <$kind>::version(&())
+            }
+
+            fn plural((): &()) -> std::borrow::Cow<'_, str> {
+                <$kind>::plural(&())
+            }
+
+            fn meta(&self) -> &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+pub(super) use object_of_kind;

@@ -1,0 +1,171 @@
+//! A pod, as much of it as a drain looks at.
+//!
+//! The rest is not even read: most of what the API server sends of a pod is containers, volumes and who manages which field,
+//! and to read all of it took five times as long, before the first eviction.
+
+use k8s_openapi::api::core::v1::{self, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+
+use super::metadata::{metadata, object_of_kind};
+
+/// A pod. What is left out is `None`, also where the API server has it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Pod {
+    #[serde(deserialize_with = "metadata")]
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    pub spec: Spec,
+    #[serde(default)]
+    pub status: Status,
+}
+
+/// What it is meant to be.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Spec {
+    pub node_name: Option<String>,
+    pub priority_class_name: Option<String>,
+    pub termination_grace_period_seconds: Option<i64>,
+    #[serde(default)]
+    volumes: Vec<Volume>,
+    /// Whether it may be bound to a node that is cordoned.
+    #[serde(default, rename = "tolerations", deserialize_with = "tolerates_cordon")]
+    pub tolerates_cordon: bool,
+}
+
+/// The taint of a cordon; a toleration without a key is for all.
+fn tolerates_cordon<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let tolerations = Option::<Vec<Toleration>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(tolerations.iter().any(|toleration| {
+        let of_cordon = matches!(toleration.key.as_deref(), None | Some("" | "node.kubernetes.io/unschedulable"));
+        of_cordon && matches!(toleration.effect.as_deref(), None | Some("" | "NoSchedule"))
+    }))
+}
+
+/// A volume, as much of it as says which claim it is of.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Volume {
+    name: String,
+    persistent_volume_claim: Option<ClaimSource>,
+    ephemeral: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaimSource {
+    claim_name: String,
+}
+
+impl Pod {
+    /// The names of its persistent volume claims.
+    pub fn volume_claims(&self) -> Vec<String> {
+        let name = self.metadata.name.as_deref().unwrap_or_default();
+        let claim = |volume: &Volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+            (Some(claim), _) => Some(claim.claim_name.clone()),
+            // Made for it, by that name (kubernetes, `ephemeral.VolumeClaimName`).
+            (None, Some(_)) => Some(format!("{name}-{}", volume.name)),
+            (None, None) => None,
+        };
+        self.spec.volumes.iter().filter_map(claim).collect()
+    }
+}
+
+/// What has become of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    pub phase: Option<String>,
+    pub start_time: Option<Time>,
+}
+
+object_of_kind!(Pod, v1::Pod);
+
+#[cfg(test)]
+mod tests {
+    use kube_core::Resource as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_drain_looks_at_is_read_and_nothing_else() {
+        let sent = json!({
+            "metadata": {
+                "name": "web-0", "namespace": "shop", "uid": "u-1", "resourceVersion": "7",
+                "labels": {"app": "web"}, "finalizers": ["f"], "generation": 1,
+                "annotations": {"a": "b", "karpenter.sh/do-not-disrupt": "true"},
+                "creationTimestamp": "2026-11-21T02:59:00Z",
+                "deletionTimestamp": "2026-11-21T03:12:00Z", "deletionGracePeriodSeconds": 30,
+                "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}],
+                "ownerReferences": [{"kind": "DaemonSet", "apiVersion": "apps/v1", "name": "o", "uid": "o-1", "controller": true}],
+            },
+            "spec": {"nodeName": "n", "priorityClassName": "c", "terminationGracePeriodSeconds": 5, "containers": 7,
+                "volumes": [{"name": "tmp", "emptyDir": 7}]},
+            "status": {"phase": "Running", "startTime": "2026-11-21T03:00:00Z", "podIP": 7},
+        });
+        // As it is when none of it is left out.
+        let whole: ObjectMeta = serde_json::from_value(sent["metadata"].clone()).unwrap();
+        let read = [("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into();
+
+        let Pod { metadata, spec, status } = serde_json::from_value(sent).unwrap();
+
+        assert_eq!(metadata, ObjectMeta { finalizers: None, managed_fields: None, annotations: Some(read), ..whole });
+        assert_eq!((spec.node_name.as_deref(), spec.priority_class_name.as_deref()), (Some("n"), Some("c")));
+        assert_eq!(spec.termination_grace_period_seconds, Some(5));
+        assert_eq!(status.phase.as_deref(), Some("Running"));
+        assert_eq!(status.start_time.unwrap().0.to_string(), "2026-11-21T03:00:00Z");
+    }
+
+    #[test]
+    fn what_may_be_long_and_means_nothing_is_let_go() {
+        let owner = |name: String, controls| json!({"kind": "Job", "apiVersion": "v1", "name": name, "uid": name, "controller": controls});
+        let mut owners: Vec<_> = (0..9).map(|n| owner(n.to_string(), false)).collect();
+        owners.push(owner("own".to_owned(), true));
+        let annotations = json!({"kubernetes.io/config.mirror": "x".repeat(9000), "other": "y".repeat(9000)});
+        let sent = json!({"metadata": {"annotations": annotations, "ownerReferences": owners}});
+        let Pod { metadata, .. } = serde_json::from_value(sent).unwrap();
+        assert_eq!(metadata.annotations, Some([("kubernetes.io/config.mirror".to_owned(), String::new())].into()));
+        assert_eq!(metadata.owner_references.map(|owners| owners.len()), Some(1));
+    }
+
+    #[test]
+    fn it_tolerates_a_cordon_by_its_taint_or_by_all() {
+        let tolerates = |tolerations: serde_json::Value| {
+            let pod: Pod =
+                serde_json::from_value(json!({"metadata": {}, "spec": {"tolerations": tolerations}})).unwrap();
+            pod.spec.tolerates_cordon
+        };
+        assert!(tolerates(json!([{"operator": "Exists"}])));
+        assert!(tolerates(
+            json!([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}])
+        ));
+        // As every pod has it.
+        let not_ready = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"});
+        for none in [json!([not_ready]), json!([{"operator": "Exists", "effect": "NoExecute"}]), json!([]), json!(null)]
+        {
+            assert!(!tolerates(none));
+        }
+    }
+
+    #[test]
+    fn its_claims_are_those_it_names_and_those_that_are_made_for_it() {
+        let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "db-0"}, "spec": {"volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
+            {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+            {"name": "inline", "csi": {"driver": "d"}},
+            {"name": "tmp", "emptyDir": {}}]}}))
+        .unwrap();
+        assert_eq!(pod.volume_claims(), ["data-db-0", "db-0-scratch"]);
+    }
+
+    #[test]
+    fn its_requests_are_those_of_any_pod() {
+        let of = |namespace| (Pod::url_path(&(), namespace), v1::Pod::url_path(&(), namespace));
+        for (ours, anybodys) in [of(None), of(Some("shop"))] {
+            assert_eq!(ours, anybodys);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a refusal of the API server says: a missing right, a webhook's no, a budget's, another object's UID.
+//!
+//! Several of them share a code, and only the API server's words tell them apart.
+
+use kube_core::Status;
+
+/// What kube gives as the reason of an answer that is no Status, such as that of a busy API server or of something on
+/// the way (kube-client 5.0, `client/mod.rs`). It says nothing that the rest does not.
+pub const NO_STATUS: &str = "Failed to parse error data";
+
+/// A refusal in words: its code, its reason and its message.
+pub fn said(status: &Status) -> String {
+    let Status { code, reason, message, .. } = status;
+    let message = message.trim();
+    if reason.is_empty() || reason == NO_STATUS {
+        format!("{code}: {message}")
+    } else {
+        format!("{code} {reason}: {message}")
+    }
+}
+
+/// Whether an object of this kind does not exist. Something on the way that does not know the path
+/// says 404 too, and nothing of the object.
+pub fn is_missing(status: &Status, kind: &str) -> bool {
+    status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
+}
+
+/// Whether the name is another object's by now. Other conflicts pass.
+pub fn is_of_another_uid(status: &Status) -> bool {
+    let said = |words| status.message.contains(words);
+    status.code == 409 && (said("UID in the precondition") || said("UID in precondition"))
+}
+
+/// Whether the namespace is being deleted, and what is in it, so that nothing more is created there.
+pub fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// Whether a right is missing (apiserver, `responsewriters/errors.go`).
+pub fn is_of_rbac(status: &Status) -> bool {
+    status.message.contains("is forbidden: User \"")
+}
+
+/// Whether an admission webhook said no, with whichever code (apiserver, `webhook/errors/statuserror.go`).
+pub fn is_of_webhook(status: &Status) -> bool {
+    status.message.starts_with("admission webhook ") && status.message.contains(" denied the request")
+}
+
+/// Whether something that admits requests said no, a webhook or a policy: the codes are their own, the words are the API
+/// server's (apiserver, `admission/errors.go`).
+pub fn is_of_admission(status: &Status) -> bool {
+    is_of_webhook(status) || status.message.contains(" is forbidden: ") && !is_of_rbac(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_admits_requests_is_told_from_a_missing_right_by_the_words() {
+        let says = |message: &str| is_of_admission(&Status::failure(message, "Forbidden"));
+        assert!(says("nodes \"n\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"));
+        assert!(says("admission webhook \"nodes.example.com\" denied the request: no"));
+        assert!(!says("nodes \"n\" is forbidden: User \"spillway\" cannot patch resource \"nodes\""));
+        assert!(!says("the server rejected our request due to an error in our request"), "a test of the patch");
+    }
+}

@@ -1,0 +1,59 @@
+//! The mark: the annotation that says who claimed the node, for what, until when, and what they left on
+//! it. What it does not name is not ours to take away. Pure.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use spillway_notice::Kind;
+
+/// The annotation's name.
+pub const ANNOTATION: &str = "spillway/claim";
+
+/// What the annotation holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimAnnotation {
+    /// The id of the event that made the claim.
+    pub event: String,
+    /// The invocation that holds it: Lambda's request id, the same for all attempts at a delivery.
+    pub request: String,
+    /// The kind of notice.
+    pub notice: String,
+    /// The deadline; absent while a hook holds the instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Whether it was we who cordoned the node: only then may we uncordon it.
+    pub cordoned: bool,
+    /// The taints that we put on it, as kubectl writes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<String>,
+    /// The maintenance that it is claimed for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<String>,
+    /// The node's boot id, if the claim is for a reboot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+}
+
+impl ClaimAnnotation {
+    /// The mark in an annotation; one that cannot be read counts as none.
+    pub fn read(annotation: &str) -> Option<Self> {
+        serde_json::from_str(annotation).ok()
+    }
+
+    /// As the annotation holds it.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("a mark is plain text and a flag")
+    }
+
+    /// The kind of notice, if it is one that we know.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::named(&self.notice)
+    }
+
+    /// Whether another claim is for something that leaves less of the node.
+    pub fn gives_way_to(&self, other: &Self) -> bool {
+        match (self.kind(), other.kind()) {
+            (Some(own), Some(others)) => own.instance_fate() < others.instance_fate(),
+            _ => false,
+        }
+    }
+}

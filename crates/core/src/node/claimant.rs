@@ -1,0 +1,108 @@
+//! Who claims a node, with what, and how it went.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube_core::{Selector, Status};
+
+use super::claim_annotation::ClaimAnnotation;
+use crate::instance::ManagedBy;
+
+/// Who claims, what they leave on the node, and which nodes they may have.
+#[derive(Debug, Clone)]
+pub struct Claimant<'a> {
+    /// What is to be written.
+    pub mark: ClaimAnnotation,
+    /// The invocation that handed its claim on to this one: it becomes ours.
+    pub handed_on_by: Option<String>,
+    /// Whether the node comes back by a reboot, so that its boot id is of use.
+    pub reboots: bool,
+    /// Whether only a drain that has begun goes on: a node without a claim may have been given back.
+    pub only_goes_on: bool,
+    /// The taint for such a notice, if the settings ask for one.
+    pub taint: Option<Taint>,
+    /// Whether the node is taken out of load balancers.
+    pub excludes: bool,
+    /// Whose node it is, as far as we know.
+    pub managed_by: ManagedBy,
+    /// The labels that the settings ask for.
+    pub selector: &'a Selector,
+}
+
+/// How the claim went.
+#[derive(Debug, Clone, PartialEq)]
+pub enum How {
+    /// The node is ours: we cordoned it.
+    First,
+    /// Somebody had cordoned it before; we drain it, and leave the cordon to them.
+    CordonedByOthers,
+    /// This delivery of the event had claimed it: an earlier attempt or an earlier invocation.
+    Again,
+    /// Another notice had claimed it, or another delivery of the same, and tells people about it.
+    Joined {
+        /// That notice's kind.
+        notice: String,
+        /// That event's id.
+        event: String,
+    },
+    /// It is not: an admission webhook or policy refused. The instance goes all the same, and its pods with it.
+    Denied(Box<Status>),
+}
+
+impl How {
+    pub fn joined(mark: &ClaimAnnotation) -> Self {
+        Self::Joined { notice: mark.notice.clone(), event: mark.event.clone() }
+    }
+}
+
+/// A node that may be drained.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The node's name.
+    pub node: String,
+    /// The instance's provider id, by which the claim knew the node.
+    pub provider_id: String,
+    /// How the claim went.
+    pub how: How,
+    /// The event whose mark is on the node; empty if there is none.
+    pub holder: String,
+    /// The node's labels, as they came with it.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Claim {
+    /// Whether another drain of the node is at work.
+    pub fn is_joined(&self) -> bool {
+        matches!(self.how, How::Joined { .. })
+    }
+
+    /// Whether that is the claimed node, and not one that has its name by now.
+    pub fn is_of(&self, node: &Node) -> bool {
+        node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&self.provider_id)
+    }
+
+    /// Why the node could not be cordoned, if its pods are evicted without that.
+    pub fn denied(&self) -> Option<&Status> {
+        match &self.how {
+            How::Denied(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unclaimed {
+    /// The cluster has no such node.
+    NoNode,
+    /// That node's label opts it out.
+    OptedOut(String),
+    /// Since we claimed that node it was given back, or somebody uncordoned it.
+    GivenBack(String),
+    /// The maintenance of that node should have begun, and no claim for it is there.
+    MaintenanceBegan(String),
+    /// That node lacks the labels that the settings ask for.
+    NotSelected(String),
+    /// Its labels say that somebody else manages it than its instance's tags did.
+    ManagedBy(ManagedBy),
+}

@@ -1,0 +1,213 @@
+//! Whatever happens to a node, in whatever order: what may never be lost, and what may never be given
+//! back. The patches are applied to the node as the API server applies them.
+
+use std::sync::LazyLock;
+
+use json_patch::{Patch, PatchOperation};
+use k8s_openapi::api::core::v1::Node;
+use kube_core::Selector;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use spillway_notice::Kind;
+use spillway_settings::TaintNames;
+
+use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
+use super::claimant::{Claimant, How};
+use super::labels::EXCLUDED;
+use super::observed::{ClaimState, ObservedNode, claim_state};
+use super::patch::FIELD_MANAGER;
+use super::taint;
+use super::uncordon::{UncordonCause, UncordonResult, decide};
+use crate::instance::ManagedBy;
+
+const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
+
+/// Something that happens to a node.
+#[derive(Debug, Clone)]
+enum Event {
+    Claim(Kind),
+    UncordonCause(UncordonCause),
+    PersonCordons,
+    PersonUncordons,
+    PersonTaints(u8),
+    PersonLabels,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let kinds = [Kind::Rebalance, Kind::Maintenance, Kind::Stopping, Kind::Spot, Kind::Terminate];
+    let overs = [UncordonCause::Rebalance, UncordonCause::Maintenance("m-1".to_owned()), UncordonCause::Stop];
+    prop_oneof![
+        4 => prop::sample::select(kinds.to_vec()).prop_map(Event::Claim),
+        4 => prop::sample::select(overs.to_vec()).prop_map(Event::UncordonCause),
+        2 => Just(Event::PersonCordons),
+        2 => Just(Event::PersonUncordons),
+        1 => (0..3_u8).prop_map(Event::PersonTaints),
+        1 => Just(Event::PersonLabels),
+    ]
+}
+
+/// The node as the API server has it, and what people think of it.
+struct World {
+    node: Value,
+    /// Whether a person has cordoned it, and the API server could see that it was a person.
+    cordoned_by_person: bool,
+    taints_of_people: Vec<String>,
+    labelled_by_person: bool,
+    claims: u32,
+}
+
+impl World {
+    fn new() -> Self {
+        let node = json!({
+            "metadata": {"name": "n-1", "resourceVersion": "0", "labels": {"a": "b"}, "annotations": {"a": "b"}},
+            "spec": {"providerID": PROVIDER_ID},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        let (cordoned_by_person, labelled_by_person) = (false, false);
+        Self { node, cordoned_by_person, taints_of_people: Vec::new(), labelled_by_person, claims: 0 }
+    }
+
+    fn node(&self) -> Node {
+        serde_json::from_value(self.node.clone()).unwrap()
+    }
+
+    fn cordoned(&self) -> bool {
+        self.node["spec"]["unschedulable"] == json!(true)
+    }
+
+    fn taints(&self) -> Vec<String> {
+        ObservedNode::of(&self.node()).taints.iter().map(taint::text).collect()
+    }
+
+    /// Applies a patch by which somebody changes the node, if its tests pass.
+    fn patch(&mut self, patch: Patch, manager: &str) -> bool {
+        let (tests, changes): (Vec<_>, Vec<_>) =
+            patch.0.into_iter().partition(|operation| matches!(operation, PatchOperation::Test(_)));
+        let passes = |operation: &PatchOperation| match operation {
+            // To the API server, what is not there is null.
+            PatchOperation::Test(test) => *test.path.resolve(&self.node).unwrap_or(&Value::Null) == test.value,
+            _ => unreachable!("only tests"),
+        };
+        if !tests.iter().all(passes) {
+            return false;
+        }
+        let before = self.cordoned();
+        json_patch::patch(&mut self.node, &changes).unwrap();
+        let spec = self.node["spec"].as_object_mut().unwrap();
+        if spec.get("taints") == Some(&json!([])) {
+            spec.remove("taints");
+        }
+        let version: u64 = self.node["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        self.node["metadata"]["resourceVersion"] = json!((version + 1).to_string());
+        if self.cordoned() != before {
+            let fields = json!({"f:spec": {"f:unschedulable": {}}});
+            let entry = json!({"manager": manager, "operation": "Update", "fieldsV1": fields});
+            self.node["metadata"]["managedFields"] = if before { json!([]) } else { json!([entry]) };
+        }
+        true
+    }
+
+    fn person(&mut self, patch: &Value) {
+        let patch = serde_json::from_value(patch.clone()).unwrap();
+        assert!(self.patch(patch, "kubectl-edit"));
+    }
+
+    fn happens(&mut self, event: &Event) -> Option<UncordonResult> {
+        match event {
+            Event::Claim(kind) => self.claim(*kind),
+            Event::UncordonCause(over) => {
+                let (patch, undone) = decide(&self.node(), over);
+                assert!(patch.is_none_or(|patch| self.patch(patch, FIELD_MANAGER)), "it was decided by what is there");
+                return Some(undone);
+            }
+            Event::PersonCordons if !self.cordoned() => {
+                self.person(&json!([{"op": "add", "path": "/spec/unschedulable", "value": true}]));
+                self.cordoned_by_person = true;
+            }
+            Event::PersonUncordons if self.cordoned() => {
+                self.person(&json!([{"op": "remove", "path": "/spec/unschedulable"}]));
+                self.cordoned_by_person = false;
+            }
+            Event::PersonTaints(number) if !self.taints_of_people.contains(&format!("t-{number}=v:NoSchedule")) => {
+                let taint = json!({"key": format!("t-{number}"), "value": "v", "effect": "NoSchedule"});
+                let mut taints = self.node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+                taints.insert(0, taint);
+                self.person(&json!([{"op": "add", "path": "/spec/taints", "value": taints}]));
+                self.taints_of_people.push(format!("t-{number}=v:NoSchedule"));
+            }
+            Event::PersonLabels => {
+                self.node["metadata"]["labels"][EXCLUDED] = json!("somebody");
+                self.labelled_by_person = true;
+            }
+            Event::PersonCordons | Event::PersonUncordons | Event::PersonTaints(_) => {}
+        }
+        None
+    }
+
+    /// As the function does it: by a guess, and if that is refused, by a look.
+    fn claim(&mut self, kind: Kind) {
+        static ANY: LazyLock<Selector> = LazyLock::new(Selector::default);
+        self.claims += 1;
+        let event = format!("e-{}", self.claims);
+        let taint = taint::for_notice(kind, &event, TaintNames::Spillway);
+        let mark = ClaimAnnotation {
+            request: event.clone(),
+            event,
+            notice: kind.as_str().to_owned(),
+            until: None,
+            cordoned: true,
+            taints: Vec::new(),
+            maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),
+            boot: None,
+        };
+        let (managed_by, selector) = (ManagedBy::SelfManaged, &*ANY);
+        let claimant = Claimant {
+            mark,
+            handed_on_by: None,
+            reboots: false,
+            only_goes_on: false,
+            taint,
+            excludes: true,
+            managed_by,
+            selector,
+        };
+        for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
+            match claim_state(seen, "n-1", &claimant) {
+                ClaimState::Free(free) => {
+                    if self.patch(free.patch(PROVIDER_ID, &claimant), FIELD_MANAGER) {
+                        return;
+                    }
+                }
+                ClaimState::Taken(how) => return assert!(matches!(how, How::Joined { .. }), "{how:?}"),
+                ClaimState::Barred(why) => panic!("{why:?}"),
+            }
+        }
+        panic!("what was seen is what is there");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_people_did_stays_whatever_we_do(events in prop::collection::vec(event(), 1..30)) {
+        let mut world = World::new();
+        for event in &events {
+            let undone = world.happens(event);
+            let taints = world.taints();
+            prop_assert!(world.taints_of_people.iter().all(|theirs| taints.contains(theirs)), "{taints:?}");
+            prop_assert!(!world.cordoned_by_person || world.cordoned(), "a person's cordon is gone");
+            let labels = &world.node["metadata"]["labels"];
+            prop_assert!(!world.labelled_by_person || labels[EXCLUDED] == json!("somebody"));
+            let marked = !world.node["metadata"]["annotations"][ANNOTATION].is_null();
+            match undone {
+                Some(UncordonResult::GivenBack { .. }) => prop_assert!(!world.cordoned() && !marked),
+                Some(UncordonResult::LeftAlone { .. }) => prop_assert!(world.cordoned() == world.cordoned_by_person && !marked),
+                Some(UncordonResult::Held { .. }) => prop_assert!(marked),
+                _ => {}
+            }
+            // What is ours is there only as long as the mark says so.
+            prop_assert!(marked || taints.iter().all(|taint| !taint.starts_with("spillway/")), "{taints:?}");
+            prop_assert!(marked || labels[EXCLUDED] != json!("spillway"));
+            prop_assert!(marked || world.cordoned() == world.cordoned_by_person);
+        }
+    }
+}

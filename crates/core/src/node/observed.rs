@@ -1,0 +1,189 @@
+//! What matters about a node as it was last seen, and what that means for a claim. Pure.
+
+use std::collections::BTreeMap;
+
+use json_patch::Patch;
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube_core::ResourceExt as _;
+use serde_json::{Value, json};
+use spillway_notice::Kind;
+
+use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
+use super::claimant::{Claimant, How, Unclaimed};
+use super::patch::Operations;
+use super::{labels, taint};
+use crate::instance::ManagedBy;
+
+/// What matters about a node as it was last seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedNode {
+    pub cordoned: bool,
+    /// A kubelet's node always has both; one that somebody made by hand may not.
+    pub labels: Option<BTreeMap<String, String>>,
+    pub annotations: Option<BTreeMap<String, String>>,
+    pub taints: Vec<Taint>,
+    /// Another one after each reboot.
+    pub boot: Option<String>,
+}
+
+impl ObservedNode {
+    /// The common case, which needs no look.
+    pub fn untouched() -> Self {
+        let none = || Some(BTreeMap::new());
+        Self { cordoned: false, labels: none(), annotations: none(), taints: Vec::new(), boot: None }
+    }
+
+    pub fn of(node: &Node) -> Self {
+        let spec = node.spec.as_ref();
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        Self {
+            cordoned: spec.and_then(|spec| spec.unschedulable).unwrap_or(false),
+            labels: node.metadata.labels.clone(),
+            annotations: node.metadata.annotations.clone(),
+            taints: spec.and_then(|spec| spec.taints.clone()).unwrap_or_default(),
+            boot: info.map(|info| info.boot_id.clone()).filter(|boot| !boot.is_empty()),
+        }
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    pub fn mark(&self) -> Option<ClaimAnnotation> {
+        ClaimAnnotation::read(self.annotations.as_ref()?.get(ANNOTATION)?)
+    }
+
+    /// The mark of the claim that counts: it does while the node is cordoned.
+    pub fn claim(&self) -> Option<ClaimAnnotation> {
+        self.mark().filter(|_| self.cordoned)
+    }
+}
+
+impl Claimant<'_> {
+    /// Why that node may not be claimed, if its labels say so.
+    pub fn barred_from(&self, node: &Node) -> Option<Unclaimed> {
+        bar(&ObservedNode::of(node), &node.name_any(), self)
+    }
+
+    /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
+    pub fn looks_first(&self) -> bool {
+        self.reboots || self.only_goes_on || self.handed_on_by.is_some() || !self.selector.selects_all()
+    }
+}
+
+/// What a claim finds.
+#[derive(Debug, PartialEq)]
+pub enum ClaimState {
+    /// Not to be touched.
+    Barred(Unclaimed),
+    /// Claimed and cordoned already.
+    Taken(How),
+    /// To be claimed as it stands.
+    Free(Box<Free>),
+}
+
+/// A node that may be claimed.
+#[derive(Debug, PartialEq)]
+pub struct Free {
+    /// What the claim tests before it changes anything.
+    seen: ObservedNode,
+    /// What the claim will have been.
+    pub how: How,
+    /// What the annotation will hold.
+    mark: ClaimAnnotation,
+    /// The taint that it adds.
+    taint: Option<Taint>,
+}
+
+/// A claim counts while the node is cordoned. A node that somebody has uncordoned since, or whose claim
+/// we cannot read, is claimed anew, unless it may well have been given back since we claimed it; a claim that was handed on to us becomes ours, so that a second
+/// delivery of what handed it on finds it taken; one that is for something milder gives way, so that
+/// no undo for the first gives back what is drained for the second.
+pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
+    if let Some(bar) = bar(&seen, name, claimant) {
+        return ClaimState::Barred(bar);
+    }
+    let wanted = &claimant.mark;
+    let boot = seen.boot.clone().filter(|_| claimant.reboots);
+    let (how, mark) = match &seen.claim() {
+        None if claimant.handed_on_by.is_some() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
+            return ClaimState::Barred(Unclaimed::GivenBack(name.to_owned()));
+        }
+        None if claimant.only_goes_on => return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned())),
+        None => {
+            let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
+            (how, ClaimAnnotation { cordoned: !seen.cordoned, boot, ..wanted.clone() })
+        }
+        Some(mark) if mark.event == wanted.event && mark.request == wanted.request => {
+            return ClaimState::Taken(How::Again);
+        }
+        Some(mark) if mark.event == wanted.event && Some(&mark.request) == claimant.handed_on_by.as_ref() => {
+            (How::Again, ClaimAnnotation { cordoned: mark.cordoned, boot: mark.boot.clone(), ..wanted.clone() })
+        }
+        Some(mark) if mark.gives_way_to(wanted) => {
+            let until = mark.until.into_iter().chain(wanted.until).min();
+            (How::joined(mark), ClaimAnnotation { cordoned: mark.cordoned, until, boot, ..wanted.clone() })
+        }
+        Some(mark) => return ClaimState::Taken(How::joined(mark)),
+    };
+    let mut taints = seen.mark().map(|mark| mark.taints).unwrap_or_default();
+    // One of ours that somebody has taken off since is not put on again.
+    let taint = claimant.taint.clone();
+    let taint = taint.filter(|taint| taint::fits(taint, &seen.taints) && !taints.contains(&taint::text(taint)));
+    taints.extend(taint.as_ref().map(taint::text));
+    ClaimState::Free(Box::new(Free { seen, how, mark: ClaimAnnotation { taints, ..mark }, taint }))
+}
+
+/// Why the node may not be claimed, if its labels say so.
+fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Unclaimed> {
+    let none = BTreeMap::new();
+    let labels = seen.labels.as_ref().unwrap_or(&none);
+    labels::left_alone(labels, name, claimant.selector).or_else(|| {
+        let managed_by = labels::managed_by(labels).filter(|_| claimant.managed_by == ManagedBy::SelfManaged);
+        managed_by.map(Unclaimed::ManagedBy)
+    })
+}
+
+impl Free {
+    /// The one patch that makes the node ours.
+    pub fn patch(&self, provider_id: &str, claimant: &Claimant<'_>) -> Patch {
+        let Self { seen, mark, taint, .. } = self;
+        let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());
+        let exclude = claimant.excludes && seen.label(labels::EXCLUDED).is_none();
+
+        let mut patch = Operations::default();
+        patch.test(&["spec", "providerID"], provider_id);
+        patch.test_entry("annotations", ANNOTATION, annotations);
+        patch.test_entry("labels", labels::IGNORE, labels);
+        if claimant.managed_by == ManagedBy::SelfManaged {
+            for label in labels::OF_OWNERS {
+                patch.test_entry("labels", label, labels);
+            }
+        }
+        if exclude {
+            patch.test_entry("labels", labels::EXCLUDED, labels);
+        }
+        if taint.is_some() && seen.taints.is_empty() {
+            patch.test(&["spec", "taints"], Value::Null);
+        }
+        patch.test(&["spec", "unschedulable"], seen.cordoned.then_some(true));
+
+        if !seen.cordoned {
+            patch.add(&["spec", "unschedulable"], true);
+        }
+        match taint {
+            // Put at the end of the list, whatever is in it by now: nobody's taint is lost.
+            Some(taint) if !seen.taints.is_empty() => patch.add(&["spec", "taints", "-"], json!(taint)),
+            Some(taint) => patch.add(&["spec", "taints"], json!([taint])),
+            None => {}
+        }
+        if exclude {
+            patch.add_entry("labels", labels::EXCLUDED, labels::EXCLUDED_BY_US, labels);
+        }
+        patch.add_entry("annotations", ANNOTATION, &mark.text(), annotations);
+        patch.done()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+use jiff::Timestamp;
+use kube_core::Selector;
+
+use super::*;
+
+const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
+
+fn mark(event: &str, request: &str) -> ClaimAnnotation {
+    ClaimAnnotation {
+        event: event.to_owned(),
+        request: request.to_owned(),
+        notice: "terminate lifecycle action".to_owned(),
+        until: None,
+        cordoned: true,
+        taints: Vec::new(),
+        maintenance: None,
+        boot: None,
+    }
+}
+
+/// A claimant that takes any node.
+fn claimant(mark: ClaimAnnotation) -> Claimant<'static> {
+    static ANY: std::sync::LazyLock<Selector> = std::sync::LazyLock::new(Selector::default);
+    Claimant {
+        mark,
+        handed_on_by: None,
+        reboots: false,
+        only_goes_on: false,
+        taint: None,
+        excludes: false,
+        managed_by: ManagedBy::SelfManaged,
+        selector: &ANY,
+    }
+}
+
+#[test]
+fn maintenance_that_should_have_begun_goes_on_with_its_claim_and_claims_no_node_anew() {
+    let claimant = Claimant { only_goes_on: true, ..claimant(mark("e-2", "r-2")) };
+    let barred = ClaimState::Barred(Unclaimed::MaintenanceBegan("n".to_owned()));
+    assert_eq!(claim_state(ObservedNode::untouched(), "n", &claimant), barred, "it may have been given back");
+    assert_eq!(claim_state(marked(false, &mark("e-1", "r-1")), "n", &claimant), barred, "somebody uncordoned it");
+    let going_on = claim_state(marked(true, &mark("e-1", "r-1")), "n", &claimant);
+    assert!(!matches!(going_on, ClaimState::Barred(_)), "{going_on:?}");
+}
+
+fn marked(cordoned: bool, mark: &ClaimAnnotation) -> ObservedNode {
+    let annotations = [(ANNOTATION.to_owned(), mark.text())].into();
+    ObservedNode { cordoned, annotations: Some(annotations), ..ObservedNode::untouched() }
+}
+
+fn labelled(labels: &[(&str, &str)]) -> ObservedNode {
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    ObservedNode { labels: Some(labels), ..ObservedNode::untouched() }
+}
+
+fn taint(text: &str) -> Taint {
+    let (pair, effect) = text.split_once(':').unwrap();
+    let (key, value) = pair.split_once('=').unwrap();
+    Taint { key: key.to_owned(), value: Some(value.to_owned()), effect: effect.to_owned(), time_added: None }
+}
+
+fn free(seen: ObservedNode, claimant: &Claimant<'_>) -> Free {
+    match claim_state(seen, "n-1", claimant) {
+        ClaimState::Free(free) => *free,
+        other => panic!("it is not free: {other:?}"),
+    }
+}
+
+fn joined(event: &str) -> How {
+    How::Joined { notice: "terminate lifecycle action".to_owned(), event: event.to_owned() }
+}
+
+/// The patch, an operation a line.
+fn patch(seen: ObservedNode, claimant: &Claimant<'_>) -> String {
+    let patch = free(seen, claimant).patch(PROVIDER_ID, claimant);
+    patch.0.iter().map(|operation| serde_json::to_string(operation).unwrap() + "\n").collect()
+}
+
+#[test]
+fn the_claim_tests_all_it_relies_on_before_it_changes_anything() {
+    insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant(mark("e-1", "r-1"))));
+}
+
+#[test]
+fn all_marks_go_with_the_claim() {
+    let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
+    let claimant = Claimant { taint, excludes: true, ..claimant(mark("e-1", "r-1")) };
+    insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant));
+}
+
+#[test]
+fn a_node_that_has_no_map_is_given_one() {
+    let claimant = Claimant { excludes: true, ..claimant(mark("e-1", "r-1")) };
+    let bare = ObservedNode { labels: None, annotations: None, ..ObservedNode::untouched() };
+    insta::assert_snapshot!(patch(bare, &claimant));
+}
+
+#[test]
+fn a_taint_goes_to_the_end_of_others() {
+    let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
+    let claimant = Claimant { taint: Some(ours.clone()), ..claimant(mark("e-1", "r-1")) };
+    let tainted = |others: &[Taint]| ObservedNode { taints: others.to_vec(), ..ObservedNode::untouched() };
+    let with_others = patch(tainted(&[taint("team=shop:NoSchedule")]), &claimant);
+    assert!(with_others.contains(r#""path":"/spec/taints/-""#) && !with_others.contains(r#""path":"/spec/taints""#));
+
+    // Kubernetes takes each key and effect once: somebody else's is left, and is not ours.
+    let same = Taint { value: Some("e-0".to_owned()), ..ours };
+    let free = free(tainted(&[same]), &claimant);
+    assert_eq!((free.taint, free.mark.taints), (None, Vec::new()));
+}
+
+#[test]
+fn the_mark_names_the_taints_that_are_ours_also_those_of_the_claim_before() {
+    let before = ClaimAnnotation { taints: vec!["spillway/rebalance=e-0:NoSchedule".to_owned()], ..mark("e-0", "r-0") };
+    let before = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..before };
+    let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
+    let claimant = Claimant { taint, ..claimant(mark("e-1", "r-1")) };
+    assert_eq!(
+        free(marked(true, &before), &claimant).mark.taints,
+        ["spillway/rebalance=e-0:NoSchedule", "spillway/terminate-lifecycle-action=e-1:NoSchedule"]
+    );
+}
+
+#[test]
+fn a_taint_of_ours_that_somebody_took_off_is_not_put_on_again() {
+    let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
+    let before = ClaimAnnotation { taints: vec![taint::text(&ours)], ..mark("e-1", "r-1") };
+    let handed_on_by = Some("r-1".to_owned());
+    let claimant = Claimant { taint: Some(ours), handed_on_by, ..claimant(mark("e-1", "r-2")) };
+    let free = free(marked(true, &before), &claimant);
+    assert_eq!((free.taint, free.mark.taints.len()), (None, 1));
+}
+
+#[test]
+fn a_label_of_somebody_else_stays() {
+    let claimant = Claimant { excludes: true, ..claimant(mark("e-1", "r-1")) };
+    let patch = patch(labelled(&[(labels::EXCLUDED, "karpenter")]), &claimant);
+    assert!(!patch.contains("exclude-from-external-load-balancers"), "{patch}");
+}
+
+#[test]
+fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
+    let claimant = claimant(mark("e-1", "r-1"));
+    let seen = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
+    assert_eq!(free(seen.clone(), &claimant).how, How::CordonedByOthers);
+    insta::assert_snapshot!(patch(seen, &claimant));
+}
+
+#[test]
+fn a_node_that_is_opted_out_is_barred_whoever_claimed_it() {
+    let barred = |seen| claim_state(seen, "n-1", &claimant(mark("e-1", "r-1")));
+    let opted_out = labelled(&[(labels::IGNORE, "")]);
+    assert_eq!(barred(opted_out.clone()), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
+    let claimed = ObservedNode { labels: opted_out.labels, ..marked(true, &mark("e-1", "r-1")) };
+    assert_eq!(barred(claimed), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
+}
+
+#[test]
+fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
+    let seen = labelled(&[("eks.amazonaws.com/nodegroup", "blue")]);
+    let by_tags = claimant(mark("e-1", "r-1"));
+    let another = ClaimState::Barred(Unclaimed::ManagedBy(ManagedBy::ManagedNodeGroup));
+    assert_eq!(claim_state(seen.clone(), "n-1", &by_tags), another);
+    let by_label = Claimant { managed_by: ManagedBy::ManagedNodeGroup, ..by_tags };
+    let claim = patch(seen, &by_label);
+    assert!(!claim.contains("nodegroup"), "what is decided needs no test: {claim}");
+}
+
+#[test]
+fn only_a_node_that_the_selector_selects_is_claimed() {
+    let mut selector = Selector::default();
+    selector.extend(kube_core::Expression::Equal("team".to_owned(), "shop".to_owned()));
+    let claimant = Claimant { selector: &selector, ..claimant(mark("e-1", "r-1")) };
+    let not_selected = ClaimState::Barred(Unclaimed::NotSelected("n-1".to_owned()));
+    assert_eq!(claim_state(ObservedNode::untouched(), "n-1", &claimant), not_selected);
+    assert_eq!(free(labelled(&[("team", "shop")]), &claimant).how, How::First);
+}
+
+#[test]
+fn a_second_notice_joins_and_a_second_attempt_goes_on() {
+    let seen = marked(true, &mark("e-1", "r-1"));
+    assert_eq!(claim_state(seen.clone(), "n-1", &claimant(mark("e-1", "r-1"))), ClaimState::Taken(How::Again));
+    assert_eq!(claim_state(seen, "n-1", &claimant(mark("e-2", "r-2"))), ClaimState::Taken(joined("e-1")));
+}
+
+#[test]
+fn a_second_delivery_of_the_same_event_joins() {
+    let seen = marked(true, &mark("e-1", "r-1"));
+    assert_eq!(claim_state(seen, "n-1", &claimant(mark("e-1", "r-2"))), ClaimState::Taken(joined("e-1")));
+}
+
+#[test]
+fn a_claim_that_was_handed_on_is_taken_over_once() {
+    let handed_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(mark("e-1", "r-2")) };
+    let seen = marked(true, &mark("e-1", "r-1"));
+    assert_eq!(free(seen.clone(), &handed_on).how, How::Again);
+    insta::assert_snapshot!(patch(seen, &handed_on));
+
+    let taken = marked(true, &handed_on.mark);
+    let second_delivery = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(mark("e-1", "r-3")) };
+    assert_eq!(claim_state(taken.clone(), "n-1", &second_delivery), ClaimState::Taken(joined("e-1")));
+    let retry_of_the_first = claimant(mark("e-1", "r-1"));
+    assert_eq!(claim_state(taken, "n-1", &retry_of_the_first), ClaimState::Taken(joined("e-1")));
+}
+
+#[test]
+fn a_cordon_that_was_not_ours_is_not_ours_when_the_claim_is_handed_on() {
+    let others = ClaimAnnotation { cordoned: false, ..mark("e-1", "r-1") };
+    let handed_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(mark("e-1", "r-2")) };
+    assert!(!free(marked(true, &others), &handed_on).mark.cordoned);
+}
+
+#[test]
+fn a_node_that_was_uncordoned_since_is_claimed_anew() {
+    let free = free(marked(false, &mark("e-1", "r-1")), &claimant(mark("e-1", "r-1")));
+    assert_eq!((free.how, free.mark.cordoned), (How::First, true));
+}
+
+#[test]
+fn a_node_that_was_given_back_since_is_not_claimed_by_who_goes_on_if_its_reason_may_have_gone() {
+    let given_back = ObservedNode::untouched();
+    let somebodys = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
+    for (notice, may_have_gone) in
+        [("scheduled maintenance", true), ("rebalance recommendation", true), ("terminate lifecycle action", false)]
+    {
+        let of = |request| ClaimAnnotation { notice: notice.to_owned(), ..mark("e-1", request) };
+        let first = claimant(of("r-1"));
+        let goes_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(of("r-2")) };
+        for seen in [given_back.clone(), marked(false, &of("r-1")), somebodys.clone()] {
+            let barred = |claimant| matches!(claim_state(seen.clone(), "n-1", claimant), ClaimState::Barred(_));
+            assert_eq!((barred(&goes_on), barred(&first)), (may_have_gone, false), "{notice}: {seen:?}");
+        }
+        assert_eq!(free(marked(true, &of("r-1")), &goes_on).how, How::Again);
+        // What it joined is over, and not what it is for.
+        let joined_before = Claimant { handed_on_by: None, ..goes_on };
+        assert_eq!(free(given_back.clone(), &joined_before).how, How::First);
+    }
+}
+
+#[test]
+fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
+    let annotations = [(ANNOTATION.to_owned(), "{".to_owned())].into();
+    let seen = ObservedNode { cordoned: true, annotations: Some(annotations), ..ObservedNode::untouched() };
+    let free = free(seen, &claimant(mark("e-1", "r-1")));
+    assert_eq!((free.how, free.mark.cordoned), (How::CordonedByOthers, false));
+}
+
+#[test]
+fn a_claim_gives_way_to_one_for_worse_which_joins_by_the_tightest_deadline() {
+    let of = |notice: &str, until: Option<i64>| ClaimAnnotation {
+        notice: notice.to_owned(),
+        until: until.map(|second| Timestamp::from_second(second).unwrap()),
+        ..mark(notice, notice)
+    };
+    let orders = [
+        ("rebalance recommendation", "spot interruption"),
+        ("rebalance recommendation", "scheduled maintenance"),
+        ("scheduled maintenance", "instance stopping"),
+        ("spot interruption", "terminate lifecycle action"),
+        ("instance stopping", "instance shutting down"),
+    ];
+    for (milder, worse) in orders {
+        let first = ClaimAnnotation { cordoned: false, ..of(milder, Some(200)) };
+        let taken_over = free(marked(true, &first), &claimant(of(worse, Some(300))));
+        assert_eq!(taken_over.how, How::joined(&first), "{milder}, {worse}");
+        assert_eq!(taken_over.mark, ClaimAnnotation { cordoned: false, ..of(worse, Some(200)) }, "{milder}, {worse}");
+        let the_other_way = claim_state(marked(true, &of(worse, None)), "n-1", &claimant(of(milder, None)));
+        assert_eq!(the_other_way, ClaimState::Taken(How::joined(&of(worse, None))), "{worse}, {milder}");
+    }
+    let tightest = |first: Option<i64>, second: Option<i64>| {
+        let first = of("rebalance recommendation", first);
+        free(marked(true, &first), &claimant(of("spot interruption", second))).mark.until.map(Timestamp::as_second)
+    };
+    assert_eq!(tightest(Some(300), Some(200)), Some(200));
+    assert_eq!(tightest(None, Some(200)), Some(200));
+    assert_eq!(tightest(Some(300), None), Some(300));
+}
+
+#[test]
+fn the_boot_id_of_a_claim_for_a_reboot_is_the_one_that_it_began_with() {
+    let reboot = Claimant { reboots: true, ..claimant(mark("e-1", "r-1")) };
+    let seen = |boot: &str| ObservedNode { boot: Some(boot.to_owned()), ..ObservedNode::untouched() };
+    let first = free(seen("b-1"), &reboot).mark;
+    assert_eq!(first.boot.as_deref(), Some("b-1"));
+    assert_eq!(free(seen("b-1"), &claimant(mark("e-1", "r-1"))).mark.boot, None);
+
+    let handed_on_by = Some("r-1".to_owned());
+    let later = Claimant { handed_on_by, mark: mark("e-1", "r-2"), ..reboot };
+    let rebooted = ObservedNode { boot: Some("b-2".to_owned()), ..marked(true, &first) };
+    assert_eq!(free(rebooted, &later).mark.boot.as_deref(), Some("b-1"));
+}
+
+#[test]
+fn a_claim_for_a_reboot_knows_the_boot_before_it_also_when_it_takes_over_another() {
+    let rebalance = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..mark("e-1", "r-1") };
+    let reboot = ClaimAnnotation { notice: "scheduled maintenance".to_owned(), ..mark("e-2", "r-2") };
+    let reboot = Claimant { reboots: true, ..claimant(reboot) };
+    for seen in [ObservedNode::untouched(), marked(true, &rebalance)] {
+        let free = free(ObservedNode { boot: Some("b-1".to_owned()), ..seen }, &reboot);
+        assert_eq!(free.mark.boot.as_deref(), Some("b-1"), "{:?}", free.how);
+    }
+}

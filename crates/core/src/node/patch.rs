@@ -1,0 +1,62 @@
+//! JSON patches of a node: what they test and what they change.
+
+use std::collections::BTreeMap;
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, TestOperation};
+use serde_json::{Value, json};
+
+/// Names us in `managedFields`.
+pub const FIELD_MANAGER: &str = "spillway";
+
+/// A path into a node.
+pub type Path<'a> = &'a [&'a str];
+
+/// Operations in their order: what is tested comes before what is changed.
+#[derive(Debug, Default)]
+pub struct Operations(Vec<PatchOperation>);
+
+impl Operations {
+    /// Passes only if the value is there. Null passes only where nothing stands.
+    pub fn test(&mut self, path: Path<'_>, value: impl Into<Value>) {
+        let path = pointer(path);
+        self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
+    }
+
+    /// Passes only if labels or annotations have what they were seen to have by that key. A path through
+    /// a map that is not there would fail, so then it is tested that it is not.
+    pub fn test_entry(&mut self, map: &str, key: &str, seen: Option<&BTreeMap<String, String>>) {
+        match seen {
+            Some(entries) => self.test(&["metadata", map, key], entries.get(key).cloned()),
+            None => self.test(&["metadata", map], Value::Null),
+        }
+    }
+
+    /// Adds, or replaces what is there.
+    pub fn add(&mut self, path: Path<'_>, value: impl Into<Value>) {
+        let path = pointer(path);
+        self.0.push(PatchOperation::Add(AddOperation { path, value: value.into() }));
+    }
+
+    /// Adds to labels or annotations, which a node that somebody made by hand may not have.
+    pub fn add_entry(&mut self, map: &str, key: &str, value: &str, seen: Option<&BTreeMap<String, String>>) {
+        if seen.is_none() {
+            self.add(&["metadata", map], json!({}));
+        }
+        self.add(&["metadata", map, key], value);
+    }
+
+    /// Takes away what is there.
+    pub fn remove(&mut self, path: Path<'_>) {
+        self.0.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
+    }
+
+    /// The patch.
+    pub fn done(self) -> Patch {
+        Patch(self.0)
+    }
+}
+
+fn pointer(path: Path<'_>) -> PointerBuf {
+    PointerBuf::from_tokens(path.iter().copied())
+}

@@ -1,0 +1,104 @@
+//! Taints: what each kind of notice puts on a node, by whose names. Pure.
+
+use k8s_openapi::api::core::v1::Taint;
+use spillway_notice::Kind;
+use spillway_settings::TaintNames;
+
+/// New pods stay away. `NoExecute` would end pods without asking their budgets, and nothing else sets that right.
+const EFFECT: &str = "NoSchedule";
+/// The taint's value tells the event, as far as Kubernetes takes it.
+const LONGEST_VALUE: usize = 63;
+
+/// The taint for a kind of notice. Not every kind has one by NTH's names.
+pub fn for_notice(kind: Kind, event: &str, names: TaintNames) -> Option<Taint> {
+    let key = match names {
+        TaintNames::Spillway => format!("spillway/{}", kind.as_str().replace(' ', "-")),
+        TaintNames::Nth => format!("aws-node-termination-handler/{}", of_nth(kind)?),
+    };
+    Some(Taint {
+        key,
+        value: Some(value(event)).filter(|value| !value.is_empty()),
+        effect: EFFECT.to_owned(),
+        time_added: None,
+    })
+}
+
+/// Says that the node is out of service, so that Kubernetes frees its pods and volumes at once; the
+/// value says that it is ours.
+pub fn out_of_service() -> Taint {
+    Taint {
+        key: "node.kubernetes.io/out-of-service".to_owned(),
+        value: Some("spillway".to_owned()),
+        effect: "NoExecute".to_owned(),
+        time_added: None,
+    }
+}
+
+/// NTH taints for these and no others (`pkg/node/node.go`).
+fn of_nth(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Spot => Some("spot-itn"),
+        Kind::Rebalance => Some("rebalance-recommendation"),
+        Kind::Maintenance => Some("scheduled-maintenance"),
+        Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume => Some("asg-lifecycle-termination"),
+        _ => None,
+    }
+}
+
+/// Letters, digits and `-_.`, with a letter or a digit at each end.
+fn value(event: &str) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let text: String = event.chars().map(legal).take(LONGEST_VALUE).collect();
+    text.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
+}
+
+/// As kubectl writes it: `key=value:effect`.
+pub fn text(taint: &Taint) -> String {
+    match &taint.value {
+        Some(value) => format!("{}={value}:{}", taint.key, taint.effect),
+        None => format!("{}:{}", taint.key, taint.effect),
+    }
+}
+
+/// Whether a node has room for the taint: Kubernetes takes each key and effect once.
+pub fn fits(taint: &Taint, taints: &[Taint]) -> bool {
+    !taints.iter().any(|other| (&other.key, &other.effect) == (&taint.key, &taint.effect))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taint(kind: Kind, event: &str, names: TaintNames) -> Option<String> {
+        for_notice(kind, event, names).as_ref().map(text)
+    }
+
+    #[test]
+    fn each_kind_has_a_taint_by_our_names() {
+        for kind in Kind::ALL {
+            let tainted = taint(kind, "e-1", TaintNames::Spillway).unwrap_or_default();
+            assert!(tainted.starts_with("spillway/") && tainted.ends_with("=e-1:NoSchedule"), "{tainted}");
+        }
+        let spot = taint(Kind::Spot, "e-1", TaintNames::Spillway);
+        assert_eq!(spot.as_deref(), Some("spillway/spot-interruption=e-1:NoSchedule"));
+    }
+
+    #[test]
+    fn the_kinds_that_nth_taints_for_have_its_names_and_the_others_none() {
+        let tainted = |kind| taint(kind, "e-1", TaintNames::Nth);
+        let named = |name: &str| Some(format!("aws-node-termination-handler/{name}=e-1:NoSchedule"));
+        assert_eq!(tainted(Kind::Spot), named("spot-itn"));
+        assert_eq!(tainted(Kind::Rebalance), named("rebalance-recommendation"));
+        assert_eq!(tainted(Kind::Maintenance), named("scheduled-maintenance"));
+        assert_eq!(tainted(Kind::Terminate), named("asg-lifecycle-termination"));
+        assert_eq!(tainted(Kind::Stopping), None);
+    }
+
+    #[test]
+    fn the_value_is_what_kubernetes_takes_of_the_events_id() {
+        assert_eq!(value("12345678-1234-1234-1234-123456789012"), "12345678-1234-1234-1234-123456789012");
+        assert_eq!(value("arn:aws/health é"), "arn-aws-health");
+        assert_eq!(value(&"x".repeat(100)), "x".repeat(63));
+        assert_eq!(value("::"), "");
+    }
+}

@@ -1,0 +1,60 @@
+//! What the unit tests of several modules begin with: settings, an instance, a notice, a time.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use spillway_notice::{Deadline, Hook, InstanceId, Kind, Notice};
+use spillway_settings::Settings;
+
+use crate::instance::{Instance, InstanceState};
+
+/// The settings that these environment variables make; every other one has its default.
+pub fn settings(variables: &[(&str, &str)]) -> Settings {
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Settings::from_variables(variables).unwrap()
+}
+
+/// The id of the instance that the tests are about.
+pub fn instance_id() -> InstanceId {
+    InstanceId::parse("i-0123456789abcdef0").unwrap()
+}
+
+/// That instance, running, without tags or a DNS name.
+pub fn instance() -> Instance {
+    Instance {
+        id: instance_id(),
+        zone: "us-east-1a".to_owned(),
+        private_dns_name: None,
+        state: InstanceState::Up,
+        type_name: None,
+        tags: BTreeMap::new(),
+    }
+}
+
+/// Tags of an instance, or labels of a node.
+pub fn tags(tags: &[(&str, &str)]) -> BTreeMap<String, String> {
+    tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+/// A notice about that instance, sent when the clock began, without a hook.
+pub fn notice(kind: Kind, deadline: Deadline) -> Notice {
+    Notice {
+        event_id: "e-1".to_owned(),
+        kind,
+        instance: instance_id(),
+        time: Timestamp::UNIX_EPOCH,
+        deadline,
+        hook: None,
+        maintenance: None,
+    }
+}
+
+/// A hook of that name, of the group `workers`.
+pub fn hook(name: &str) -> Hook {
+    Hook { group: "workers".to_owned(), name: name.to_owned(), token: None }
+}
+
+/// A time as RFC 3339 writes it.
+pub fn at(time: &str) -> Timestamp {
+    time.parse().unwrap()
+}

@@ -1,0 +1,45 @@
+//! The log's lines about pods: a line for each change of a pod's state.
+
+use spillway_core::drain::pod::blocker::Blocker;
+use spillway_core::drain::pod::transition::Transition;
+
+/// Writes a change into the log.
+pub(super) fn log(transition: Transition) {
+    match transition {
+        Transition::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
+        Transition::Forced(pod, by) => tracing::warn!(
+            pod.name = %pod,
+            "deleted pod {pod}, which is blocked by {by}: any later, and it would not shut down cleanly"
+        ),
+        Transition::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
+        Transition::PutBack(pod) => tracing::warn!(
+            pod.name = %pod,
+            "pod {pod} stays: its controller puts it back on the node"
+        ),
+        Transition::Unconfirmed(pod, why) => tracing::warn!(
+            pod.name = %pod,
+            "pod {pod} should have shut down, and {}: not waiting for it any longer", why.as_str()
+        ),
+        Transition::Blocked(pod, by) => tracing::info!(
+            pod.name = %pod,
+            "pod {pod} is blocked by {by}; {}", what_follows(&by)
+        ),
+        Transition::Failed(pod, why) => tracing::warn!(
+            pod.name = %pod, error = why,
+            "cannot evict pod {pod}; trying again"
+        ),
+        Transition::Forbidden(why) => {
+            tracing::warn!(error = why, "a right is missing (apply deploy/rbac.yaml); trying again every few seconds")
+        }
+    }
+}
+
+fn what_follows(by: &Blocker) -> &'static str {
+    match by {
+        Blocker::Budget(_) => "evicting it when the budget allows a disruption",
+        Blocker::SeveralBudgets => "the eviction API cannot handle that; trying again every few seconds",
+        Blocker::Namespace => "waiting for that",
+        Blocker::DoNotDisrupt(_) => "leaving it alone as long as that can be",
+        Blocker::FailingEviction(_) => "trying again",
+    }
+}
