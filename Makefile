@@ -76,7 +76,7 @@ simulate: ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a 
 	@scripts/need
 	@scripts/own-clone
 	@SEEDS=$(or $(SEEDS),10000) $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
-		cargo test --workspace --lib simulation::whatever_happens -- --nocapture
+		cargo test --workspace --lib whatever_happens -- --nocapture
 
 fuzz: ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)
 	@scripts/need

@@ -17,11 +17,14 @@
 //! * `actions`: a file for each thing that may be done
 //! * `handler`: the story
 //! * `self_test`: would the next notice be handled?
+//! * `doubles`: the function over doubles of what it calls, for tests
 
 mod actions;
 mod aws;
 mod context;
 mod continuation;
+#[cfg(any(test, feature = "test-support"))]
+pub mod doubles;
 mod drain;
 mod failure;
 mod handler;
@@ -31,8 +34,6 @@ mod node;
 mod publish;
 mod receipt;
 mod self_test;
-#[cfg(test)]
-mod simulation;
 #[cfg(test)]
 mod test_support;
 
@@ -48,6 +49,7 @@ use spillway_settings::Settings;
 use crate::aws::itself::Itself;
 use crate::context::Context;
 use crate::context::cluster::{Access, OneConnection};
+use crate::context::log::Log;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::self_test::SelfTestReport;
@@ -80,6 +82,7 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
             region,
             connector: Box::new(OneConnection),
         },
+        log: Log::stdout(),
     };
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&context, event)))).await
 }

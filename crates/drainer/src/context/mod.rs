@@ -1,6 +1,7 @@
 //! The clients and the settings that every action is handed, and what one notice is about (`target`).
 
 pub(crate) mod cluster;
+pub(crate) mod log;
 pub(crate) mod patience;
 pub(crate) mod target;
 
@@ -18,6 +19,7 @@ use crate::failure::Failure;
 use crate::invocation::retry::{self, Transient};
 use crate::kube::ApiError;
 use cluster::Access;
+use log::Log;
 pub(crate) use patience::Patience;
 pub(crate) use target::{Attempt, Target};
 
@@ -32,6 +34,7 @@ pub(crate) struct Context {
     pub(crate) itself: Itself,
     pub(crate) scheduler: Scheduler,
     pub(crate) access: Access,
+    pub(crate) log: Log,
 }
 
 /// An attempt in a cluster that failed.

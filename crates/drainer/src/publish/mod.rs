@@ -10,8 +10,6 @@ mod events;
 mod metrics;
 mod node_events;
 
-use std::io::Write as _;
-
 use jiff::Timestamp;
 use kube::Client;
 use spillway_core::drain::plan::PodName;
@@ -69,7 +67,10 @@ pub(crate) async fn publish(
     let metrics = metrics::line(publication, now);
     cut(publication, now);
     let publication = &*publication;
-    write([Some(document::line(publication, now)), metrics]);
+    context.log.write(&document::line(publication, now));
+    if let Some(metrics) = metrics {
+        context.log.write(&metrics);
+    }
     let on_the_bus = async {
         if events::is_end_told(settings, &publication.receipt) {
             events::tell_end(&context.eventbridge, document::detail(publication, now), invocation).await;
@@ -87,16 +88,6 @@ pub(crate) async fn publish(
 fn cut(publication: &mut Publication, now: Timestamp) {
     let too_long = document::detail(publication, now).len().saturating_sub(MOST_BYTES);
     publication.receipt.shorten(too_long);
-}
-
-fn write(lines: [Option<String>; 2]) {
-    #[cfg(test)]
-    let lines = crate::test_support::log::taken(lines);
-    let mut out = std::io::stdout().lock();
-    for line in lines.into_iter().flatten() {
-        // A log that cannot be written is not worth failing a drain for, and nobody could be told.
-        let _ = writeln!(out, "{line}");
-    }
 }
 
 #[cfg(test)]

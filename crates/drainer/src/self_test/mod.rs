@@ -22,7 +22,6 @@ mod metrics;
 mod report;
 mod request;
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
@@ -62,16 +61,10 @@ pub(crate) async fn examine(context: &Context, request: &SelfTestRequest, invoca
     let checks = [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect();
     let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
     let now = invocation.clock.now();
-    tell(&log::line(&report, now));
+    context.log.write(&log::line(&report, now));
     // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
     if request.cluster.is_none() {
-        tell(&metrics::line(&report, now));
+        context.log.write(&metrics::line(&report, now));
     }
     report
-}
-
-/// Writes a line to the log.
-fn tell(line: &str) {
-    // The report is the invocation's answer too.
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -1,9 +1,7 @@
 //! An API server that follows a script, behind a `kube::Client`; and the objects that it answers with.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
-use aws_credential_types::Credentials;
 use futures_util::{StreamExt as _, stream};
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -11,26 +9,14 @@ use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use serde_json::{Value, json};
-use spillway_eks::{Cluster, Clusters, ConnectError, Connection};
 
 use super::instance;
 use super::script::{Answer, Script};
-use crate::context::cluster::Connector;
 
 /// The node's name where EC2 tells of no DNS name: the instance's id.
 pub(crate) const NODE: &str = "i-0123456789abcdef0";
 /// Its path.
 pub(crate) const NODE_PATH: &str = "/api/v1/nodes/i-0123456789abcdef0";
-
-/// Every connection goes to the API server that follows this script.
-#[derive(Debug)]
-pub(crate) struct ToScript(pub(crate) Script);
-
-impl Connector for ToScript {
-    fn connect(&self, _: &Cluster, _: &Arc<Clusters>, _: &str, _: Credentials) -> Result<Connection, ConnectError> {
-        Ok(Connection { client: client(self.0.clone()) })
-    }
-}
 
 /// A client whose requests are answered by the script.
 pub(crate) fn client(script: Script) -> kube::Client {

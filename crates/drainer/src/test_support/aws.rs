@@ -1,71 +1,30 @@
-//! AWS that follows a script: an HTTP client for the SDK; and the answers of each service in its own words.
+//! AWS that follows a script, and the calls that a script has.
 
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_runtime_api::http::StatusCode;
-use aws_smithy_types::body::SdkBody;
 use serde_json::json;
 
 use super::instance_id;
 use super::script::{Answer, Expected, Script, call};
+use crate::doubles::aws::{AwsDouble, eks_cluster, hooks};
+pub(crate) use crate::doubles::aws::{instances, json_error, query_error};
 
-/// Answers every call of the SDK.
-#[derive(Debug, Clone)]
-pub(crate) enum ScriptedAws {
-    /// As the script has it.
-    By(Script),
-    /// As EKS describes a cluster.
-    Eks,
-}
-
-impl HttpClient for ScriptedAws {
-    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(self.clone())
-    }
-}
-
-impl HttpConnector for ScriptedAws {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Self::By(script) = self else {
-            let ca = json!({"data": "Y2E="});
-            let cluster = json!({"cluster": {"endpoint": "https://127.0.0.1", "certificateAuthority": ca}});
-            return HttpConnectorFuture::ready(Ok(response(200, cluster.to_string())));
-        };
-        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+/// AWS as the script has it, and EKS as it describes a cluster.
+pub(crate) fn scripted(script: Script) -> AwsDouble {
+    AwsDouble::new(move |call| {
         let refusal = || Answer::Says(400, json!({"__type": "Unexpected", "message": "by the test"}).to_string());
-        match script.answer(&name(&request, &body), &body).unwrap_or_else(refusal) {
-            Answer::Says(status, body) => HttpConnectorFuture::ready(Ok(response(status, body))),
-            Answer::Streams(lines) => HttpConnectorFuture::ready(Ok(response(200, lines.concat()))),
-            Answer::Lost => HttpConnectorFuture::ready(Err(ConnectorError::io("the connection broke".into()))),
-            Answer::Hangs => HttpConnectorFuture::new(std::future::pending()),
+        let answer = if call.name.starts_with("GET /clusters/") {
+            Answer::Says(200, eks_cluster())
+        } else {
+            script.answer(&call.name, &call.body).unwrap_or_else(refusal)
+        };
+        async {
+            match answer {
+                Answer::Says(status, body) => Some((status, body)),
+                Answer::Streams(lines) => Some((200, lines.concat())),
+                Answer::Lost => None,
+                Answer::Hangs => std::future::pending().await,
+            }
         }
-    }
-}
-
-/// The action where the protocol names it, else the method and the path.
-fn name(request: &HttpRequest, body: &str) -> String {
-    let target = request.headers().get("x-amz-target").and_then(|target| target.split('.').next_back());
-    let action = body.strip_prefix("Action=").and_then(|body| body.split('&').next());
-    if let Some(action) = target.or(action) {
-        return action.to_owned();
-    }
-    let path = request.uri().parse::<http::Uri>().map(|uri| uri.path().to_owned());
-    format!("{} {}", request.method(), path.unwrap())
-}
-
-fn response(status: u16, body: String) -> HttpResponse {
-    let error: Option<serde_json::Value> = serde_json::from_str(&body).ok();
-    let mut response = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::from(body));
-    response.headers_mut().insert("x-amzn-requestid", "aws-1");
-    // As Lambda says it.
-    if let Some(code) = error.as_ref().and_then(|error| error["__type"].as_str()) {
-        response.headers_mut().insert("x-amzn-errortype", code.to_owned());
-    }
-    response
+    })
 }
 
 /// EC2 is asked for the instance, and describes it in a state and with tags.
@@ -80,24 +39,9 @@ pub(crate) fn described(state: &str, tags: &[(&str, &str)]) -> Expected {
     call("DescribeInstances").says(200, instances(&instance))
 }
 
-/// EC2's answer with these instances.
-pub(crate) fn instances(items: &str) -> String {
-    format!(
-        "<DescribeInstancesResponse><reservationSet><item><instancesSet>{items}</instancesSet></item></reservationSet>\
-         </DescribeInstancesResponse>"
-    )
-}
-
 /// Auto Scaling is asked for the hook, which waits for 300 s after each heartbeat.
 pub(crate) fn hook_described() -> Expected {
-    let hook = "<member><HeartbeatTimeout>300</HeartbeatTimeout><GlobalTimeout>30000</GlobalTimeout></member>";
-    call("DescribeLifecycleHooks").says(
-        200,
-        format!(
-            "<DescribeLifecycleHooksResponse><DescribeLifecycleHooksResult><LifecycleHooks>{hook}</LifecycleHooks>\
-             </DescribeLifecycleHooksResult></DescribeLifecycleHooksResponse>"
-        ),
-    )
+    call("DescribeLifecycleHooks").says(200, hooks(300, 30000))
 }
 
 /// Auto Scaling gets a heartbeat.
@@ -117,18 +61,6 @@ pub(crate) fn completed(result: &str) -> Expected {
 /// The same calls answered: nobody waits any more.
 pub(crate) fn waits_no_more() -> String {
     query_error("ValidationError", "No active Lifecycle Action found with instance ID i-1")
-}
-
-/// An error of Auto Scaling's.
-pub(crate) fn query_error(code: &str, message: &str) -> String {
-    format!(
-        "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"
-    )
-}
-
-/// An error of a service that speaks JSON.
-pub(crate) fn json_error(code: &str) -> String {
-    json!({"__type": code, "message": "why", "Message": "why"}).to_string()
 }
 
 /// The event bus takes an event.

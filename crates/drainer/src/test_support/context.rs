@@ -1,11 +1,7 @@
 //! A context whose AWS and whose API server follow scripts, and what an action is handed beside it.
 
 use std::ops::Deref;
-use std::sync::Arc;
 
-use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::shared::IntoShared as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_core::clock::Clock;
@@ -14,22 +10,18 @@ use spillway_core::continuation::limits::Limits;
 use spillway_core::decision::our_hook;
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
-use spillway_eks::Clusters;
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 
-use super::api_server::ToScript;
-use super::aws::{ScriptedAws, put_event};
+use super::api_server::client;
+use super::aws::{put_event, scripted};
 use super::script::{Expected, Script};
 use super::{hook, instance, notice, settings};
-use crate::aws::itself::Itself;
 use crate::aws::lifecycle::LifecycleAction;
-use crate::context::cluster::Access;
+use crate::context::log::Log;
 use crate::context::{Attempt, Context, Target};
-use crate::continuation::schedule::Scheduler;
+use crate::doubles::{self, SdkAttempts};
 
-/// Lambda's endpoint.
-const LAMBDA: &str = "https://lambda.us-east-1.amazonaws.com";
 /// The seconds that the invocation of a test has.
 pub(crate) const INVOCATION_S: i64 = 900;
 
@@ -39,29 +31,6 @@ pub(crate) const INVOCATION_S: i64 = 900;
 pub(crate) struct TestContext {
     context: Context,
     scripts: [Script; 2],
-}
-
-macro_rules! client {
-    ($sdk:ident, $http:expr) => {
-        $sdk::Client::from_conf(
-            $sdk::Config::builder()
-                .behavior_version_latest()
-                .region($sdk::config::Region::new("us-east-1"))
-                .credentials_provider(credentials())
-                // Each call that a script has is one of ours, and none of the SDK's own.
-                .retry_config($sdk::config::retry::RetryConfig::disabled())
-                .http_client($http)
-                .build(),
-        )
-    };
-}
-
-fn credentials() -> Credentials {
-    Credentials::new("id", "secret", None, None, "test")
-}
-
-fn provider() -> SharedCredentialsProvider {
-    SharedCredentialsProvider::new(credentials())
 }
 
 impl TestContext {
@@ -74,29 +43,12 @@ impl TestContext {
     ) -> Self {
         let published = ["Spillway Drain Begun", "Spillway Receipt"].map(|what| put_event().with(what).perhaps());
         let (api, aws) = (Script::new("API server", api), Script::new("AWS", aws.into_iter().chain(published)));
-        let http = ScriptedAws::By(aws.clone());
-        let mut settings = settings(&[variables, &[("SPILLWAY_HOOKS", "spillway,my-lifecycle-hook")]].concat());
-        settings.schedules = Some(spillway_settings::Schedules {
-            group: "spillway".to_owned(),
-            role_arn: "arn:aws:iam::123456789012:role/schedules".to_owned(),
-            failures_arn: "arn:aws:sqs:us-east-1:123456789012:failures".to_owned(),
-        });
-        let scheduler = client!(aws_sdk_scheduler, http.clone());
-        let context = Context {
-            scheduler: Scheduler::new(scheduler, settings.schedules.as_ref(), ("us-east-1", "drain")),
-            itself: Itself::new(http.clone().into_shared(), provider(), (LAMBDA.to_owned(), "us-east-1"), "drain"),
-            settings,
-            ec2: client!(aws_sdk_ec2, http.clone()),
-            autoscaling: client!(aws_sdk_autoscaling, http.clone()),
-            load_balancing: client!(aws_sdk_elasticloadbalancingv2, http.clone()),
-            eventbridge: client!(aws_sdk_eventbridge, http),
-            access: Access {
-                clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, ScriptedAws::Eks))),
-                credentials: provider(),
-                region: "us-east-1".to_owned(),
-                connector: Box::new(ToScript(api.clone())),
-            },
+        let settings = settings(&[variables, &[("SPILLWAY_HOOKS", "spillway,my-lifecycle-hook")]].concat());
+        let cluster = {
+            let api = api.clone();
+            move || client(api.clone())
         };
+        let context = doubles::context(settings, &scripted(aws.clone()), SdkAttempts::Once, cluster, Log::stdout());
         Self { context, scripts: [api, aws] }
     }
 }

@@ -4,7 +4,6 @@
 pub(crate) mod api_server;
 pub(crate) mod aws;
 pub(crate) mod context;
-pub(crate) mod log;
 pub(crate) mod schema;
 pub(crate) mod script;
 

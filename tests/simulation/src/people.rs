@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::draw::{Act, Deed};
-use super::stories::instance_id;
-use super::world::World;
+use crate::draw::{Act, Deed};
+use crate::stories::instance_id;
+use crate::world::World;
 
 /// Who asks by a person's client.
 const KUBECTL: &str = "kubectl";
 
 impl World {
     /// A person does something with a node.
-    pub(super) fn act(&mut self, act: Act) {
+    pub(crate) fn act(&mut self, act: Act) {
         let id = instance_id(act.node);
         let node = self.aws.instances[&id].node.clone();
         if !self.cluster.nodes.contains_key(&node) {

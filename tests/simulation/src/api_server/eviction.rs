@@ -4,13 +4,13 @@
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::super::invariants::{Leave, Way};
-use super::super::world::World;
 use super::answers::{self, Answer};
 use super::pods::{Pod, PodDeletion};
 use super::request::{Asked, Verb};
+use crate::invariants::{Leave, Way};
+use crate::world::World;
 
-pub(super) fn evict(world: &mut World, asked: &Asked) -> Answer {
+pub(crate) fn evict(world: &mut World, asked: &Asked) -> Answer {
     let options = &asked.body["deleteOptions"];
     let pod = match named(world, asked, options) {
         Ok(pod) => pod,
@@ -40,7 +40,7 @@ pub(super) fn evict(world: &mut World, asked: &Asked) -> Answer {
     answers::success(201)
 }
 
-pub(super) fn delete(world: &mut World, asked: &Asked) -> Answer {
+pub(crate) fn delete(world: &mut World, asked: &Asked) -> Answer {
     match named(world, asked, &asked.body) {
         Ok(pod) => {
             begin(world, &pod.uid, asked.body["gracePeriodSeconds"].as_u64());
@@ -51,7 +51,7 @@ pub(super) fn delete(world: &mut World, asked: &Asked) -> Answer {
 }
 
 /// What is asked of a pod, if that is to leave.
-pub(super) fn leave(asked: &Asked) -> Option<Leave<'_>> {
+pub(crate) fn leave(asked: &Asked) -> Option<Leave<'_>> {
     let (options, way) = match asked.verb {
         Verb::Evict => (&asked.body["deleteOptions"], Way::Evict),
         Verb::Delete => (&asked.body, Way::Delete),
@@ -72,7 +72,7 @@ fn named(world: &World, asked: &Asked, options: &Value) -> Result<Pod, Box<Answe
 }
 
 /// A pod begins to leave, or leaves sooner; later than before it never does.
-pub(in super::super) fn begin(world: &mut World, uid: &str, grace_s: Option<u64>) {
+pub(crate) fn begin(world: &mut World, uid: &str, grace_s: Option<u64>) {
     let Some(mut pod) = world.cluster.pods.get(uid).cloned() else { return };
     let own = world.plan.apps[pod.app].grace_s;
     let now = world.second();

@@ -3,21 +3,21 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::draw::Plan;
+use crate::draw::Plan;
 
 /// What is kept before an instance goes.
 const MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
 /// What a notice says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Said {
-    pub(super) at: Timestamp,
-    pub(super) goes: Goes,
+pub(crate) struct Said {
+    pub(crate) at: Timestamp,
+    pub(crate) goes: Goes,
 }
 
 /// When the instance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goes {
+pub(crate) enum Goes {
     At(Timestamp),
     /// Or when its hook is completed.
     AtTheLatest(Timestamp),
@@ -28,7 +28,7 @@ pub(super) enum Goes {
 
 impl Said {
     /// What an event says, or the notice that it is about, to an invocation that began then.
-    pub(super) fn by(event: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
+    pub(crate) fn by(event: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
         if event["source"] == "spillway" {
             return Self::by(&event["detail"]["notice"], began, plan);
         }
@@ -49,20 +49,20 @@ impl Said {
     }
 
     /// How long a hook may be held.
-    pub(super) fn longest_wait(plan: &Plan) -> SignedDuration {
+    pub(crate) fn longest_wait(plan: &Plan) -> SignedDuration {
         let in_all = (plan.hook_timeout * 100).saturating_sub(std::time::Duration::from_secs(5));
         let wait = plan.setting("SPILLWAY_HOOK_MAX_WAIT_S").and_then(|value| value.parse().ok()).unwrap_or(3600);
         SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_secs(wait))
     }
 
     /// How long a pod has that is requested to leave now, if its grace may be clamped at all.
-    pub(super) fn room(&self, now: Timestamp) -> Option<SignedDuration> {
+    pub(crate) fn room(&self, now: Timestamp) -> Option<SignedDuration> {
         let Goes::At(at) = self.goes else { return None };
         Some(at.duration_since(now) - MARGIN)
     }
 
     /// From when on a pod that something blocks may be deleted: its last safe moment, but not before half of the window.
-    pub(super) fn forced_from(&self, grace_s: u64) -> Option<Timestamp> {
+    pub(crate) fn forced_from(&self, grace_s: u64) -> Option<Timestamp> {
         match self.goes {
             Goes::At(goes) | Goes::AtTheLatest(goes) => {
                 let grace = SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX));

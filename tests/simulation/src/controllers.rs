@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::api_server::pods::{Budget, Pod};
-use super::draw::Owner;
-use super::world::World;
+use crate::api_server::pods::{Budget, Pod};
+use crate::draw::Owner;
+use crate::world::World;
 
 /// How long the control plane puts up with a kubelet that says nothing.
 const MISSED_AFTER: std::ops::Range<u64> = 40_000..50_000;
@@ -19,7 +19,7 @@ fn stateful(app: usize, ordinal: usize) -> String {
 
 impl World {
     /// Makes the pods that an app lacks, in a while.
-    pub(super) fn replace_missing(&mut self, app: usize) {
+    pub(crate) fn replace_missing(&mut self, app: usize) {
         if matches!(self.plan.apps[app].owner, Owner::ReplicaSet | Owner::StatefulSet) {
             let after = self.ms(50..1500);
             self.later(after, move |world| world.replace_now(app));
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// A pod of that app is made; on a node, it runs there already. With its UID.
-    pub(super) fn make_pod(&mut self, app: usize, ordinal: Option<usize>, node: Option<String>) -> String {
+    pub(crate) fn make_pod(&mut self, app: usize, ordinal: Option<usize>, node: Option<String>) -> String {
         let uid = self.cluster.uid();
         let name = ordinal.map_or_else(|| format!("app-{app}-{}", &uid[4..]), |at| stateful(app, at));
         let (created, is_ready) = (self.second(), node.is_some());
@@ -53,7 +53,7 @@ impl World {
     }
 
     /// Looks for places for pods that have none.
-    pub(super) fn schedule_pending(&mut self) {
+    pub(crate) fn schedule_pending(&mut self) {
         let pending: Vec<_> = self.cluster.pods.values().filter(|pod| pod.node.is_none()).cloned().collect();
         for pod in pending {
             let after = self.ms(20..300);
@@ -87,7 +87,7 @@ impl World {
     }
 
     /// The kubelet of a pod that leaves stops it: when it exits by itself, or its grace is over.
-    pub(super) fn kubelet_stops(&mut self, uid: &str) {
+    pub(crate) fn kubelet_stops(&mut self, uid: &str) {
         let Some(pod) = self.cluster.pods.get(uid) else { return };
         let Some(deletion) = pod.deletion else { return };
         let within = self.plan.apps[pod.app].exits_after.min(Duration::from_secs(deletion.grace_s));
@@ -105,14 +105,14 @@ impl World {
         if !self.plan.apps[pod.app].finalizer || pod.has_stopped {
             return self.drop_pod(uid);
         }
-        let deletion = pod.deletion.map(|deletion| super::api_server::pods::PodDeletion { grace_s: 0, ..deletion });
+        let deletion = pod.deletion.map(|deletion| crate::api_server::pods::PodDeletion { grace_s: 0, ..deletion });
         self.put_pod(Pod { has_stopped: true, deletion, ..pod });
         let (after, uid) = (self.ms(1000..300_000), uid.to_owned());
         self.later(after, move |world| world.drop_pod(&uid));
     }
 
     /// Has the budgets of an app counted, in a while.
-    pub(super) fn budgets_look(&mut self, app: usize) {
+    pub(crate) fn budgets_look(&mut self, app: usize) {
         if self.plan.apps[app].budgets > 0 {
             let after = self.ms(20..700);
             self.later(after, move |world| world.count_budgets(app));
@@ -120,7 +120,7 @@ impl World {
     }
 
     /// Counts the budgets of an app.
-    pub(super) fn count_budgets(&mut self, app: usize) {
+    pub(crate) fn count_budgets(&mut self, app: usize) {
         let is_healthy = |pod: &&Pod| pod.app == app && pod.is_ready && pod.deletion.is_none();
         let healthy = self.cluster.pods.values().filter(is_healthy).count();
         let min_available = self.plan.apps[app].min_available;
@@ -135,7 +135,7 @@ impl World {
     }
 
     /// The kubelet of a node says nothing any more: the control plane misses it.
-    pub(super) fn miss_kubelet(&mut self, node: &str) {
+    pub(crate) fn miss_kubelet(&mut self, node: &str) {
         let (name, after) = (node.to_owned(), self.ms(MISSED_AFTER));
         self.later(after, move |world| {
             if !world.aws.kubelet_runs(&name) {
@@ -148,7 +148,7 @@ impl World {
     }
 
     /// The kubelet of a node reports again, from another boot.
-    pub(super) fn kubelet_is_back(&mut self, node: &str, boot: &str) {
+    pub(crate) fn kubelet_is_back(&mut self, node: &str, boot: &str) {
         self.note(|| format!("the kubelet of {node} is back"));
         self.edit_node(node, "kubelet", |node| {
             node["status"]["conditions"][0]["status"] = json!("True");
@@ -163,7 +163,7 @@ impl World {
     }
 
     /// What was on a node that is no more is collected.
-    pub(super) fn collect_orphans(&mut self, node: &str) {
+    pub(crate) fn collect_orphans(&mut self, node: &str) {
         let (name, after) = (node.to_owned(), self.ms(1000..40_000));
         self.later(after, move |world| {
             let on_it = |pod: &&Pod| pod.node.as_ref() == Some(&name);

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::lambda::AttemptId;
-use super::super::world::World;
 use super::answers::{self, Answer};
 use super::cluster::{Kind, Place, Sent};
 use super::patch;
 use super::request::Asked;
+use crate::lambda::AttemptId;
+use crate::world::World;
 
 /// Who asks by the client that the product has.
-pub(in super::super) const US: &str = "spillway";
+pub(crate) const US: &str = "spillway";
 
 impl World {
     /// A node joins the cluster.
-    pub(in super::super) fn join(&mut self, name: &str, provider_id: &str, boot: &str) {
+    pub(crate) fn join(&mut self, name: &str, provider_id: &str, boot: &str) {
         let uid = self.cluster.uid();
         let node = json!({
             "apiVersion": "v1", "kind": "Node",
@@ -29,7 +29,7 @@ impl World {
     }
 
     /// A node is as it is now, by that manager's request.
-    pub(in super::super) fn change_node(&mut self, name: &str, manager: &str, mut node: Value) {
+    pub(crate) fn change_node(&mut self, name: &str, manager: &str, mut node: Value) {
         // What is empty is not sent.
         if node["spec"]["taints"].as_array().is_some_and(Vec::is_empty) {
             node["spec"].as_object_mut().expect("it has one").remove("taints");
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// Changes a node in place, if it is there.
-    pub(in super::super) fn edit_node(&mut self, name: &str, manager: &str, edit: impl FnOnce(&mut Value)) {
+    pub(crate) fn edit_node(&mut self, name: &str, manager: &str, edit: impl FnOnce(&mut Value)) {
         if let Some(mut node) = self.cluster.nodes.get(name).cloned() {
             edit(&mut node);
             self.change_node(name, manager, node);
@@ -65,7 +65,7 @@ impl World {
     }
 
     /// A node leaves the cluster.
-    pub(in super::super) fn remove_node(&mut self, name: &str) {
+    pub(crate) fn remove_node(&mut self, name: &str) {
         let Some(mut node) = self.cluster.nodes.remove(name) else { return };
         self.note(|| format!("node {name} leaves the cluster"));
         node["metadata"]["resourceVersion"] = json!(self.cluster.next_version().to_string());
@@ -75,7 +75,7 @@ impl World {
     }
 }
 
-pub(super) fn get(world: &mut World, asked: &Asked) -> Answer {
+pub(crate) fn get(world: &mut World, asked: &Asked) -> Answer {
     let Some(node) = world.cluster.nodes.get(&asked.name) else { return answers::not_found("nodes", &asked.name) };
     let answer = Answer::Says(200, node.to_string());
     if world.perhaps(world.plan.node_status) {
@@ -86,7 +86,7 @@ pub(super) fn get(world: &mut World, asked: &Asked) -> Answer {
     answer
 }
 
-pub(super) fn patch(world: &mut World, attempt: AttemptId, asked: &Asked) -> Answer {
+pub(crate) fn patch(world: &mut World, attempt: AttemptId, asked: &Asked) -> Answer {
     let name = &asked.name;
     let Some(node) = world.cluster.nodes.get(name).cloned() else { return answers::not_found("nodes", name) };
     match patch::apply(&node, &asked.body) {

@@ -5,47 +5,47 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::draw::Owner;
-use super::super::world::World;
 use super::cluster::{Kind, Place, Sent};
+use crate::draw::Owner;
+use crate::world::World;
 
 /// The namespace of all pods.
-pub(in super::super) const NAMESPACE: &str = "shop";
+pub(crate) const NAMESPACE: &str = "shop";
 
 /// A pod.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Pod {
-    pub(in super::super) name: String,
-    pub(in super::super) uid: String,
+pub(crate) struct Pod {
+    pub(crate) name: String,
+    pub(crate) uid: String,
     /// Which of the plan's apps it is of.
-    pub(in super::super) app: usize,
-    pub(in super::super) node: Option<String>,
-    pub(in super::super) created: Timestamp,
-    pub(in super::super) is_ready: bool,
-    pub(in super::super) deletion: Option<PodDeletion>,
+    pub(crate) app: usize,
+    pub(crate) node: Option<String>,
+    pub(crate) created: Timestamp,
+    pub(crate) is_ready: bool,
+    pub(crate) deletion: Option<PodDeletion>,
     /// Nothing of it runs any more; only its object is there.
-    pub(in super::super) has_stopped: bool,
+    pub(crate) has_stopped: bool,
 }
 
 /// That a pod is being deleted.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct PodDeletion {
-    pub(in super::super) by: Timestamp,
-    pub(in super::super) grace_s: u64,
+pub(crate) struct PodDeletion {
+    pub(crate) by: Timestamp,
+    pub(crate) grace_s: u64,
 }
 
 /// A budget of an app's pods.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Budget {
-    pub(in super::super) app: usize,
-    pub(in super::super) min_available: usize,
-    pub(in super::super) healthy: usize,
-    pub(in super::super) allowed: usize,
+pub(crate) struct Budget {
+    pub(crate) app: usize,
+    pub(crate) min_available: usize,
+    pub(crate) healthy: usize,
+    pub(crate) allowed: usize,
 }
 
 impl World {
     /// A pod is as it is now.
-    pub(in super::super) fn put_pod(&mut self, pod: Pod) {
+    pub(crate) fn put_pod(&mut self, pod: Pod) {
         if let Some(node) = &pod.node {
             self.witness_place(&pod.uid, node, pod.app);
         }
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// A pod's object is no more.
-    pub(in super::super) fn drop_pod(&mut self, uid: &str) {
+    pub(crate) fn drop_pod(&mut self, uid: &str) {
         let Some(pod) = self.cluster.pods.remove(uid) else { return };
         self.note(|| format!("pod {} ({uid}) is gone", pod.name));
         let now = self.now();
@@ -69,7 +69,7 @@ impl World {
     }
 
     /// A pod's object, or as it last was.
-    pub(super) fn last_seen(&self, pod: &Pod) -> String {
+    pub(crate) fn last_seen(&self, pod: &Pod) -> String {
         let there = self.cluster.sent.get(&(Kind::Pod, pod.uid.clone()));
         there.map_or_else(|| self.pod_json(pod, self.cluster.version).to_string(), |sent| sent.json.to_string())
     }
@@ -122,7 +122,7 @@ impl World {
     }
 
     /// A budget is as it is now.
-    pub(in super::super) fn put_budget(&mut self, name: &str, budget: Budget) {
+    pub(crate) fn put_budget(&mut self, name: &str, budget: Budget) {
         let version = self.cluster.next_version();
         let json = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",

@@ -11,10 +11,10 @@ use hyper::body::{Bytes, Frame};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::super::world::{Shared, World};
 use super::answers::{Answer, expired};
 use super::cluster::{Changed, Kind, Place};
 use super::request::Asked;
+use crate::world::{Shared, World};
 
 /// Which objects are meant.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ enum Break {
 
 /// A watch that is to begin.
 #[derive(Debug)]
-pub(super) struct WatchRequest {
+pub(crate) struct WatchRequest {
     choice: Choice,
     version: u64,
     ends: Instant,
@@ -74,7 +74,7 @@ pub(super) struct WatchRequest {
 }
 
 /// All that are there, by pages if that is asked.
-pub(super) fn list(world: &mut World, kind: Kind, asked: &Asked) -> Answer {
+pub(crate) fn list(world: &mut World, kind: Kind, asked: &Asked) -> Answer {
     let choice = Choice::of(kind, asked);
     let limit = asked.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
     let from: usize = asked.parameter("continue").and_then(|token| token.parse().ok()).unwrap_or(0);
@@ -95,7 +95,7 @@ fn objects<'w>(world: &'w World, choice: &'w Choice) -> impl Iterator<Item = &'w
 }
 
 /// What changes from a version on, or from now.
-pub(super) fn watch(world: &mut World, kind: Kind, asked: &Asked) -> Answer {
+pub(crate) fn watch(world: &mut World, kind: Kind, asked: &Asked) -> Answer {
     let choice = Choice::of(kind, asked);
     let asked_for = asked.parameter("resourceVersion").and_then(|version| version.parse().ok());
     let version: u64 = asked_for.filter(|version| *version > 0).unwrap_or(world.cluster.version);
@@ -129,7 +129,7 @@ fn bookmark(kind: Kind, version: u64, annotations: Option<&serde_json::Value>) -
 
 impl WatchRequest {
     /// The stream of changes.
-    pub(super) fn begin(mut self, world: Shared) -> Response<UnsyncBoxBody<Bytes, io::Error>> {
+    pub(crate) fn begin(mut self, world: Shared) -> Response<UnsyncBoxBody<Bytes, io::Error>> {
         self.first.reverse();
         let lines = stream::unfold((self, world), async |(mut watch, world)| {
             let line = watch.next(&world).await?;

@@ -7,19 +7,19 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_notice::continued::KEY;
 
-use super::api_server::nodes::US;
-use super::aws::{ActionResult, Then};
-use super::draw::{Owner, Side};
-use super::lambda::{Attempt, AttemptId, instance_of};
-use super::said::{Goes, Said};
-use super::world::World;
+use crate::api_server::nodes::US;
+use crate::aws::{ActionResult, Then};
+use crate::draw::{Owner, Side};
+use crate::lambda::{Attempt, AttemptId, instance_of};
+use crate::said::{Goes, Said};
+use crate::world::World;
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;
 
 /// What must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Invariant {
+pub(crate) enum Invariant {
     /// A hook is completed when its node is empty or its window over, and not before.
     HookNotBeforeEmpty,
     /// A hook that the function could have answered is not left to its timeout.
@@ -52,8 +52,8 @@ pub(super) enum Invariant {
 
 /// An invariant that was broken, and how.
 #[derive(Debug)]
-pub(super) struct Broken {
-    pub(super) what: Invariant,
+pub(crate) struct Broken {
+    pub(crate) what: Invariant,
     how: String,
 }
 
@@ -65,24 +65,24 @@ impl fmt::Display for Broken {
 
 /// By which way a pod is requested to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Evict,
     Delete,
 }
 
 /// A request that a pod leave.
 #[derive(Debug)]
-pub(super) struct Leave<'a> {
-    pub(super) name: &'a str,
-    pub(super) uid: Option<&'a str>,
-    pub(super) grace_s: Option<u64>,
-    pub(super) way: Way,
+pub(crate) struct Leave<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) uid: Option<&'a str>,
+    pub(crate) grace_s: Option<u64>,
+    pub(crate) way: Way,
 }
 
 /// What was seen, for what must hold over time.
 #[derive(Debug, Default)]
-pub(super) struct Witness {
-    pub(super) broken: Vec<Broken>,
+pub(crate) struct Witness {
+    pub(crate) broken: Vec<Broken>,
     /// On the node of which instance each pod is, or was, and of which app.
     places: BTreeMap<String, (String, usize)>,
     /// When each pod went.
@@ -101,7 +101,7 @@ pub(super) struct Witness {
 }
 
 impl World {
-    pub(super) fn broken(&mut self, what: Invariant, how: String) {
+    pub(crate) fn broken(&mut self, what: Invariant, how: String) {
         self.note(|| format!("BROKEN {what:?}: {how}"));
         self.witness.broken.push(Broken { what, how });
     }
@@ -132,7 +132,7 @@ impl World {
     }
 
     /// A request that a pod leave.
-    pub(super) fn witness_leave(&mut self, attempt: AttemptId, leave: &Leave<'_>) {
+    pub(crate) fn witness_leave(&mut self, attempt: AttemptId, leave: &Leave<'_>) {
         let Some(uid) = leave.uid.map(str::to_owned) else {
             return self.broken(Invariant::OwnPods, format!("{attempt} names {} by no UID", leave.name));
         };
@@ -211,7 +211,7 @@ impl World {
     }
 
     /// A pod has come to a node.
-    pub(super) fn witness_place(&mut self, uid: &str, node: &str, app: usize) {
+    pub(crate) fn witness_place(&mut self, uid: &str, node: &str, app: usize) {
         let instance = self.instance_at(node).unwrap_or_default();
         self.witness.places.entry(uid.to_owned()).or_insert((instance, app));
     }
@@ -229,7 +229,7 @@ impl World {
     }
 
     /// The function changes a node.
-    pub(super) fn witness_patch(&mut self, attempt: AttemptId, name: &str, before: &Value, after: &Value) {
+    pub(crate) fn witness_patch(&mut self, attempt: AttemptId, name: &str, before: &Value, after: &Value) {
         let now = self.now();
         self.witness.claimed.entry(name.to_owned()).or_insert(now);
         let node = self.node_of(attempt);
@@ -261,7 +261,7 @@ impl World {
     }
 
     /// The function answers a hook that waits.
-    pub(super) fn witness_completion(&mut self, attempt: AttemptId, token: &str) {
+    pub(crate) fn witness_completion(&mut self, attempt: AttemptId, token: &str) {
         let is_first = self.witness.completed.insert((attempt, token.to_owned()));
         self.holds(Invariant::HookOnce, is_first, || format!("{attempt} completes {token} again"));
         let action = &self.aws.actions[token];
@@ -296,7 +296,7 @@ impl World {
     }
 
     /// What the function says came of a notice.
-    pub(super) fn witness_receipt(&mut self, attempt: AttemptId, receipt: &Value) {
+    pub(crate) fn witness_receipt(&mut self, attempt: AttemptId, receipt: &Value) {
         // What the drain could have seen: what went in its last seconds may not have been told yet.
         let at: Option<Timestamp> = receipt["notice"]["time"].as_str().and_then(|at| at.parse().ok());
         let end = receipt["window"]["end_ms"].as_i64().map(SignedDuration::from_millis);
@@ -318,12 +318,12 @@ impl World {
     }
 
     /// Lambda has cut an attempt off.
-    pub(super) fn witness_cut_off(&mut self, attempt: AttemptId) {
+    pub(crate) fn witness_cut_off(&mut self, attempt: AttemptId) {
         self.broken(Invariant::EndsInTime, format!("{attempt} outlasts its invocation"));
     }
 
     /// An attempt has ended by itself.
-    pub(super) fn witness_end(&mut self, attempt: AttemptId) {
+    pub(crate) fn witness_end(&mut self, attempt: AttemptId) {
         let is_written = self.attempts.all[attempt.0].receipt.is_some();
         self.holds(Invariant::ReceiptIsWritten, is_written, || format!("{attempt} writes none"));
         let Some(Said { goes: Goes::At(at), .. }) = self.said(attempt) else { return };
@@ -349,7 +349,7 @@ impl World {
     }
 
     /// All is quiet.
-    pub(super) fn witness_quiet(&mut self) {
+    pub(crate) fn witness_quiet(&mut self) {
         let aws_was_well = self.plan.troubles.iter().all(|trouble| trouble.side != Side::Aws);
         let expired: Vec<_> = self
             .aws
@@ -397,17 +397,17 @@ impl World {
 
 impl Witness {
     /// A person opts a node out.
-    pub(super) fn opted_out(&mut self, instance: &str) {
+    pub(crate) fn opted_out(&mut self, instance: &str) {
         self.opted_out.insert(instance.to_owned());
     }
 
     /// A person uncordons a node.
-    pub(super) fn uncordoned(&mut self, node: &str) {
+    pub(crate) fn uncordoned(&mut self, node: &str) {
         self.uncordoned.insert(node.to_owned());
     }
 
     /// A pod is no more.
-    pub(super) fn gone(&mut self, uid: &str, at: Timestamp) {
+    pub(crate) fn gone(&mut self, uid: &str, at: Timestamp) {
         self.gone.insert(uid.to_owned(), at);
     }
 }

@@ -6,22 +6,22 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::aws::{Action, ActionResult, GROUP, HOOK, Instance, Then};
-use super::draw::{Naming, Owner, Plot, Story};
-use super::world::World;
+use crate::aws::{Action, ActionResult, GROUP, HOOK, Instance, Then};
+use crate::draw::{Naming, Owner, Plot, Story};
+use crate::world::World;
 
 const SPOT_NOTICE: Duration = Duration::from_secs(120);
 const TERMINATE: &str = "EC2 Instance-terminate Lifecycle Action";
 const LAUNCH: &str = "EC2 Instance-launch Lifecycle Action";
 
 /// The id of the instance of that number.
-pub(super) fn instance_id(number: usize) -> String {
+pub(crate) fn instance_id(number: usize) -> String {
     format!("i-{number:017x}")
 }
 
 impl World {
     /// Everything is there as it is when the world begins.
-    pub(super) fn set_up(&mut self) {
+    pub(crate) fn set_up(&mut self) {
         for number in 0..self.plan.nodes {
             let (id, dns_name) = (instance_id(number), format!("ip-10-0-0-{number}.ec2.internal"));
             let node = match self.plan.names[number] {
@@ -59,7 +59,7 @@ impl World {
     }
 
     /// An instance with its node.
-    pub(super) fn add_instance(&mut self, id: &str, node: &str, dns_name: &str) {
+    pub(crate) fn add_instance(&mut self, id: &str, node: &str, dns_name: &str) {
         self.join(node, &format!("aws:///us-east-1a/{id}"), &format!("{id}-0"));
         self.aws.instances.insert(id.to_owned(), Instance::running(node, dns_name));
     }
@@ -181,7 +181,7 @@ impl World {
     }
 
     /// A heartbeat: the action waits for its whole timeout again.
-    pub(super) fn hold_action(&mut self, token: &str) {
+    pub(crate) fn hold_action(&mut self, token: &str) {
         let timeout = self.plan.hook_timeout;
         if let Some(action) = self.aws.actions.get_mut(token) {
             action.until = (Instant::now() + timeout).min(action.in_all);
@@ -202,7 +202,7 @@ impl World {
     }
 
     /// An action waits no longer: the group goes on.
-    pub(super) fn end_action(&mut self, token: &str, result: ActionResult) {
+    pub(crate) fn end_action(&mut self, token: &str, result: ActionResult) {
         let Some(action) = self.aws.actions.get_mut(token) else { return };
         let (instance, then) = (action.instance.clone(), action.then);
         action.result = Some(result);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Applies the operations to a copy; or says which did not pass.
-pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, String> {
+pub(crate) fn apply(object: &Value, operations: &Value) -> Result<Value, String> {
     let mut patched = object.clone();
     for operation in operations.as_array().ok_or("it is no list")? {
         let text = |key: &str| operation[key].as_str().unwrap_or_default();

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 /// The history of one seed.
 #[derive(Debug)]
-pub(super) struct History {
+pub(crate) struct History {
     is_recorded: bool,
     lines: Vec<String>,
 }
 
 impl History {
-    pub(super) fn new(is_recorded: bool) -> Self {
+    pub(crate) fn new(is_recorded: bool) -> Self {
         Self { is_recorded, lines: Vec::new() }
     }
 
     /// Notes what happened so long after the world began.
-    pub(super) fn note(&mut self, at: Duration, line: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, at: Duration, line: impl FnOnce() -> String) {
         if self.is_recorded {
             self.lines.push(format!("{:>10.3}  {}", at.as_secs_f64(), line()));
         }
     }
 
     /// The lines so far.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines.join("\n")
     }
 }

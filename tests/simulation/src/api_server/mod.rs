@@ -10,47 +10,39 @@
 //! * `contract`: the real one answers that, too
 
 mod answers;
-pub(super) mod cluster;
+pub(crate) mod cluster;
+#[cfg(test)]
 mod contract;
 mod eviction;
-pub(super) mod nodes;
+pub(crate) mod nodes;
 mod patch;
-pub(super) mod pods;
+pub(crate) mod pods;
 mod request;
 mod watch;
 
 use std::io;
-use std::sync::Arc;
 
-use aws_credential_types::Credentials;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use kube::client::Body;
-use spillway_eks::{Cluster, Clusters, ConnectError, Connection};
 
-use super::draw::Side;
-use super::lambda::AttemptId;
-use super::network::{Passage, pass};
-use super::world::{Shared, World};
-use crate::context::cluster::Connector;
+use crate::draw::Side;
+use crate::lambda::AttemptId;
+use crate::network::{Passage, pass};
+use crate::world::{Shared, World};
 use answers::{Answer, not_allowed, not_found_path};
 use cluster::Kind;
 use request::{Asked, Verb};
 
 type Answered = Result<Response<UnsyncBoxBody<Bytes, io::Error>>, io::Error>;
 
-/// Every connection goes to the world's API server.
-#[derive(Debug)]
-pub(super) struct ToWorld(pub(super) Shared);
-
-impl Connector for ToWorld {
-    fn connect(&self, _: &Cluster, _: &Arc<Clusters>, _: &str, _: Credentials) -> Result<Connection, ConnectError> {
-        let (world, attempt) = (self.0.clone(), AttemptId::current());
-        let service = tower::service_fn(move |request: Request<Body>| respond(world.clone(), attempt, request));
-        Ok(Connection { client: kube::Client::new(service, "default") })
-    }
+/// A client of the world's API server, for the attempt that is at work.
+pub(crate) fn client(world: &Shared) -> kube::Client {
+    let (world, attempt) = (world.clone(), AttemptId::current());
+    let service = tower::service_fn(move |request: Request<Body>| respond(world.clone(), attempt, request));
+    kube::Client::new(service, "default")
 }
 
 async fn respond(world: Shared, attempt: AttemptId, request: Request<Body>) -> Answered {

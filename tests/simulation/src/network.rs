@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::draw::{Fate, Side};
-use super::lambda::AttemptId;
-use super::world::{Shared, World};
+use crate::draw::{Fate, Side};
+use crate::lambda::AttemptId;
+use crate::world::{Shared, World};
 
 /// What becomes of a request.
 #[derive(Debug)]
-pub(super) enum Passage<A> {
+pub(crate) enum Passage<A> {
     Answered(A),
     Refused,
     Unauthorized,
@@ -23,14 +23,14 @@ impl World {
     fn fate(&mut self, side: Side) -> Option<Fate> {
         let now = self.elapsed();
         let now =
-            |trouble: &&super::draw::Trouble| trouble.side == side && (trouble.from..trouble.until).contains(&now);
+            |trouble: &&crate::draw::Trouble| trouble.side == side && (trouble.from..trouble.until).contains(&now);
         let trouble = *self.plan.troubles.iter().find(now)?;
         self.perhaps(trouble.of_a_thousand).then_some(trouble.fate)
     }
 }
 
 /// Has a request arrive, be answered, and its answer come back; unless something goes wrong, or the attempt is killed.
-pub(super) async fn pass<A>(
+pub(crate) async fn pass<A>(
     world: &Shared,
     side: Side,
     attempt: AttemptId,

@@ -6,18 +6,14 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use spillway_core::clock::Clock;
-use spillway_core::invocation::Invocation;
+use spillway_drainer::doubles::{Function, REGION, TestInvocation};
 use spillway_notice::Home;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::world::{Shared, World};
-use crate::context::Context;
-use crate::handler::handle;
+use crate::world::{Shared, World};
 
-pub(super) const ACCOUNT: &str = "123456789012";
-pub(super) const REGION: &str = "us-east-1";
+pub(crate) const ACCOUNT: &str = "123456789012";
 /// Lambda tries an event again after so many seconds.
 const RETRIES_AFTER_S: [u64; 2] = [60, 120];
 
@@ -27,11 +23,11 @@ tokio::task_local! {
 
 /// One attempt at an event: which of the world's it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct AttemptId(pub(super) usize);
+pub(crate) struct AttemptId(pub(crate) usize);
 
 impl AttemptId {
     /// The attempt that is at work.
-    pub(super) fn current() -> Self {
+    pub(crate) fn current() -> Self {
         CURRENT.get()
     }
 }
@@ -44,32 +40,32 @@ impl fmt::Display for AttemptId {
 
 /// An attempt, and what it did.
 #[derive(Debug)]
-pub(super) struct Attempt {
-    pub(super) event: Value,
-    pub(super) instance: Option<String>,
+pub(crate) struct Attempt {
+    pub(crate) event: Value,
+    pub(crate) instance: Option<String>,
     /// When it began, by the function's clock.
-    pub(super) began: Timestamp,
-    pub(super) requests: u32,
-    pub(super) is_killed: bool,
+    pub(crate) began: Timestamp,
+    pub(crate) requests: u32,
+    pub(crate) is_killed: bool,
     is_over: bool,
     /// What it wrote in its log in the end.
-    pub(super) receipt: Option<Value>,
+    pub(crate) receipt: Option<Value>,
     kill: Arc<Notify>,
 }
 
 /// All attempts.
 #[derive(Debug, Default)]
-pub(super) struct Attempts {
-    pub(super) all: Vec<Attempt>,
+pub(crate) struct Attempts {
+    pub(crate) all: Vec<Attempt>,
     deliveries: usize,
-    pub(super) queue: Option<mpsc::UnboundedSender<Value>>,
+    pub(crate) queue: Option<mpsc::UnboundedSender<Value>>,
     /// The events that were tried for the last time.
-    pub(super) failed: Vec<Value>,
+    pub(crate) failed: Vec<Value>,
 }
 
 impl World {
     /// An event comes to the function after a time; some come twice.
-    pub(super) fn deliver(&mut self, event: &Value, after: Duration) {
+    pub(crate) fn deliver(&mut self, event: &Value, after: Duration) {
         let twice = self.perhaps(self.plan.duplicates);
         let copies = [Some(Duration::ZERO), twice.then(|| self.ms(0..90_000))];
         for later in copies.into_iter().flatten() {
@@ -83,7 +79,7 @@ impl World {
     }
 
     /// The function has written a line to its log.
-    pub(super) fn logged(&mut self, line: &str) {
+    pub(crate) fn logged(&mut self, line: &str) {
         let line: Value = serde_json::from_str(line).unwrap_or_default();
         if line.get("receipt").is_none() {
             return;
@@ -95,11 +91,11 @@ impl World {
     }
 
     /// Counts a request of an attempt; says whether that was its last one.
-    pub(super) fn made_request(&mut self, id: AttemptId) -> bool {
+    pub(crate) fn made_request(&mut self, id: AttemptId) -> bool {
         let attempt = &mut self.attempts.all[id.0];
         attempt.requests += 1;
         let requests = attempt.requests;
-        let is_last = |kill: &super::draw::Kill| kill.attempt as usize == id.0 && kill.after_requests == requests;
+        let is_last = |kill: &crate::draw::Kill| kill.attempt as usize == id.0 && kill.after_requests == requests;
         if self.plan.kills.iter().any(is_last) {
             attempt.is_killed = true;
             attempt.kill.notify_one();
@@ -107,15 +103,18 @@ impl World {
         attempt.is_killed
     }
 
-    pub(super) fn begin_attempt(&mut self, event: &Value, request: &str) -> (AttemptId, Invocation, Arc<Notify>) {
+    pub(crate) fn begin_attempt(&mut self, event: &Value, request: &str) -> (AttemptId, TestInvocation, Arc<Notify>) {
         let id = AttemptId(self.attempts.all.len());
         let kill = Arc::new(Notify::new());
         let event = event.clone();
         let skew = SignedDuration::from_millis(self.rng.i64(-self.plan.skew_ms..=self.plan.skew_ms));
         let now = self.now() + skew;
-        let end = now + SignedDuration::try_from(self.plan.invocation).unwrap_or_default();
-        let mut invocation = Invocation::until(end, request, Clock::starting_at(now));
-        invocation.home = Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() };
+        let invocation = TestInvocation {
+            request_id: request.to_owned(),
+            home: Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() },
+            began: now,
+            lasts: SignedDuration::try_from(self.plan.invocation).unwrap_or_default(),
+        };
         self.note(|| format!("{id} begins, {request}: {event}"));
         let instance = instance_of(&event).map(str::to_owned);
         self.attempts.all.push(Attempt {
@@ -133,7 +132,7 @@ impl World {
 }
 
 /// The instance that an event is about, if it is one.
-pub(super) fn instance_of(event: &Value) -> Option<&str> {
+pub(crate) fn instance_of(event: &Value) -> Option<&str> {
     if let Some(own) = ["spillway-continuation", "spillway-undo-check"].into_iter().find_map(|key| event.get(key)) {
         return own["instance"].as_str().or_else(|| instance_of(&own["notice"]));
     }
@@ -144,7 +143,7 @@ pub(super) fn instance_of(event: &Value) -> Option<&str> {
 }
 
 /// Has the function work on an event until it succeeds, or has been tried often enough.
-pub(super) async fn work(world: Shared, context: Arc<Context>, event: Value) {
+pub(crate) async fn work(world: Shared, function: Arc<Function>, event: Value) {
     let request = {
         let mut world = world.lock();
         world.attempts.deliveries += 1;
@@ -152,7 +151,7 @@ pub(super) async fn work(world: Shared, context: Arc<Context>, event: Value) {
     };
     let _busy = Busy(world.clone());
     let mut pauses = RETRIES_AFTER_S.into_iter();
-    while !attempt(&world, &context, &event, &request).await {
+    while !attempt(&world, &function, &event, &request).await {
         if let Some(pause) = pauses.next() {
             sleep(Duration::from_secs(pause)).await;
             continue;
@@ -175,10 +174,10 @@ impl Drop for Busy {
 }
 
 /// One attempt; whether it succeeded.
-async fn attempt(world: &Shared, context: &Context, event: &Value, request: &str) -> bool {
+async fn attempt(world: &Shared, function: &Function, event: &Value, request: &str) -> bool {
     let (id, invocation, kill) = world.lock().begin_attempt(event, request);
     let longest = world.lock().plan.invocation;
-    let handled = CURRENT.scope(id, handle(context, event.clone(), &invocation));
+    let handled = CURRENT.scope(id, function.handle(event.clone(), invocation));
     let ended = tokio::select! {
         biased;
         () = kill.notified() => None,
@@ -202,7 +201,7 @@ async fn attempt(world: &Shared, context: &Context, event: &Value, request: &str
             true
         }
         Some(Ok(Err(failure))) => {
-            world.note(|| format!("{id} fails: {}", failure.text()));
+            world.note(|| format!("{id} fails: {failure}"));
             world.witness_end(id);
             false
         }

@@ -3,33 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_runtime_api::http::StatusCode;
-use aws_smithy_types::body::SdkBody;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use spillway_drainer::doubles::REGION;
+use spillway_drainer::doubles::aws::{AwsCall, AwsDouble, eks_cluster, hooks, instances, json_error, query_error};
 use tokio::time::Instant;
 
-use super::draw::Side;
-use super::lambda::{ACCOUNT, AttemptId, REGION};
-use super::network::{Passage, pass};
-use super::world::{Shared, World};
-use crate::test_support::aws::{instances, json_error, query_error};
+use crate::draw::Side;
+use crate::lambda::{ACCOUNT, AttemptId};
+use crate::network::{Passage, pass};
+use crate::world::{Shared, World};
 
 /// Auto Scaling's hook of ours, and its group.
-pub(super) const HOOK: &str = "spillway";
-pub(super) const GROUP: &str = "workers";
+pub(crate) const HOOK: &str = "spillway";
+pub(crate) const GROUP: &str = "workers";
 
 /// Everything that AWS has.
 #[derive(Debug, Default)]
-pub(super) struct Aws {
-    pub(super) instances: BTreeMap<String, Instance>,
-    pub(super) actions: BTreeMap<String, Action>,
+pub(crate) struct Aws {
+    pub(crate) instances: BTreeMap<String, Instance>,
+    pub(crate) actions: BTreeMap<String, Action>,
     schedules: BTreeMap<String, Schedule>,
     next_event: u32,
     next_schedule: u32,
@@ -37,32 +30,32 @@ pub(super) struct Aws {
 
 /// An instance, and its node.
 #[derive(Debug)]
-pub(super) struct Instance {
-    pub(super) node: String,
+pub(crate) struct Instance {
+    pub(crate) node: String,
     dns_name: String,
     /// In which states it has been, and since when.
     states: Vec<(Instant, &'static str)>,
-    pub(super) kubelet_runs: bool,
+    pub(crate) kubelet_runs: bool,
     /// How often it has booted.
-    pub(super) boots: u32,
+    pub(crate) boots: u32,
 }
 
 /// A lifecycle action that waits, or has.
 #[derive(Debug)]
-pub(super) struct Action {
-    pub(super) instance: String,
+pub(crate) struct Action {
+    pub(crate) instance: String,
     /// What the group does next, whatever it is told.
-    pub(super) then: Then,
+    pub(crate) then: Then,
     /// When it was begun.
-    pub(super) since: Instant,
-    pub(super) until: Instant,
-    pub(super) in_all: Instant,
-    pub(super) result: Option<ActionResult>,
+    pub(crate) since: Instant,
+    pub(crate) until: Instant,
+    pub(crate) in_all: Instant,
+    pub(crate) result: Option<ActionResult>,
 }
 
 /// What a group does with an instance after its hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
+pub(crate) enum Then {
     End,
     /// It stops, and is taken back after a time.
     Stop(Duration),
@@ -72,7 +65,7 @@ pub(super) enum Then {
 
 /// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ActionResult {
+pub(crate) enum ActionResult {
     Completed,
     /// Nobody answered.
     Expired,
@@ -88,23 +81,23 @@ struct Schedule {
 
 impl Aws {
     /// Whether the kubelet of that node reports.
-    pub(super) fn kubelet_runs(&self, node: &str) -> bool {
+    pub(crate) fn kubelet_runs(&self, node: &str) -> bool {
         self.instances.values().any(|instance| instance.node == node && instance.kubelet_runs)
     }
 }
 
 impl Instance {
-    pub(super) fn running(node: &str, dns_name: &str) -> Self {
+    pub(crate) fn running(node: &str, dns_name: &str) -> Self {
         let states = vec![(Instant::now(), "running")];
         Self { node: node.to_owned(), dns_name: dns_name.to_owned(), states, kubelet_runs: true, boots: 0 }
     }
 
     /// Its state now.
-    pub(super) fn state(&self) -> &'static str {
+    pub(crate) fn state(&self) -> &'static str {
         self.states.last().map_or("running", |(_, state)| state)
     }
 
-    pub(super) fn becomes(&mut self, state: &'static str) {
+    pub(crate) fn becomes(&mut self, state: &'static str) {
         self.states.push((Instant::now(), state));
     }
 
@@ -113,21 +106,12 @@ impl Instance {
     }
 }
 
-/// The SDK's way to the AWS of the world that the thread is in.
-#[derive(Debug, Clone)]
-pub(super) struct ToAws(pub(super) Shared);
-
-impl HttpClient for ToAws {
-    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(self.clone())
-    }
-}
-
-impl HttpConnector for ToAws {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (world, attempt) = (self.0.clone(), AttemptId::current());
-        let call = Call::read(&request);
-        HttpConnectorFuture::new(async move {
+/// The AWS of a world.
+pub(crate) fn double(world: &Shared) -> AwsDouble {
+    let world = world.clone();
+    AwsDouble::new(move |call| {
+        let (world, attempt) = (world.clone(), AttemptId::current());
+        async move {
             let line = format!("{} {}", call.name, call.body);
             let passage = pass(&world, Side::Aws, attempt, &line, || {
                 let mut inside = world.lock();
@@ -136,66 +120,21 @@ impl HttpConnector for ToAws {
                 answer
             });
             match passage.await {
-                Passage::Answered((status, body)) => Ok(response(status, body)),
-                Passage::Refused | Passage::Unauthorized => {
-                    Ok(response(503, query_error("Throttling", "Rate exceeded")))
-                }
-                Passage::Lost => Err(ConnectorError::io("the connection broke".into())),
+                Passage::Answered(answer) => Some(answer),
+                Passage::Refused | Passage::Unauthorized => Some((503, query_error("Throttling", "Rate exceeded"))),
+                Passage::Lost => None,
             }
-        })
-    }
+        }
+    })
 }
 
-fn response(status: u16, body: String) -> HttpResponse {
-    let mut response = HttpResponse::new(StatusCode::try_from(status).expect("it is one"), SdkBody::from(body));
-    response.headers_mut().insert("x-amzn-requestid", "aws-1");
-    response
-}
-
-/// A call, whatever its protocol.
-struct Call {
-    /// The action, or the method and the path.
-    name: String,
-    body: String,
-}
-
-impl Call {
-    fn read(request: &HttpRequest) -> Self {
-        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
-        let target = request.headers().get("x-amz-target").and_then(|target| target.split('.').next_back());
-        let action = body.strip_prefix("Action=").and_then(|body| body.split('&').next());
-        let path = || {
-            let uri = request.uri().split_once("//").map_or(request.uri(), |(_, rest)| rest);
-            let path = uri.find('/').map_or("", |at| &uri[at..]);
-            format!("{} {}", request.method(), path.split('?').next().unwrap_or_default())
-        };
-        let name = target.or(action).map_or_else(path, str::to_owned);
-        Self { name, body }
-    }
-
-    /// A parameter of the query protocol. Nothing in it is encoded that matters here.
-    fn parameter(&self, name: &str) -> Option<&str> {
-        self.body.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-    }
-}
-
-fn answer(world: &mut World, attempt: AttemptId, call: &Call) -> (u16, String) {
+fn answer(world: &mut World, attempt: AttemptId, call: &AwsCall) -> (u16, String) {
     let done = |name: &str| (200, format!("<{name}Response></{name}Response>"));
     match call.name.as_str() {
         "DescribeInstances" => describe(world, call.parameter("InstanceId.1").unwrap_or_default()),
         "DescribeLifecycleHooks" => {
             let timeout = world.plan.hook_timeout.as_secs();
-            let hook = format!(
-                "<HeartbeatTimeout>{timeout}</HeartbeatTimeout><GlobalTimeout>{}</GlobalTimeout>",
-                timeout * 100
-            );
-            (
-                200,
-                format!(
-                    "<DescribeLifecycleHooksResponse><DescribeLifecycleHooksResult><LifecycleHooks><member>{hook}</member>\
-                 </LifecycleHooks></DescribeLifecycleHooksResult></DescribeLifecycleHooksResponse>"
-                ),
-            )
+            (200, hooks(timeout, timeout * 100))
         }
         "RecordLifecycleActionHeartbeat" | "CompleteLifecycleAction" => {
             let token = call.parameter("LifecycleActionToken").unwrap_or_default();
@@ -214,10 +153,7 @@ fn answer(world: &mut World, attempt: AttemptId, call: &Call) -> (u16, String) {
         }
         "PutEvents" => (200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}).to_string()),
         name => match name.split_once(' ') {
-            Some(("GET", path)) if path.starts_with("/clusters/") => {
-                let ca = json!({"data": "Y2E="});
-                (200, json!({"cluster": {"endpoint": "https://127.0.0.1", "certificateAuthority": ca}}).to_string())
-            }
+            Some(("GET", path)) if path.starts_with("/clusters/") => (200, eks_cluster()),
             Some((method, path)) if path.starts_with("/schedules/") => {
                 schedule(world, method, path.trim_start_matches("/schedules/"), &call.body)
             }
@@ -287,7 +223,7 @@ fn schedule(world: &mut World, method: &str, name: &str, body: &str) -> (u16, St
 
 impl World {
     /// An event as EventBridge delivers it, of now.
-    pub(super) fn event(&mut self, source: &str, detail_type: &str, detail: &Value) -> Value {
+    pub(crate) fn event(&mut self, source: &str, detail_type: &str, detail: &Value) -> Value {
         self.aws.next_event += 1;
         json!({"version": "0", "id": format!("event-{}", self.aws.next_event), "detail-type": detail_type,
             "source": source, "account": ACCOUNT, "time": self.second(), "region": REGION, "resources": [],

@@ -9,7 +9,7 @@ use super::cluster::Kind;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(crate) enum Verb {
     Get,
     List,
     Watch,
@@ -22,19 +22,19 @@ pub(super) enum Verb {
 
 /// What is asked.
 #[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) verb: Verb,
+pub(crate) struct Asked {
+    pub(crate) verb: Verb,
     /// `None`: of a resource that nobody knows.
-    pub(super) kind: Option<Kind>,
-    pub(super) namespace: Option<String>,
-    pub(super) name: String,
-    pub(super) query: Vec<(String, String)>,
-    pub(super) body: Value,
+    pub(crate) kind: Option<Kind>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) body: Value,
     path: String,
 }
 
 impl Asked {
-    pub(super) fn read(method: &Method, uri: &Uri, body: &[u8]) -> Self {
+    pub(crate) fn read(method: &Method, uri: &Uri, body: &[u8]) -> Self {
         let path: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
         let (group, rest) = match path[..] {
             ["api", _, ref rest @ ..] => ("", rest),
@@ -65,17 +65,17 @@ impl Asked {
         Self { verb, kind, namespace, name, query, body: serde_json::from_slice(body).unwrap_or_default(), path }
     }
 
-    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// What the field selector wants of that field.
-    pub(super) fn selected(&self, field: &str) -> Option<&str> {
+    pub(crate) fn selected(&self, field: &str) -> Option<&str> {
         let selector = self.parameter("fieldSelector")?;
         selector.split(',').find_map(|term| term.strip_prefix(field)?.strip_prefix('='))
     }
 
-    pub(super) fn plural(&self) -> &'static str {
+    pub(crate) fn plural(&self) -> &'static str {
         self.kind.map_or("", Kind::plural)
     }
 }

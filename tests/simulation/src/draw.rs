@@ -7,37 +7,37 @@ use fastrand::Rng;
 
 /// What happens in a world.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    pub(super) nodes: usize,
-    pub(super) apps: Vec<App>,
-    pub(super) stories: Vec<Story>,
-    pub(super) people: Vec<Act>,
+pub(crate) struct Plan {
+    pub(crate) nodes: usize,
+    pub(crate) apps: Vec<App>,
+    pub(crate) stories: Vec<Story>,
+    pub(crate) people: Vec<Act>,
     /// When the API server forgets what was before.
-    pub(super) compactions: Vec<Duration>,
+    pub(crate) compactions: Vec<Duration>,
     /// How each node is named.
-    pub(super) names: Vec<Naming>,
+    pub(crate) names: Vec<Naming>,
     /// How many notices in a thousand are delivered twice.
-    pub(super) duplicates: u32,
-    pub(super) kills: Vec<Kill>,
-    pub(super) troubles: Vec<Trouble>,
+    pub(crate) duplicates: u32,
+    pub(crate) kills: Vec<Kill>,
+    pub(crate) troubles: Vec<Trouble>,
     /// How long an invocation may take.
-    pub(super) invocation: Duration,
+    pub(crate) invocation: Duration,
     /// By how many milliseconds the function's clock is ahead of AWS' at most, or behind it.
-    pub(super) skew_ms: i64,
-    pub(super) settings: Vec<(&'static str, String)>,
+    pub(crate) skew_ms: i64,
+    pub(crate) settings: Vec<(&'static str, String)>,
     /// How long Auto Scaling waits after each heartbeat.
-    pub(super) hook_timeout: Duration,
+    pub(crate) hook_timeout: Duration,
     /// How many watches of a thousand break.
-    pub(super) watch_breaks: u32,
+    pub(crate) watch_breaks: u32,
     /// How late a watch tells of a change, in milliseconds at most.
-    pub(super) watch_lag_ms: u64,
+    pub(crate) watch_lag_ms: u64,
     /// How many looks of a thousand at a node are followed by its kubelet's own report.
-    pub(super) node_status: u32,
+    pub(crate) node_status: u32,
 }
 
 /// By what a node has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(crate) enum Naming {
     DnsName,
     InstanceId,
     /// Nothing that could be guessed.
@@ -47,28 +47,28 @@ pub(super) enum Naming {
 /// What puts pods on the nodes.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
-pub(super) struct App {
-    pub(super) owner: Owner,
+pub(crate) struct App {
+    pub(crate) owner: Owner,
     /// How many pods, all of them on the first node or each on the next one.
-    pub(super) pods: usize,
-    pub(super) on_first_node: bool,
-    pub(super) grace_s: u64,
+    pub(crate) pods: usize,
+    pub(crate) on_first_node: bool,
+    pub(crate) grace_s: u64,
     /// How long its pods take to shut down, if they are let.
-    pub(super) exits_after: Duration,
+    pub(crate) exits_after: Duration,
     /// How many of its pods have to be available, by one budget or two.
-    pub(super) budgets: usize,
-    pub(super) min_available: usize,
-    pub(super) is_critical: bool,
+    pub(crate) budgets: usize,
+    pub(crate) min_available: usize,
+    pub(crate) is_critical: bool,
     /// Its pods tolerate a cordon.
-    pub(super) tolerates: bool,
-    pub(super) annotation: Option<(&'static str, &'static str)>,
+    pub(crate) tolerates: bool,
+    pub(crate) annotation: Option<(&'static str, &'static str)>,
     /// Its pods' objects outlast them, for a while.
-    pub(super) finalizer: bool,
+    pub(crate) finalizer: bool,
 }
 
 /// What a pod is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     ReplicaSet,
     /// The next pod has the name of the last.
     StatefulSet,
@@ -81,17 +81,17 @@ pub(super) enum Owner {
 
 /// What AWS does with the instance of a node, beginning then.
 #[derive(Debug, Clone)]
-pub(super) struct Story {
-    pub(super) node: usize,
-    pub(super) begins: Duration,
-    pub(super) what: Plot,
+pub(crate) struct Story {
+    pub(crate) node: usize,
+    pub(crate) begins: Duration,
+    pub(crate) what: Plot,
     /// How long its notices take to be delivered.
-    pub(super) delay: Duration,
+    pub(crate) delay: Duration,
 }
 
 /// What is done with an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plot {
+pub(crate) enum Plot {
     /// Spot: it goes two minutes after the notice.
     Spot,
     /// Its group ends it, and waits for its hook.
@@ -110,15 +110,15 @@ pub(super) enum Plot {
 
 /// What a person does with a node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Act {
-    pub(super) at: Duration,
-    pub(super) node: usize,
-    pub(super) what: Deed,
+pub(crate) struct Act {
+    pub(crate) at: Duration,
+    pub(crate) node: usize,
+    pub(crate) what: Deed,
 }
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(crate) enum Deed {
     Cordon,
     Uncordon,
     /// It is uncordoned, and cordoned again a moment later.
@@ -134,21 +134,21 @@ pub(super) enum Deed {
 
 /// An attempt that is killed: which of the world's, and after how many requests.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kill {
-    pub(super) attempt: u32,
-    pub(super) after_requests: u32,
+pub(crate) struct Kill {
+    pub(crate) attempt: u32,
+    pub(crate) after_requests: u32,
 }
 
 /// Who is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Api,
     Aws,
 }
 
 /// What becomes of a request that does not simply get its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It is refused: busy, or broken.
     Refused,
     /// The authenticator has no time: it answers 401, for a moment.
@@ -165,17 +165,17 @@ pub(super) enum Fate {
 
 /// A time in which some requests of a side go wrong.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trouble {
-    pub(super) side: Side,
-    pub(super) from: Duration,
-    pub(super) until: Duration,
-    pub(super) fate: Fate,
-    pub(super) of_a_thousand: u32,
+pub(crate) struct Trouble {
+    pub(crate) side: Side,
+    pub(crate) from: Duration,
+    pub(crate) until: Duration,
+    pub(crate) fate: Fate,
+    pub(crate) of_a_thousand: u32,
 }
 
 impl Plan {
     /// The plan of a seed.
-    pub(super) fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let nodes = rng.usize(1..=3);
         let apps = (0..rng.usize(1..=3)).map(|_| app(&mut rng)).collect();
@@ -210,7 +210,7 @@ impl Plan {
     }
 
     /// What a setting is, of those that are drawn.
-    pub(super) fn setting(&self, name: &str) -> Option<&str> {
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|(set, _)| *set == name).map(|(_, value)| value.as_str())
     }
 }

@@ -8,7 +8,7 @@ use super::watch::WatchRequest;
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// A status and a body.
     Says(u16, String),
     /// A stream of changes.
@@ -26,7 +26,7 @@ impl fmt::Display for Answer {
 }
 
 /// A refusal about an object of that kind. Some have no reason.
-pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
+pub(crate) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "code": code});
     if !reason.is_empty() {
@@ -38,23 +38,23 @@ pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Val
     status.to_string()
 }
 
-pub(super) fn not_found(plural: &str, name: &str) -> Answer {
+pub(crate) fn not_found(plural: &str, name: &str) -> Answer {
     let message = format!("{plural} \"{name}\" not found");
     Answer::Says(404, status(404, "NotFound", &message, Some(json!({"name": name, "kind": plural}))))
 }
 
 /// Of a resource that the API server does not know.
-pub(super) fn not_found_path() -> Answer {
+pub(crate) fn not_found_path() -> Answer {
     Answer::Says(404, "404 page not found\n".to_owned())
 }
 
-pub(super) fn not_allowed() -> Answer {
+pub(crate) fn not_allowed() -> Answer {
     let message = "the server does not allow this method on the requested resource";
     Answer::Says(405, status(405, "MethodNotAllowed", message, None))
 }
 
 /// The UID is another's.
-pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> Answer {
+pub(crate) fn other_uid(name: &str, wanted: &str, found: &str) -> Answer {
     let message = format!(
         "Operation cannot be fulfilled on pods \"{name}\": the UID in the precondition ({wanted}) does not match the UID \
          in record ({found}). The object might have been deleted and then recreated"
@@ -63,7 +63,7 @@ pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> Answer {
 }
 
 /// A budget that allows no disruption.
-pub(super) fn blocked_by_budget(name: &str, cause: &str, retry_after_s: u32) -> Answer {
+pub(crate) fn blocked_by_budget(name: &str, cause: &str, retry_after_s: u32) -> Answer {
     let mut details = json!({"name": name, "causes": [{"reason": "DisruptionBudget", "message": cause}]});
     if retry_after_s > 0 {
         details["retryAfterSeconds"] = json!(retry_after_s);
@@ -73,25 +73,25 @@ pub(super) fn blocked_by_budget(name: &str, cause: &str, retry_after_s: u32) -> 
 }
 
 /// More budgets than one.
-pub(super) fn several_budgets() -> Answer {
+pub(crate) fn several_budgets() -> Answer {
     let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     Answer::Says(500, status(500, "", message, None))
 }
 
 /// A patch whose tests do not pass.
-pub(super) fn invalid(name: &str, why: &str) -> Answer {
+pub(crate) fn invalid(name: &str, why: &str) -> Answer {
     let message = "the server rejected our request due to an error in our request";
     let details = json!({"name": name, "kind": "nodes", "causes": [{"message": why}]});
     Answer::Says(422, status(422, "Invalid", message, Some(details)))
 }
 
 /// What is done is done.
-pub(super) fn success(code: u16) -> Answer {
+pub(crate) fn success(code: u16) -> Answer {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code});
     Answer::Says(code, status.to_string())
 }
 
 /// The version is too old to go on from.
-pub(super) fn expired(version: u64) -> String {
+pub(crate) fn expired(version: u64) -> String {
     status(410, "Expired", &format!("too old resource version: {version}"), None)
 }

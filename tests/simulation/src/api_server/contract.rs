@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use spillway_contract::{Conversation, Server, conversations};
 use tokio::time::sleep;
 
-use super::super::draw::{App, Owner, Plan};
-use super::super::lambda::AttemptId;
-use super::super::world::Shared;
 use super::answer;
 use super::answers::Answer;
 use super::pods::NAMESPACE;
 use super::request::Asked;
+use crate::draw::{App, Owner, Plan};
+use crate::lambda::AttemptId;
+use crate::world::Shared;
 
 /// The server of a world in which nothing happens by itself but in the cluster.
 struct InMemory(Shared);
