@@ -118,21 +118,21 @@ release: ## dist/: the bundle of both architectures, its bill of materials and i
 	@scripts/need
 	@$(MAKE) venv
 	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
-	@$(PYTHON) scripts/release changes
+	@$(PYTHON) tools/release changes
 	@rm -rf dist .aws-sam/release
 	@SPILLWAY_RELEASE=1 scripts/sam-build arm64 .aws-sam/release/arm64
 	@SPILLWAY_RELEASE=1 scripts/sam-build x86_64 .aws-sam/release/x86_64
 	@for binary in .aws-sam/release/*/*/bootstrap; do scripts/check-glibc $$binary; done
-	@$(PYTHON) scripts/release pack arm64=.aws-sam/release/arm64 x86_64=.aws-sam/release/x86_64
+	@$(PYTHON) tools/release pack arm64=.aws-sam/release/arm64 x86_64=.aws-sam/release/x86_64
 	@scripts/sbom dist
-	@$(PYTHON) scripts/release sums dist
+	@$(PYTHON) tools/release sums dist
 	@$(MAKE) test-arm64
 
 test-arm64: ## a handful of scenarios on the arm64 package in dist/, under qemu-user where the machine is another
 	@scripts/need
 	@$(MAKE) --jobs=2 venv control-plane
 	@scripts/own-clone
-	@scripts/timed "Rust tests, scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) scripts/release version).tar.gz
+	@scripts/timed "Rust tests, scenarios on arm64" scripts/test-arm64 dist/spillway-$$($(PYTHON) tools/release version).tar.gz
 
 test-oldest: ## what `make test` does end to end, on the oldest Kubernetes that EKS supports
 	@scripts/need
@@ -173,7 +173,7 @@ tests:
 
 # With BUNDLE=dist/spillway-VERSION.tar.gz, what is in a release is tested, and nothing is built for it.
 packaged-to-test:
-	@$(if $(BUNDLE),$(PYTHON) scripts/release unpack $(BUNDLE) $(HERE) $(SAM_TEST),scripts/sam-build $(HERE) $(SAM_TEST))
+	@$(if $(BUNDLE),$(PYTHON) tools/release unpack $(BUNDLE) $(HERE) $(SAM_TEST),scripts/sam-build $(HERE) $(SAM_TEST))
 	@scripts/check-glibc $(SAM_TEST)/Drain/bootstrap
 	@scripts/check-glibc $(SAM_TEST)/Announcer/bootstrap
 
