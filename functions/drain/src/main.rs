@@ -5,6 +5,6 @@ use spillway_startup::logs;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    logs::start(&["spillway"]);
+    logs::start();
     spillway_drainer::run(std::env::vars()).await
 }
