@@ -19,7 +19,7 @@ SAM_TEST := .aws-sam/test
 RIGHTS := $(CURDIR)/.aws-sam/rights
 ARCHITECTURE ?= arm64
 
-.PHONY: help demo bed doctor bench chaos faults fuzz load mutants peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
+.PHONY: help demo bed doctor bench chaos fuzz load mutants peers simulate test test-oldest build release test-arm64 lint ci clean bed-setup
 .PHONY: venv control-plane programs tests packaged-to-test test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -61,11 +61,6 @@ load: ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/lo
 	@$(MAKE) --jobs=3 venv control-plane programs
 	@scripts/sam-build $(HERE) $(SAM_TEST)
 	@SPILLWAY_DRAIN=$(CURDIR)/$(SAM_TEST)/Drain/bootstrap $(BENCH) load $(if $(NODES),--nodes $(NODES)) $(if $(PODS),--pods $(PODS))
-
-faults: ## each fault at each step of a drain: docs/faults.md, in about eight minutes (ONLY="watch, 410" is a part of it)
-	@scripts/need
-	@$(MAKE) --jobs=3 venv control-plane programs
-	@$(BENCH) faults $(if $(ONLY),--only "$(ONLY)")
 
 chaos: ## 500 notices while much goes wrong: docs/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
 	@scripts/need
