@@ -26,7 +26,7 @@ BASELINE = PATH=$(dir $(PYTHON)):$$PATH scripts/step --quiet "baseline" \
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
 
-.PHONY: help demo bed doctor bench peers load faults chaos simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
+.PHONY: help demo bed doctor bench peers load chaos simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
 .PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -53,9 +53,6 @@ peers: ready ## beside kubectl drain and NTH, in turn: docs/peers.md, from the r
 load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/load.md, from the release build (NODES=, PODS=)
 	@$(RELEASE_BUILD)
 	@$(BENCH) load $(call given,NODES PODS)
-
-faults: ready ## each fault at each step of a drain: docs/faults.md, in about eight minutes (ONLY="watch, 410" is a part of it)
-	@$(BENCH) faults $(call given,ONLY)
 
 chaos: ready ## 500 notices while much goes wrong: docs/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
 	@$(BENCH) chaos $(call given,NOTICES MINUTES SEED)
@@ -144,7 +141,7 @@ own-clone:
 
 # Only what is started, because the whole workspace takes several minutes more.
 PROGRAMS ?= announce bed demo drain
-bench peers load faults chaos: export PROGRAMS := announce bed bench drain
+bench peers load chaos: export PROGRAMS := announce bed bench drain
 
 programs: own-clone
 	@scripts/step --quiet "Rust programs" cargo build --bins $(PROGRAMS:%=--package spillway-%)
