@@ -27,7 +27,7 @@ use crate::receipt::{Publication, StepName, Subject};
 
 /// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
 /// event.
-pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
+pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
     let incoming =
         spillway_notice::read(event, &invocation.home).map(|incoming| incoming.at(invocation.clock.started()));

@@ -19,7 +19,8 @@ mod watch;
 use spillway_core::node::claimant::Unclaimed;
 
 use crate::kube::{ApiError, Contention};
-pub(crate) use claim::{Rehearsed, claim, rehearse};
+pub(crate) use claim::claim;
+pub use claim::{Rehearsed, rehearse};
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
 
