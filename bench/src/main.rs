@@ -2,14 +2,13 @@
 //!
 //! # Layout
 //! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, [`load`] counts
-//!   what it costs in a large cluster, [`faults`] makes each fault at each of some steps, [`chaos`] many at many nodes;
+//!   what it costs in a large cluster, [`chaos`] makes much go wrong at many nodes;
 //! * [`measure`] is what they share: the machine, statistics, requirements, and how a page is kept.
 //!
 //! What the function is measured against is built as the function is: the crate in `baseline/`.
 
 mod bench;
 mod chaos;
-mod faults;
 mod load;
 mod measure;
 mod peers;
@@ -19,6 +18,12 @@ mod test_support;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::bench::BenchResults;
+use crate::chaos::ChaosResults;
+use crate::load::LoadResults;
+use crate::measure::report;
+use crate::peers::PeersResults;
 
 /// Measures the drain function, and writes a page of docs/ with its raw results beside it.
 #[derive(Debug, Parser)]
@@ -36,8 +41,6 @@ enum Command {
     Peers(peers::PeersOptions),
     /// Measures what a drain costs in a large cluster: docs/load.md.
     Load(load::LoadOptions),
-    /// Makes each fault at each step of a drain: docs/faults.md.
-    Faults(faults::FaultsOptions),
     /// Sends many notices while much goes wrong: docs/chaos.md.
     Chaos(chaos::ChaosOptions),
     /// Writes the pages of docs/ once more from the raw results beside them; measures nothing.
@@ -50,8 +53,44 @@ async fn main() -> ExitCode {
         Command::Bench(options) => bench::run(options).await,
         Command::Peers(options) => peers::run(options).await,
         Command::Load(options) => load::run(options).await,
-        Command::Faults(options) => faults::run(options).await,
         Command::Chaos(options) => chaos::run(options).await,
-        Command::Render => measure::report::render_all(),
+        Command::Render => render_all(),
+    }
+}
+
+fn render_all() -> ExitCode {
+    let rendered = report::render::<BenchResults>()
+        .and_then(|()| report::render::<PeersResults>())
+        .and_then(|()| report::render::<LoadResults>())
+        .and_then(|()| report::render::<ChaosResults>());
+    report::tell(rendered.map(|()| "every page with raw results is rendered"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::report::Report;
+
+    /// A page of before there were raw results does not name any.
+    fn assert_rendered_from_its_raw_results<R: Report>() {
+        let path = report::documents().join(R::FILE);
+        let page = std::fs::read_to_string(path.with_extension("md")).expect("the page is there");
+        match std::fs::read_to_string(path.with_extension("json")) {
+            Ok(raw) => assert_eq!(
+                page,
+                report::rendered::<R>(&raw).expect("the raw results can be read"),
+                "docs/{0}.md is not what docs/{0}.json says; `spillway-bench render` writes it",
+                R::FILE
+            ),
+            Err(_) => assert!(!page.contains(&format!("{}.json", R::FILE)), "the raw results of {} are gone", R::FILE),
+        }
+    }
+
+    #[test]
+    fn every_page_is_rendered_from_the_raw_results_beside_it() {
+        assert_rendered_from_its_raw_results::<BenchResults>();
+        assert_rendered_from_its_raw_results::<PeersResults>();
+        assert_rendered_from_its_raw_results::<LoadResults>();
+        assert_rendered_from_its_raw_results::<ChaosResults>();
     }
 }

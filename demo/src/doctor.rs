@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::process::Stdio;
 
 use serde_json::Value;
 use spillway_bed::lambda::{Lambda, LambdaOptions};
 use spillway_bed::life_like::life_like_cluster;
-use spillway_bed::setup::{Setup, project_file};
+use spillway_bed::setup::project_file;
 use spillway_bed::{BedError, World};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
+
+use crate::tools;
 
 /// Starts the cluster of the demo, has the function look at it, and ends as the report does. The report itself goes
 /// into a file too, if one is named.
@@ -49,15 +48,6 @@ pub(crate) async fn ask(lambda: &Lambda) -> Result<Value, BedError> {
 
 /// Prints a report; answers whether it is good.
 pub(crate) async fn show(report: &Value) -> Result<ExitCode, BedError> {
-    let showing = || BedError::io("show the report");
-    let mut tool = Command::new(Setup::find()?.python)
-        .arg(project_file("tools/doctor")?)
-        .stdin(Stdio::piped())
-        .spawn()
-        .map_err(showing())?;
-    let mut input = tool.stdin.take().expect("it is piped");
-    input.write_all(report.to_string().as_bytes()).await.map_err(showing())?;
-    drop(input);
-    let status = tool.wait().await.map_err(showing())?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_good = tools::show("doctor", &[], report).await?;
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

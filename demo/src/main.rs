@@ -3,11 +3,13 @@
 //! # Layout
 //! * [`demo`] drains two nodes of a small cluster and tells it as it happens;
 //! * [`play`] keeps that cluster up to play with;
-//! * [`doctor`] shows what the function's self-test finds in it.
+//! * [`doctor`] shows what the function's self-test finds in it;
+//! * [`tools`] runs the programs of `tools/`, which print documents.
 
 mod demo;
 mod doctor;
 mod play;
+mod tools;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

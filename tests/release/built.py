@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tools"))
 
 from release_bundle.bundle import Built, pack  # noqa: E402
 from release_bundle.elf import ARCHITECTURES, MACHINES  # noqa: E402

@@ -1,10 +1,8 @@
-"""Official programs are fetched where they can be had, and never run when they are not what was pinned.
-
-They are served from this machine.
-"""
+"""Official programs are fetched where they can be had, and never run when their sum is another. They are served from this machine."""
 
 import hashlib
 import io
+import json
 import re
 import tarfile
 import tempfile
@@ -13,30 +11,41 @@ import unittest
 from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 
 from script import ROOT, load
 
 fetch_released = load("fetch-released")
 CONTROL_PLANE = ROOT / "tests/bed/control-plane"
-HERE, ELSEWHERE = "linux/amd64", "linux/arm64"
+PLATFORM = "linux/amd64"
+GO_MOD = "require (\n\tk8s.io/kubernetes v1.2.3 // indirect\n\tgo.etcd.io/etcd/server/v3 v3.6.8 // indirect\n)\n"
 PROGRAM = b"\x7fELF the API server"
+ANOTHER = hashlib.sha256(b"another").hexdigest()
 
 
 def archive() -> bytes:
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w:gz") as tar:
-        info = tarfile.TarInfo("etcd-v3/etcd")
+        info = tarfile.TarInfo("etcd-v3.6.8/etcd")
         info.size = len(PROGRAM)
         tar.addfile(info, io.BytesIO(PROGRAM))
     return written.getvalue()
 
 
-SERVED = {"/kube-apiserver": PROGRAM, "/etcd.tar.gz": archive()}
+ARCHIVE = archive()
+
+
+def sum_of(contents: bytes) -> str:
+    return hashlib.sha256(contents).hexdigest()
 
 
 class Server(BaseHTTPRequestHandler):
+    served: dict[str, bytes]
+    asked: list[str]
+
     def do_GET(self) -> None:
-        contents = SERVED.get(self.path)
+        self.asked.append(self.path)
+        contents = self.served.get(self.path)
         self.send_response(404 if contents is None else 200)
         self.end_headers()
         self.wfile.write(contents or b"")
@@ -47,7 +56,10 @@ class Server(BaseHTTPRequestHandler):
 
 class Fetched(unittest.TestCase):
     def setUp(self) -> None:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+        self.served = {"/v1.2.3/linux/amd64/kube-apiserver": PROGRAM, "/v3.6.8/etcd-3.6.8.tar.gz": ARCHIVE}
+        self.asked: list[str] = []
+        handler = type("Served", (Server,), {"served": self.served, "asked": self.asked})
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
@@ -55,74 +67,105 @@ class Fetched(unittest.TestCase):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.programs = self.folder / "programs"
         self.programs.mkdir()
-        self.released = self.folder / "released.txt"
 
-    def line(self, program: str, path: str, *more: str, platform: str = HERE, contents: bytes | None = None) -> str:
-        served = SERVED.get(path, b"") if contents is None else contents
-        return " ".join((program, platform, hashlib.sha256(served).hexdigest(), self.url + path, *more)) + "\n"
+    def api_server(self, sums: str = "kube-apiserver.sha256") -> str:
+        return f"kube-apiserver k8s.io/kubernetes {self.url}/{{version}}/{{os}}/{{arch}}/kube-apiserver {sums}"
 
-    def fetch(self, *lines: str) -> tuple[int, str, str]:
-        self.released.write_text("# comment\n\n" + "".join(lines))
+    def etcd(self, member: str = "etcd-{version}/etcd") -> str:
+        return f"etcd go.etcd.io/etcd/server/v3 {self.url}/{{version}}/etcd-{{number}}.tar.gz SUMS {member}"
+
+    def fetch(self, *lines: str) -> tuple[int, list[str], str]:
+        listed, go_mod = self.folder / "released.txt", self.folder / "go.mod"
+        listed.write_text("\n".join(("# comment", "", *lines)))
+        go_mod.write_text(GO_MOD)
+        arguments = [str(listed), str(go_mod), PLATFORM, str(self.programs), "kube-apiserver", "etcd", "kubectl"]
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
-            code = fetch_released.main([str(self.released), HERE, str(self.programs)])
-        return code, out.getvalue(), err.getvalue()
+            code = fetch_released.main(arguments)
+        return code, out.getvalue().split(), err.getvalue()
+
+    def assert_refused(self, *lines: str, because: str) -> None:
+        code, put, err = self.fetch(*lines)
+        self.assertEqual((code, put), (1, []))
+        self.assertRegex(err, because)
+        self.assertEqual(list(self.programs.iterdir()), [], "nothing is left to run")
+
+    def assert_left_to_be_built(self, *lines: str, because: str) -> None:
+        code, put, err = self.fetch(*lines)
+        self.assertEqual((code, put), (0, []))
+        self.assertRegex(err, rf"^note: what cannot be fetched is built: .*\(.*{because}.*\)\n$")
+        self.assertEqual(list(self.programs.iterdir()), [])
 
     def test_a_program_and_one_in_an_archive_are_put_there_to_be_run(self) -> None:
-        code, out, _ = self.fetch(
-            self.line("kube-apiserver", "/kube-apiserver"), self.line("etcd", "/etcd.tar.gz", "etcd-v3/etcd")
-        )
-        self.assertEqual((code, out.split()), (0, ["kube-apiserver", "etcd"]))
+        self.served["/v1.2.3/linux/amd64/kube-apiserver.sha256"] = sum_of(PROGRAM).encode()
+        self.served["/v3.6.8/SUMS"] = f"{ANOTHER}  other.zip\n{sum_of(ARCHIVE)}  etcd-3.6.8.tar.gz\n".encode()
+        self.assertEqual(self.fetch(self.api_server(), self.etcd()), (0, ["kube-apiserver", "etcd"], ""))
         for program in ("kube-apiserver", "etcd"):
             self.assertEqual((self.programs / program).read_bytes(), PROGRAM)
             self.assertEqual((self.programs / program).stat().st_mode & 0o777, 0o755)
 
-    def test_a_wrong_checksum_is_refused_and_nothing_is_left_to_run(self) -> None:
-        code, out, err = self.fetch(self.line("kube-apiserver", "/kube-apiserver", contents=b"another"))
-        self.assertEqual((code, out), (1, ""))
-        self.assertRegex(err, f"{self.url}/kube-apiserver: its SHA-256 is [0-9a-f]{{64}}, pinned is [0-9a-f]{{64}}")
-        self.assertEqual(list(self.programs.iterdir()), [])
+    def test_the_sum_may_be_in_githubs_answer_about_the_release(self) -> None:
+        assets = [{"name": "kube-apiserver", "digest": f"sha256:{sum_of(PROGRAM)}"}, {"name": "old", "digest": None}]
+        self.served["/api/v1.2.3"] = json.dumps({"assets": assets}).encode()
+        self.assertEqual(self.fetch(self.api_server(f"{self.url}/api/{{version}}"))[:2], (0, ["kube-apiserver"]))
 
-    def test_what_cannot_be_fetched_is_left_to_be_built(self) -> None:
-        code, out, err = self.fetch(self.line("kubectl", "/kubectl"))
-        self.assertEqual((code, out), (0, ""))
-        self.assertIn("note: kubectl will be built", err)
+    def test_a_file_that_has_not_the_published_sum_is_refused(self) -> None:
+        self.served["/v1.2.3/linux/amd64/kube-apiserver.sha256"] = ANOTHER.encode()
+        self.assert_refused(self.api_server(), because=f"kube-apiserver: its SHA-256 is .*, published is {ANOTHER}")
 
-    def test_what_is_for_another_platform_is_left_to_be_built(self) -> None:
-        self.assertEqual(self.fetch(self.line("kube-apiserver", "/kube-apiserver", platform=ELSEWHERE)), (0, "", ""))
+    def test_a_file_without_a_published_sum_is_left_to_be_built(self) -> None:
+        self.assert_left_to_be_built(self.api_server(), because="kube-apiserver.sha256: HTTP Error 404")
+        self.served["/v3.6.8/SUMS"] = f"{sum_of(ARCHIVE)}  other.zip\n".encode()
+        self.assert_left_to_be_built(self.etcd(), because="SUMS does not have it")
+        self.served["/v3.6.8/SUMS"] = json.dumps({"assets": [{"name": "etcd-3.6.8.tar.gz"}]}).encode()
+        self.assert_left_to_be_built(self.etcd(), because="SUMS does not have it")
+        self.assertNotIn("/v3.6.8/etcd-3.6.8.tar.gz", self.asked)
+
+    def test_a_pin_wins_over_what_is_published(self) -> None:
+        self.served["/v1.2.3/linux/amd64/kube-apiserver.sha256"] = sum_of(PROGRAM).encode()
+        pin = f"pin kube-apiserver {PLATFORM} {ANOTHER}"
+        self.assert_refused(pin, self.api_server(), because=f"its SHA-256 is .*, pinned is {ANOTHER}")
+        self.assertNotIn("/v1.2.3/linux/amd64/kube-apiserver.sha256", self.asked)
+        pins = [f"pin kube-apiserver {PLATFORM} {sum_of(PROGRAM)}", f"pin kube-apiserver linux/arm64 {ANOTHER}"]
+        self.assertEqual(self.fetch(*pins, self.api_server()), (0, ["kube-apiserver"], ""))
+
+    def test_a_program_that_is_not_there_is_left_to_be_built(self) -> None:
+        del self.served["/v1.2.3/linux/amd64/kube-apiserver"]
+        self.served["/v1.2.3/linux/amd64/kube-apiserver.sha256"] = sum_of(PROGRAM).encode()
+        self.assert_left_to_be_built(self.api_server(), because="kube-apiserver: HTTP Error 404")
+
+    def test_a_host_that_cannot_be_reached_is_asked_once_and_one_note_names_all(self) -> None:
+        lines = [f"{name} k8s.io/kubernetes https://nowhere.invalid/{name} sums" for name in ("kube-apiserver", "kubectl")]
+        unreachable = fetch_released.urllib.error.URLError("no route to host")
+        with patch.object(fetch_released.urllib.request, "urlopen", side_effect=unreachable) as urlopen:
+            self.assert_left_to_be_built(*lines, because="nowhere.invalid: .*no route to host")
+            self.assertIn("kube-apiserver, kubectl", self.fetch(*lines)[2])
+        self.assertEqual([call.args[0] for call in urlopen.call_args_list], ["https://nowhere.invalid/sums"] * 2)
 
     def test_an_archive_without_the_program_is_refused(self) -> None:
-        code, _, err = self.fetch(self.line("etcd", "/etcd.tar.gz", "etcd-v4/etcd"))
-        self.assertEqual(code, 1)
-        self.assertIn("there is no file etcd-v4/etcd in it", err)
-
-    def test_a_line_that_is_none_is_refused_with_its_number(self) -> None:
-        code, _, err = self.fetch("kubectl linux/amd64 abc http://somewhere\n")
-        self.assertEqual(code, 1)
-        self.assertIn("line 3: ", err)
+        self.served["/v3.6.8/SUMS"] = sum_of(ARCHIVE).encode()
+        self.assert_refused(self.etcd("etcd/etcd"), because="there is no file etcd/etcd in it")
 
 
-class ThePins(unittest.TestCase):
-    """The project's own list, which may be empty."""
+class TheList(unittest.TestCase):
+    """The project's own."""
 
-    pins = fetch_released.read((CONTROL_PLANE / "released.txt").read_text())
-    go_mod = (CONTROL_PLANE / "go.mod").read_text()
+    def test_it_has_each_program_of_the_control_plane_over_tls_in_the_version_that_would_be_built(self) -> None:
+        listed = (CONTROL_PLANE / "released.txt").read_text()
+        for folder in (CONTROL_PLANE, CONTROL_PLANE / "oldest"):
+            go_mod = (folder / "go.mod").read_text()
+            tools = re.findall(r"^\t(\S+)$", go_mod.partition("tool (")[2].partition(")")[0], re.MULTILINE)
+            programs = {"etcd" if "/etcd/" in tool else tool.rpartition("/")[2] for tool in tools}
+            found = {one.program: one for one in fetch_released.read(listed, go_mod, PLATFORM)}
+            self.assertLessEqual(programs, found.keys(), folder)
+            for program in programs:
+                self.assertRegex(found[program].url, r"^https://[^{]*v\d+\.\d+\.\d+[^{]*$")
+                self.assertRegex(found[program].sums, r"^https://[^{]*v\d+\.\d+\.\d+[^{]*$")
 
-    def test_each_is_of_the_version_that_would_be_built(self) -> None:
-        for pin in self.pins:
-            module = MODULES[pin.program]
-            (version,) = re.findall(rf"\t{re.escape(module)} (v\S+)", self.go_mod)
-            self.assertIn(version, pin.url, pin.program)
-
-    def test_each_program_of_the_control_plane_can_be_pinned(self) -> None:
-        tools = re.findall(r"^\t(\S+)$", self.go_mod, re.MULTILINE)
-        self.assertEqual(len(tools), len(MODULES))
-        for module in MODULES.values():
-            self.assertTrue(any(tool.startswith(module) for tool in tools), module)
+    def test_a_pin_is_of_a_program_in_it(self) -> None:
+        lines = [line.split() for line in (CONTROL_PLANE / "released.txt").read_text().splitlines() if line[:1] not in ("", "#")]
+        programs = {line[0] for line in lines} - {"pin"}
+        self.assertLessEqual({line[1] for line in lines if line[0] == "pin"}, programs)
 
 
-MODULES = {
-    **dict.fromkeys(("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"), "k8s.io/kubernetes"),
-    "etcd": "go.etcd.io/etcd/server/v3",
-    "kwok": "sigs.k8s.io/kwok",
-    "aws-iam-authenticator": "sigs.k8s.io/aws-iam-authenticator",
-}
+if __name__ == "__main__":
+    unittest.main()

@@ -26,7 +26,6 @@ const LIMIT: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub(super) struct BenchFixture {
     pub(super) world: World,
-    /// Warm: it has drained once.
     pub(super) lambda: Lambda,
     /// Between the function and the API server.
     pub(super) proxy: Proxy,
@@ -56,18 +55,8 @@ impl BenchFixture {
         let aws = world.aws_side();
         aws.override_endpoint(lambda.access_key_id(), &world.cluster, Some(&proxy.url()), None).await?;
         let audit = AuditLog::of_user(&world.audit_log, &format!("assumed-role/{ROLE}/{session}"));
-        let mut fixture = Self {
-            world,
-            lambda,
-            proxy,
-            audit,
-            baseline: programs.baseline.clone(),
-            nodes: 0,
-            rests: Rests::default(),
-        };
-        let node = fixture.full_node(0).await?;
-        super::drain::cold(&mut fixture, &node, Duration::ZERO).await?;
-        Ok(fixture)
+        let baseline = programs.baseline.clone();
+        Ok(Self { world, lambda, proxy, audit, baseline, nodes: 0, rests: Rests::default() })
     }
 
     /// A node that nobody has touched, with this many pods that exit as soon as they are asked to, and a machine at rest.

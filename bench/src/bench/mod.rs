@@ -80,6 +80,9 @@ async fn measured(options: &BenchOptions) -> Result<String, BedError> {
 
     say("starting the world");
     let mut fixture = BenchFixture::start(&programs).await?;
+    // Not counted: from here on the function is warm.
+    let empty = fixture.full_node(0).await?;
+    drain::cold(&mut fixture, &empty, NEAR).await?;
     let (mut rounds, mut claims, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for run in 1..=runs {
         say(&format!("run {run} of {runs}: {PODS} pods, near and far, in turn with the baseline"));

@@ -10,11 +10,19 @@ use super::requirements::{in_millions, of_all, requirements};
 use super::results::{BenchResults, Round, Turn};
 use super::starts::Starts;
 use super::{FAR, MEMORY_MB, PODS};
-use crate::measure::report::Report as _;
+use crate::measure::report::Report;
 use crate::measure::requirement;
 use crate::measure::statistics::{in_words, least, median, most};
 
-pub(super) fn page(results: &BenchResults) -> String {
+impl Report for BenchResults {
+    const FILE: &'static str = "bench";
+
+    fn page(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(results: &BenchResults) -> String {
     let table = requirement::table(&requirements(results));
     [head(results), table, drains(results), start(results), how()].join("\n")
 }

@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
 use super::drain::{Drain, Evictions};
-use super::page;
 use super::size::Size;
 use super::starts::Starts;
 use crate::measure::circumstances::Circumstances;
 use crate::measure::machine::Rests;
 use crate::measure::micros;
-use crate::measure::report::Report;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct BenchResults {
@@ -24,14 +22,6 @@ pub(crate) struct BenchResults {
     pub(super) claims: Vec<Claims>,
     /// The drains that failed, and how. Their rounds are not among the others.
     pub(super) failed: Vec<String>,
-}
-
-impl Report for BenchResults {
-    const FILE: &'static str = "bench";
-
-    fn page(&self) -> String {
-        page::page(self)
-    }
 }
 
 /// Near and far, one after the other.

@@ -33,7 +33,7 @@ use spillway_bed::BedError;
 use spillway_bed::lambda::LambdaOptions;
 
 use crate::measure::circumstances::Circumstances;
-use crate::measure::report::{self, Report};
+use crate::measure::report;
 use field::Came;
 use notice::Kind;
 use plan::Plan;
@@ -90,14 +90,6 @@ pub(crate) struct ChaosResults {
     /// How many nodes were to be in use in the end.
     in_use: usize,
     violations: Vec<Violation>,
-}
-
-impl Report for ChaosResults {
-    const FILE: &'static str = "chaos";
-
-    fn page(&self) -> String {
-        page::page(self)
-    }
 }
 
 /// Goes through a plan, prints the page and keeps it. A violation fails the command.

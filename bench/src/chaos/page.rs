@@ -4,9 +4,17 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{ChaosResults, Counts};
-use crate::measure::report::Report as _;
+use crate::measure::report::Report;
 
-pub(super) fn page(results: &ChaosResults) -> String {
+impl Report for ChaosResults {
+    const FILE: &'static str = "chaos";
+
+    fn page(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(results: &ChaosResults) -> String {
     let ChaosResults { circumstances, seed, minutes, stories, notices, duplicates, late, .. } = results;
     let nodes: usize = stories.values().sum();
     let told: usize = notices.values().sum();

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
+use spillway_bed::faults::{Fault, Means, Step};
 use spillway_bed::gateway::{Gateway, Rule, Which};
 use spillway_bed::lambda::Lambda;
 use spillway_bed::proxy::{Mode, Proxy};
 use spillway_bed::{BedError, World};
 use tokio::time::sleep;
-
-use crate::faults::fault::{Fault, Means};
-use crate::faults::step::Step;
 
 /// Something that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +47,7 @@ impl Trouble {
     /// Without the step and the time: what the page counts.
     pub(super) fn in_words(self) -> String {
         match self {
-            Self::Request { fault, .. } => fault.in_words(),
+            Self::Request { fault, .. } => fault.name.to_owned(),
             Self::Network(_, Network::Reset) => "all connections reset".to_owned(),
             Self::Network(_, Network::BlackHole(_)) => "partition".to_owned(),
             Self::Network(_, Network::Refusal(_)) => "all connections refused".to_owned(),
@@ -73,10 +71,10 @@ impl Troublemaker<'_> {
     pub(super) async fn make(&self, trouble: Trouble) -> Result<bool, BedError> {
         match trouble {
             Trouble::Request { step, fault, lasts } => {
-                if let Means::Request(fault) = fault.means(step) {
+                if let Means::Request(make) = fault.means {
                     let which = lasts.map_or(Which::Nth(1), Which::For);
                     // Both gateways have the same rules.
-                    self.aws.rules().add(Rule::new(step.call(), which, fault));
+                    self.aws.rules().add(Rule::new(step.call, which, make(step)));
                 }
             }
             Trouble::Network(whose, what) => break_network(self.network(whose), what).await?,

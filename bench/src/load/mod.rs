@@ -20,7 +20,7 @@ use spillway_bed::{BedError, NodeOptions, World};
 
 use crate::measure;
 use crate::measure::circumstances::Circumstances;
-use crate::measure::report::{self, Report};
+use crate::measure::report;
 use programs::Program;
 
 /// Pods of a node that has more than most may have.
@@ -45,14 +45,6 @@ pub(crate) struct LoadResults {
     many: Cost,
     /// What held the cluster.
     programs: Vec<Program>,
-}
-
-impl Report for LoadResults {
-    const FILE: &'static str = "load";
-
-    fn page(&self) -> String {
-        page::page(self)
-    }
 }
 
 /// Measures, prints the page and keeps it. A drain that fails ends it: there is no page then.

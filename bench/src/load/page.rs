@@ -7,9 +7,17 @@ use spillway_bed::load::{Cost, Load, PODS};
 
 use super::programs::Program;
 use super::{LoadResults, MANY_PODS};
-use crate::measure::report::Report as _;
+use crate::measure::report::Report;
 
-pub(super) fn page(results: &LoadResults) -> String {
+impl Report for LoadResults {
+    const FILE: &'static str = "load";
+
+    fn page(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(results: &LoadResults) -> String {
     let LoadResults { circumstances, filler, load, many, programs } = results;
     let Load { nodes, poured, small, large, searched } = load;
     let mut text = circumstances.head("In a large cluster", LoadResults::FILE);

@@ -1,4 +1,4 @@
-//! What `bench`, `load`, `peers`, `faults` and `chaos` share.
+//! What `bench`, `load`, `peers` and `chaos` share.
 //!
 //! # Layout
 //! * this file: the world in which drains are measured, and whose pods they are;

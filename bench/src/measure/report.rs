@@ -11,11 +11,6 @@ use serde_json::{Value, json};
 use spillway_bed::BedError;
 
 use super::own_file;
-use crate::bench::BenchResults;
-use crate::chaos::ChaosResults;
-use crate::faults::FaultsResults;
-use crate::load::LoadResults;
-use crate::peers::PeersResults;
 
 /// Raw results of which there is a page.
 pub(crate) trait Report: Serialize + DeserializeOwned {
@@ -45,7 +40,7 @@ pub(crate) fn keep<R: Report>(results: &R, folder: Option<&Path>) -> Result<Stri
 }
 
 /// The page of raw results.
-fn rendered<R: Report>(raw: &str) -> Result<String, BedError> {
+pub(crate) fn rendered<R: Report>(raw: &str) -> Result<String, BedError> {
     let results: R =
         serde_json::from_str(raw).map_err(io::Error::other).map_err(BedError::io("read the raw results"))?;
     Ok(results.page())
@@ -63,21 +58,9 @@ fn raw(results: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("{{\n{}\n}}\n", fields.collect::<Vec<_>>().join(",\n")))
 }
 
-/// Writes every page once more whose raw results are there.
-pub(crate) fn render_all() -> ExitCode {
-    let pages = [
-        render::<BenchResults>,
-        render::<PeersResults>,
-        render::<LoadResults>,
-        render::<FaultsResults>,
-        render::<ChaosResults>,
-    ];
-    let rendered = pages.into_iter().try_for_each(|render| render(&documents()));
-    tell(rendered.map(|()| "every page with raw results is rendered"))
-}
-
-fn render<R: Report>(folder: &Path) -> Result<(), BedError> {
-    let path = folder.join(R::FILE);
+/// Writes the page once more, if its raw results are there.
+pub(crate) fn render<R: Report>() -> Result<(), BedError> {
+    let path = documents().join(R::FILE);
     let Ok(raw) = std::fs::read_to_string(path.with_extension("json")) else { return Ok(()) };
     let page = path.with_extension("md");
     std::fs::write(&page, rendered::<R>(&raw)?).map_err(BedError::io(format!("write {}", page.display())))
@@ -100,30 +83,6 @@ pub(crate) fn tell(came: Result<impl Display, BedError>) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A page of before there were raw results does not name any.
-    fn is_rendered_from_its_raw_results<R: Report>() {
-        let path = documents().join(R::FILE);
-        let page = std::fs::read_to_string(path.with_extension("md")).expect("the page is there");
-        match std::fs::read_to_string(path.with_extension("json")) {
-            Ok(raw) => assert_eq!(
-                page,
-                rendered::<R>(&raw).expect("the raw results can be read"),
-                "docs/{0}.md is not what docs/{0}.json says; `spillway-bench render` writes it",
-                R::FILE
-            ),
-            Err(_) => assert!(!page.contains(&format!("{}.json", R::FILE)), "the raw results of {} are gone", R::FILE),
-        }
-    }
-
-    #[test]
-    fn every_page_is_rendered_from_the_raw_results_beside_it() {
-        is_rendered_from_its_raw_results::<BenchResults>();
-        is_rendered_from_its_raw_results::<PeersResults>();
-        is_rendered_from_its_raw_results::<LoadResults>();
-        is_rendered_from_its_raw_results::<FaultsResults>();
-        is_rendered_from_its_raw_results::<ChaosResults>();
-    }
 
     #[test]
     fn raw_results_have_a_drain_a_line() {

@@ -9,11 +9,19 @@ use super::case::{Case, Tool};
 use super::requirements::requirements;
 use super::results::{Failed, PeersResults, Run};
 use super::{FAR, NEAR, how_far, kubectl};
-use crate::measure::report::Report as _;
+use crate::measure::report::Report;
 use crate::measure::requirement;
 use crate::measure::statistics::{least, median, most};
 
-pub(super) fn page(results: &PeersResults) -> String {
+impl Report for PeersResults {
+    const FILE: &'static str = "peers";
+
+    fn page(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(results: &PeersResults) -> String {
     let mut parts = vec![head(results), requirement::table(&requirements(results))];
     for case in Case::value_variants() {
         for distance in [NEAR, FAR] {

@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Tool};
 use super::figures::Figures;
-use super::page;
 use crate::measure::circumstances::Circumstances;
 use crate::measure::machine::Rests;
 use crate::measure::micros;
-use crate::measure::report::Report;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PeersResults {
@@ -24,14 +22,6 @@ pub(crate) struct PeersResults {
     pub(super) nth: String,
     /// What was not to be measured on this machine, with the reason.
     pub(super) unmeasured: Vec<String>,
-}
-
-impl Report for PeersResults {
-    const FILE: &'static str = "peers";
-
-    fn page(&self) -> String {
-        page::page(self)
-    }
 }
 
 /// One drain of one case by one tool.

@@ -1,8 +1,20 @@
 //! Log lines: JSON on stdout with the timestamp and level that Lambda filters by.
+//!
+//! A line says in `span` whose it is: the fields of the span in which it was written, and the span's name. Only the innermost
+//! span is shown, so a function opens one span for each thing that it handles, and none within it:
+//!
+//! ```json
+//! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
+//! ```
+//!
+//! In Logs Insights the fields are named `span.name` and `span.instance.id`.
 
-use tracing_subscriber::Layer as _;
+use tracing::Subscriber;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// An error and all its causes in one line, each said once: as a log line or a receipt tells it.
@@ -23,16 +35,23 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 /// Lambda's name for the level chosen in `LoggingConfig`.
 const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 
-/// Starts logging at the level that Lambda was given; our own crates, which are named, at that level, other people's
-/// from `WARN` up.
-pub fn start(our_own: &[&str]) {
+/// What the names of our own crates begin with.
+const OUR_OWN: &str = "spillway";
+
+/// Starts logging: our own crates at the level that Lambda was given, other people's from `WARN` up.
+pub fn start() {
     let level = level(std::env::var(LEVEL).ok().as_deref());
-    let targets = Targets::new()
-        .with_targets(our_own.iter().map(|name| (*name, level)))
-        .with_default(level.min(LevelFilter::WARN));
-    let lines =
-        tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false).with_span_list(false);
-    tracing_subscriber::registry().with(lines.with_filter(targets)).init();
+    let targets = Targets::new().with_target(OUR_OWN, level).with_default(level.min(LevelFilter::WARN));
+    tracing_subscriber::registry().with(lines(std::io::stdout).with_filter(targets)).init();
+}
+
+/// Writes events as log lines.
+pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + 'static) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let layer = tracing_subscriber::fmt::layer().json().with_writer(writer);
+    layer.flatten_event(true).with_current_span(true).with_span_list(false)
 }
 
 /// `FATAL` is a level of Lambda's alone; errors are what comes nearest.
@@ -45,7 +64,33 @@ fn level(name: Option<&str>) -> LevelFilter {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Seek as _};
+
+    use serde_json::{Value, json};
+
     use super::*;
+
+    #[test]
+    fn a_line_says_in_which_span_it_was_written() {
+        let mut file = tempfile::tempfile().unwrap();
+        let log = tracing_subscriber::registry().with(lines(file.try_clone().unwrap()));
+        tracing::subscriber::with_default(log, || {
+            let span = tracing::info_span!("notice", instance.id = "i-1", node.name = tracing::field::Empty).entered();
+            span.record("node.name", "n-1");
+            tracing::info!(cluster.name = "prod", "drained");
+        });
+
+        let mut written = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut written).unwrap();
+        let mut line: Value = serde_json::from_str(&written).unwrap();
+        line.as_object_mut().unwrap().remove("timestamp");
+        let expected = json!({
+            "level": "INFO", "message": "drained", "cluster.name": "prod", "target": "spillway_startup::logs::tests",
+            "span": {"name": "notice", "instance.id": "i-1", "node.name": "n-1"},
+        });
+        assert_eq!(line, expected);
+    }
 
     #[test]
     fn lambdas_levels_are_understood() {

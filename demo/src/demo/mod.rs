@@ -1,36 +1,39 @@
-//! The demo: a node drained for each of two notices, or for one from a file, told as it happens.
+//! The demo: starts a small cluster, sends a notice, shows what happens, and prints the receipt; twice, or once for the
+//! event of a file.
 //!
 //! # Layout
-//! * this file: the story, from nothing to nothing;
-//! * `act`: one notice, from the bus to its receipt;
-//! * `live`: what happens in the cluster, as it happens, above `scene`, which puts it into words;
-//! * `table`, `notice`, `receipt`: the cluster, the event and the receipt for a person to read;
-//! * `picture`: the receipt for a browser;
-//! * `screen`: lines, and colours where there is a terminal.
+//! * this file: the story;
+//! * `notice`: what AWS sends, and how a file's event is made to fit;
+//! * `live`: what happens in the cluster, as it happens;
+//! * `receipt`: the receipt for a person to read.
 
-mod act;
 mod live;
 mod notice;
-mod picture;
 mod receipt;
-mod scene;
-mod screen;
-mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::WatchParams;
 use serde_json::Value;
-use spillway_bed::lambda::{Lambda, LambdaOptions};
-use spillway_bed::life_like::life_like_cluster;
-use spillway_bed::{BedError, World};
+use spillway_bed::lambda::{Delivery, Lambda, LambdaOptions};
+use spillway_bed::life_like::{LifeLike, life_like_cluster, until_replicas_run};
+use spillway_bed::watch::{Objects, until};
+use spillway_bed::{BedError, TestNode, World};
+use tokio::process::Command;
 
-use act::{Act, Stage};
-use scene::Tone;
-use screen::Screen;
+use live::Live;
+use notice::Notice;
 
-#[derive(Debug, Clone, clap::Args)]
+/// What follows from a drain, pods that start elsewhere and a node that goes, on a machine with much else to do.
+const SETTLES_WITHIN: Duration = Duration::from_mins(2);
+/// What exit codes say of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct DemoOptions {
     /// Sends this file's event instead of the two notices.
     #[arg(long)]
@@ -40,158 +43,163 @@ pub(crate) struct DemoOptions {
     binary: Option<PathBuf>,
 }
 
-/// Why there is no demo, or no end of it.
-#[derive(Debug, thiserror::Error)]
-enum DemoError {
-    #[error("cannot send {}: {why}", file.display())]
-    Event { file: PathBuf, why: String },
-
-    #[error("there is no function at {}; run `make demo`, which builds it", path.display())]
-    NoFunction { path: PathBuf },
-
-    #[error("no rule of template.yaml lets the {0} through")]
-    NoRule(&'static str),
-
-    #[error("{}", .0.story())]
-    Bed(#[from] BedError),
-}
-
-/// What exit codes say of a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
-
 pub(crate) async fn run(options: DemoOptions) -> ExitCode {
-    let screen = Screen::of_stdout();
-    let told = tokio::select! {
-        told = tell(&screen, options) => told,
-        // What was going on is dropped here, and with it the bed, which cleans up.
+    let played = tokio::select! {
+        played = play(options) => played,
+        // The world ends when it is dropped.
         _ = tokio::signal::ctrl_c() => return ExitCode::from(INTERRUPTED),
     };
-    match told {
+    match played {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("{error}");
+            eprintln!("{}", error.story());
             ExitCode::FAILURE
         }
     }
 }
 
 /// Answers whether all went well.
-async fn tell(screen: &Screen, options: DemoOptions) -> Result<bool, DemoError> {
+async fn play(options: DemoOptions) -> Result<bool, BedError> {
+    let begin = Instant::now();
     // Whatever is wrong with the options is said before anything is started.
-    let event = options.event.as_deref().map(notice::read).transpose()?;
-    let function = function(options.binary)?;
-    let mut parts = Parts::begin();
-
-    screen.heading("Spillway: what happens to an EKS node's pods when AWS takes the node away");
-    screen.say(
-        "Real: the Kubernetes control plane, its checks of tokens and rights, the template's rules, the function. \
-         Played: the nodes (kwok), AWS (moto and stand-ins), and Lambda, which runs the function over its Runtime API.",
-    );
-    screen.heading("1  The test bed");
-    screen.say("etcd, API server, controller manager, scheduler, kwok, aws-iam-authenticator and moto start.");
-    let world = World::start().await?;
-    screen.say(&format!("The bed is ready after {}.", parts.over("the test bed starts")));
-
-    let played = play(screen, &world, function, event, &mut parts).await;
-    if !matches!(played, Ok(true)) {
-        world.keep_logs();
-        screen.gap();
-        screen.say_in(Tone::Bad, "It did not go well.");
-        if world.logs.join(act::LOG).exists() {
-            screen.say(&format!("What the function logged is with the bed's own logs, in {}:", act::LOG));
-        }
-    }
-    drop(world);
-    parts.over("all of it is stopped and removed");
-    if matches!(played, Ok(true)) {
-        end(screen, &parts);
-    }
-    played
-}
-
-async fn play(
-    screen: &Screen,
-    world: &World,
-    function: LambdaOptions,
-    event: Option<Value>,
-    parts: &mut Parts,
-) -> Result<bool, DemoError> {
-    screen.heading("2  A small cluster");
-    screen.say("Three instances join it as nodes; then come its pods.");
-    let cluster = life_like_cluster(world).await?;
-    let stage = Stage { screen, world, cluster, lambda: Lambda::start(world, function).await? };
-    stage.show().await?;
-    screen.say(&format!("All of it runs after {}.", parts.over("a small cluster comes up")));
-
-    let acts = match event {
-        Some(event) => vec![Act::File(event)],
-        None => vec![Act::Spot, Act::Terminate],
+    let notices = match &options.event {
+        Some(file) => vec![Notice::File(notice::read(file)?)],
+        None => vec![Notice::Spot, Notice::Terminate],
     };
-    for (number, act) in (3..).zip(acts) {
-        let name = act.name();
-        screen.heading(&format!("{number}  {}", act.title(&stage.cluster)));
-        let went_well = stage.play(act).await?;
-        let took = parts.over(name);
-        if !went_well {
+    let function = function(options.binary.as_deref())?;
+
+    println!(
+        "Spillway: what happens to an EKS node's pods when AWS takes the node away\n\
+        \n  Real: the Kubernetes control plane, its checks of tokens and rights, the template's rules, the\n  \
+        function. Played: the nodes (kwok), AWS (moto and stand-ins), and Lambda's Runtime API.\n"
+    );
+    println!("Starting the test bed and a small cluster …");
+    let world = World::start().await?;
+    let cluster = life_like_cluster(&world).await?;
+    let stage = Stage { lambda: Lambda::start(&world, function).await?, world, cluster };
+    stage.show_cluster().await?;
+
+    for notice in notices {
+        if !stage.send(notice).await? {
+            stage.world.keep_logs();
+            println!("\nIt did not go well.");
             return Ok(false);
         }
-        screen.say(&format!("This part took {took}."));
     }
+    drop(stage);
+    println!(
+        "\nAll of it took {:.1} s, and is stopped and removed. What to try next:\n\
+        \n  make demo EVENT=events/spot-interruption.json   sends the event of a file, yours too\
+        \n  make bed                                        keeps the cluster up for you to play with\
+        \n  make doctor                                     looks whether the next notice would be handled\
+        \n  make test                                       runs everything, in such clusters",
+        begin.elapsed().as_secs_f64()
+    );
     Ok(true)
 }
 
-fn end(screen: &Screen, parts: &Parts) {
-    screen.heading("How long each part took");
-    screen.show(&parts.listed());
-    screen.heading("What to try next");
-    screen.show(
-        &[
-            ("make demo EVENT=events/spot-interruption.json", "sends the event of a file, yours too"),
-            ("make bed", "keeps a bed up for you to play with"),
-            ("make doctor", "looks whether the next notice would be handled"),
-            ("make test", "runs everything, on such beds"),
-        ]
-        .map(|(command, what)| format!("{command:<48}{what}")),
-    );
+/// The function that is run. It starts in a folder of its own, where a relative path would mean another file.
+fn function(binary: Option<&Path>) -> Result<LambdaOptions, BedError> {
+    let options = LambdaOptions::default();
+    let named = binary.unwrap_or(&options.binary);
+    let what = format!("find the function at {}, which `make demo` builds", named.display());
+    let binary = named.canonicalize().map_err(BedError::io(what))?;
+    Ok(LambdaOptions { binary, ..options })
 }
 
-fn function(binary: Option<PathBuf>) -> Result<LambdaOptions, DemoError> {
-    let mut options = LambdaOptions::default();
-    let named = binary.unwrap_or(options.binary);
-    // It is started in its own folder, where a relative path would mean another file.
-    options.binary = named.canonicalize().map_err(|_| DemoError::NoFunction { path: named })?;
-    Ok(options)
+struct Stage {
+    lambda: Lambda,
+    cluster: LifeLike,
+    world: World,
 }
 
-/// The parts of the demo and how long each took.
-struct Parts {
-    begun: Instant,
-    last: Instant,
-    done: Vec<(&'static str, Duration)>,
-}
-
-impl Parts {
-    fn begin() -> Self {
-        let now = Instant::now();
-        Self { begun: now, last: now, done: Vec::new() }
+impl Stage {
+    async fn show_cluster(&self) -> Result<(), BedError> {
+        self.kubectl(&["get", "nodes", "--label-columns=topology.kubernetes.io/zone"]).await?;
+        let columns = "custom-columns=POD:.metadata.name,NODE:.spec.nodeName,PHASE:.status.phase";
+        self.kubectl(&["get", "pods", "-A", "-o", columns]).await?;
+        self.kubectl(&["get", "poddisruptionbudgets", "-A"]).await
     }
 
-    /// Ends a part, and answers how long it took.
-    fn over(&mut self, name: &'static str) -> String {
-        let now = Instant::now();
-        let took = now - std::mem::replace(&mut self.last, now);
-        self.done.push((name, took));
-        seconds(took)
+    /// Prints what kubectl prints.
+    async fn kubectl(&self, arguments: &[&str]) -> Result<(), BedError> {
+        println!("\n$ kubectl {}", arguments.join(" "));
+        let running = BedError::io("run kubectl");
+        let kubeconfig = self.world.kubeconfig.as_os_str();
+        let mut kubectl = Command::new(&self.world.kubectl);
+        kubectl.args(arguments).env("KUBECONFIG", kubeconfig).status().await.map(drop).map_err(running)
     }
 
-    fn listed(&self) -> Vec<String> {
-        let whole = ("in all", self.last - self.begun);
-        let parts = self.done.iter().chain([&whole]);
-        parts.map(|(name, took)| format!("{name:<40}{:>7}", seconds(*took))).collect()
+    /// Sends a notice, tells what happens, and prints the receipt. Answers whether the function did what it is for.
+    async fn send(&self, notice: Notice) -> Result<bool, BedError> {
+        let [first, second, _] = &self.cluster.nodes;
+        let node = if matches!(notice, Notice::Terminate) { second } else { first };
+        println!("\n{}\n", notice.title(node));
+        let must_drain = !matches!(notice, Notice::File(_));
+        let mut live = Live::begin(&self.world).await?;
+        let Some(delivered) = notice.give(&self.world.aws_side(), node).await? else {
+            println!("  No rule of template.yaml lets this event through: the function is not invoked.");
+            return Ok(!must_drain);
+        };
+        println!("  Rule {} of template.yaml delivers this event to the function:", delivered.rule);
+        notice::show(&delivered.event);
+
+        println!("\n  Seconds since the notice, whose time AWS gives in whole seconds:");
+        live.count_from(notice::time(&delivered.event));
+        live.tell("Lambda", "invokes the function");
+        let delivery = live.during(self.lambda.invoke_async(&delivered.event)).await??;
+        let Some(receipt) = receipt::last_in(&delivery.last.logs) else {
+            show_failure(&delivery);
+            return Ok(false);
+        };
+        live.tell("Lambda", &format!("has the answer: {}", receipt["ending"].as_str().unwrap_or_default()));
+        if delivery.last.result.is_ok() {
+            live.during(self.until_settled(node, &receipt)).await??;
+        }
+        self.tell_hooks(&live, node).await?;
+
+        receipt::show(&receipt, &delivered.rule).await?;
+        if delivery.last.result.is_err() {
+            show_failure(&delivery);
+        }
+        Ok(delivery.last.result.is_ok() && (receipt["ending"] == "drained" || !must_drain))
+    }
+
+    /// Waits until all pods run again, and until the node has gone if its instance may go.
+    async fn until_settled(&self, node: &TestNode, receipt: &Value) -> Result<(), BedError> {
+        let client = self.world.admin();
+        if receipt["hook"]["state"] == "completed" {
+            let this = WatchParams::default().fields(&format!("metadata.name={}", node.name));
+            let nodes = Api::<Node>::all(client.clone());
+            until(&nodes, &this, "the node to go", SETTLES_WITHIN, |nodes: &Objects<Node>| {
+                if nodes.is_empty() { Ok(()) } else { Err("it is there".to_owned()) }
+            })
+            .await?;
+        }
+        until_replicas_run(&client).await
+    }
+
+    /// Tells how the node's lifecycle hooks ended.
+    async fn tell_hooks(&self, live: &Live, node: &TestNode) -> Result<(), BedError> {
+        let instance = self.world.aws_side().instance(&node.instance_id).await?;
+        for action in instance.actions {
+            let what = match (action.result, action.ended_by.as_deref()) {
+                (Some(result), Some("call")) => format!("hook {} completed with {result}", action.hook),
+                (Some(result), _) => format!("hook {} timed out: {result}", action.hook),
+                (None, _) => format!("hook {} waits", action.hook),
+            };
+            live.tell("Auto Scaling", &what);
+            live.tell("EC2", &format!("instance {} {}", node.instance_id, instance.state));
+        }
+        Ok(())
     }
 }
 
-fn seconds(took: Duration) -> String {
-    format!("{:.1} s", took.as_secs_f64())
+fn show_failure(delivery: &Delivery) {
+    let error = delivery.last.result.as_ref().err().map_or_else(String::new, ToString::to_string);
+    println!("  The function failed: {error}\n  What it logged:");
+    for line in delivery.failed.iter().chain([&delivery.last]).flat_map(|outcome| &outcome.logs) {
+        println!("{line}");
+    }
 }

@@ -1,158 +1,137 @@
-//! A notice: one from a file made to fit the bed, and any of them on the screen. Pure but for the reading.
+//! What AWS sends: a notice of its own, or the event of a file made to fit the cluster.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use spillway_bed::TestNode;
-use spillway_bed::aws::Delivered;
+use spillway_bed::aws::{Aws, Delivered};
+use spillway_bed::{BedError, TestNode};
 
-use super::DemoError;
-
-/// What is shown of an event stays this narrow.
-const WIDTH: usize = 96;
-/// Of which AWS ids have had 8 hexadecimal digits, and have 17.
+/// From a spot notice to the end of the instance, as AWS has it.
+const SPOT_WINDOW: Duration = Duration::from_mins(2);
+/// AWS' ids have 17 hexadecimal digits, and older ones 8.
 const ID_LENGTHS: [usize; 2] = [8, 17];
 
-/// A file's event. EventBridge carries JSON objects and nothing else.
-pub(super) fn read(file: &Path) -> Result<Value, DemoError> {
-    let bad = |why: String| DemoError::Event { file: file.to_owned(), why };
-    let text = std::fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
-    let event: Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
-    if event["detail"].is_object() {
-        Ok(event)
-    } else {
-        Err(bad("EventBridge carries only events whose detail is an object".to_owned()))
-    }
+/// What is sent.
+pub(super) enum Notice {
+    /// EC2 takes the spot instance back.
+    Spot,
+    /// Auto Scaling terminates the instance, past a hook.
+    Terminate,
+    /// A file's event.
+    File(Value),
 }
 
-/// Makes a sample's event one of this bed, and says what it changed.
-pub(super) fn fit(event: &Value, node: &TestNode, now: Timestamp) -> (Value, Vec<String>) {
-    let mut said = Vec::new();
-    let mut text = event.to_string();
-    // No sample's instance is in the bed: it made its own a moment ago.
-    for id in instance_ids(&text) {
-        text = text.replace(&id, &node.instance_id);
-        said.push(format!("instance {id}, which is not here, to {} of the first node", node.instance_id));
-    }
-    let mut event: Value = serde_json::from_str(&text).expect("an id took the place of another");
-    let time = event["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
-    if let Some(time) = time.filter(|time| *time < now) {
-        let now = whole_seconds(now);
-        said.push(format!("time {time}, which is past, to {now}"));
-        event["time"] = json!(now.to_string());
-    }
-    (event, said)
-}
-
-/// Whether it says that a hook holds a terminating instance.
-pub(super) fn is_of_terminate_hook(event: &Value) -> bool {
-    event["detail-type"] == "EC2 Instance-terminate Lifecycle Action"
-}
-
-/// Gives a sample the group, hook and token of a hook that really waits.
-pub(super) fn fit_hook(event: &mut Value, real: &Delivered) -> String {
-    for field in ["AutoScalingGroupName", "LifecycleHookName", "LifecycleActionToken"] {
-        event["detail"][field] = real.event["detail"][field].clone();
-    }
-    let detail = &event["detail"];
-    let text = |field: &str| detail[field].as_str().unwrap_or_default().to_owned();
-    let (group, hook) = (text("AutoScalingGroupName"), text("LifecycleHookName"));
-    format!("hook, which is not here, to {hook} of group {group}, which holds the instance")
-}
-
-/// When it was given; AWS counts in whole seconds.
-pub(super) fn time(event: &Value) -> Option<Timestamp> {
-    event["time"].as_str()?.parse().ok()
-}
-
-/// An event as JSON, a field a line, what matters first.
-pub(super) fn shown(event: &Value) -> Vec<String> {
-    let mut fields: Vec<(&String, &Value)> = event.as_object().into_iter().flatten().collect();
-    let first = ["detail-type", "detail", "time", "source"];
-    fields.sort_by_key(|(key, _)| first.iter().position(|first| first == key).unwrap_or(first.len()));
-    let mut lines = Vec::new();
-    for (key, value) in fields {
-        let line = format!("{}: {value}", json!(key));
-        match value.as_object() {
-            Some(fields) if line.len() > WIDTH => {
-                lines.push(format!("{}:", json!(key)));
-                lines.extend(fields.iter().map(|(key, value)| format!("  {}: {value}", json!(key))));
-            }
-            _ => lines.push(line),
+impl Notice {
+    pub(super) fn title(&self, node: &TestNode) -> String {
+        match self {
+            Self::Spot => format!("EC2 takes back the spot instance of node {}", node.name),
+            Self::Terminate => format!("Auto Scaling terminates the instance of node {}", node.name),
+            Self::File(event) => format!("The event of a file: {}", event["detail-type"].as_str().unwrap_or("no type")),
         }
     }
-    lines.iter().flat_map(|line| folded(line)).collect()
+
+    /// Has AWS give it. Answers the event as a rule of the template delivers it, if one does.
+    pub(super) async fn give(self, aws: &Aws, node: &TestNode) -> Result<Option<Delivered>, BedError> {
+        let delivered = match self {
+            Self::Spot => aws.interrupt(&node.instance_id, SPOT_WINDOW).await?,
+            Self::Terminate => aws.terminate(&node.instance_id).await?,
+            Self::File(event) => {
+                println!(
+                    "  The event becomes one of this cluster: about {}, and sent now if its time is past.\n",
+                    node.instance_id
+                );
+                let mut event = fit(&event, node, Timestamp::now());
+                // A hook must really wait, so that it can be completed.
+                if event["detail-type"] == "EC2 Instance-terminate Lifecycle Action"
+                    && let Some(real) = aws.terminate(&node.instance_id).await?.first()
+                {
+                    for field in ["AutoScalingGroupName", "LifecycleHookName", "LifecycleActionToken"] {
+                        event["detail"][field] = real.event["detail"][field].clone();
+                    }
+                }
+                aws.send_notice(&event).await?
+            }
+        };
+        Ok(delivered.into_iter().next())
+    }
 }
 
-/// What is too long goes on in the next line.
-fn folded(line: &str) -> Vec<String> {
-    let characters: Vec<char> = line.chars().collect();
-    let pieces = characters.chunks(WIDTH - 4).map(|piece| piece.iter().collect::<String>());
-    pieces.enumerate().map(|(index, piece)| if index == 0 { piece } else { format!("    {piece}") }).collect()
+/// A file's event. EventBridge carries only events whose detail is an object.
+pub(super) fn read(file: &Path) -> Result<Value, BedError> {
+    let reading = || BedError::io(format!("send {}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(reading())?;
+    let event: Value = serde_json::from_str(&text).map_err(io::Error::other).map_err(reading())?;
+    if event["detail"].is_object() { Ok(event) } else { Err(reading()(io::Error::other("its detail is no object"))) }
+}
+
+/// Prints what matters of an event.
+pub(super) fn show(event: &Value) {
+    let shown = json!({"detail-type": event["detail-type"], "time": event["time"], "detail": event["detail"]});
+    for line in format!("{shown:#}").lines() {
+        println!("  {line}");
+    }
+}
+
+/// When it was given.
+pub(super) fn time(event: &Value) -> Timestamp {
+    event["time"].as_str().and_then(|time| time.parse().ok()).unwrap_or_else(Timestamp::now)
+}
+
+/// A sample's event with the node's instance in place of its own, and with the time of now in place of one that is past.
+fn fit(event: &Value, node: &TestNode, now: Timestamp) -> Value {
+    let mut text = event.to_string();
+    for id in instance_ids(&text) {
+        text = text.replace(&id, &node.instance_id);
+    }
+    let mut event: Value = serde_json::from_str(&text).expect("an id took the place of another");
+    if event["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok()).is_some_and(|time| time < now) {
+        event["time"] = json!(Timestamp::from_second(now.as_second()).unwrap_or(now).to_string());
+    }
+    event
 }
 
 fn instance_ids(text: &str) -> BTreeSet<String> {
-    let starts = text.match_indices("i-").map(|(start, _)| start);
-    let whole =
-        |start: &usize| !text[..*start].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '-');
-    let id = |start: usize| {
-        let digits: String = text[start + 2..].chars().take_while(char::is_ascii_alphanumeric).collect();
-        let is_id = ID_LENGTHS.contains(&digits.len()) && digits.chars().all(|digit| digit.is_ascii_hexdigit());
-        is_id.then(|| format!("i-{digits}"))
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let is_id = |word: &&str| {
+        let digits = word.strip_prefix("i-").unwrap_or_default();
+        ID_LENGTHS.contains(&digits.len()) && digits.chars().all(|digit| digit.is_ascii_hexdigit())
     };
-    starts.filter(whole).filter_map(id).collect()
-}
-
-fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
+    words.filter(is_id).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn node() -> TestNode {
-        TestNode {
+    #[test]
+    fn a_samples_instance_and_its_past_time_become_the_clusters() {
+        let node = TestNode {
             name: "ip-10-0-0-1.ec2.internal".to_owned(),
             instance_id: "i-0123456789abcdef0".to_owned(),
             private_dns_name: "ip-10-0-0-1.ec2.internal".to_owned(),
             provider_id: "aws:///us-east-1a/i-0123456789abcdef0".to_owned(),
             zone: "us-east-1a".to_owned(),
-        }
-    }
-
-    #[test]
-    fn a_samples_instance_and_time_become_the_beds() {
+        };
+        let sample = |time: &str| {
+            json!({
+                "time": time,
+                "resources": ["arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0"],
+                "detail": {"instance-id": "i-1234567890abcdef0", "hook": "ui-12345678"},
+            })
+        };
         let now = "2026-11-21T12:00:00.7Z".parse().expect("a time");
-        let sample = json!({
-            "time": "2026-11-21T03:12:00Z",
-            "resources": ["arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0"],
-            "detail": {"instance-id": "i-1234567890abcdef0", "hook": "ui-12345678"},
-        });
-        let (event, said) = fit(&sample, &node(), now);
+
+        let event = fit(&sample("2026-11-21T03:12:00Z"), &node, now);
+
         assert_eq!(event["detail"], json!({"instance-id": "i-0123456789abcdef0", "hook": "ui-12345678"}));
         assert_eq!(event["resources"][0], "arn:aws:ec2:us-east-1a:instance/i-0123456789abcdef0");
         assert_eq!(event["time"], "2026-11-21T12:00:00Z");
-        assert_eq!(said.len(), 2, "{said:?}");
-    }
-
-    #[test]
-    fn a_time_to_come_and_one_that_is_none_stay() {
-        let now = "2026-11-21T12:00:00Z".parse().expect("a time");
         for time in ["2026-11-22T00:00:00Z", "soon"] {
-            let (event, said) = fit(&json!({"time": time, "detail": {}}), &node(), now);
-            assert_eq!((event["time"].as_str(), said.len()), (Some(time), 0));
+            assert_eq!(fit(&sample(time), &node, now)["time"], time);
         }
-    }
-
-    #[test]
-    fn what_is_shown_of_an_event_fits_the_screen_and_loses_nothing() {
-        let event = json!({"detail": {"a": "x".repeat(60), "b": "y".repeat(200)}, "id": "1"});
-        let lines = shown(&event);
-        assert!(lines.iter().all(|line| line.len() <= WIDTH), "{lines:#?}");
-        let text: String = lines.concat().replace(' ', "");
-        assert!(text.contains(&"y".repeat(200)) && text.contains(r#""id":"1""#), "{text}");
     }
 }

@@ -61,7 +61,7 @@ use crate::webhook::Webhook;
 
 /// The function: takes batches from Lambda for as long as Lambda has any.
 pub async fn run() -> Result<(), Error> {
-    logs::start(&["spillway_announce"]);
+    logs::start();
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
         tracing::error!(error = %error, "the function does not start: mend its settings");
     })?;

@@ -13,7 +13,7 @@ use spillway_startup::logs;
 /// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    logs::start(&["spillway"]);
+    logs::start();
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
         tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;

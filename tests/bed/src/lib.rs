@@ -9,7 +9,8 @@
 //!   large one, [`karpenter`] with its [`node_claim`]s, [`watch`] to wait;
 //! * what messages about drains go to: the [`announcer`] behind its queue, a [`webhook`], a [`forward_proxy`];
 //! * the function under test: [`lambda`] drives it, [`proxy`] stands between it and the API server and
-//!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`audit`] counts what it asked;
+//!   carries bytes, [`gateway`] carries requests and lets some go wrong, [`faults`] lists what can go wrong with which,
+//!   [`audit`] counts what it asked;
 //! * what it costs: [`load`] counts a drain in a small cluster and in a large one, [`usage`] reads what a process has used,
 //!   [`processor_share`] gives it less of a processor;
 //! * what the supervisor is made of: [`supervisor`], which reads like the start of a world, above
@@ -25,6 +26,7 @@ mod cloud;
 pub mod cluster;
 mod control_plane;
 mod error;
+pub mod faults;
 pub mod filler;
 pub mod forward_proxy;
 pub mod gateway;

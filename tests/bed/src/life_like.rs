@@ -14,59 +14,64 @@ use crate::world::World;
 #[derive(Debug, Clone)]
 pub struct LifeLike {
     pub nodes: [TestNode; 3],
-    pub group: String,
-    pub namespace: String,
 }
+
+const GROUP: &str = "workers";
+const SHOP: &str = "shop";
+const SYSTEM: &str = "kube-system";
 
 /// On each node: two `web` pods under a budget, one of `orders`, a log agent and a critical pod. The
 /// bare pod and the finished job are on the first.
 pub async fn life_like_cluster(world: &World) -> Result<LifeLike, BedError> {
-    let (group, namespace) = ("workers", "shop");
     let client = world.admin();
     // As docs/install.md has the hook, and with the tag by which its nodes are known as the cluster's.
     let hook = Hook { default_result: "CONTINUE".to_owned(), ..Hook::terminate("spillway") };
     let of_cluster = format!("kubernetes.io/cluster/{}", world.cluster);
-    world.aws_side().put_tagged_group(group, &[hook], &[(of_cluster.as_str(), "owned")]).await?;
+    world.aws_side().put_tagged_group(GROUP, &[hook], &[(of_cluster.as_str(), "owned")]).await?;
     let node = |zone: &str, spot| {
         let options =
-            NodeOptions { zone: zone.to_owned(), group: Some(group.to_owned()), spot, ..NodeOptions::default() };
+            NodeOptions { zone: zone.to_owned(), group: Some(GROUP.to_owned()), spot, ..NodeOptions::default() };
         world.add_node(options)
     };
     let (first, second, third) =
         futures_util::future::try_join3(node("us-east-1a", true), node("us-east-1b", false), node("us-east-1c", false))
             .await?;
     let nodes = [first, second, third];
-    fill(&client, namespace, &nodes[0].name).await?;
-    Ok(LifeLike { nodes, group: group.to_owned(), namespace: namespace.to_owned() })
+    fill(&client, &nodes[0].name).await?;
+    Ok(LifeLike { nodes })
 }
 
-async fn fill(client: &Client, namespace: &str, first: &str) -> Result<(), BedError> {
+async fn fill(client: &Client, first: &str) -> Result<(), BedError> {
     let seconds = Duration::from_secs;
-    let system = "kube-system";
-    pods::create_namespace(client, namespace).await?;
+    pods::create_namespace(client, SHOP).await?;
 
     // First, so that the scheduler has bound a pod to each node: only then it spreads the others over all of them.
     let agent = PodShape::default().priority_class("system-node-critical");
-    pods::create(client, &pods::daemon_set(system, "log-agent", &agent)).await?;
-    pods::until_running_of(client, system, "log-agent", 3).await?;
+    pods::create(client, &pods::daemon_set(SYSTEM, "log-agent", &agent)).await?;
+    pods::until_running_of(client, SYSTEM, "log-agent", 3).await?;
 
     let web = PodShape::default().exits_after(seconds(2)).ready_after(seconds(2));
-    pods::create(client, &pods::deployment(namespace, "web", 6, &web)).await?;
-    pods::create(client, &pods::budget(namespace, "web", 5)).await?;
+    pods::create(client, &pods::deployment(SHOP, "web", 6, &web)).await?;
+    pods::create(client, &pods::budget(SHOP, "web", 5)).await?;
     let orders = PodShape::default().exits_after(seconds(4)).ready_after(seconds(1));
-    pods::create(client, &pods::stateful_set(namespace, "orders", 3, &orders)).await?;
+    pods::create(client, &pods::stateful_set(SHOP, "orders", 3, &orders)).await?;
     let dns = PodShape::default().priority_class("system-cluster-critical").exits_after(seconds(1));
-    pods::create(client, &pods::deployment(system, "dns", 3, &dns)).await?;
+    pods::create(client, &pods::deployment(SYSTEM, "dns", 3, &dns)).await?;
     let shell = PodShape::default().exits_after(seconds(1)).on_node(first);
-    pods::create(client, &pods::bare_pod(namespace, "debug-shell", &shell)).await?;
+    pods::create(client, &pods::bare_pod(SHOP, "debug-shell", &shell)).await?;
     let migrate = PodShape::default().completes_after(Duration::ZERO).on_node(first);
-    pods::create(client, &pods::job(namespace, "migrate", &migrate)).await?;
+    pods::create(client, &pods::job(SHOP, "migrate", &migrate)).await?;
 
-    for (namespace, name, count) in
-        [(namespace, "web", 6), (namespace, "orders", 3), (system, "dns", 3), (namespace, "debug-shell", 1)]
-    {
+    until_replicas_run(client).await?;
+    pods::until_running_of(client, SHOP, "debug-shell", 1).await?;
+    pods::until_succeeded(client, SHOP, "migrate").await?;
+    pods::until_budget_sees(client, SHOP, "web", 6).await
+}
+
+/// Waits until each workload has all its pods, wherever they run: also after a drain.
+pub async fn until_replicas_run(client: &Client) -> Result<(), BedError> {
+    for (namespace, name, count) in [(SHOP, "web", 6), (SHOP, "orders", 3), (SYSTEM, "dns", 3)] {
         pods::until_running_of(client, namespace, name, count).await?;
     }
-    pods::until_succeeded(client, namespace, "migrate").await?;
-    pods::until_budget_sees(client, namespace, "web", 6).await
+    Ok(())
 }

@@ -1,6 +1,7 @@
-//! What EventBridge and Lambda may do with any event: hand it over twice, at once or one after the other, and out of its turn.
+//! Chance: what EventBridge and Lambda may do with any event, which is to hand it over twice, at once or one after the other,
+//! and out of its turn; and which of many cases a run tries.
 //!
-//! Drawn from a seed, which is printed when the first event is sent: `SPILLWAY_SEED=that` draws the same again, whichever test
+//! Drawn from a seed, which is printed when it is first used: `SPILLWAY_SEED=that` draws the same again, whichever test
 //! comes first.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -43,13 +44,14 @@ fn drawn(stage: &str, number: usize) -> u64 {
     hasher.finish()
 }
 
-fn seed() -> u64 {
+/// The seed of this run.
+pub fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
     *SEED.get_or_init(|| {
         let told = std::env::var("SPILLWAY_SEED").ok();
         let seed = told.map_or_else(|| fastrand::u64(..), |told| told.parse().expect("SPILLWAY_SEED is a number"));
         // Not by `eprintln`, which is shown only if that test fails.
-        writeln!(std::io::stderr(), "SPILLWAY_SEED={seed} sends the same events twice again").expect("stderr is open");
+        writeln!(std::io::stderr(), "SPILLWAY_SEED={seed} draws the same again").expect("stderr is open");
         seed
     })
 }

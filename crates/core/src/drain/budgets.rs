@@ -158,17 +158,17 @@ impl KnownBudgets {
 
 /// The namespaces whose budgets are to be watched: those in which one blocks a pod.
 pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
-    let blocked = pods.values().filter(|pod| matches!(pod.state, PodState::Blocked { .. }));
-    blocked.filter_map(|pod| pod.state.budget()).map(|budget| budget.namespace.as_str()).collect()
+    let blocked = pods.values().filter(|pod| pod.state == PodState::Waits { due: None });
+    blocked.filter_map(Tracked::budget).map(|budget| budget.namespace.as_str()).collect()
 }
 
 fn queues(pods: &BTreeMap<PodUid, Tracked>, tier: Tier) -> BTreeMap<&BudgetName, Queue<'_>> {
     let mut queues = BTreeMap::<_, Queue<'_>>::new();
     for (uid, pod) in pods {
-        let Some(budget) = pod.state.budget() else { continue };
+        let Some(budget) = pod.budget() else { continue };
         match pod.state {
-            PodState::Requested { .. } => queues.entry(budget).or_default().requested += 1,
-            PodState::Blocked { .. } if pod.tier <= tier => {
+            PodState::Requested => queues.entry(budget).or_default().requested += 1,
+            PodState::Waits { due: None } if pod.tier <= tier => {
                 queues.entry(budget).or_default().blocked.push((pod.history.last_requested_at(), uid));
             }
             _ => {}

@@ -10,6 +10,7 @@
 //! * `pod`: one pod: its state, what blocks it, what comes next
 //! * `budgets`: which pods that a budget blocks are evicted again, and when
 //! * `report`: how it ended
+//! * `ending`: when it is over
 //! * `volumes`: which volumes are waited for when the last pod has gone
 //! * `progress`: all pods: what is to be requested next, and what became of each
 //! * `dry_run`: what a drain would come to
@@ -19,6 +20,7 @@ pub mod budgets;
 pub mod deadline;
 pub mod do_not_disrupt;
 pub mod dry_run;
+pub mod ending;
 pub mod kubelet;
 pub mod plan;
 pub mod pod;

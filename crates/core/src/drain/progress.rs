@@ -13,7 +13,6 @@ use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
 use super::deadline::{Deletion, Termination, Window};
 use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, Stays, Tier, plan};
-use super::pod::blocker::Blocker;
 use super::pod::transition::Transition;
 use super::pod::{PodState, Tracked, Unconfirmed};
 use super::put_back::{self, PutBack, Return};
@@ -79,7 +78,7 @@ impl InFlight {
 
 impl Progress {
     /// A drain that begins with these pods, or goes on with them: some were put back before.
-    pub fn new(pods: &[Pod], put_back: Option<&PodsPutBack>, (window, clock): (Window, Clock), now: Instant) -> Self {
+    pub fn new(pods: &[Pod], put_back: Option<&PodsPutBack>, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
             clock,
@@ -107,10 +106,7 @@ impl Progress {
                 PodState::Unconfirmed(Unconfirmed::Stuck) => {
                     end = if end == DrainEnd::Silent { end } else { DrainEnd::Stuck };
                 }
-                PodState::Due { .. }
-                | PodState::Blocked { .. }
-                | PodState::Requested { .. }
-                | PodState::Leaving { .. } => return None,
+                PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. } => return None,
             }
         }
         Some(end)
@@ -154,7 +150,7 @@ impl Progress {
                 pod.goes_on();
                 continue;
             };
-            if let Some(budget) = pod.state.budget() {
+            if let Some(budget) = pod.budget() {
                 self.budgets.requested(budget, now);
             }
             let patience = window.patience(pod.grace, now).filter(|_| method == Method::Evict);
@@ -187,7 +183,7 @@ impl Progress {
     /// its end; and while something blocks a pod whose instance is going, whether it has gone.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
-        let is_blocked = || self.pods.values().any(|pod| pod.state.blocker().is_some());
+        let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
         self.kubelet.is_none() && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
     }
 
@@ -237,7 +233,7 @@ impl Progress {
         let has_gone = matches!(self.window.instance_goes, Termination::Soon { .. });
         for pod in self.pods.values_mut() {
             if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
-                pod.state = PodState::Unconfirmed(why);
+                pod.settle(PodState::Unconfirmed(why));
                 self.transitions.push(Transition::Unconfirmed(pod.name.clone(), why));
             }
         }
@@ -247,7 +243,7 @@ impl Progress {
     fn tier(&self, now: Instant) -> Tier {
         let ordinary = self.pods.values().any(|pod| {
             pod.tier == Tier::Ordinary
-                && (pod.waits() || matches!(pod.state, PodState::Requested { .. } | PodState::Leaving { .. }))
+                && (pod.waits() || matches!(pod.state, PodState::Requested | PodState::Leaving { .. }))
         });
         let must = self.critical_tier_at().is_some_and(|at| at <= now);
         if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
@@ -264,12 +260,14 @@ impl Progress {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         // A pod has one request under way at most, its last.
         *self.in_flight.of(pod.history.last_method().unwrap_or(Method::Evict)) -= 1;
-        let blocked_before = pod.state.budget().cloned();
+        let blocked_before = pod.budget().cloned();
         let transition = pod.answered(answer, self.window, now);
-        match (&pod.state, blocked_before) {
+        match (pod.state, blocked_before) {
             (PodState::Leaving { .. }, Some(budget)) => self.budgets.evicted(&budget),
-            (PodState::Blocked { by: Blocker::Budget(budget), .. }, _) => {
-                self.budgets.refused(budget, pod.history.last_requested_at(), now);
+            (PodState::Waits { due: None }, _) => {
+                if let Some(budget) = pod.budget() {
+                    self.budgets.refused(budget, pod.history.last_requested_at(), now);
+                }
             }
             _ => {}
         }
@@ -328,7 +326,7 @@ impl Progress {
             // Whatever is seen of it.
             _ if pod.state == PodState::Stays(Stays::PutBack) => None,
             Disposition::Stays(why) => {
-                pod.state = PodState::Stays(why);
+                pod.settle(PodState::Stays(why));
                 None
             }
             Disposition::Stopped => pod.gone(now),
@@ -356,7 +354,7 @@ impl Progress {
         let has_left = |uid: &PodUid| self.pods.get(uid).is_some_and(Tracked::has_left);
         match self.put_back.seen(uid, pod, has_left) {
             Return::None => {}
-            Return::Once => tracked.state = PodState::Due { at: now + put_back::PAUSE, failed: None },
+            Return::Once => tracked.state = PodState::Waits { due: Some(now + put_back::PAUSE) },
             Return::Again => {
                 tracked.state = PodState::Stays(Stays::PutBack);
                 self.transitions.push(Transition::PutBack(tracked.name.clone()));

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::node::claimant::Claim;
 use spillway_settings::LoadBalancers;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 use crate::aws::target_groups;
 use crate::context::{Context, Target};
 use crate::drain::volumes::until_detached;
+use crate::node::ClaimedNode;
 use crate::receipt::AfterDrain;
 
 /// How long load balancers may take to let an instance go: twice Elastic Load Balancing's own deregistration delay.
@@ -22,15 +22,16 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 pub(super) async fn wait(
     context: &Context,
     target: &Target<'_>,
-    (claim, client): (&Claim, &kube::Client),
+    node: &ClaimedNode,
     report: &DrainReport,
-    (end, stop): (Instant, impl Future<Output = StopReason> + Clone),
+    end: Instant,
+    stop: impl Future<Output = StopReason> + Clone,
 ) -> Option<AfterDrain> {
     let settings = &context.settings;
     let begin = Instant::now();
     let volumes = async {
         let end = end.min(begin + settings.volume_wait);
-        until_detached(client, &claim.node, report, end, stop.clone()).await
+        until_detached(&node.client, &node.claim.node, report, end, stop.clone()).await
     };
     let targets = async {
         tokio::select! {

@@ -1,21 +1,21 @@
 //! Connecting to a node's cluster and claiming the node; and what becomes of a notice whose node is not claimed.
 
-use kube::{Api, Client};
+use kube::Api;
 use spillway_core::decision::Reason;
-use spillway_core::node::claimant::{Claim, Unclaimed};
+use spillway_core::node::claimant::Unclaimed;
 use spillway_core::outcome::Outcome;
 
 use super::lifecycle;
 use crate::context::{Context, Target};
 use crate::failure::Failure;
-use crate::node::{self, NodeError};
+use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
 /// What trying to claim a node came to.
 pub(crate) enum Claiming {
-    /// It is claimed; and the way to its cluster.
-    Claimed(Claim, Client),
+    /// It is claimed.
+    Claimed(ClaimedNode),
     /// It is not, and that is what the notice came to.
     Ended(Outcome),
 }
@@ -33,7 +33,7 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
         attempt.until_action_is_known().await;
         let nodes = Api::all(client.clone());
         let claimed = node::claim(&nodes, target.instance, &claimant).await;
-        NodeError::settled(claimed.map(|claim| (claim, client)))
+        NodeError::settled(claimed.map(|claim| ClaimedNode { claim, client }))
     });
     let claimed = tokio::select! {
         biased;
@@ -44,12 +44,12 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     match claimed {
-        Ok((claim, client)) => {
-            record.claimed(&claim, &client);
-            if claim.denied().is_none() {
+        Ok(node) => {
+            record.claimed(&node.claim, &node.client);
+            if node.claim.denied().is_none() {
                 record.step(StepName::Claimed, attempt.invocation.clock.now());
             }
-            Ok(Claiming::Claimed(claim, client))
+            Ok(Claiming::Claimed(node))
         }
         Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),
     }

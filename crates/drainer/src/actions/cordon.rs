@@ -13,7 +13,7 @@ use crate::receipt::record::Record;
 /// Cordons the target's node and leaves its pods; a lifecycle action that waits is completed at once.
 pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let claim = match claim(context, target, record).await? {
-        Claiming::Claimed(claim, _) => claim,
+        Claiming::Claimed(node) => node.claim,
         Claiming::Ended(outcome) => return Ok(outcome),
     };
     if let Some(status) = claim.denied() {

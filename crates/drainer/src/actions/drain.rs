@@ -16,11 +16,11 @@ use spillway_settings::LifecycleResult;
 use super::claim::{Claiming, claim};
 use super::{after_drain, lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
-use crate::drain;
 use crate::drain::side_task::SideTask;
+use crate::drain::{self, Drain};
 use crate::failure::Failure;
 use crate::kube::ApiError;
-use crate::node::until_given_back;
+use crate::node::{ClaimedNode, until_given_back};
 use crate::publish::{self, publish_begin, tells_begin};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Publication, StepName, Subject};
@@ -30,24 +30,25 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let Target { attempt, cluster, .. } = target;
     let window = attempt.window();
     record.window = Some(window);
-    let (claim, client) = match claim(context, target, record).await? {
-        Claiming::Claimed(claim, client) => (claim, client),
+    let node = match claim(context, target, record).await? {
+        Claiming::Claimed(node) => node,
         Claiming::Ended(outcome) => return Ok(outcome),
     };
-    log_claim(&claim, attempt.notice);
+    let ClaimedNode { claim, client } = &node;
+    log_claim(claim, attempt.notice);
 
-    let arranged = undo_check::arrange(context, attempt, &claim).await;
+    let arranged = undo_check::arrange(context, attempt, claim).await;
     let listed = tokio::select! {
         biased;
-        listed = drain::list(&client, &claim.node, window) => {
-            listed.map_err(|error| cannot_list(&claim, cluster, error))?
+        listed = drain::list(client, &claim.node, window) => {
+            listed.map_err(|error| cannot_list(claim, cluster, error))?
         }
         () = attempt.action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Outcome::HookOver { node: claim.node, lost: None });
+            return Ok(Outcome::HookOver { node: claim.node.clone(), lost: None });
         }
     };
-    let so_far = tells_begin(&claim, attempt.history).then(|| {
+    let so_far = tells_begin(claim, attempt.history).then(|| {
         let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
         let reason = not_yet(&claim.node, attempt.notice.kind);
         let mut begun = Publication::begun(attempt.invocation, subject, record, reason);
@@ -56,7 +57,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     });
     let begin = async {
         if let Some(begun) = so_far {
-            publish_begin(&begun, &that_leave(&listed.items), context, &client, attempt.invocation).await;
+            publish_begin(&begun, &that_leave(&listed.items), context, client, attempt.invocation).await;
         }
     };
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
@@ -64,18 +65,17 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         tokio::select! {
             biased;
             () = attempt.action_is_over() => StopReason::HookIsOver,
-            () = called_off(&client, &claim, attempt.notice) => StopReason::GivenBack,
+            () = called_off(client, claim, attempt.notice) => StopReason::GivenBack,
         }
     };
     let stop = stop.shared();
-    let clock = attempt.invocation.clock;
-    let pods = (&listed, attempt.history.put_back.as_ref());
-    let report = drain::drain(&client, &claim, pods, (window, clock), stop.clone(), &mut side_task).await;
+    let drain = Drain::new(&node, &listed, attempt.history.put_back.as_ref(), window, attempt.invocation.clock);
+    let report = drain.run(stop.clone(), &mut side_task).await;
     record.put_back.clone_from(&report.put_back);
-    record.begin = publish::begin(&claim, attempt.history, &side_task);
+    record.begin = publish::begin(claim, attempt.history, &side_task);
     let let_go = async {
-        record.after_drain = after_drain::wait(context, target, (&claim, &client), &report, (window.end, stop)).await;
-        let_go(attempt, &claim, &report, record).await
+        record.after_drain = after_drain::wait(context, target, &node, &report, window.end, stop).await;
+        let_go(attempt, claim, &report, record).await
     };
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
     let outcome = outcome?;

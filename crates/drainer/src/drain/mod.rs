@@ -23,24 +23,28 @@ pub(crate) mod side_task;
 mod transition;
 pub(crate) mod volumes;
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use kube::Client;
+use futures_util::{FutureExt as _, StreamExt as _};
 use spillway_core::clock::Clock;
+use spillway_core::drain::answer::Answer;
 use spillway_core::drain::deadline::Window;
+use spillway_core::drain::ending::Ending;
 use spillway_core::drain::kubelet::Kubelet;
+use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
-use spillway_core::node::claimant::Claim;
 use spillway_notice::continued::PodsPutBack;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep_until};
 
 use crate::kube::watch::{Listed, Watch, WatchEvent};
+use crate::node::ClaimedNode;
 use budget_watch::BudgetWatch;
 use kubelet::KubeletWatch;
 pub(crate) use list::list;
@@ -58,108 +62,167 @@ const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 /// holder be dead.
 const HEAD_START: Duration = Duration::from_secs(3);
 
-/// How long the pods are watched after the claim, though none has to leave: the scheduler may have bound one just before it
-/// saw the cordon. It sees that by a watch of its own, which is behind by a second or so.
-const LATE_PODS: Duration = Duration::from_secs(5);
+/// The drain of one claimed node.
+pub(crate) struct Drain<'a> {
+    node: &'a ClaimedNode,
+    window: Window,
+    progress: Progress,
+    ending: Ending,
+    requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
+    /// Where the watch of the pods goes on from, so that nothing is missed until it begins.
+    listed_at: String,
+    watch_from: Instant,
+    pods: Option<Watch<Pod>>,
+    /// Why the pods cannot be watched now, if they cannot.
+    blind: Option<String>,
+    newcomers: Newcomers<'a>,
+    budgets: BudgetWatch,
+    kubelet: Option<KubeletWatch>,
+}
 
-/// Drains the node of the pods that were `listed` after the claim and of those that come, until it is empty or the window
-/// ends, or until something is there to `stop` it. Some were `put_back` in earlier invocations. Once its first evictions are answered, the `side_task` is done beside it.
-pub(crate) async fn drain(
-    client: &Client,
-    claim: &Claim,
-    (listed, put_back): (&Listed<Pod>, Option<&PodsPutBack>),
-    (window, clock): (Window, Clock),
-    stop: impl Future<Output = StopReason>,
-    side_task: &mut SideTask<'_>,
-) -> DrainReport {
-    let node = &claim.node;
-    let late_until = Instant::now() + LATE_PODS;
-    let mut over_at = None;
-    let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
-    let mut progress = Progress::new(&listed.items, put_back, (window, clock), Instant::now() + head_start);
-    // It goes on from the list's version, so that nothing is missed until it begins.
-    let mut watch = None;
-    let watch_from = Instant::now() + WATCH_AT_THE_LATEST;
-    let mut budgets = BudgetWatch::new(client.clone());
-    let mut evictions = FuturesUnordered::new();
-    let mut newcomers = Newcomers::new(client, claim, window.end);
-    let mut kubelet = None;
-    let mut blind = None;
-    let mut stop = std::pin::pin!(stop);
-    let end = loop {
+/// What a drain waited for.
+enum Event {
+    /// Something has changed, and the drain has taken note of it.
+    Change,
+    /// The window is over.
+    TimeUp,
+    /// Nobody wants the drain any more.
+    Stopped(StopReason),
+}
+
+impl<'a> Drain<'a> {
+    /// The drain of the pods that were `listed` after the claim and of those that come. Some were `put_back` in earlier
+    /// invocations.
+    pub(crate) fn new(
+        node: &'a ClaimedNode,
+        listed: &Listed<Pod>,
+        put_back: Option<&PodsPutBack>,
+        window: Window,
+        clock: Clock,
+    ) -> Self {
+        let ClaimedNode { claim, client } = node;
         let now = Instant::now();
-        for request in progress.requests(now) {
-            let client = client.clone();
-            evictions.push(async move {
-                let uid = request.uid.clone();
-                (uid, evict::send(client, request).await)
-            });
+        let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
+        Self {
+            node,
+            window,
+            progress: Progress::new(&listed.items, put_back, window, clock, now + head_start),
+            ending: Ending::after_claim(now),
+            requests: FuturesUnordered::new(),
+            listed_at: listed.resource_version.clone(),
+            watch_from: now + WATCH_AT_THE_LATEST,
+            pods: None,
+            blind: None,
+            newcomers: Newcomers::new(client, claim, window.end),
+            budgets: BudgetWatch::new(client.clone()),
+            kubelet: None,
         }
-        budgets.watch(progress.namespaces_to_watch());
-        progress.take_transitions().into_iter().for_each(transition::log);
-        let over = progress.end().filter(|_| !newcomers.wait());
-        over_at = over.map(|_| over_at.unwrap_or(now));
-        match over {
-            // No pod is bound to a node that does not answer.
-            Some(DrainEnd::Silent) => break DrainEnd::Silent,
-            Some(end) if late_until <= now => break end,
-            _ => {}
+    }
+
+    /// Drains until the node is empty, the window ends, or something is there to `stop` it. Once its first evictions are
+    /// answered, the `side_task` is done beside it.
+    pub(crate) async fn run(
+        mut self,
+        stop: impl Future<Output = StopReason>,
+        side_task: &mut SideTask<'_>,
+    ) -> DrainReport {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            self.request();
+            let end = self.progress.end().filter(|_| !self.newcomers.wait());
+            self.ending.observe(end, Instant::now());
+            if let Some(end) = self.ending.reached(Instant::now()) {
+                return self.report(end);
+            }
+            self.watch();
+            let broken_off = match self.next(stop.as_mut(), side_task).await {
+                Event::Change => continue,
+                Event::TimeUp => DrainEnd::TimeUp,
+                Event::Stopped(reason) => DrainEnd::Stopped(reason),
+            };
+            let end = self.ending.end().unwrap_or(broken_off);
+            return self.report(end);
         }
-        if progress.is_node_watch_due(now) {
-            progress.node_watch_begins();
-            kubelet = Some(KubeletWatch::of(client, claim));
+    }
+
+    /// Makes the requests that are due, and logs what has become of pods.
+    fn request(&mut self) {
+        for request in self.progress.requests(Instant::now()) {
+            let client = self.node.client.clone();
+            let uid = request.uid.clone();
+            self.requests.push(evict::send(client, request).map(|answer| (uid, answer)).boxed_local());
         }
-        if watch.is_none() && (evictions.is_empty() || watch_from <= now) {
-            watch = Some(pods_of(client, node).watch(Some(listed.resource_version.clone())));
+        self.progress.take_transitions().into_iter().for_each(transition::log);
+    }
+
+    /// Begins the watches that are due.
+    fn watch(&mut self) {
+        let ClaimedNode { claim, client } = self.node;
+        let now = Instant::now();
+        self.budgets.watch(self.progress.namespaces_to_watch());
+        if self.progress.is_node_watch_due(now) {
+            self.progress.node_watch_begins();
+            self.kubelet = Some(KubeletWatch::of(client, claim));
         }
-        let watch_due = watch.is_none().then_some(watch_from);
-        let late_due = over.map(|_| late_until);
-        let next_due =
-            progress.next_due(now).into_iter().chain(watch_due).chain(late_due).fold(window.end, Instant::min);
-        // What has come is taken before the time is up: in one order, so that a simulation repeats itself.
+        if self.pods.is_none() && (self.requests.is_empty() || self.watch_from <= now) {
+            self.pods = Some(pods_of(client, &claim.node).watch(Some(self.listed_at.clone())));
+        }
+    }
+
+    /// Waits for what comes next. What has come is taken before the time is up: in one order, so that a simulation repeats
+    /// itself.
+    async fn next(&mut self, stop: Pin<&mut impl Future<Output = StopReason>>, side_task: &mut SideTask<'_>) -> Event {
+        let watch_due = self.pods.is_none().then_some(self.watch_from);
+        let due = self.progress.next_due(Instant::now()).into_iter().chain(watch_due).chain(self.ending.due());
+        let due = due.fold(self.window.end, Instant::min);
+        let is_side_task_due = self.pods.is_some() && (self.ending.end().is_none() || side_task.has_begun());
         tokio::select! {
             biased;
-            Some((uid, answer)) = evictions.next() => {
-                progress.answered(&uid, answer, Instant::now());
-            }
-            event = next_event(&mut watch) => {
-                blind = None;
-                match event {
-                    WatchEvent::Changed(change) => {
-                        if let Some(change) = newcomers.hold(change, |uid| progress.knows(uid)) {
-                            progress.changed(change, Instant::now());
-                        }
-                    }
-                    WatchEvent::Begun => {}
-                    WatchEvent::Interrupted(error) => {
-                        let error = blind.insert(chain(&error));
-                        tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
-                    }
-                }
-            }
-            pods = newcomers.next() => {
+            Some((uid, answer)) = self.requests.next() => self.progress.answered(&uid, answer, Instant::now()),
+            event = next_event(&mut self.pods) => self.take(event),
+            pods = self.newcomers.next() => {
                 for pod in pods {
-                    progress.changed(Change::Seen(Box::new(pod)), Instant::now());
+                    self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
                 }
             }
-            (scope, change) = budgets.next() => {
-                progress.budgets_changed(&scope, change, Instant::now());
-            }
-            seen = next_seen(&mut kubelet) => {
-                progress.kubelet_seen(seen, Instant::now());
-            }
-            () = side_task.go_on(), if watch.is_some() && (over.is_none() || side_task.has_begun()) => {}
-            () = sleep_until(next_due) => {
-                if next_due == window.end {
-                    break over.unwrap_or(DrainEnd::TimeUp);
-                }
-            }
-            stop = &mut stop => break over.unwrap_or(DrainEnd::Stopped(stop)),
+            (scope, change) = self.budgets.next() => self.progress.budgets_changed(&scope, change, Instant::now()),
+            observed = next_observed(&mut self.kubelet) => self.progress.kubelet_seen(observed, Instant::now()),
+            () = side_task.go_on(), if is_side_task_due => {}
+            () = sleep_until(due) => return if due == self.window.end { Event::TimeUp } else { Event::Change },
+            reason = stop => return Event::Stopped(reason),
         }
-    };
-    let ended_at = Instant::now();
-    let put_back = progress.put_back();
-    DrainReport { pods: progress.into_pods(), put_back, end, over_at: over_at.unwrap_or(ended_at), ended_at, blind }
+        Event::Change
+    }
+
+    /// Takes what the watch of the pods tells.
+    fn take(&mut self, event: WatchEvent<Pod>) {
+        self.blind = None;
+        match event {
+            WatchEvent::Changed(change) => {
+                if let Some(change) = self.newcomers.hold(change, |uid| self.progress.knows(uid)) {
+                    self.progress.changed(change, Instant::now());
+                }
+            }
+            WatchEvent::Begun => {}
+            WatchEvent::Interrupted(error) => {
+                let error = self.blind.insert(chain(&error));
+                let node = &self.node.claim.node;
+                tracing::warn!(node.name = node, error, "the watch of the node's pods broke; watching again");
+            }
+        }
+    }
+
+    fn report(self, end: DrainEnd) -> DrainReport {
+        let ended_at = Instant::now();
+        DrainReport {
+            put_back: self.progress.put_back(),
+            pods: self.progress.into_pods(),
+            end,
+            over_at: self.ending.since().unwrap_or(ended_at),
+            ended_at,
+            blind: self.blind,
+        }
+    }
 }
 
 /// The next event; never, before the watch has begun.
@@ -170,8 +233,8 @@ async fn next_event(watch: &mut Option<Watch<Pod>>) -> WatchEvent<Pod> {
     }
 }
 
-/// What is seen of the kubelet next; nothing, before it is watched.
-async fn next_seen(watch: &mut Option<KubeletWatch>) -> Kubelet {
+/// What is observed of the kubelet next; never, before it is watched.
+async fn next_observed(watch: &mut Option<KubeletWatch>) -> Kubelet {
     match watch {
         Some(watch) => watch.next().await,
         None => std::future::pending().await,

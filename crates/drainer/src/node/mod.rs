@@ -16,13 +16,20 @@ mod patch;
 pub(crate) mod uncordon;
 mod watch;
 
-use spillway_core::node::claimant::Unclaimed;
+use kube::Client;
+use spillway_core::node::claimant::{Claim, Unclaimed};
 
 use crate::kube::{ApiError, Contention};
 pub(crate) use claim::claim;
 pub use claim::{Rehearsed, rehearse};
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
+
+/// A node that is claimed, and the way to its cluster.
+pub(crate) struct ClaimedNode {
+    pub(crate) claim: Claim,
+    pub(crate) client: Client,
+}
 
 /// Why nothing was done with a node.
 #[derive(Debug)]

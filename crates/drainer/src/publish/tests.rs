@@ -9,7 +9,7 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::drain::answer::Answer;
 use spillway_core::drain::deadline::{Grace, Termination, Window};
 use spillway_core::drain::plan::{PodUid, Stays, Tier};
-use spillway_core::drain::pod::blocker::{Blocker, BudgetName};
+use spillway_core::drain::pod::blocker::{Blocked, Blocker, BudgetName};
 use spillway_core::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
 use spillway_core::drain::report::{DrainEnd, DrainReport};
 use spillway_core::drain::request::Method;
@@ -87,14 +87,14 @@ pub(super) fn story() -> (Notice, Record) {
     };
     let clamped = Grace::Clamped(Duration::from_secs(7));
     let web = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: "web".to_owned() });
-    let (held_uid, mut held) = pod("held", PodState::Blocked { by: web.clone(), until: None }, None);
-    held.history.blocked_by = Some(web.clone());
+    let (held_uid, mut held) = pod("held", PodState::Waits { due: None }, None);
+    held.blocked = Blocked::By(web.clone());
     for _ in 0..4 {
         held.history.count(&Answer::BlockedBy { budget: "web".to_owned() });
     }
     let (forced_uid, mut forced) = pod("forced", gone(), Some((Method::Delete, clamped)));
     forced.history.count(&Answer::BlockedBySeveral);
-    forced.history.blocked_by = Some(web);
+    forced.blocked = Blocked::Formerly(web);
     let pods = BTreeMap::from([
         pod("agent", PodState::Stays(Stays::DaemonSet), None),
         pod("clamped", gone(), Some((Method::Evict, clamped))),
@@ -268,7 +268,7 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
     let counted = |how| {
         let mut story = story();
         story.1.claim = Some(claim(how));
-        let left = pod("left", PodState::Requested { despite: None }, Some((Method::Evict, Grace::Own)));
+        let left = pod("left", PodState::Requested, Some((Method::Evict, Grace::Own)));
         let pods = [
             left,
             clean("ours-1", Some(RequestedBy::ThisDrain)),

@@ -41,10 +41,10 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
     let forced = history.last_method() == Some(Method::Delete);
     let (fate, why) = match pod.state {
         PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
-        PodState::Gone { .. } if forced => (Fate::Forced, history.blocked_by.as_ref().map(blocked)),
+        PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(blocked)),
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
-        PodState::Due { .. } | PodState::Blocked { .. } | PodState::Requested { .. } | PodState::Leaving { .. } => {
+        PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. } => {
             (Fate::Lost, Some(why_lost(pod, blind)))
         }
     };
@@ -56,7 +56,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         given_s,
         evictions: history.evictions(),
         answers: answers(&history.answers),
-        blocked_by: history.budget().map(ToString::to_string),
+        blocked_by: pod.blocked.last().and_then(Blocker::budget).map(ToString::to_string),
         why,
         requested_ms: history.requested_at().map(&ms),
         accepted_ms: history.accepted_at.map(&ms),
@@ -99,24 +99,24 @@ fn answers(counted: &BTreeMap<&'static str, u32>) -> BTreeMap<Cow<'static, str>,
 
 /// Why a pod is still there.
 fn why_lost(pod: &Tracked, blind: Option<&str>) -> String {
-    match (&pod.state, pod.state.failed(), &pod.history.blocked_by) {
+    match (pod.state, &pod.failures, pod.blocked.last()) {
         (PodState::Leaving { .. }, ..) => match blind {
             Some(why) => format!("it was shutting down, and could not be watched to its end: {why}"),
             None => "it was still shutting down".to_owned(),
         },
-        (_, Some(failed), _) => failed.message.clone(),
-        (PodState::Requested { .. }, None, Some(blocker)) if pod.history.last_method() == Some(Method::Delete) => {
+        (_, Some(failures), _) => failures.message.clone(),
+        (PodState::Requested, None, Some(blocker)) if pod.history.last_method() == Some(Method::Delete) => {
             format!("{}, and the API server did not answer its deletion", blocked(blocker))
         }
         (_, None, Some(blocker)) => blocked(blocker),
-        (PodState::Requested { .. }, None, None) => "the API server did not answer its eviction".to_owned(),
+        (PodState::Requested, None, None) => "the API server did not answer its eviction".to_owned(),
         (_, None, None) => "its turn had not come".to_owned(),
     }
 }
 
 /// Who had it leave, or leave sooner, if that was not this drain.
 fn who_else(pod: &Tracked) -> Option<String> {
-    match (pod.history.followed, pod.history.accepted_at, &pod.history.blocked_by) {
+    match (pod.history.followed, pod.history.accepted_at, pod.blocked.last()) {
         (Some(RequestedBy::Another), Some(_), _) => {
             Some(format!("{ANOTHER} cut short the grace that it had been given"))
         }

@@ -103,13 +103,6 @@ impl Answer {
         Self { status: 200, retry_after_s: None, content_type: "text/html", body }
     }
 
-    /// What it says, if it is a `Status`.
-    #[must_use]
-    pub fn message(&self) -> Option<String> {
-        let status: Value = serde_json::from_str(&self.body).ok()?;
-        status["message"].as_str().map(str::to_owned)
-    }
-
     pub(super) fn into_response(self) -> Response<String> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.status).expect("three digits");

@@ -23,7 +23,7 @@ fn from_now(seconds: i64) -> Value {
 }
 
 /// A sample about another instance, sent now.
-fn about(name: &str, instance_id: &str) -> Value {
+pub(crate) fn about(name: &str, instance_id: &str) -> Value {
     let mut event = sample(name);
     (event["id"], event["time"]) = (json!(format!("{name}-{instance_id}")), from_now(0));
     event["detail"]["instance-id"] = json!(instance_id);

@@ -1,7 +1,7 @@
 //! Faults between the function and what it asks: the drain goes on as long as there is time, and what is
 //! left at the end is told.
 //!
-//! One fault at each step, and the sentences that a single cell of `make faults` cannot say.
+//! The sentences that a case of `each_fault` cannot say.
 
 use std::net::TcpListener;
 use std::time::Duration;

@@ -14,6 +14,7 @@ mod deliveries;
 mod doctor;
 mod drain;
 mod dry_run;
+mod each_fault;
 mod each_notice;
 mod edges;
 mod faults;

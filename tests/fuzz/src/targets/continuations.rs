@@ -25,7 +25,7 @@ pub(super) const TARGET: Target = Target {
     examine: |input| {
         if let Ok(data) = serde_json::from_slice::<Value>(input) {
             for key in KEYS {
-                let _ = notices::examine(&json!({key: data}));
+                notices::examine(&json!({key: data}));
             }
         }
     },

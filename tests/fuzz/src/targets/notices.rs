@@ -14,24 +14,23 @@ pub(super) const TARGET: Target = Target {
     seeds: seeds::events,
     examine: |input| {
         if let Ok(event) = serde_json::from_slice(input) {
-            let _ = examine(&event);
+            examine(&event);
         }
     },
 };
 
 /// Reads an event, and holds what comes of it against the event.
-pub(super) fn examine(event: &Value) -> Result<Incoming, NoticeError> {
-    let said = read(event.clone(), &home());
-    match &said {
+pub(super) fn examine(event: &Value) {
+    match read(event.clone(), &home()) {
         Ok(Incoming::Notice { notice, history }) => {
             assert!(names(event, notice.instance.as_str()), "it does not name {}", notice.instance);
-            assert_eq!(again(history), Ok(notice.clone()), "handed on, it means something else");
+            assert_eq!(again(&history), Ok(notice), "handed on, it means something else");
         }
         Ok(Incoming::UndoCheck { notice, check }) => {
             assert!(names(event, notice.instance.as_str()), "it does not name {}", notice.instance);
-            examine_check(notice, &check.next());
+            examine_check(&notice, &check.next());
         }
-        Ok(Incoming::Several(several)) => examine_several(event, several),
+        Ok(Incoming::Several(several)) => examine_several(event, &several),
         Ok(Incoming::Unhandled { why, .. }) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         Err(NoticeError::Field { path, why }) => {
             assert!(!path.is_empty() && !why.is_empty(), "no place, or no reason");
@@ -39,7 +38,6 @@ pub(super) fn examine(event: &Value) -> Result<Incoming, NoticeError> {
         }
         Err(NoticeError::Foreign { from, .. }) => assert!(from.len() < 1_000, "{from}"),
     }
-    said
 }
 
 fn home() -> Home {
@@ -67,10 +65,12 @@ fn examine_check(of: &Notice, next: &UndoCheck) {
     }
 }
 
-/// Each instance of several comes back as itself, or as what is wrong with it.
+/// None of the affected instances is missing, and each comes back as itself, or as what is wrong with it.
 fn examine_several(event: &Value, several: &Several) {
     let Instances::Named(named) = &several.instances else { return };
     assert!(named.len() > 1, "it is several");
+    let mut affected = affected(&event["detail"]["affectedEntities"]).filter(|id| InstanceId::parse(id).is_some());
+    assert!(affected.all(|id| named.contains_key(id)), "one of {event} is not in {named:?}");
     for (name, entry) in named.iter().take(3) {
         assert!(names(event, name), "it does not name {name}");
         match (again(&several.history.for_entry(name, entry)), InstanceId::parse(name)) {
@@ -101,7 +101,7 @@ fn names(event: &Value, instance: &str) -> bool {
 }
 
 /// What stands last in each value of a list of AWS Health's.
-pub(super) fn affected(entities: &Value) -> impl Iterator<Item = &str> {
+fn affected(entities: &Value) -> impl Iterator<Item = &str> {
     let values = entities.as_array().into_iter().flatten().filter_map(|entity| entity["entityValue"].as_str());
     values.filter_map(|value| value.rsplit('/').next())
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::blocker::{Blocker, BudgetName};
+use super::blocker::{Blocked, Blocker, BudgetName};
 use super::transition::Transition;
-use super::{Failed, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked};
+use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Window;
 use crate::drain::request::Method;
@@ -21,7 +21,7 @@ impl Tracked {
     pub fn answered(&mut self, answer: Answer, window: Window, now: Instant) -> Option<Transition> {
         let times = self.history.count(&answer);
         // The watch may have seen the pod's end before its eviction was answered.
-        if !matches!(self.state, PodState::Requested { .. }) {
+        if self.state != PodState::Requested {
             if answer == Answer::Leaving {
                 self.accepted(now);
             }
@@ -67,7 +67,7 @@ impl Tracked {
     }
 
     fn pause(&self) -> Duration {
-        let failures = self.state.failed().map_or(0, |failed| failed.in_a_row);
+        let failures = self.failures.as_ref().map_or(0, |failures| failures.in_a_row);
         (RETRY * 2_u32.saturating_pow(failures)).min(SLOW_RETRY)
     }
 
@@ -89,39 +89,30 @@ impl Tracked {
 
     fn leaves(&mut self, now: Instant) -> Transition {
         self.accepted(now);
-        let leaving = PodState::Leaving { by: later(now, self.granted()) };
-        let requested = std::mem::replace(&mut self.state, leaving);
-        match requested.blocker() {
-            Some(by) if self.history.last_method() == Some(Method::Delete) => {
-                Transition::Forced(self.name.clone(), by.clone())
-            }
-            _ => Transition::Evicted(self.name.clone()),
+        let forced = self.blocked.by().filter(|_| self.history.last_method() == Some(Method::Delete)).cloned();
+        self.settle(PodState::Leaving { by: later(now, self.granted()) });
+        match forced {
+            Some(by) => Transition::Forced(self.name.clone(), by),
+            None => Transition::Evicted(self.name.clone()),
         }
     }
 
-    /// Notes that the API server refused or failed for a reason that may be the pod's, such as an admission webhook that
+    /// Records that the API server refused or failed for a reason that may be the pod's, such as an admission webhook that
     /// says no or is itself down. That blocks a pod as a budget does, and may last as long.
     fn refused(&mut self, message: String, again: Instant) -> Option<Transition> {
-        let by = match self.state.blocker() {
-            None | Some(Blocker::FailingEviction(_)) => Blocker::FailingEviction(message.clone()),
-            Some(other) => other.clone(),
-        };
-        self.history.blocked_by = Some(by.clone());
-        self.due_again(message, Some(by), again)
+        if let None | Some(Blocker::FailingEviction(_)) = self.blocked.by() {
+            self.blocked = Blocked::By(Blocker::FailingEviction(message.clone()));
+        }
+        self.failed(message, again)
     }
 
-    /// Notes that a request failed for a reason that is not the pod's.
+    /// Records that a request failed for a reason that is not the pod's.
     fn failed(&mut self, message: String, again: Instant) -> Option<Transition> {
-        let blocked_by = self.state.blocker().cloned();
-        self.due_again(message, blocked_by, again)
-    }
-
-    fn due_again(&mut self, message: String, blocked_by: Option<Blocker>, at: Instant) -> Option<Transition> {
-        let before = self.state.failed();
-        let is_new = before.is_none_or(|failed| failed.message != message);
-        let in_a_row = before.map_or(0, |failed| failed.in_a_row).saturating_add(1);
+        let is_new = self.failures.as_ref().is_none_or(|failures| failures.message != message);
+        let in_a_row = self.failures.as_ref().map_or(0, |failures| failures.in_a_row).saturating_add(1);
         let transition = is_new.then(|| Transition::Failed(self.name.clone(), message.clone()));
-        self.state = PodState::Due { at, failed: Some(Failed { in_a_row, message, blocked_by }) };
+        self.failures = Some(Failures { in_a_row, message });
+        self.state = PodState::Waits { due: Some(again) };
         transition
     }
 }

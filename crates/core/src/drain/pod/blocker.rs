@@ -41,6 +41,44 @@ impl fmt::Display for Blocker {
     }
 }
 
+/// Whether something blocks a pod, or has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Blocked {
+    /// Nothing has.
+    #[default]
+    Never,
+    /// This did last, and does no longer.
+    Formerly(Blocker),
+    /// This does, as far as is known.
+    By(Blocker),
+}
+
+impl Blocked {
+    /// What blocks the pod now, as far as is known.
+    pub fn by(&self) -> Option<&Blocker> {
+        match self {
+            Self::By(blocker) => Some(blocker),
+            Self::Formerly(_) | Self::Never => None,
+        }
+    }
+
+    /// What blocks the pod, or blocked it last.
+    pub fn last(&self) -> Option<&Blocker> {
+        match self {
+            Self::By(blocker) | Self::Formerly(blocker) => Some(blocker),
+            Self::Never => None,
+        }
+    }
+
+    /// Notes that it does so no longer.
+    pub fn end(&mut self) {
+        *self = match std::mem::take(self) {
+            Self::By(blocker) | Self::Formerly(blocker) => Self::Formerly(blocker),
+            Self::Never => Self::Never,
+        };
+    }
+}
+
 /// A PodDisruptionBudget. People know it by its name: it stands in the namespace of its pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BudgetName {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::blocker::{Blocker, BudgetName};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Grace;
 use crate::drain::request::Method;
@@ -20,8 +19,6 @@ pub struct PodHistory {
     pub answers: BTreeMap<&'static str, u32>,
     /// When a request that it leave was accepted.
     pub accepted_at: Option<Instant>,
-    /// What blocked it last.
-    pub blocked_by: Option<Blocker>,
     /// The least grace that the API server said it was given, by whomever.
     pub least_given: Option<Duration>,
     /// Whose request it followed when it left, if that is known.
@@ -61,7 +58,6 @@ impl PodHistory {
             requests: None,
             answers: BTreeMap::new(),
             accepted_at: None,
-            blocked_by: None,
             least_given: None,
             followed: None,
         }
@@ -90,11 +86,6 @@ impl PodHistory {
     /// How many evictions were requested.
     pub fn evictions(&self) -> u32 {
         self.requests.map_or(0, |requests| requests.evictions)
-    }
-
-    /// The budget that blocked it, if that was what blocked it last.
-    pub fn budget(&self) -> Option<&BudgetName> {
-        self.blocked_by.as_ref().and_then(Blocker::budget)
     }
 
     /// Counts an answer to the last request; returns how often it has been given by now.

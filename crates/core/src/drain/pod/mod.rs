@@ -5,8 +5,8 @@
 //! * `history`: what has been done with it
 //! * `transition`: which changes of its state are logged
 //!
-//! What happens when something blocks a pod: its state is [`PodState::Blocked`], and stays so until what blocks it goes
-//! away (for a budget, `budgets` knows) or `until` has come. [`Tracked::next_request`] says from when on it is deleted
+//! What happens when something blocks a pod: [`Tracked::blocked`] names it, and the pod waits until what blocks it goes away
+//! (for a budget, `budgets` knows) or its next eviction is due. [`Tracked::next_request`] says from when on it is deleted
 //! all the same.
 
 mod answers;
@@ -22,7 +22,7 @@ use super::deadline::{Deletion, Grace, Window};
 use super::do_not_disrupt::DoNotDisrupt;
 use super::plan::{PodName, Stays, Tier};
 use super::request::Method;
-use blocker::{Blocker, BudgetName};
+use blocker::{Blocked, Blocker, BudgetName};
 pub use history::{LastRequest, PodHistory, RequestedBy};
 use transition::Transition;
 
@@ -42,22 +42,25 @@ pub struct Tracked {
     /// The names of its persistent volume claims.
     pub claims: Vec<String>,
     pub state: PodState,
-    /// Its deletion as it was last seen, by whosever request.
+    /// What keeps it from leaving, or did.
+    pub blocked: Blocked,
+    /// The requests that have failed in a row while it waits, or before the one that is under way.
+    pub failures: Option<Failures>,
+    /// Its deletion as it was last observed, whoever requested it.
     pub deletion: Option<Deletion>,
     pub history: PodHistory,
 }
 
-/// What is to happen to a pod next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How far a pod has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodState {
     /// It is left alone.
     Stays(Stays),
-    /// Its eviction is due from that time on, once its tier has begun; again, if requests have failed.
-    Due { at: Instant, failed: Option<Failed> },
-    /// Something blocks it. Its eviction is due at that time, if it is not released before.
-    Blocked { by: Blocker, until: Option<Instant> },
-    /// A request that it leave is under way, in spite of what stood in its way before.
-    Requested { despite: Option<Obstacle> },
+    /// It still has to be requested to leave: at that time, once its tier has begun; without one, when what blocks it goes
+    /// away.
+    Waits { due: Option<Instant> },
+    /// A request that it leave is under way.
+    Requested,
     /// It is shutting down, and should have stopped by then.
     Leaving { by: Instant },
     /// It was shutting down, and is not waited for any longer.
@@ -85,112 +88,69 @@ impl Unconfirmed {
     }
 }
 
-/// What stood in a pod's way when it was requested to leave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Obstacle {
-    Blocked(Blocker),
-    Failed(Failed),
-}
-
 /// Requests that failed, one after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct Failures {
     /// How many.
     pub in_a_row: u32,
     /// What the last of them was answered.
     pub message: String,
-    /// What blocks the pod still, as far as is known.
-    pub blocked_by: Option<Blocker>,
-}
-
-impl PodState {
-    /// What blocks the pod, as far as is known.
-    pub fn blocker(&self) -> Option<&Blocker> {
-        match self {
-            Self::Blocked { by, .. } | Self::Requested { despite: Some(Obstacle::Blocked(by)) } => Some(by),
-            Self::Due { failed: Some(failed), .. } | Self::Requested { despite: Some(Obstacle::Failed(failed)) } => {
-                failed.blocked_by.as_ref()
-            }
-            Self::Due { failed: None, .. }
-            | Self::Requested { despite: None }
-            | Self::Stays(_)
-            | Self::Leaving { .. }
-            | Self::Unconfirmed(_)
-            | Self::Gone { .. } => None,
-        }
-    }
-
-    /// The requests that have failed in a row, the last one before this.
-    pub fn failed(&self) -> Option<&Failed> {
-        match self {
-            Self::Due { failed, .. } => failed.as_ref(),
-            Self::Requested { despite: Some(Obstacle::Failed(failed)) } => Some(failed),
-            _ => None,
-        }
-    }
-
-    /// The budget that blocks the pod, as far as is known.
-    pub fn budget(&self) -> Option<&BudgetName> {
-        self.blocker().and_then(Blocker::budget)
-    }
-
-    fn into_obstacle(self) -> Option<Obstacle> {
-        match self {
-            Self::Blocked { by, .. } => Some(Obstacle::Blocked(by)),
-            Self::Due { failed, .. } => failed.map(Obstacle::Failed),
-            _ => None,
-        }
-    }
 }
 
 impl Tracked {
     /// A pod of which nothing is known but that it is there. Its eviction is due.
     pub fn new(name: PodName, tier: Tier, grace: Duration, now: Instant) -> Self {
-        let history = PodHistory::since(now);
-        let state = PodState::Due { at: now, failed: None };
-        Self { name, tier, grace, claims: Vec::new(), state, deletion: None, history }
+        Self {
+            name,
+            tier,
+            grace,
+            claims: Vec::new(),
+            state: PodState::Waits { due: Some(now) },
+            blocked: Blocked::Never,
+            failures: None,
+            deletion: None,
+            history: PodHistory::since(now),
+        }
     }
 
     /// Whether it still has to leave and no request is under way.
     pub fn waits(&self) -> bool {
-        matches!(self.state, PodState::Due { .. } | PodState::Blocked { .. })
+        matches!(self.state, PodState::Waits { .. })
+    }
+
+    /// Whether it waits because something blocks it, and not because a request has failed.
+    fn is_blocked(&self) -> bool {
+        self.waits() && self.blocked.by().is_some() && self.failures.is_none()
+    }
+
+    /// The budget that blocks it, as far as is known.
+    pub fn budget(&self) -> Option<&BudgetName> {
+        self.blocked.by().and_then(Blocker::budget)
     }
 
     /// Whether it has left, is about to, or has been requested to without anything blocking it since.
     pub fn has_left(&self) -> bool {
         match self.state {
-            PodState::Requested { .. }
-            | PodState::Leaving { .. }
-            | PodState::Unconfirmed(_)
-            | PodState::Gone { .. } => true,
-            PodState::Due { .. } | PodState::Blocked { .. } | PodState::Stays(_) => false,
+            PodState::Requested | PodState::Leaving { .. } | PodState::Unconfirmed(_) | PodState::Gone { .. } => true,
+            PodState::Waits { .. } | PodState::Stays(_) => false,
         }
     }
 
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
     /// deleted, and only when respecting that any longer would cost it its clean shutdown.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
-        let forced = || window.forced_from(self.grace).map(|from| from.max(self.not_deleted_before()));
-        let (again, forced) = match &self.state {
-            PodState::Blocked { until, .. } => (*until, forced()),
-            // Its eviction failed. What blocked it does so still, as far as is known.
-            PodState::Due { at, failed: Some(Failed { blocked_by: Some(_), .. }) }
-                if self.history.last_method() == Some(Method::Evict) =>
-            {
-                (Some(*at), forced())
-            }
-            // A deletion that failed is followed by an eviction too: one that is granted disrupts nothing.
-            PodState::Due { at, .. } => (Some(*at), None),
-            PodState::Stays(_)
-            | PodState::Requested { .. }
-            | PodState::Leaving { .. }
-            | PodState::Unconfirmed(_)
-            | PodState::Gone { .. } => return None,
+        let PodState::Waits { due } = self.state else { return None };
+        // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
+        let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
+        let forced = match self.blocked.by() {
+            Some(_) if !has_failed_deletion => window.forced_from(self.grace),
+            _ => None,
         };
-        match (forced, again) {
-            (Some(forced), Some(again)) if again < forced => Some((again, Method::Evict)),
+        let forced = forced.map(|from| from.max(self.not_deleted_before()));
+        match (forced, due) {
+            (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
             (Some(forced), _) => Some((forced, Method::Delete)),
-            (None, again) => again.map(|at| (at, Method::Evict)),
+            (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
 
@@ -212,19 +172,26 @@ impl Tracked {
     /// Notes that it is being requested to leave.
     pub fn request(&mut self, method: Method, grace: Grace, now: Instant) {
         self.history.request(LastRequest { at: now, method, grace });
-        let before = std::mem::replace(&mut self.state, PodState::Requested { despite: None });
-        self.state = PodState::Requested { despite: before.into_obstacle() };
+        self.state = PodState::Requested;
     }
 
     /// Notes that something blocks it, and when its eviction is due if nothing releases it before.
-    pub fn block(&mut self, by: Blocker, until: Option<Instant>) -> Option<Transition> {
-        let is_new = self.history.blocked_by.as_ref() != Some(&by);
-        self.history.blocked_by = Some(by.clone());
-        self.state = PodState::Blocked { by: by.clone(), until };
+    pub fn block(&mut self, by: Blocker, due: Option<Instant>) -> Option<Transition> {
+        let is_new = self.blocked.last() != Some(&by);
+        self.blocked = Blocked::By(by.clone());
+        self.failures = None;
+        self.state = PodState::Waits { due };
         is_new.then(|| Transition::Blocked(self.name.clone(), by))
     }
 
-    /// Notes that it says that it is not to be disrupted until then. One that is leaving says so too late.
+    /// Notes that it waits no longer: nothing blocks it, and no failure counts.
+    pub fn settle(&mut self, state: PodState) {
+        self.blocked.end();
+        self.failures = None;
+        self.state = state;
+    }
+
+    /// Records a do-not-disrupt annotation, which holds until then. Ignored once the pod is terminating.
     pub fn not_to_be_disrupted(
         &mut self,
         by: DoNotDisrupt,
@@ -238,24 +205,24 @@ impl Tracked {
         self.waits().then(|| self.block(Blocker::DoNotDisrupt(by), until)).flatten()
     }
 
-    /// Notes that it does not say, or no longer, that it is not to be disrupted.
+    /// Records that there is no do-not-disrupt annotation, or no longer.
     pub fn may_be_disrupted(&mut self, now: Instant) {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
     }
 
-    /// Notes that what blocked it has gone away, if it is such a blocker.
+    /// Records that what blocked it has gone away, if it is such a blocker.
     pub fn release(&mut self, is_released: impl Fn(&Blocker) -> bool, now: Instant) {
-        if matches!(&self.state, PodState::Blocked { by, .. } if is_released(by)) {
-            self.state = PodState::Due { at: now, failed: None };
+        if self.is_blocked() && self.blocked.by().is_some_and(is_released) {
+            self.settle(PodState::Waits { due: Some(now) });
         }
     }
 
-    /// Notes that it was seen to leave with that grace, by whosever request. If it waits, it goes on as it leaves; unless
-    /// that is longer than its instance has: then its eviction is due.
+    /// Records a deletionTimestamp set by anyone. A pod that waits goes on as it leaves; unless its grace is longer than its
+    /// instance has: then its eviction is due.
     pub fn seen_leaving(&mut self, deletion: Deletion, given: Option<Duration>, window: Window, now: Instant) {
         self.deletion = Some(deletion);
         self.history.least_given = self.history.least_given.into_iter().chain(given).min();
-        if matches!(self.state, PodState::Blocked { .. }) || self.is_cut_short() {
+        if self.is_blocked() || self.is_cut_short() {
             self.history.followed = Some(RequestedBy::Another);
         }
         if !self.waits() {
@@ -263,15 +230,20 @@ impl Tracked {
         }
         match self.grace_now(window, now) {
             // Another drain had more time for it, or a person gave it more than there is.
-            Some(_) => self.state = PodState::Due { at: now, failed: self.state.failed().cloned() },
+            Some(_) => {
+                if self.failures.is_none() {
+                    self.blocked.end();
+                }
+                self.state = PodState::Waits { due: Some(now) };
+            }
             None => self.goes_on(),
         }
     }
 
-    /// Notes that it is leaving already, and goes on as it does.
+    /// Records that it is leaving already, and goes on as it does.
     pub fn goes_on(&mut self) {
         if let Some(deletion) = self.deletion {
-            self.state = PodState::Leaving { by: deletion.by };
+            self.settle(PodState::Leaving { by: deletion.by });
         }
     }
 
@@ -294,15 +266,15 @@ impl Tracked {
         self.history.last_request().is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
     }
 
-    /// Notes that it has gone.
+    /// Records that it has gone.
     pub fn gone(&mut self, now: Instant) -> Option<Transition> {
         if matches!(self.state, PodState::Gone { .. } | PodState::Stays(_)) {
             return None;
         }
-        if matches!(self.state, PodState::Blocked { .. }) {
+        if self.is_blocked() {
             self.history.followed = Some(RequestedBy::Another);
         }
-        self.state = PodState::Gone { at: now };
+        self.settle(PodState::Gone { at: now });
         Some(Transition::Gone(self.name.clone()))
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::drain::deadline::Grace;
-use crate::drain::pod::blocker::BudgetName;
+use crate::drain::pod::blocker::{Blocker, BudgetName};
 
 mod answers;
 mod budgets;
@@ -38,7 +38,7 @@ fn clock() -> Clock {
 }
 
 fn drain(pods: &[Pod], window: Window, now: Instant) -> Progress {
-    Progress::new(pods, None, (window, clock()), now)
+    Progress::new(pods, None, window, clock(), now)
 }
 
 fn gone(name: &str) -> Change<Pod> {

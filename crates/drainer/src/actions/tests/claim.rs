@@ -30,7 +30,7 @@ async fn claimed(
     let attempt = case.attempt(context).await;
     let target = case.target(&attempt);
     match attempt.hold_action_during(claim(context, &target, record)).await? {
-        Claiming::Claimed(claim, _) => Ok(Ok((claim.node, claim.how))),
+        Claiming::Claimed(node) => Ok(Ok((node.claim.node, node.claim.how))),
         Claiming::Ended(outcome) => Ok(Err(outcome)),
     }
 }

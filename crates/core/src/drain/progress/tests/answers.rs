@@ -139,7 +139,7 @@ fn a_missing_right_is_logged_once_for_all_pods_of_a_namespace() {
     assert!(second.contains("\"bank\""), "{second}");
     assert_eq!(progress.next_due(now), Some(now + Duration::from_secs(5)));
     for pod in progress.into_pods().values() {
-        assert!(pod.state.failed().unwrap().message.contains(&pod.name.name), "the receipt names it all the same");
+        assert!(pod.failures.as_ref().unwrap().message.contains(&pod.name.name), "the receipt names it all the same");
     }
 }
 

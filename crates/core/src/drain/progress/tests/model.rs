@@ -112,7 +112,7 @@ proptest! {
             let pod = &pods[&request.uid];
             prop_assert!(2 * *at >= Duration::from_secs(window_s), "{request:?} at {at:?}");
             prop_assert!(*at + pod.grace + MARGIN >= Duration::from_secs(window_s), "{request:?} at {at:?}");
-            prop_assert!(pod.history.blocked_by.is_some(), "{request:?}");
+            prop_assert!(pod.blocked.last().is_some(), "{request:?}");
         }
     }
 
@@ -131,7 +131,7 @@ proptest! {
                     let known = first.checked_sub(1).map_or(Duration::ZERO, |before| requests[before].0);
                     prop_assert_eq!(requests[first].0, known.max(forced - window.start), "{:?}", pod);
                 }
-                None => prop_assert!(!pod.waits() || pod.state.blocker().is_none() || forced >= window.end, "{pod:?}"),
+                None => prop_assert!(!pod.waits() || pod.blocked.by().is_none() || forced >= window.end, "{pod:?}"),
             }
         }
     }
@@ -165,7 +165,7 @@ proptest! {
             let pod = &pods[&request.uid];
             if request.method == Method::Delete {
                 prop_assert!(Some(window.start + *at) >= window.forced_from(pod.grace), "{request:?} at {at:?}");
-                prop_assert!(pod.history.blocked_by.is_some(), "{request:?}");
+                prop_assert!(pod.blocked.last().is_some(), "{request:?}");
             }
         }
     }

@@ -15,7 +15,7 @@ from release_bundle.errors import ReleaseError
 FOLDERS = ("deploy", "docs", "events", "tools")
 FILES = ("LICENSE", "README.md", "scripts/doctor")
 # What only the project itself needs.
-LEFT_OUT = {"tests", "__pycache__"}
+LEFT_OUT = {"tests", "__pycache__", "release", "release_bundle"}
 # For each architecture, a folder like `sam build` makes it: FUNCTION/bootstrap.
 Built = dict[str, Path]
 

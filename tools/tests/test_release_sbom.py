@@ -3,7 +3,6 @@
 import unittest
 from typing import Any
 
-from built import ROOT  # noqa: F401  (it puts scripts/ on the path)
 from release_bundle import sbom
 from release_bundle.errors import ReleaseError
 

@@ -2,15 +2,16 @@
 
 import copy
 import unittest
+from pathlib import Path
 from typing import Any
 
-from built import ROOT, VERSION
 from release_bundle import template
 from release_bundle.elf import ARCHITECTURES
 from release_bundle.errors import ReleaseError
 from samtranslator.yaml_helper import yaml_parse
 
-WRITTEN = (ROOT / "template.yaml").read_text()
+VERSION = "7.8.9"
+WRITTEN = (Path(__file__).parents[2] / "template.yaml").read_text()
 RELEASED = {architecture: yaml_parse(template.of(WRITTEN, architecture, VERSION)) for architecture in ARCHITECTURES}
 
 

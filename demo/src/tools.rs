@@ -1,0 +1,25 @@
+//! The programs of `tools/`, which show a document to a person.
+
+use std::ffi::OsStr;
+use std::process::Stdio;
+
+use serde_json::Value;
+use spillway_bed::BedError;
+use spillway_bed::setup::{Setup, project_file};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+/// Hands a document to one of the programs, which prints what it makes of it. Answers whether it ended well.
+pub(crate) async fn show(tool: &str, arguments: &[&OsStr], document: &Value) -> Result<bool, BedError> {
+    let running = || BedError::io(format!("run tools/{tool}"));
+    let mut child = Command::new(Setup::find()?.python)
+        .arg(project_file(&format!("tools/{tool}"))?)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .spawn()
+        .map_err(running())?;
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(document.to_string().as_bytes()).await.map_err(running())?;
+    drop(input);
+    Ok(child.wait().await.map_err(running())?.success())
+}
