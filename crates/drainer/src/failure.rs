@@ -21,7 +21,7 @@ pub(crate) const DESCRIBE_CLUSTER: &str = "eks:DescribeCluster";
 
 /// Why a notice failed. The texts are what the failure queue, the log and the receipt show.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     #[error(transparent)]
     Notice(#[from] NoticeError),
     #[error(transparent)]
@@ -71,7 +71,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// The failure with all its causes and what to do about it: for the receipt, the log and the failure queue.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{}{}", chain(self), self.advice())
     }
 

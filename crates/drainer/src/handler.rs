@@ -29,7 +29,7 @@ use crate::receipt::{Publication, StepName, Subject};
 
 /// Handles one notice, or what may be one: reads it, does what follows from it, writes the receipt. An error keeps the
 /// event.
-pub(crate) async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
+pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
     let span = span::open(&invocation.request_id, event_id.as_deref());
     answer(context, event, event_id.as_deref(), invocation).instrument(span).await

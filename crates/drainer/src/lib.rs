@@ -16,11 +16,14 @@
 //! * `publish`: the receipt's views: log, metrics, events
 //! * `actions`: a file for each thing that may be done
 //! * `handler`: the story
-//! * `self_test`: would the next notice be handled?
 //! * `doubles`: the function over doubles of what it calls, for tests
+//!
+//! # What is public
+//! For the function: `Context`, which is made once, and `handle`. For the doctor (`crates/doctor`), which makes the same calls:
+//! the context's clients, `aws` and `kube`; and what can be asked without effect, `rehearse` and `preview_pod`.
 
 mod actions;
-mod aws;
+pub mod aws;
 mod context;
 mod continuation;
 #[cfg(any(test, feature = "test-support"))]
@@ -29,79 +32,18 @@ mod drain;
 mod failure;
 mod handler;
 mod invocation;
-mod kube;
+pub mod kube;
 mod node;
 mod publish;
 mod receipt;
-mod self_test;
 #[cfg(test)]
 mod test_support;
 
-use std::sync::Arc;
-
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use serde::Serialize;
-use serde_json::Value;
-use spillway_core::invocation::Invocation;
-use spillway_receipt::Receipt;
-use spillway_settings::Settings;
-
-use crate::aws::itself::Itself;
-use crate::context::Context;
-use crate::context::cluster::{Access, OneConnection};
-use crate::context::log::Log;
-use crate::continuation::schedule::Scheduler;
-use crate::failure::Failure;
-use crate::self_test::SelfTestReport;
-
-/// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
-pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<(), Error> {
-    let settings = Settings::from_variables(variables).inspect_err(|error| {
-        tracing::error!(error = %error, "the function does not start: correct its settings");
-    })?;
-    let aws = spillway_startup::aws::configuration()?;
-    let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
-    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
-    let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
-    let http = aws.http_client().ok_or("there is no HTTP client")?;
-    let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
-    let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
-    let client = aws_sdk_scheduler::Client::new(&aws);
-    let scheduler = Scheduler::new(client, settings.schedules.as_ref(), (&region, &function));
-    let context = Context {
-        settings,
-        ec2: aws_sdk_ec2::Client::new(&aws),
-        autoscaling: aws_sdk_autoscaling::Client::new(&aws),
-        load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(&aws),
-        eventbridge: aws_sdk_eventbridge::Client::new(&aws),
-        itself,
-        scheduler,
-        access: Access {
-            clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
-            credentials,
-            region,
-            connector: Box::new(OneConnection),
-        },
-        log: Log::stdout(),
-    };
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&context, event)))).await
-}
-
-/// What the function answers to an event: to a notice its receipt, to who asks for a self-test the report.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Response {
-    Receipt(Box<Receipt>),
-    Report(SelfTestReport),
-}
-
-/// Answers one event. An error keeps it.
-async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Response, Failure> {
-    let lambda_runtime::Context { request_id, invoked_function_arn, deadline, .. } = &event.context;
-    let invocation = Invocation::begin(request_id, invoked_function_arn, *deadline);
-    if let Some(request) = self_test::request(&event.payload) {
-        return Ok(Response::Report(self_test::examine(context, &request, &invocation).await));
-    }
-    let receipt = handler::handle(context, event.payload, &invocation).await?;
-    Ok(Response::Receipt(Box::new(receipt)))
-}
+pub use context::Context;
+pub use context::cluster::Access;
+pub use context::log::Log;
+pub use drain::dry_run::preview_pod;
+pub use failure::Failure;
+pub use handler::handle;
+pub use invocation::retry::Transient;
+pub use node::{Rehearsed, rehearse};

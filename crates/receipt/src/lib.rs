@@ -5,6 +5,7 @@
 //! * `counts`: what pods come to, by their fates
 //! * `length`: how one that is too long is cut
 //! * `lenient`: how a newer version's is read
+//! * `schema`: the comparison of a type with its schema in `docs/`, for tests
 //!
 //! Whoever reads may be older than who wrote, and newer. What a newer version adds is passed over, and a value that only
 //! it knows is read as if it were not there: its news is better told without that than not at all. Nothing but types, and
@@ -17,6 +18,8 @@ mod hook;
 mod length;
 mod lenient;
 mod pod;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod times;
 
 pub use counts::Counts;

@@ -1,10 +1,41 @@
 //! The drain function: a notice in, a drained node out. It wires and nothing else.
 
-use lambda_runtime::Error;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde_json::Value;
+use spillway_core::invocation::Invocation;
+use spillway_doctor::SelfTestReport;
+use spillway_drainer::{Context, Failure};
+use spillway_receipt::Receipt;
+use spillway_settings::Settings;
 use spillway_startup::logs;
 
+/// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     logs::start();
-    spillway_drainer::run(std::env::vars()).await
+    let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
+        tracing::error!(error = %error, "the function does not start: correct its settings");
+    })?;
+    let context = Context::from_environment(settings)?;
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&context, event)))).await
+}
+
+/// What the function answers: the receipt of a notice, or the report of a self-test.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Response {
+    Receipt(Box<Receipt>),
+    Report(SelfTestReport),
+}
+
+/// Answers one event. An error keeps it.
+async fn respond(context: &Context, event: LambdaEvent<Value>) -> Result<Response, Failure> {
+    let lambda_runtime::Context { request_id, invoked_function_arn, deadline, .. } = &event.context;
+    let invocation = Invocation::begin(request_id, invoked_function_arn, *deadline);
+    if let Some(request) = spillway_doctor::request(&event.payload) {
+        return Ok(Response::Report(spillway_doctor::examine(context, &request, &invocation).await));
+    }
+    let receipt = spillway_drainer::handle(context, event.payload, &invocation).await?;
+    Ok(Response::Receipt(Box::new(receipt)))
 }

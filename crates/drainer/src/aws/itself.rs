@@ -22,14 +22,14 @@ use tokio::time::timeout;
 use crate::aws::CallError;
 
 pub(crate) const INVOKE: &str = "lambda:InvokeFunction";
-pub(crate) const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
+const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
 /// Lambda answers in milliseconds that it has queued an event.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 /// The way to the function itself.
 #[derive(Debug)]
-pub(crate) struct Itself {
+pub struct Itself {
     operation: Operation<HttpRequest, Value, ErrorMetadata>,
     /// Lambda's endpoint.
     url: String,
@@ -60,12 +60,12 @@ impl Itself {
     }
 
     /// Asks whether it might be, as the doctor does: nothing is invoked.
-    pub(crate) async fn ask(&self) -> Result<(), SdkError<ErrorMetadata, HttpResponse>> {
+    pub async fn ask(&self) -> Result<(), SdkError<ErrorMetadata, HttpResponse>> {
         self.of_itself("DryRun", "{}").await
     }
 
     /// How many invocations may run at once, of all functions of the account that have none reserved.
-    pub(crate) async fn concurrency_limit(&self) -> Result<u64, CallError> {
+    pub async fn concurrency_limit(&self) -> Result<u64, CallError> {
         let settings = self.call("GET", "/2016-08-19/account-settings", &[], "").await;
         let settings = settings.map_err(|error| CallError::new(ACCOUNT_SETTINGS, error))?;
         let limit = settings["AccountLimit"]["UnreservedConcurrentExecutions"].as_u64();

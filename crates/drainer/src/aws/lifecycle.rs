@@ -165,7 +165,7 @@ impl<'a> LifecycleAction<'a> {
 }
 
 /// A hook's timeouts, as Auto Scaling describes it.
-pub(crate) fn timeouts(hook: &LifecycleHook) -> HookTimeouts {
+pub fn timeouts(hook: &LifecycleHook) -> HookTimeouts {
     HookTimeouts::described(hook.heartbeat_timeout, hook.global_timeout)
 }
 

@@ -17,14 +17,16 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::invocation::retry::{self, Transient};
+pub use itself::Itself;
+pub use lifecycle::timeouts as hook_timeouts;
 
 /// A call to AWS that failed for good, after the SDK's own attempts.
 #[derive(Debug)]
-pub(crate) struct CallError {
+pub struct CallError {
     /// The action, as IAM writes it: `ec2:DescribeInstances`.
-    pub(crate) action: &'static str,
+    pub action: &'static str,
     /// What can be done about it.
-    pub(crate) kind: CallErrorKind,
+    pub kind: CallErrorKind,
     /// What AWS answered: its code and its message. Empty if no answer came.
     answer: String,
     source: Option<Box<dyn Error + Send + Sync>>,
@@ -32,7 +34,7 @@ pub(crate) struct CallError {
 
 /// The ways in which a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallErrorKind {
+pub enum CallErrorKind {
     /// The function's role lacks the permission.
     Denied,
     /// AWS asks us to slow down.
@@ -76,7 +78,7 @@ impl Transient for CallError {
 
 impl CallError {
     /// Sorts the SDK's error.
-    pub(crate) fn new<E>(action: &'static str, error: SdkError<E, Response>) -> Self
+    pub fn new<E>(action: &'static str, error: SdkError<E, Response>) -> Self
     where
         E: Error + ProvideErrorMetadata + Send + Sync + 'static,
     {
@@ -93,24 +95,24 @@ impl CallError {
     }
 
     /// What AWS answered: its code and its message.
-    pub(crate) fn answer(&self) -> &str {
+    pub fn answer(&self) -> &str {
         &self.answer
     }
 
     /// Sorts an answer by its code and, if it came with one of its own, its status.
-    pub(crate) fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
+    pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
         let kind = kind_of(code, status.unwrap_or_default());
         Self { action, kind, answer: format!("{code}: {message}"), source: None }
     }
 
     /// No answer came, or none of AWS', and why.
-    pub(crate) fn unanswered(action: &'static str, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn unanswered(action: &'static str, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { action, kind: CallErrorKind::Unreachable, answer: String::new(), source: Some(why.into()) }
     }
 }
 
 /// Makes a call again and again until it is answered or `end` is here.
-pub(crate) async fn until<T, F>(action: &'static str, end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
+pub async fn until<T, F>(action: &'static str, end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<T, CallError>>,
 {

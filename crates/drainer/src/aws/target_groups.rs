@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::aws::{self, CallError};
 use crate::invocation::retry::jittered;
 
-pub(crate) const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
-pub(crate) const TAGS: &str = "elasticloadbalancing:DescribeTags";
-pub(crate) const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
+const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
+const TAGS: &str = "elasticloadbalancing:DescribeTags";
+const HEALTH: &str = "elasticloadbalancing:DescribeTargetHealth";
 
 /// How long it is until it is asked again, at least; at most as long once more, so that many drains do not ask at once.
 const AGAIN_AFTER: Duration = Duration::from_secs(3);

@@ -17,8 +17,8 @@ use crate::invocation::retry::{self, Transient};
 
 /// The way into every cluster.
 #[derive(Debug)]
-pub(crate) struct Access {
-    pub(crate) clusters: Arc<Clusters>,
+pub struct Access {
+    pub clusters: Arc<Clusters>,
     pub(crate) credentials: SharedCredentialsProvider,
     pub(crate) region: String,
     pub(crate) connector: Box<dyn Connector>,
@@ -71,7 +71,7 @@ impl Access {
     /// A fresh client. Lambda freezes the process between invocations and a connection may be
     /// cut meanwhile, so none is kept; endpoint and certificate authority are. EKS is asked
     /// until `end`.
-    pub(crate) async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
+    pub async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
         let cluster = self.describe(name, end).await?;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
         self.connector

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write as _;
 
 /// Where wide lines are written.
-pub(crate) struct Log(Box<dyn Fn(&str) + Send + Sync>);
+pub struct Log(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Log {
     /// Hands each line to `write`.
@@ -21,7 +21,7 @@ impl Log {
     }
 
     /// Writes a line.
-    pub(crate) fn write(&self, line: &str) {
+    pub fn write(&self, line: &str) {
         (self.0)(line);
     }
 }

@@ -1,6 +1,7 @@
 //! The clients and the settings that every action is handed, and what one notice is about (`target`).
 
 pub(crate) mod cluster;
+mod environment;
 pub(crate) mod log;
 pub(crate) mod patience;
 pub(crate) mod target;
@@ -25,16 +26,16 @@ pub(crate) use target::{Attempt, Target};
 
 /// Everything that a notice needs, made once when the function starts.
 #[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) settings: Settings,
-    pub(crate) ec2: aws_sdk_ec2::Client,
-    pub(crate) autoscaling: aws_sdk_autoscaling::Client,
-    pub(crate) load_balancing: aws_sdk_elasticloadbalancingv2::Client,
-    pub(crate) eventbridge: aws_sdk_eventbridge::Client,
-    pub(crate) itself: Itself,
+pub struct Context {
+    pub settings: Settings,
+    pub ec2: aws_sdk_ec2::Client,
+    pub autoscaling: aws_sdk_autoscaling::Client,
+    pub load_balancing: aws_sdk_elasticloadbalancingv2::Client,
+    pub eventbridge: aws_sdk_eventbridge::Client,
+    pub itself: Itself,
     pub(crate) scheduler: Scheduler,
-    pub(crate) access: Access,
-    pub(crate) log: Log,
+    pub access: Access,
+    pub log: Log,
 }
 
 /// An attempt in a cluster that failed.
@@ -50,6 +51,11 @@ impl Transient for FailedAttempt {
 }
 
 impl Context {
+    /// The client of EventBridge Scheduler.
+    pub fn schedules(&self) -> &aws_sdk_scheduler::Client {
+        self.scheduler.client()
+    }
+
     /// Connects to a cluster and does something there, again and again until it succeeds, fails for good, or the patience is
     /// at its end. `doing` completes the sentence "cannot …".
     pub(crate) async fn in_cluster<T>(

@@ -4,10 +4,8 @@
 //! not double it. All are in the stack's own group, and go with it.
 
 use aws_sdk_scheduler::Client;
-use aws_sdk_scheduler::error::SdkError;
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
-use aws_sdk_scheduler::operation::update_schedule::UpdateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
@@ -21,11 +19,9 @@ use crate::aws::{self, CallError};
 use crate::failure::Failure;
 
 const CREATE: &str = "scheduler:CreateSchedule";
-pub(crate) const UPDATE: &str = "scheduler:UpdateSchedule";
-pub(crate) const DELETE: &str = "scheduler:DeleteSchedule";
+const UPDATE: &str = "scheduler:UpdateSchedule";
+const DELETE: &str = "scheduler:DeleteSchedule";
 
-/// What no schedule is called: ours begin with an instance's id.
-const NOBODYS: &str = "spillway-doctor-asks-for-nothing";
 /// The longest name that Scheduler takes.
 const LONGEST_NAME: usize = 64;
 /// Scheduler refuses a time that has passed when the call arrives.
@@ -97,6 +93,11 @@ impl Scheduler {
         Self { client, place }
     }
 
+    /// The client, for what is no schedule of a notice.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Has the function invoked with a payload at a time, or as soon as it can be if that has passed. A schedule of that
     /// name is moved. Tried until `end`.
     pub(crate) async fn put(
@@ -134,21 +135,6 @@ impl Scheduler {
             }
         });
         Ok(deleted.await?)
-    }
-
-    /// Moves a schedule that nobody has made, as the doctor asks: Scheduler obeys nobody, and says who may not ask.
-    pub(crate) async fn move_nobodys(&self, now: Timestamp) -> Result<(), SdkError<UpdateScheduleError>> {
-        let Some(place) = &self.place else { return Ok(()) };
-        let at = expression(now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX));
-        let request = self.client.update_schedule().name(NOBODYS).group_name(&place.group);
-        let request = request.target(target(place, "{}")).schedule_expression(at).flexible_time_window(at_once());
-        request.send().await.map(drop)
-    }
-
-    /// Takes such a schedule away.
-    pub(crate) async fn delete_nobodys(&self) -> Result<(), SdkError<DeleteScheduleError>> {
-        let Some(place) = &self.place else { return Ok(()) };
-        self.client.delete_schedule().name(NOBODYS).group_name(&place.group).send().await.map(drop)
     }
 
     async fn create(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<Exists, CallError> {

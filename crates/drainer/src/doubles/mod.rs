@@ -1,7 +1,13 @@
 //! The function over doubles of AWS, of the API server and of its log: for tests, here and, with the feature `test-support`,
 //! in other crates. Nothing else of the function is public for tests.
+//!
+//! * `aws`: a double of AWS
+//! * `script`: the calls that are to come, and the answer to each
+//! * `scripted`: a context whose AWS and whose API server follow scripts
 
 pub mod aws;
+pub mod script;
+pub mod scripted;
 
 use std::fmt;
 use std::sync::Arc;

@@ -35,7 +35,7 @@ pub(crate) async fn preview(client: &Client, node: &str, window: Window, now: Ti
 }
 
 /// Evicts one pod as a dry run, until `end`, unless what would become of it is known without a request.
-pub(crate) async fn preview_pod(client: &Client, pod: Planned, now: Timestamp, end: Instant) -> PodPreview {
+pub async fn preview_pod(client: &Client, pod: Planned, now: Timestamp, end: Instant) -> PodPreview {
     let Planned { uid, name, grace, disposition, .. } = pod;
     let mut answers = BTreeMap::new();
     let would = match without_request(disposition, now) {

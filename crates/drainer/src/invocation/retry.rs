@@ -13,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// An error that says whether the same may well succeed a moment later.
-pub(crate) trait Transient {
+pub trait Transient {
     fn is_transient(&self) -> bool;
 }
 

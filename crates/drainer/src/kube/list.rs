@@ -17,7 +17,7 @@ use super::{ApiError, CALL_TIMEOUT, call};
 
 /// Requests a list and hands on one object after the other; returns what the list says of itself. Given up when nothing comes
 /// for [`CALL_TIMEOUT`]: as long as something does, a long list may take its time.
-pub(crate) async fn each<K: DeserializeOwned>(
+pub async fn each<K: DeserializeOwned>(
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
     mut see: impl FnMut(K),

@@ -1,6 +1,6 @@
 //! Calls to the API server: none without a timeout, and every failure told by what can be done.
 
-pub(crate) mod list;
+pub mod list;
 pub(crate) mod watch;
 
 use std::error::Error;
@@ -19,7 +19,7 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A call to the API server that failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ApiError {
+pub enum ApiError {
     /// It answered, and the answer is no.
     #[error("the API server answered {}", said(.0))]
     Refused(Box<Status>),
@@ -45,7 +45,7 @@ pub(crate) enum ApiError {
 
 impl ApiError {
     /// The HTTP status, if there was an answer.
-    pub(crate) fn code(&self) -> Option<u16> {
+    pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused(status) | Self::Contended(status) => Some(status.code),
             _ => None,
@@ -86,7 +86,7 @@ impl From<kube::Error> for ApiError {
 }
 
 /// Makes a call, and gives it up after [`CALL_TIMEOUT`].
-pub(crate) async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
+pub async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
     match timeout(CALL_TIMEOUT, request).await {
         Ok(answer) => answer.map_err(ApiError::from),
         Err(_) => Err(ApiError::Timeout(CALL_TIMEOUT)),
@@ -94,7 +94,7 @@ pub(crate) async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> R
 }
 
 /// Makes calls again and again until they are answered or `end` is here; `retrying` hears of each failure in between.
-pub(crate) async fn until<T>(
+pub async fn until<T>(
     end: Instant,
     calls: impl AsyncFnMut() -> Result<T, ApiError>,
     retrying: impl Fn(&ApiError),

@@ -86,7 +86,7 @@ async fn claim_as_observed(
 
 /// What a claim without effect was answered.
 #[derive(Debug)]
-pub(crate) enum Rehearsed {
+pub enum Rehearsed {
     /// The node would be claimed.
     Passes,
     /// An admission webhook or policy would refuse the claim.
@@ -96,7 +96,7 @@ pub(crate) enum Rehearsed {
 }
 
 /// Claims a node without effect, if it is free.
-pub(crate) async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -> Result<Rehearsed, ApiError> {
+pub async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -> Result<Rehearsed, ApiError> {
     let name = node.name_any();
     let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
     let ClaimState::Free(free) = claim_state(ObservedNode::of(node), &name, claimant) else {

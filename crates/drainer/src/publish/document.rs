@@ -29,8 +29,9 @@ pub(super) fn begun(so_far: &Publication, leaving: &[PodName], now: Timestamp) -
 
 #[cfg(test)]
 mod tests {
+    use spillway_receipt::schema;
+
     use super::Document;
-    use crate::test_support::schema;
 
     #[test]
     fn the_schema_in_the_documents_is_that_of_the_types() {

@@ -1,57 +1,14 @@
-//! An API server that follows a script, behind a `kube::Client`; and the objects that it answers with.
+//! The objects that a scripted API server answers with.
 
-use std::convert::Infallible;
-
-use futures_util::{StreamExt as _, stream};
-use http::{Request, Response};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Bytes, Frame};
-use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::instance;
-use super::script::{Answer, Script};
+pub(crate) use crate::doubles::scripted::status;
 
 /// The node's name where EC2 tells of no DNS name: the instance's id.
 pub(crate) const NODE: &str = "i-0123456789abcdef0";
 /// Its path.
 pub(crate) const NODE_PATH: &str = "/api/v1/nodes/i-0123456789abcdef0";
-
-/// A client whose requests are answered by the script.
-pub(crate) fn client(script: Script) -> kube::Client {
-    let service = tower::service_fn(move |request: Request<Body>| respond(script.clone(), request));
-    kube::Client::new(service, "default")
-}
-
-async fn respond(
-    script: Script,
-    request: Request<Body>,
-) -> Result<Response<UnsyncBoxBody<Bytes, Infallible>>, std::io::Error> {
-    let call = format!("{} {}", request.method(), request.uri().path());
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    let body = request.into_body().collect_bytes().await.map_err(std::io::Error::other)?;
-    let text = format!("{query} {}", String::from_utf8_lossy(&body));
-    let refusal = || Answer::Says(400, status(400, "Unexpected", "nodes"));
-    let (code, body) = match script.answer(&call, &text).unwrap_or_else(refusal) {
-        Answer::Says(code, body) => (code, Full::new(Bytes::from(body)).boxed_unsync()),
-        Answer::Streams(lines) => {
-            let frames = stream::iter(lines).map(|line| Ok(Frame::data(Bytes::from(line))));
-            (200, StreamBody::new(frames.chain(stream::pending())).boxed_unsync())
-        }
-        Answer::Lost => return Err(std::io::Error::other("the connection broke")),
-        Answer::Hangs => std::future::pending().await,
-    };
-    Ok(Response::builder().status(code).body(body).unwrap())
-}
-
-/// A refusal, as the API server words it, about an object of that kind.
-pub(crate) fn status(code: u16, reason: &str, kind: &str) -> String {
-    let details = json!({"name": "x", "kind": kind});
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "why",
-        "reason": reason, "details": details, "code": code});
-    status.to_string()
-}
 
 /// The instance's node: Ready, in use, untouched.
 pub(crate) fn node() -> Value {

@@ -1,31 +1,12 @@
-//! AWS that follows a script, and the calls that a script has.
+//! The calls that a script of AWS has.
 
 use serde_json::json;
 
 use super::instance_id;
-use super::script::{Answer, Expected, Script, call};
-use crate::doubles::aws::{AwsDouble, eks_cluster, hooks};
+use super::script::{Expected, call};
+use crate::doubles::aws::hooks;
 pub(crate) use crate::doubles::aws::{instances, json_error, query_error};
-
-/// AWS as the script has it, and EKS as it describes a cluster.
-pub(crate) fn scripted(script: Script) -> AwsDouble {
-    AwsDouble::new(move |call| {
-        let refusal = || Answer::Says(400, json!({"__type": "Unexpected", "message": "by the test"}).to_string());
-        let answer = if call.name.starts_with("GET /clusters/") {
-            Answer::Says(200, eks_cluster())
-        } else {
-            script.answer(&call.name, &call.body).unwrap_or_else(refusal)
-        };
-        async {
-            match answer {
-                Answer::Says(status, body) => Some((status, body)),
-                Answer::Streams(lines) => Some((200, lines.concat())),
-                Answer::Lost => None,
-                Answer::Hangs => std::future::pending().await,
-            }
-        }
-    })
-}
+pub(crate) use crate::doubles::scripted::put_event;
 
 /// EC2 is asked for the instance, and describes it in a state and with tags.
 pub(crate) fn described(state: &str, tags: &[(&str, &str)]) -> Expected {
@@ -61,11 +42,6 @@ pub(crate) fn completed(result: &str) -> Expected {
 /// The same calls answered: nobody waits any more.
 pub(crate) fn waits_no_more() -> String {
     query_error("ValidationError", "No active Lifecycle Action found with instance ID i-1")
-}
-
-/// The event bus takes an event.
-pub(crate) fn put_event() -> Expected {
-    call("PutEvents").says(200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}))
 }
 
 /// The function is invoked with such a continuation.

@@ -1,6 +1,4 @@
-//! A context whose AWS and whose API server follow scripts, and what an action is handed beside it.
-
-use std::ops::Deref;
+//! What an action is handed beside the scripted context: one notice, in one invocation, about one instance.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -13,64 +11,13 @@ use spillway_core::invocation::Invocation;
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 
-use super::api_server::client;
-use super::aws::{put_event, scripted};
-use super::script::{Expected, Script};
-use super::{hook, instance, notice, settings};
+use super::{hook, instance, notice};
 use crate::aws::lifecycle::LifecycleAction;
-use crate::context::log::Log;
 use crate::context::{Attempt, Context, Target};
-use crate::doubles::{self, SdkAttempts};
+pub(crate) use crate::doubles::scripted::TestContext;
 
 /// The seconds that the invocation of a test has.
 pub(crate) const INVOCATION_S: i64 = 900;
-
-/// A context that follows scripts. When it is dropped the test fails, if a call came that was not expected, or one that was
-/// never came.
-#[derive(Debug)]
-pub(crate) struct TestContext {
-    context: Context,
-    scripts: [Script; 2],
-}
-
-impl TestContext {
-    /// With these settings, and what the API server and AWS are to be asked, in order. That a drain has begun, and the receipt,
-    /// may be published at any time.
-    pub(crate) fn new(
-        variables: &[(&str, &str)],
-        api: impl IntoIterator<Item = Expected>,
-        aws: impl IntoIterator<Item = Expected>,
-    ) -> Self {
-        let published = ["Spillway Drain Begun", "Spillway Receipt"].map(|what| put_event().with(what).perhaps());
-        let (api, aws) = (Script::new("API server", api), Script::new("AWS", aws.into_iter().chain(published)));
-        let settings = settings(&[variables, &[("SPILLWAY_HOOKS", "spillway,my-lifecycle-hook")]].concat());
-        let cluster = {
-            let api = api.clone();
-            move || client(api.clone())
-        };
-        let context = doubles::context(settings, &scripted(aws.clone()), SdkAttempts::Once, cluster, Log::stdout());
-        Self { context, scripts: [api, aws] }
-    }
-}
-
-impl Deref for TestContext {
-    type Target = Context;
-
-    fn deref(&self) -> &Context {
-        &self.context
-    }
-}
-
-impl Drop for TestContext {
-    fn drop(&mut self) {
-        let problems: Vec<_> = self.scripts.iter().flat_map(Script::problems).collect();
-        if std::thread::panicking() {
-            eprintln!("{}", problems.join("\n"));
-        } else {
-            assert!(problems.is_empty(), "{}", problems.join("\n"));
-        }
-    }
-}
 
 /// One notice, the invocation that it came in, and the instance that it is about.
 #[derive(Debug)]

@@ -1,0 +1,129 @@
+//! The default event bus: the rules that hear our notices, and where they lead.
+
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::types::{Rule as ListedRule, RuleState};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use spillway_drainer::aws::{self, CallError};
+use spillway_notice::event_patterns::EVENT_PATTERNS;
+use tokio::time::Instant;
+
+use super::pattern::Pattern;
+use crate::asked_until;
+
+const LIST: &str = "events:ListRules";
+const TARGETS: &str = "events:ListTargetsByRule";
+/// A bus has 300 rules unless its quota was raised, and a page holds 100: no account's bus keeps the doctor for long.
+const MOST_PAGES: usize = 20;
+/// EventBridge takes some tens of calls a second from all of an account.
+const AT_ONCE: usize = 4;
+
+/// A rule that hears one of our notices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) state: State,
+    pub(super) pattern: Pattern,
+    pub(super) targets: Vec<RuleTarget>,
+}
+
+/// Whether a rule works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Enabled,
+    Disabled,
+}
+
+/// Where a rule leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RuleTarget {
+    /// Its name within the rule.
+    pub(super) id: String,
+    pub(super) arn: String,
+}
+
+impl Rule {
+    /// Whether it invokes that function.
+    pub(super) fn leads_to(&self, function: &str) -> bool {
+        self.targets.iter().any(|target| target.arn == function)
+    }
+
+    /// The notices that it hears, in words.
+    pub(super) fn hears(&self) -> impl Iterator<Item = &'static str> {
+        EVENT_PATTERNS.iter().filter(|event| self.pattern.lets_through(event)).map(|event| event.what)
+    }
+}
+
+/// The rules that hear our notices, whoever made them. Tried until `end`.
+pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, CallError> {
+    let mut listed = Vec::new();
+    let mut token = None;
+    for _ in 0..MOST_PAGES {
+        let page = aws::until(LIST, asked_until(end), async || {
+            let page = client.list_rules().limit(100).set_next_token(token.clone()).send().await;
+            page.map_err(|error| CallError::new(LIST, error))
+        });
+        let page = page.await?;
+        listed.extend(page.rules.unwrap_or_default());
+        token = page.next_token;
+        if token.is_none() {
+            break;
+        }
+    }
+    let of_ours = listed.into_iter().filter_map(hearing);
+    let with_targets = stream::iter(of_ours).map(|rule| async move {
+        let targets = aws::until(TARGETS, asked_until(end), || targets(client, &rule.name)).await?;
+        Ok::<_, CallError>(Rule { targets, ..rule })
+    });
+    with_targets.buffered(AT_ONCE).try_collect().await
+}
+
+/// The rule without its targets, if it hears anything of ours. Those that AWS manages for a service of its own drain
+/// nothing.
+fn hearing(rule: ListedRule) -> Option<Rule> {
+    let pattern = Pattern::parse(rule.event_pattern.as_deref()?)?;
+    let state = if rule.state == Some(RuleState::Disabled) { State::Disabled } else { State::Enabled };
+    let found = Rule { name: rule.name?, state, pattern, targets: Vec::new() };
+    let hears_us = found.hears().next().is_some();
+    (rule.managed_by.is_none() && hears_us).then_some(found)
+}
+
+/// A rule has five targets at most: they are on one page.
+async fn targets(client: &Client, rule: &str) -> Result<Vec<RuleTarget>, CallError> {
+    let listed = client.list_targets_by_rule().rule(rule).send().await;
+    let listed = listed.map_err(|error| CallError::new(TARGETS, error))?;
+    let targets = listed.targets.unwrap_or_default().into_iter();
+    Ok(targets.map(|target| RuleTarget { id: target.id, arn: target.arn }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use spillway_drainer::doubles::script::call;
+    use spillway_drainer::doubles::scripted::TestContext;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn rules_are_read_from_all_pages_and_only_those_that_hear_us_are_asked_for_targets() {
+        let spot =
+            json!({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}).to_string();
+        let first = json!({"Rules": [{"Name": "one", "EventPattern": spot}, {"Name": "none", "EventPattern": "{\"source\":[\"aws.s3\"]}"}],
+            "NextToken": "second"});
+        let second = json!({"Rules": [{"Name": "two", "EventPattern": spot, "State": "DISABLED"}]});
+        let targets = |rule: &str, arn: &str| {
+            call("ListTargetsByRule").with(rule).says(200, json!({"Targets": [{"Id": "1", "Arn": arn}]})).at_any_time()
+        };
+        let aws = [
+            call("ListRules").without("NextToken").says(200, first),
+            call("ListRules").with("second").says(200, second),
+            targets("one", "arn-1"),
+            targets("two", "arn-2"),
+        ];
+        let context = TestContext::new(&[], [], aws);
+        let found = rules(&context.eventbridge, Instant::now() + Duration::from_secs(10)).await.unwrap();
+        let found: Vec<_> = found.iter().map(|rule| (rule.name.as_str(), rule.state, rule.leads_to("arn-2"))).collect();
+        assert_eq!(found, [("one", State::Enabled, false), ("two", State::Disabled, true)]);
+    }
+}

@@ -1,0 +1,171 @@
+//! The Auto Scaling groups with nodes in our clusters, as Auto Scaling tells of them and of their hooks.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_autoscaling::Client;
+use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleHook, RetentionAction};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use spillway_core::cluster::ClusterName;
+use spillway_core::hook_timeouts::HookTimeouts;
+use spillway_core::instance::{ManagedBy, Membership, managed_by, membership};
+use spillway_drainer::aws::{self, CallError, hook_timeouts};
+use spillway_settings::LifecycleResult;
+use tokio::time::Instant;
+
+use crate::asked_until;
+
+const LIST: &str = "autoscaling:DescribeAutoScalingGroups";
+const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
+/// The most that Auto Scaling puts on a page.
+const ON_A_PAGE: i32 = 100;
+/// Each group's hooks are a call of their own, and the account's other tools call Auto Scaling too.
+const AT_ONCE: usize = 4;
+
+/// A group whose instances are nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) cluster: ClusterName,
+    pub(super) managed_by: ManagedBy,
+    pub(super) tags: BTreeMap<String, String>,
+    /// Whether it keeps an instance whose terminate hook was abandoned.
+    pub(super) keeps_abandoned: bool,
+    pub(super) hooks: Vec<GroupHook>,
+}
+
+/// A lifecycle hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GroupHook {
+    pub(super) name: String,
+    pub(super) transition: HookTransition,
+    pub(super) waits: HookTimeouts,
+    /// What holds if nobody answers.
+    pub(super) default_result: LifecycleResult,
+    /// The ARN of a queue or topic that hears of it beside the event bus.
+    pub(super) notifies: Option<String>,
+}
+
+/// At which end of an instance's life a hook waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HookTransition {
+    Launching,
+    Terminating,
+}
+
+impl Group {
+    /// The group's hooks at an instance's end.
+    pub(super) fn terminate_hooks(&self) -> impl Iterator<Item = &GroupHook> {
+        self.hooks.iter().filter(|hook| hook.transition == HookTransition::Terminating)
+    }
+}
+
+/// The groups whose tags name one of these clusters. Tried until `end`.
+pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) -> Result<Vec<Group>, CallError> {
+    let mut groups = Vec::new();
+    let mut token = None;
+    loop {
+        let page = aws::until(LIST, asked_until(end), async || {
+            let call = client.describe_auto_scaling_groups().max_records(ON_A_PAGE);
+            call.set_next_token(token.clone()).send().await.map_err(|error| CallError::new(LIST, error))
+        });
+        let page = page.await?;
+        groups.extend(page.auto_scaling_groups.into_iter().flatten().filter_map(group));
+        token = page.next_token;
+        if token.is_none() {
+            break;
+        }
+    }
+    groups.retain(|group| clusters.contains(&group.cluster));
+    let with_hooks = stream::iter(groups).map(|group| async move {
+        let hooks = aws::until(HOOKS, asked_until(end), || hooks(client, &group.name)).await?;
+        Ok::<_, CallError>(Group { hooks, ..group })
+    });
+    with_hooks.buffered(AT_ONCE).try_collect().await
+}
+
+/// The group without its hooks, if its tags name a cluster.
+fn group(described: AutoScalingGroup) -> Option<Group> {
+    let tags = described.tags.into_iter().flatten();
+    let tags: BTreeMap<_, _> = tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect();
+    let Membership::In(cluster) = membership(&tags) else { return None };
+    let triggers = described.instance_lifecycle_policy.and_then(|policy| policy.retention_triggers);
+    let on_abandon = triggers.and_then(|triggers| triggers.terminate_hook_abandon);
+    Some(Group {
+        name: described.auto_scaling_group_name?,
+        cluster,
+        managed_by: managed_by(&tags),
+        tags,
+        keeps_abandoned: on_abandon == Some(RetentionAction::Retain),
+        hooks: Vec::new(),
+    })
+}
+
+/// A group has 50 hooks at most, on one page.
+async fn hooks(client: &Client, group: &str) -> Result<Vec<GroupHook>, CallError> {
+    let described = client.describe_lifecycle_hooks().auto_scaling_group_name(group).send().await;
+    let described = described.map_err(|error| CallError::new(HOOKS, error))?;
+    Ok(described.lifecycle_hooks.into_iter().flatten().filter_map(hook).collect())
+}
+
+fn hook(described: LifecycleHook) -> Option<GroupHook> {
+    let transition = match described.lifecycle_transition.as_deref()? {
+        "autoscaling:EC2_INSTANCE_TERMINATING" => HookTransition::Terminating,
+        "autoscaling:EC2_INSTANCE_LAUNCHING" => HookTransition::Launching,
+        _ => return None,
+    };
+    let default_result = match described.default_result.as_deref() {
+        Some("CONTINUE") => LifecycleResult::Continue,
+        // Auto Scaling's own default.
+        _ => LifecycleResult::Abandon,
+    };
+    Some(GroupHook {
+        waits: hook_timeouts(&described),
+        name: described.lifecycle_hook_name?,
+        transition,
+        default_result,
+        notifies: described.notification_target_arn.filter(|arn| !arn.is_empty()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use spillway_drainer::doubles::aws::hooks as hooks_described;
+    use spillway_drainer::doubles::script::call;
+    use spillway_drainer::doubles::scripted::TestContext;
+
+    use super::*;
+
+    fn page(group: &str, cluster: &str, token: &str) -> String {
+        format!(
+            "<DescribeAutoScalingGroupsResponse><DescribeAutoScalingGroupsResult><AutoScalingGroups><member>\
+             <AutoScalingGroupName>{group}</AutoScalingGroupName><Tags><member><Key>kubernetes.io/cluster/{cluster}</Key>\
+             <Value>owned</Value></member></Tags></member></AutoScalingGroups>{token}</DescribeAutoScalingGroupsResult>\
+             </DescribeAutoScalingGroupsResponse>"
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_are_read_from_all_pages_and_only_those_of_the_clusters_are_asked_for_hooks() {
+        let hooks_of = |group| {
+            let hooks = call("DescribeLifecycleHooks").with(format!("AutoScalingGroupName={group}"));
+            hooks.says(200, hooks_described(300, 30000)).at_any_time()
+        };
+        let aws = [
+            call("DescribeAutoScalingGroups")
+                .without("NextToken")
+                .says(200, page("one", "prod", "<NextToken>second</NextToken>")),
+            call("DescribeAutoScalingGroups")
+                .with("NextToken=second")
+                .says(200, page("others", "stage", "<NextToken>third</NextToken>")),
+            call("DescribeAutoScalingGroups").with("NextToken=third").says(200, page("two", "prod", "")),
+            hooks_of("one"),
+            hooks_of("two"),
+        ];
+        let context = TestContext::new(&[], [], aws);
+        let end = Instant::now() + Duration::from_secs(10);
+        let found = of(&context.autoscaling, &[ClusterName::new("prod")], end).await.unwrap();
+        assert_eq!(found.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    }
+}

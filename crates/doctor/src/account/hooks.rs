@@ -1,0 +1,247 @@
+//! Whether the Auto Scaling groups with nodes in a cluster wait for us before they end an instance, and whether what
+//! their hooks say is sane. Pure.
+
+use std::time::Duration;
+
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision;
+use spillway_core::instance::ManagedBy;
+use spillway_drainer::aws::CallError;
+use spillway_settings::{LifecycleResult, ManagedNodeGroups, NoticeFamily, Policy, Settings};
+use spillway_startup::logs::chain;
+
+use super::groups::{Group, GroupHook};
+use crate::catalogue::{CheckId, FindingId};
+use crate::report::{Check, Finding, Severity, quoted};
+
+const ID: CheckId = CheckId::Hooks;
+
+/// Lambda tries a notice again one minute after the first attempt: a hook has to wait for that.
+const FIRST_RETRY: Duration = Duration::from_secs(60);
+
+/// The hook's name in the documents, and the default of the setting.
+const SPILLWAY: &str = "spillway";
+
+/// The hook that EKS puts on the groups of managed node groups, and completes itself.
+const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
+
+/// What docs/install.md has: enough for drains of up to eight hours.
+const GOOD_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The check of the cluster's groups.
+pub(super) fn look(groups: &[Group], cluster: &ClusterName, settings: &Settings, region: &str) -> Check {
+    if settings.policy(NoticeFamily::Terminate) == Policy::Ignore {
+        let why = "hooks are left to others: neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names terminate";
+        return Check::skipped(ID, why).of(cluster);
+    }
+    let drained = groups.iter().filter(|group| group.cluster == *cluster && is_drained(group, settings));
+    let (ours, untagged): (Vec<&Group>, Vec<&Group>) = drained.partition(|group| is_tagged(group, settings));
+    let findings: Vec<_> = ours.iter().flat_map(|group| of_group(group, settings, region)).collect();
+    let what = match ours.as_slice() {
+        [] if !untagged.is_empty() => "no Auto Scaling group of this cluster has the managed tag".to_owned(),
+        [] => "no Auto Scaling group whose nodes Spillway drains has a tag that names this cluster".to_owned(),
+        ours if findings.is_empty() => format!("Auto Scaling waits for Spillway in {}", names(ours)),
+        ours => format!("the hooks of {}", names(ours)),
+    };
+    let not_looked_at = match (untagged.as_slice(), &settings.managed_tag) {
+        ([_, ..], Some(tag)) => {
+            format!("; not looked at, without the tag {tag}, which their instances may have: {}", names(&untagged))
+        }
+        _ => String::new(),
+    };
+    Check::made(ID, format!("{what}{not_looked_at}"), findings).of(cluster)
+}
+
+fn names(groups: &[&Group]) -> String {
+    groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The check when Auto Scaling would not tell.
+pub(super) fn unknown(error: &CallError) -> Check {
+    let what = format!("cannot see the Auto Scaling groups and their hooks: {}", chain(&error));
+    let to_do = "deploy the template again, which gives the function's role the right";
+    Check::made(ID, &what, vec![Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, to_do)])
+}
+
+/// Whether its nodes are drained for its hooks, as far as it goes by whose they are.
+fn is_drained(group: &Group, settings: &Settings) -> bool {
+    match group.managed_by {
+        ManagedBy::SelfManaged => true,
+        ManagedBy::ManagedNodeGroup => settings.managed_node_groups != ManagedNodeGroups::Leave,
+        ManagedBy::Karpenter | ManagedBy::AutoMode | ManagedBy::Fargate | ManagedBy::Hybrid => false,
+    }
+}
+
+/// Whether it has the managed tag, if there is one. A drain asks the instance first: of a group without it nobody knows.
+fn is_tagged(group: &Group, settings: &Settings) -> bool {
+    let tag = settings.managed_tag.as_ref();
+    tag.is_none_or(|tag| group.tags.get(&tag.key).is_some_and(|value| tag.allows(value)))
+}
+
+fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
+    let hooks: Vec<&GroupHook> = group.terminate_hooks().collect();
+    let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
+        hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
+    // EKS has hooks of its own on its node groups.
+    if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
+        return vec![missing(group, &others, settings, region)];
+    }
+    let of_hook = |hook: &GroupHook| {
+        [
+            short(group, hook, settings, region),
+            shorter_than_set(group, hook, settings, region),
+            abandoned(group, hook, hooks.len(), region),
+        ]
+    };
+    let of_others = others.iter().filter(|hook| hook.name != HOOK_OF_EKS).map(|hook| left(group, hook));
+    let denied = (!ours.is_empty()).then(|| denied(group, settings, region)).flatten();
+    denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten()).chain(of_others).collect()
+}
+
+/// The role may hold and complete the hooks of groups with a tag only, and this one lacks it.
+fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
+    let tag = settings.hook_group_tag.as_ref().filter(|tag| !tag.is_in(&group.tags))?;
+    let what = format!(
+        "has a hook of ours and lacks the tag {tag}, which SPILLWAY_HOOK_GROUP_TAG asks for: IAM denies what its hooks are \
+         told, so that each instance hangs until the hook's timeout"
+    );
+    let to_do = "give the group the tag, or take its hook out of the parameter Hooks";
+    let finding = Finding::new(
+        FindingId::HookGroupUntagged,
+        Severity::Fail,
+        format!("Auto Scaling group {}", group.name),
+        what,
+        to_do,
+    );
+    Some(finding.with_command(format!(
+        "aws autoscaling create-or-update-tags --region {region} --tags \
+         ResourceType=auto-scaling-group,PropagateAtLaunch=false,Key={},Value={},ResourceId={}",
+        tag.key,
+        tag.value,
+        quoted(&group.name)
+    )))
+}
+
+/// Another's hook. Nobody but who has put it there knows whether somebody completes it.
+fn left(group: &Group, hook: &GroupHook) -> Finding {
+    let (severity, heard) = match &hook.notifies {
+        Some(target) => (Severity::Info, format!("tells {target} of each termination")),
+        None => (Severity::Warn, "tells nobody but the event bus of a termination".to_owned()),
+    };
+    let what = format!(
+        "is none that SPILLWAY_HOOKS names, and {heard}: if nobody completes it, each instance waits for it for {} s \
+         after its drain",
+        hook.waits.timeout.as_secs()
+    );
+    let to_do =
+        "if it is Spillway's, name it in the parameter Hooks; if nobody's, delete it; else leave it to its owner";
+    Finding::new(FindingId::HookLeftToOthers, severity, name(group, hook), what, to_do)
+}
+
+/// The names that the setting has and no group: a slip of the pen, or a group that has gone. The default alone is none:
+/// an account without a hook of that name is told of each group.
+pub(super) fn unused(groups: &[Group], settings: &Settings) -> Check {
+    let is_used = |name: &String| {
+        let mut hooks = groups.iter().flat_map(|group| &group.hooks);
+        name == SPILLWAY || hooks.any(|hook| hook.name == *name)
+    };
+    let finding = |name: &String| {
+        let what = "is named in SPILLWAY_HOOKS, and no Auto Scaling group with nodes in these clusters has it: either the \
+                    name is misspelt, or its group waits for nobody";
+        let to_do = "correct the parameter Hooks, or put the hook on its group";
+        Finding::new(FindingId::HookOfNoGroup, Severity::Warn, format!("hook {name}"), what, to_do)
+    };
+    let findings = settings.hooks.iter().filter(|name| !is_used(name)).map(finding).collect();
+    Check::made(CheckId::HookNames, format!("the hooks that are ours: {}", settings.hooks.join(", ")), findings)
+}
+
+fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &str) -> Finding {
+    let why = match others {
+        [] => "has no terminate hook".to_owned(),
+        [first, ..] => format!("has terminate hooks, such as {}, and SPILLWAY_HOOKS names none of them", first.name),
+    };
+    let what = format!("{why}: scale-in, instance refresh and rebalancing end its nodes without a drain");
+    let to_do = "put a hook on it, or name the one that is Spillway's in the parameter Hooks; if no group is to wait, take \
+                 terminate out of the parameter DrainOn";
+    Finding::new(FindingId::HookMissing, Severity::Fail, format!("Auto Scaling group {}", group.name), what, to_do)
+        .with_command(put(group, SPILLWAY, good_timeout(settings), LifecycleResult::Continue, region))
+}
+
+fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
+    let (timeout, good) = (hook.waits.timeout, good_timeout(settings));
+    if timeout >= FIRST_RETRY {
+        return None;
+    }
+    let what = format!(
+        "waits {} s for a sign of life: if the first attempt at a notice fails, the instance is gone before Lambda's \
+         retry after a minute. It waits {} s in all, however often it is told to",
+        timeout.as_secs(),
+        hook.waits.in_all.as_secs(),
+    );
+    let to_do = format!(
+        "let it wait for {} s; heartbeats hold it for as long as the drain takes, and only a failure lasts longer",
+        good.as_secs()
+    );
+    let finding = Finding::new(FindingId::HookTimeoutShort, Severity::Warn, name(group, hook), what, to_do);
+    Some(finding.with_command(put(group, &hook.name, good, hook.default_result, region)))
+}
+
+/// Auto Scaling waits for 100 times the timeout, whatever our setting says.
+fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
+    let (waits, set) = (hook.waits.in_all.as_secs(), settings.hook_max_wait.as_secs());
+    if hook.waits.timeout < FIRST_RETRY || waits >= set {
+        return None;
+    }
+    let what =
+        format!("waits {waits} s in all, and SPILLWAY_HOOK_MAX_WAIT_S is {set}: a drain has no longer than the hook");
+    let to_do = "give the hook a longer timeout: Auto Scaling waits for 100 times as long, and for 48 hours at most";
+    let finding = Finding::new(FindingId::HookWaitsShorterThanSet, Severity::Warn, name(group, hook), what, to_do);
+    Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
+}
+
+/// A terminate hook ends the instance whichever result holds; but ABANDON takes the others' time, or keeps the instance.
+fn abandoned(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
+    if hook.default_result == LifecycleResult::Continue {
+        return None;
+    }
+    let (severity, follows) = if group.keeps_abandoned {
+        (Severity::Warn, "the group keeps the instance, which costs money until somebody ends it")
+    } else if hooks > 1 {
+        (Severity::Warn, "the group's other terminate hooks are not waited for")
+    } else {
+        (Severity::Info, "that is the same as CONTINUE while it is the group's only terminate hook")
+    };
+    let what = format!("is abandoned when nobody answers in time (DefaultResult ABANDON): {follows}");
+    let finding = Finding::new(FindingId::HookDefaultAbandon, severity, name(group, hook), what, "let it continue");
+    Some(finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Continue, region)))
+}
+
+fn name(group: &Group, hook: &GroupHook) -> String {
+    format!("hook {} of Auto Scaling group {}", hook.name, group.name)
+}
+
+/// The shortest timeout by which a hook can be held for as long as the settings want.
+fn least_timeout(settings: &Settings) -> Duration {
+    Duration::from_secs(settings.hook_max_wait.as_secs().div_ceil(100))
+}
+
+/// The timeout of a hook that has no good one yet.
+fn good_timeout(settings: &Settings) -> Duration {
+    GOOD_TIMEOUT.max(least_timeout(settings))
+}
+
+/// A command that makes a hook, or changes one. It names whatever Auto Scaling would otherwise set to its own default.
+fn put(group: &Group, hook: &str, timeout: Duration, default_result: LifecycleResult, region: &str) -> String {
+    format!(
+        "aws autoscaling put-lifecycle-hook --auto-scaling-group-name {} --lifecycle-hook-name {} \
+         --lifecycle-transition autoscaling:EC2_INSTANCE_TERMINATING --heartbeat-timeout {} --default-result {} \
+         --region {region}",
+        quoted(&group.name),
+        quoted(hook),
+        timeout.as_secs(),
+        default_result.as_str()
+    )
+}
+
+#[cfg(test)]
+mod tests;

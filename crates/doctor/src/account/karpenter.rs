@@ -1,0 +1,31 @@
+//! Whether Karpenter has nodes in the account.
+
+use aws_sdk_ec2::Client;
+use aws_sdk_ec2::types::Filter;
+use spillway_drainer::aws::{self, CallError};
+use tokio::time::Instant;
+
+const DESCRIBE: &str = "ec2:DescribeInstances";
+/// Karpenter's own tag on its instances. Those of EKS Auto Mode have another.
+const TAG: &str = "karpenter.k8s.aws/ec2nodeclass";
+/// The least that EC2 takes: one would be enough.
+const FEW: i32 = 5;
+
+/// Whose nodes Karpenter has to drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Karpenter {
+    HasNodes,
+    HasNone,
+}
+
+/// Asks EC2 for some of its instances. Tried until `end`.
+pub(super) async fn look(ec2: &Client, end: Instant) -> Result<Karpenter, CallError> {
+    let filter = |name: &str, value: &str| Filter::builder().name(name).values(value).build();
+    let some = async || {
+        let call = ec2.describe_instances().filters(filter("tag-key", TAG));
+        let call = call.filters(filter("instance-state-name", "running")).max_results(FEW);
+        call.send().await.map_err(|error| CallError::new(DESCRIBE, error))
+    };
+    let found = aws::until(DESCRIBE, end, some).await?;
+    Ok(if found.reservations().is_empty() { Karpenter::HasNone } else { Karpenter::HasNodes })
+}

@@ -1,0 +1,95 @@
+//! The account: may the function call what a drain calls, does it hear the notices, and who else does?
+//!
+//! * `variables`: whether all variables are this version's (pure)
+//! * `dry_run`: whether it acts on notices at all (pure)
+//! * `rights`: each AWS call of a drain, made so that it changes nothing
+//! * `bus`, `pattern`: the rules that hear our notices
+//! * `rules`: whether ours are there and enabled (pure)
+//! * `groups`: the Auto Scaling groups with nodes in our clusters
+//! * `hooks`: whether they wait for us, and for how long (pure)
+//! * `karpenter`: whether it has nodes
+//! * `drainers`: who else would drain the same nodes (pure)
+
+mod bus;
+mod drainers;
+mod dry_run;
+mod groups;
+mod hooks;
+mod karpenter;
+mod pattern;
+mod rights;
+mod rules;
+mod variables;
+
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
+use spillway_drainer::Context;
+use tokio::time::Instant;
+
+use crate::asked_until;
+use crate::report::Check;
+use drainers::Deployed;
+use groups::Group;
+use karpenter::Karpenter;
+
+/// All checks of the account, until `end`.
+pub(super) async fn checks(
+    context: &Context,
+    clusters: &[ClusterName],
+    invocation: &Invocation,
+    end: Instant,
+) -> Vec<Check> {
+    let Context { settings, ec2, autoscaling, eventbridge, .. } = context;
+    let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
+    let (rules, groups, karpenter) = tokio::join!(
+        bus::rules(eventbridge, end),
+        groups::of(autoscaling, clusters, end),
+        karpenter::look(ec2, asked_until(end))
+    );
+
+    let may_be_touched = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
+    let some_group = groups.as_ref().ok().and_then(|groups| groups.iter().find(may_be_touched));
+    let mut checks = vec![
+        variables::look(settings),
+        dry_run::look(settings),
+        rights::look(context, some_group, invocation, end).await,
+    ];
+    match &rules {
+        Ok(rules) => {
+            let groups = groups.as_deref().unwrap_or_default();
+            checks.push(rules::look(rules, function, settings, region));
+            // Without the right nothing works, and the check of the rights says so.
+            let karpenter = karpenter.unwrap_or(Karpenter::HasNone);
+            checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
+        }
+        Err(error) => checks.push(rules::unknown(error)),
+    }
+    match &groups {
+        Ok(groups) => {
+            checks.push(hooks::unused(groups, settings));
+            checks.extend(clusters.iter().map(|cluster| hooks::look(groups, cluster, settings, region)));
+        }
+        Err(error) => checks.push(hooks::unknown(error)),
+    }
+    checks
+}
+
+/// The function's ARN without the version or alias by which it may have been invoked: rules lead to the function itself.
+fn unqualified(arn: &str) -> &str {
+    let end = arn.match_indices(':').nth(6).map_or(arn.len(), |(at, _)| at);
+    &arn[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_or_an_alias_is_the_same_function() {
+        let arn = "arn:aws:lambda:us-east-1:123456789012:function:spillway";
+        for invoked in [arn.to_owned(), format!("{arn}:7"), format!("{arn}:live")] {
+            assert_eq!(unqualified(&invoked), arn);
+        }
+        assert_eq!(unqualified(""), "");
+    }
+}

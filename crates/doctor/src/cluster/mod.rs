@@ -1,0 +1,68 @@
+//! One cluster: may we sign in, may we do what a drain does, and what would hold a drain up?
+//!
+//! * `sign_in`: the way in, and who we are there
+//! * `rights`: each right of deploy/rbac.yaml
+//! * `version`: the API server's
+//! * `nth`: whether aws-node-termination-handler runs there
+//! * `flow_control`: whether deploy/optional/flow-control.yaml is in force
+//! * `cordon`: whether a node could be cordoned
+//! * `nodes`: which nodes could not be drained in two minutes, and because of what
+
+mod cordon;
+mod flow_control;
+mod nodes;
+mod nth;
+mod rights;
+mod sign_in;
+mod version;
+
+use spillway_core::cluster::ClusterName;
+use spillway_core::invocation::Invocation;
+use spillway_drainer::Context;
+use tokio::time::Instant;
+
+use crate::asked_until;
+use crate::catalogue::CheckId;
+use crate::report::Check;
+
+/// What was seen of a cluster.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    pub(super) checks: Vec<Check>,
+    /// How many of its nodes are Spillway's to drain, as far as is known.
+    pub(super) nodes: usize,
+}
+
+/// All checks of the cluster, until `end`. Who may not sign in sees nothing of the rest.
+pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &Invocation, end: Instant) -> Looked {
+    // What EKS says now, not what it said when the function was warm: its certificate authority may be another.
+    context.access.clusters.forget(cluster);
+    let looked = match context.access.connect(cluster, asked_until(end)).await {
+        Ok(connection) => {
+            let client = &connection.client;
+            let (user, signed_in) = sign_in::look(client, cluster, invocation, end).await;
+            match user {
+                Some(user) => {
+                    let (evictions, rights) =
+                        rights::look(client, &context.settings, cluster, &user, invocation, end).await;
+                    let (version, nth, flow_control, mut nodes) = tokio::join!(
+                        version::look(client, end),
+                        nth::look(client, end),
+                        flow_control::look(client, end),
+                        nodes::look(client, &context.settings, evictions, invocation, end),
+                    );
+                    nodes.checks.splice(0..0, [signed_in, rights, version, nth, flow_control]);
+                    nodes
+                }
+                None => none_seen(signed_in),
+            }
+        }
+        Err(failure) => none_seen(sign_in::unknown_cluster(&failure, cluster, invocation)),
+    };
+    Looked { checks: looked.checks.into_iter().map(|check| check.of(cluster)).collect(), ..looked }
+}
+
+fn none_seen(not_signed_in: Check) -> Looked {
+    let why = "nothing inside the cluster was looked at, because Spillway cannot sign in";
+    Looked { checks: vec![not_signed_in, Check::skipped(CheckId::InCluster, why)], nodes: 0 }
+}

@@ -1,0 +1,219 @@
+//! What holds a drain up, told to people: one finding for each cause, whatever it holds. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use spillway_core::drain::pod::blocker::BudgetName;
+
+use super::budgets::{Budget, ClusterBudgets};
+use super::cause::{Cause, TooMany};
+use super::survey::{HeldUp, REPLACED_WITHIN};
+use super::workload::Workload;
+use crate::catalogue::FindingId;
+use crate::report::{Finding, Severity, quoted};
+
+/// What a finding tells beside the cause.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances<'a> {
+    /// How long a pod has to shut down that is told to at once.
+    pub(super) window: Duration,
+    pub(super) budgets: &'a ClusterBudgets,
+    /// How long a lifecycle hook is held.
+    pub(super) hook_wait: Duration,
+}
+
+/// The finding of a cause: what is so, what follows, and what to do.
+pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstances<'_>) -> Finding {
+    let telling = Telling { object: cause.object(), held_up, circumstances };
+    let finding = match cause {
+        Cause::NeverAllows(budget) => telling.never_allows(budget),
+        Cause::AllowsNoneNow(budget) => telling.allows_none_now(budget),
+        Cause::AllowsFew(budget, too_many) => telling.allows_few(budget, *too_many),
+        Cause::SeveralBudgets(budgets) => telling.several_budgets(budgets),
+        Cause::Refused(budget, why) => telling.refused(budget, why),
+        Cause::Grace(workload) => telling.grace(workload),
+        Cause::DoNotDisrupt(workload) => telling.do_not_disrupt(workload),
+        Cause::Bare(_) => telling.bare(),
+        Cause::ToleratesCordon(workload) => telling.tolerates_cordon(workload),
+    };
+    finding.on(held_up.nodes.iter())
+}
+
+/// One cause and all it holds.
+struct Telling<'a> {
+    object: String,
+    held_up: &'a HeldUp,
+    circumstances: Circumstances<'a>,
+}
+
+impl Telling<'_> {
+    fn never_allows(&self, name: &BudgetName) -> Finding {
+        let budget = self.budget(name);
+        let unreckoned = budget.and_then(Budget::unreckoned);
+        let why = match (unreckoned, budget) {
+            (Some(why), _) => format!(": its controller cannot calculate how many pods may be disrupted: {why}"),
+            (None, Some(budget)) => format!(": {}", budget.pods),
+            (None, None) => String::new(),
+        };
+        let nodes = self.nodes();
+        let what = format!(
+            "it never allows a disruption{why}. {nodes}. Before a spot instance goes its pods are deleted past it; for a lifecycle \
+             hook they are deleted at the end of its longest wait"
+        );
+        let (namespace, name) = (quoted(&name.namespace), quoted(&name.name));
+        let (to_do, command) = match unreckoned {
+            Some(_) => (
+                "set minAvailable to a number, for which it need not know the pods' controller; or run the pods by a Deployment or a StatefulSet",
+                format!("kubectl --namespace {namespace} describe poddisruptionbudget {name}"),
+            ),
+            None => (
+                "let it allow one disruption: maxUnavailable 1, or one replica more than it wants healthy",
+                format!(
+                    "kubectl --namespace {namespace} patch poddisruptionbudget {name} --type merge --patch \
+                     '{{\"spec\":{{\"minAvailable\":null,\"maxUnavailable\":1}}}}'"
+                ),
+            ),
+        };
+        self.finding(FindingId::BudgetAllowsNoDisruptions, Severity::Fail, what, to_do).with_command(command)
+    }
+
+    fn allows_none_now(&self, budget: &BudgetName) -> Finding {
+        let known = self.budget(budget);
+        let wants =
+            known.map_or_else(String::new, |budget| format!(": {}, and has {}", budget.pods, budget.pods.healthy));
+        let what = format!("it allows no disruption at the moment{wants}. {}", self.nodes());
+        let to_do = "see why its other pods are not healthy; it allows a disruption again when they are";
+        self.finding(FindingId::BudgetAllowsNoDisruptionsNow, Severity::Warn, what, to_do)
+            .with_command(self.show_pods(budget))
+    }
+
+    fn allows_few(&self, budget: &BudgetName, TooMany { at_a_time, on_a_node }: TooMany) -> Finding {
+        let what = format!(
+            "it allows {at_a_time} of its pods to be disrupted at a time, more only once a replacement is healthy, and {on_a_node} of them are \
+             on one node. How soon that is nobody knows; at {} s each {}. Before a spot instance goes \
+             the others are deleted past it",
+            REPLACED_WITHIN.as_secs(),
+            self.nodes()
+        );
+        let to_do = "let more of them be disrupted at a time (maxUnavailable 25%, say), or have fewer of them on one node \
+                     (topologySpreadConstraints)";
+        self.finding(FindingId::BudgetAllowsFewDisruptions, Severity::Warn, what, to_do)
+            .with_command(self.show_pods(budget))
+    }
+
+    fn several_budgets(&self, budgets: &BTreeSet<BudgetName>) -> Finding {
+        let what = format!(
+            "each of them covers {}, and Kubernetes evicts no pod that more than one budget covers. {}",
+            self.pods(),
+            self.nodes()
+        );
+        let to_do = "change their selectors, so that each pod is covered by one of them";
+        let namespace = quoted(budgets.first().map(|budget| budget.namespace.as_str()).unwrap_or_default());
+        let names: Vec<_> = budgets.iter().map(|budget| quoted(&budget.name)).collect();
+        self.finding(FindingId::SeveralBudgets, Severity::Fail, what, to_do)
+            .with_command(format!("kubectl --namespace {namespace} describe poddisruptionbudget {}", names.join(" ")))
+    }
+
+    fn refused(&self, budget: &BudgetName, why: &str) -> Finding {
+        let what = format!("the API server would not evict {}, which it covers: {why}. {}", self.pods(), self.nodes());
+        let to_do = "see who refuses it: an admission webhook, most likely";
+        self.finding(FindingId::EvictionRefused, Severity::Fail, what, to_do).with_command(format!(
+            "kubectl --namespace {} describe poddisruptionbudget {}; kubectl get validatingwebhookconfigurations",
+            quoted(&budget.namespace),
+            quoted(&budget.name)
+        ))
+    }
+
+    fn grace(&self, workload: &Workload) -> Finding {
+        let (asked, window) = (self.held_up.grace.as_secs(), self.circumstances.window.as_secs());
+        let what = format!(
+            "{} asks for {asked} s to shut down, and a spot notice leaves {window} s: what is not done by then is lost. {}",
+            self.pods(),
+            self.nodes()
+        );
+        let hook_wait = self.circumstances.hook_wait;
+        let hook = if self.held_up.grace <= hook_wait {
+            "a lifecycle hook waits for it".to_owned()
+        } else {
+            format!("a lifecycle hook waits for {} s, so raise HookMaxWaitS too", hook_wait.as_secs())
+        };
+        let to_do = format!(
+            "let it shut down within {window} s (terminationGracePeriodSeconds), or keep it on nodes that are not spot: {hook}"
+        );
+        self.finding(FindingId::GracePeriodTooLong, Severity::Warn, what, &to_do)
+            .with_command_if(show(workload, ".spec.template.spec.terminationGracePeriodSeconds"))
+    }
+
+    fn do_not_disrupt(&self, workload: &Workload) -> Finding {
+        let what = format!(
+            "{} is not to be disrupted, by {}: a drain waits for as long as it safely can, and then deletes it. {}",
+            self.pods(),
+            self.held_up.do_not_disrupt.as_deref().unwrap_or("its annotation"),
+            self.nodes()
+        );
+        let to_do = "take the annotation away from what may be disrupted, or say for how long it may not \
+                     (karpenter.sh/do-not-disrupt: 30m)";
+        self.finding(FindingId::DoNotDisrupt, Severity::Warn, what, to_do)
+            .with_command_if(show(workload, ".spec.template.metadata.annotations"))
+    }
+
+    fn bare(&self) -> Finding {
+        let what = format!("nothing creates {} again when its node goes: it has no controller", self.pods());
+        self.finding(FindingId::BarePods, Severity::Warn, what, "run it by a Deployment, a StatefulSet or a Job")
+    }
+
+    fn tolerates_cordon(&self, workload: &Workload) -> Finding {
+        let what = format!(
+            "{} tolerates the cordon: the scheduler may put its replacement on the node that is drained, and one that comes back for \
+             the second time stays there and is lost with the instance",
+            self.pods()
+        );
+        let to_do = "let it tolerate what it has to only, and not node.kubernetes.io/unschedulable";
+        self.finding(FindingId::ToleratesCordon, Severity::Info, what, to_do)
+            .with_command_if(show(workload, ".spec.template.spec.tolerations"))
+    }
+
+    fn finding(&self, id: FindingId, severity: Severity, what: String, to_do: &str) -> Finding {
+        Finding::new(id, severity, &self.object, what, to_do)
+    }
+
+    fn budget(&self, name: &BudgetName) -> Option<&Budget> {
+        self.circumstances.budgets.get(name)
+    }
+
+    /// A command that shows the budget's pods.
+    fn show_pods(&self, budget: &BudgetName) -> String {
+        let selector = quoted(self.budget(budget).map(Budget::selector).unwrap_or_default());
+        format!("kubectl --namespace {} get pods --selector {selector} --output wide", quoted(&budget.namespace))
+    }
+
+    /// "3 nodes cannot be drained in time: a, b, c".
+    fn nodes(&self) -> String {
+        let nodes = &self.held_up.nodes;
+        let names = listed(nodes.iter().map(AsRef::as_ref), nodes.len());
+        let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+        format!("{} {noun} cannot be drained in time: {names}", nodes.len())
+    }
+
+    /// "pod shop/web-0 (and 3 more)".
+    fn pods(&self) -> String {
+        match self.held_up.pods {
+            0 | 1 => format!("pod {}", self.held_up.first),
+            pods => format!("pod {} (and {} more)", self.held_up.first, pods - 1),
+        }
+    }
+}
+
+/// The first few of them, as a sentence has room for.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
+    const NAMED: usize = 5;
+    let first = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    if count > NAMED { format!("{first} and {} more", count - NAMED) } else { first }
+}
+
+/// A command that shows what stands there. A bare pod is its own template.
+fn show(workload: &Workload, path: &str) -> Option<String> {
+    let (namespace, object) = (quoted(&workload.namespace), workload.as_argument()?);
+    let path = if workload.is_bare() { path.replace(".spec.template", "") } else { path.to_owned() };
+    Some(format!("kubectl --namespace {namespace} get {object} --output jsonpath='{{{path}}}'"))
+}

@@ -1,0 +1,133 @@
+//! Which of a cluster's nodes Spillway drains, and whose the others are. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use spillway_core::decision::{self, Decision};
+use spillway_core::instance::ManagedBy;
+use spillway_core::node::claimant::Unclaimed;
+use spillway_core::node::labels::{left_alone, managed_by};
+use spillway_notice::Kind;
+use spillway_settings::{NoticeFamily, Settings};
+
+use crate::report::counted;
+
+/// A node's name: many findings may hold it.
+pub(super) type NodeName = Arc<str>;
+
+/// A node as it comes in a list, as much of it as is looked at.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListedNode {
+    pub(super) metadata: NameAndLabels,
+}
+
+/// What is looked at of a node.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NameAndLabels {
+    pub(super) name: String,
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+/// A cluster's nodes.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    settings: Settings,
+    /// Those that Spillway drains.
+    pub(super) ours: BTreeSet<NodeName>,
+    /// How many are not, and why not.
+    others: BTreeMap<&'static str, usize>,
+}
+
+impl Fleet {
+    /// No node is known yet. Which are ours does not depend on the kind of notice: a node whose spot notices are
+    /// ignored is drained for others, and the same pods hold it up.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
+        Self { settings, ours: BTreeSet::new(), others: BTreeMap::new() }
+    }
+
+    /// Takes a node by its labels.
+    pub(super) fn see(&mut self, name: &str, labels: &BTreeMap<String, String>) {
+        match self.why_not_ours(name, labels) {
+            None => {
+                self.ours.insert(Arc::from(name));
+            }
+            Some(why) => *self.others.entry(why).or_default() += 1,
+        }
+    }
+
+    fn why_not_ours(&self, name: &str, labels: &BTreeMap<String, String>) -> Option<&'static str> {
+        match left_alone(labels, name, &self.settings.node_selector) {
+            Some(Unclaimed::OptedOut(_)) => return Some("opted out by the label spillway/ignore"),
+            Some(_) => return Some("not chosen by SPILLWAY_NODE_SELECTOR"),
+            None => {}
+        }
+        let managed_by = managed_by(labels).unwrap_or(ManagedBy::SelfManaged);
+        match decision::by_table(Kind::Spot, managed_by, &self.settings) {
+            Decision::Drain => None,
+            _ => Some(match managed_by {
+                ManagedBy::Karpenter => "Karpenter's",
+                ManagedBy::ManagedNodeGroup => "of managed node groups",
+                ManagedBy::AutoMode => "of EKS Auto Mode",
+                ManagedBy::Fargate => "Fargate's",
+                ManagedBy::Hybrid => "hybrid",
+                ManagedBy::SelfManaged => "left alone by the settings",
+            }),
+        }
+    }
+}
+
+/// "8 of 12 nodes are Spillway's to drain (3 are Karpenter's, 1 are opted out …)".
+impl fmt::Display for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ours = self.ours.len();
+        let all = ours + self.others.values().sum::<usize>();
+        let others: Vec<_> = self.others.iter().map(|(why, count)| format!("{count} {why}")).collect();
+        let (nodes, are) = (counted(all, "node"), if ours == 1 { "is" } else { "are" });
+        write!(f, "{ours} of {nodes} {are} Spillway's to drain")?;
+        if others.is_empty() { Ok(()) } else { write!(f, " (the others: {})", others.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spillway_core::test_support::{settings, tags};
+
+    use super::*;
+
+    fn fleet(variables: &[(&str, &str)], nodes: &[&[(&str, &str)]]) -> String {
+        let mut fleet = Fleet::new(&settings(variables));
+        for (at, labels) in nodes.iter().enumerate() {
+            fleet.see(&format!("n-{at}"), &tags(labels));
+        }
+        fleet.to_string()
+    }
+
+    const KARPENTERS: &[(&str, &str)] = &[("karpenter.sh/nodepool", "default")];
+    const MANAGED: &[(&str, &str)] = &[("eks.amazonaws.com/nodegroup", "blue")];
+
+    #[test]
+    fn nodes_that_others_drain_are_counted_by_whose_they_are() {
+        assert_eq!(
+            fleet(&[], &[&[], KARPENTERS, KARPENTERS, MANAGED, &[("spillway/ignore", "")]]),
+            "1 of 5 nodes is Spillway's to drain (the others: 2 Karpenter's, 1 of managed node groups, 1 opted out by \
+             the label spillway/ignore)"
+        );
+    }
+
+    #[test]
+    fn the_settings_say_which_nodes_are_ours() {
+        assert_eq!(
+            fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
+            "1 of 1 node is Spillway's to drain"
+        );
+        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "none")], &[&[]]), "1 of 1 node is Spillway's to drain");
+        assert_eq!(
+            fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
+            "1 of 2 nodes is Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Lists of any length, a page at a time.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use kube::api::ListParams;
+use kube::core::Request;
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use spillway_drainer::kube::{ApiError, list, until};
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
+
+/// How many objects come in one request: of pods some 2 MB as a rule.
+const PAGE: u32 = 250;
+/// For how long one page is asked for: the API server takes a second or two for one when it is busy.
+const ASKED_FOR: Duration = Duration::from_secs(60);
+
+/// The pages of a list. Of an object only what `K` reads is kept: whoever may create objects says how large theirs are.
+pub(super) struct Pages<'a, K> {
+    client: &'a Client,
+    request: Request,
+    sent: Sent,
+    /// What is asked for next; `None` after the last page.
+    next: Option<ListParams>,
+    end: Instant,
+    object: PhantomData<K>,
+}
+
+/// How much the API server sends of each object.
+enum Sent {
+    Whole,
+    Metadata,
+}
+
+impl<'a, K: DeserializeOwned> Pages<'a, K> {
+    /// The objects of a kind in all namespaces that match the selection, until `end`.
+    pub(super) fn of<R: Resource<DynamicType = ()>>(client: &'a Client, selection: ListParams, end: Instant) -> Self {
+        let request = Request::new(R::url_path(&(), None));
+        Self { client, request, sent: Sent::Whole, next: Some(selection.limit(PAGE)), end, object: PhantomData }
+    }
+
+    /// The same list, of whose objects the API server sends the metadata alone.
+    pub(super) fn metadata_only(self) -> Self {
+        Self { sent: Sent::Metadata, ..self }
+    }
+
+    /// The next page; `None` after the last one. Of a page that fails half way nothing is kept.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<K>>, ApiError> {
+        let Some(page) = self.next.take() else { return Ok(None) };
+        let retrying = |error: &ApiError| tracing::warn!(error = chain(error), "cannot list a page; trying again");
+        let ask = async || {
+            let mut objects = Vec::new();
+            let request = match self.sent {
+                Sent::Whole => self.request.list(&page),
+                Sent::Metadata => self.request.list_metadata(&page),
+            };
+            let list = list::each(self.client, request, |object| objects.push(object)).await?;
+            Ok((objects, list.continue_))
+        };
+        let (objects, token) = until(self.end.min(Instant::now() + ASKED_FOR), ask, retrying).await?;
+        self.next = token.filter(|token| !token.is_empty()).map(|token| page.continue_token(&token));
+        Ok(Some(objects))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use spillway_core::cluster::ClusterName;
+    use spillway_core::kube::pod::Pod;
+    use spillway_drainer::doubles::script::call;
+    use spillway_drainer::doubles::scripted::{TestContext, status};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_read_page_by_page_and_a_page_that_fails_is_asked_for_again() {
+        let page = |names: &[&str], token: Value| {
+            let pods: Vec<_> = names.iter().map(|name| json!({"metadata": {"name": name}})).collect();
+            json!({"kind": "PodList", "items": pods, "metadata": {"continue": token}})
+        };
+        let pods = || call("GET /api/v1/pods").with("limit=250").with("fieldSelector=spec.nodeName");
+        let api = [
+            pods().without("continue").says(200, page(&["a", "b"], json!("more"))),
+            pods().with("continue=more").says(500, status(500, "InternalError", "pods")),
+            pods().with("continue=more").says(200, page(&["c"], json!(""))),
+        ];
+        let context = TestContext::new(&[], api, []);
+        let end = Instant::now() + Duration::from_secs(60);
+        let connection = context.access.connect(&ClusterName::new("prod"), end).await.unwrap();
+        let selection = ListParams::default().fields("spec.nodeName!=");
+        let mut pages = Pages::<Pod>::of::<Pod>(&connection.client, selection, end);
+        let mut names = Vec::new();
+        while let Some(page) = pages.next().await.unwrap() {
+            names.push(page.into_iter().filter_map(|pod| pod.metadata.name).collect::<Vec<_>>().join(" "));
+        }
+        assert_eq!(names, ["a b", "c"]);
+    }
+}

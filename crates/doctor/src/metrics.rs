@@ -1,0 +1,65 @@
+//! The report as CloudWatch metrics.
+
+use jiff::Timestamp;
+use serde_json::json;
+use spillway_startup::emf::{self, Metric, Unit};
+
+use crate::report::{CheckStatus, SelfTestReport, Severity};
+
+/// The line of the log that CloudWatch reads as metrics.
+pub(crate) fn line(report: &SelfTestReport, now: Timestamp) -> String {
+    let metrics: Vec<_> = metrics(report).map(|(name, unit, value)| (name, unit, json!(value))).collect();
+    emf::line(&[], &metrics, now)
+}
+
+/// Every metric. docs/metrics.md says what each means.
+///
+/// Of failures there is none while nobody knows: a zero would end the alarm, which without a value stays as it is. Nor is
+/// that a self-test, or nobody would ever hear that nobody knows.
+fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
+    let is_known = report.status != CheckStatus::Unknown;
+    let findings = is_known.then(|| report.count(Severity::Fail));
+    [
+        Some(("SelfTests", Unit::Count, usize::from(is_known))),
+        findings.map(|findings| ("Findings", Unit::Count, findings)),
+        Some(("Warnings", Unit::Count, report.count(Severity::Warn))),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+
+    use spillway_core::clock::Clock;
+
+    use super::*;
+    use crate::catalogue::CheckId;
+    use crate::report::Check;
+    use crate::request::{Occasion, SelfTestRequest};
+
+    fn report(checks: Vec<Check>) -> SelfTestReport {
+        let order = SelfTestRequest { occasion: Occasion::Asked, cluster: None };
+        SelfTestReport::new(&order, "r-1", Clock::start(), checks)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_page_of_metrics_names_each_with_its_unit() {
+        let page = include_str!("../../../docs/metrics.md");
+        let (_, section) = page.split_once("Each [self-test]").expect("it has a table of them");
+        let rows = section.lines().skip_while(|line| !line.starts_with("| `"));
+        let rows = rows.take_while(|line| line.starts_with("| `"));
+        let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();
+        let documented: Vec<_> = rows.map(cells).map(|row| (row[1].trim_matches('`'), row[2])).collect();
+        let made: Vec<_> = metrics(&report(Vec::new())).map(|(name, unit, _)| (name, unit.as_str())).collect();
+        assert_eq!(documented, made);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_nobody_knows_there_is_no_count_of_failures_and_no_self_test() {
+        let made = |check| metrics(&report(vec![check])).map(|(name, _, value)| (name, value)).collect::<Vec<_>>();
+        assert_eq!(made(Check::unknown(CheckId::Nodes, "no answer")), [("SelfTests", 0), ("Warnings", 0)]);
+        let all = [("SelfTests", 1), ("Findings", 0), ("Warnings", 0)];
+        assert_eq!(made(Check::skipped(CheckId::Hooks, "left to others")), all);
+    }
+}

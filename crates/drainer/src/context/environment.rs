@@ -1,0 +1,43 @@
+//! The context of a function on Lambda: its clients, from what the environment says of Region, function and credentials.
+
+use std::sync::Arc;
+
+use lambda_runtime::Error;
+use spillway_settings::Settings;
+
+use super::Context;
+use super::cluster::{Access, OneConnection};
+use super::log::Log;
+use crate::aws::itself::Itself;
+use crate::continuation::schedule::Scheduler;
+
+impl Context {
+    /// Makes the clients. Fails if the environment lacks something.
+    pub fn from_environment(settings: Settings) -> Result<Self, Error> {
+        let aws = spillway_startup::aws::configuration()?;
+        let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
+        let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
+        let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
+        let http = aws.http_client().ok_or("there is no HTTP client")?;
+        let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
+        let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
+        let client = aws_sdk_scheduler::Client::new(&aws);
+        let scheduler = Scheduler::new(client, settings.schedules.as_ref(), (&region, &function));
+        Ok(Self {
+            settings,
+            ec2: aws_sdk_ec2::Client::new(&aws),
+            autoscaling: aws_sdk_autoscaling::Client::new(&aws),
+            load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(&aws),
+            eventbridge: aws_sdk_eventbridge::Client::new(&aws),
+            itself,
+            scheduler,
+            access: Access {
+                clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
+                credentials,
+                region,
+                connector: Box::new(OneConnection),
+            },
+            log: Log::stdout(),
+        })
+    }
+}
