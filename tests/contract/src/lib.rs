@@ -3,6 +3,10 @@
 //!
 //! `api_server.json` has each: what there is at first, what is asked, and what the answer tells, by JSON pointers (`null`:
 //! it has no such place). The lines of a watch are a list. `{name}` stands for what differs from server to server.
+//!
+//! `node` has what every API server in memory shares.
+
+pub mod node;
 
 use std::collections::BTreeMap;
 

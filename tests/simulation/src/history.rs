@@ -1,28 +1,29 @@
 //! What happened, line by line: written only when it is to be read, since most seeds are well.
 
-use std::time::Duration;
+use crate::clock::Clock;
 
 /// The history of one seed.
 #[derive(Debug)]
 pub(crate) struct History {
-    is_recorded: bool,
-    lines: Vec<String>,
+    clock: Clock,
+    /// `None`: nobody is going to read it.
+    lines: Option<Vec<String>>,
 }
 
 impl History {
-    pub(crate) fn new(is_recorded: bool) -> Self {
-        Self { is_recorded, lines: Vec::new() }
+    pub(crate) fn new(clock: Clock, is_recorded: bool) -> Self {
+        Self { clock, lines: is_recorded.then(Vec::new) }
     }
 
-    /// Notes what happened so long after the world began.
-    pub(crate) fn note(&mut self, at: Duration, line: impl FnOnce() -> String) {
-        if self.is_recorded {
-            self.lines.push(format!("{:>10.3}  {}", at.as_secs_f64(), line()));
+    /// Notes what happens now.
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(lines) = &mut self.lines {
+            lines.push(format!("{:>10.3}  {}", self.clock.elapsed().as_secs_f64(), line()));
         }
     }
 
     /// The lines so far.
     pub(crate) fn text(&self) -> String {
-        self.lines.join("\n")
+        self.lines.iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }

@@ -1,6 +1,8 @@
 //! Lambda, and what brings events to it: at least once, again after a failure, and killed in the midst of it.
 
 use std::fmt;
+use std::mem;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +10,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use spillway_drainer::doubles::{Function, REGION, TestInvocation};
 use spillway_notice::Home;
-use tokio::sync::{Notify, mpsc};
-use tokio::time::{sleep, timeout};
+use spillway_notice::continued::KEY;
+use tokio::sync::Notify;
+use tokio::task;
+use tokio::time::timeout;
 
-use crate::world::{Shared, World};
+use crate::clock::Clock;
+use crate::dice::Dice;
+use crate::event::Effects;
+use crate::fact::Fact;
+use crate::plan::Plan;
+use crate::simulation::Shared;
 
 pub(crate) const ACCOUNT: &str = "123456789012";
 /// Lambda tries an event again after so many seconds.
@@ -21,7 +30,7 @@ tokio::task_local! {
     static CURRENT: AttemptId;
 }
 
-/// One attempt at an event: which of the world's it is.
+/// One attempt at an event: the how manieth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AttemptId(pub(crate) usize);
 
@@ -38,102 +47,202 @@ impl fmt::Display for AttemptId {
     }
 }
 
-/// An attempt, and what it did.
+/// An attempt, and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) event: Value,
+    /// The instance that its event is about.
     pub(crate) instance: Option<String>,
     /// When it began, by the function's clock.
     pub(crate) began: Timestamp,
-    pub(crate) requests: u32,
     pub(crate) is_killed: bool,
-    is_over: bool,
-    /// What it wrote in its log in the end.
-    pub(crate) receipt: Option<Value>,
+    requests: u32,
     kill: Arc<Notify>,
 }
 
-/// All attempts.
-#[derive(Debug, Default)]
-pub(crate) struct Attempts {
-    pub(crate) all: Vec<Attempt>,
-    deliveries: usize,
-    pub(crate) queue: Option<mpsc::UnboundedSender<Value>>,
-    /// The events that were tried for the last time.
-    pub(crate) failed: Vec<Value>,
+/// An event on its way through Lambda's queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Delivery {
+    event: Value,
+    request: String,
+    /// How often it was tried before.
+    retries: usize,
 }
 
-impl World {
-    /// An event comes to the function after a time; some come twice.
-    pub(crate) fn deliver(&mut self, event: &Value, after: Duration) {
-        let twice = self.perhaps(self.plan.duplicates);
-        let copies = [Some(Duration::ZERO), twice.then(|| self.ms(0..90_000))];
-        for later in copies.into_iter().flatten() {
-            self.busy += 1;
-            let event = event.clone();
-            self.later(after + later, move |world| {
-                let queue = world.attempts.queue.as_ref().expect("there is one as long as the world");
-                queue.send(event).expect("it is read as long as the world");
-            });
+/// An attempt that begins.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    id: AttemptId,
+    delivery: Delivery,
+    began: Timestamp,
+    longest: Duration,
+    kill: Arc<Notify>,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    Succeeded(String),
+    Failed(String),
+    Killed,
+    /// Lambda has cut it off.
+    TimedOut,
+    Panicked(String),
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Succeeded(ending) => write!(f, "ends: {ending}"),
+            Self::Failed(why) => write!(f, "fails: {why}"),
+            Self::Killed => f.write_str("is killed"),
+            Self::TimedOut => f.write_str("is cut off by Lambda"),
+            Self::Panicked(how) => write!(f, "panics: {how}"),
+        }
+    }
+}
+
+/// What happens in Lambda.
+#[derive(Debug)]
+pub(crate) enum LambdaEvent {
+    /// Somebody sends an event to the function, which takes so long.
+    Sent {
+        event: Value,
+        after: Duration,
+    },
+    Arrives(Value),
+    Retries(Delivery),
+}
+
+/// The function's attempts.
+#[derive(Debug)]
+pub(crate) struct Lambda {
+    plan: Arc<Plan>,
+    clock: Clock,
+    dice: Dice,
+    effects: Effects,
+    attempts: Vec<Attempt>,
+    deliveries: usize,
+    at_work: usize,
+    /// The events that were tried for the last time.
+    failed: Vec<Value>,
+}
+
+impl Lambda {
+    /// A function that was never invoked.
+    pub(crate) fn of(plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
+        Self {
+            plan,
+            clock,
+            dice: Dice::of(seed, "lambda"),
+            effects: Effects::default(),
+            attempts: Vec::new(),
+            deliveries: 0,
+            at_work: 0,
+            failed: Vec::new(),
         }
     }
 
-    /// The function has written a line to its log.
-    pub(crate) fn logged(&mut self, line: &str) {
-        let line: Value = serde_json::from_str(line).unwrap_or_default();
-        if line.get("receipt").is_none() {
-            return;
+    /// Something happens.
+    pub(crate) fn happens(&mut self, event: LambdaEvent) -> Effects {
+        match event {
+            LambdaEvent::Sent { event, after } => {
+                if self.dice.perhaps(self.plan.duplicates) {
+                    let later = self.dice.ms(0..90_000);
+                    self.effects.after(after + later, LambdaEvent::Arrives(event.clone()));
+                }
+                self.effects.after(after, LambdaEvent::Arrives(event));
+            }
+            LambdaEvent::Arrives(event) => {
+                self.deliveries += 1;
+                self.begin(Delivery { event, request: format!("request-{}", self.deliveries), retries: 0 });
+            }
+            LambdaEvent::Retries(delivery) => self.begin(delivery),
         }
-        let attempt = AttemptId::current();
-        self.note(|| format!("  {attempt} writes {line}"));
-        self.witness_receipt(attempt, &line);
-        self.attempts.all[attempt.0].receipt = Some(line);
+        mem::take(&mut self.effects)
     }
 
-    /// Counts a request of an attempt; says whether that was its last one.
+    fn begin(&mut self, delivery: Delivery) {
+        let id = AttemptId(self.attempts.len());
+        let (event, request) = (delivery.event.clone(), delivery.request.clone());
+        let began = self.clock.now() + SignedDuration::from_millis(self.dice.around(self.plan.skew_ms));
+        let (instance, kill) = (instance_of(&event).map(str::to_owned), Arc::new(Notify::new()));
+        self.effects.fact(Fact::AttemptBegan { id, request, event: event.clone() });
+        self.effects.begin(Begun { id, delivery, began, longest: self.plan.invocation, kill: Arc::clone(&kill) });
+        self.attempts.push(Attempt { event, instance, began, is_killed: false, requests: 0, kill });
+        self.at_work += 1;
+    }
+
+    /// An attempt has ended: its event is tried again, if it was not tried often enough.
+    pub(crate) fn ended(&mut self, id: AttemptId, delivery: Delivery, ending: Ending) -> Effects {
+        self.at_work -= 1;
+        let is_done = matches!(ending, Ending::Succeeded(_));
+        self.effects.fact(Fact::AttemptEnded { id, ending });
+        match RETRIES_AFTER_S.get(delivery.retries) {
+            _ if is_done => {}
+            Some(seconds) => {
+                let delivery = Delivery { retries: delivery.retries + 1, ..delivery };
+                self.effects.after(Duration::from_secs(*seconds), LambdaEvent::Retries(delivery));
+            }
+            None => {
+                self.effects.fact(Fact::GivenUp { request: delivery.request });
+                self.failed.push(delivery.event);
+            }
+        }
+        mem::take(&mut self.effects)
+    }
+
+    /// Counts a request of an attempt; says whether it is killed by now.
     pub(crate) fn made_request(&mut self, id: AttemptId) -> bool {
-        let attempt = &mut self.attempts.all[id.0];
+        let attempt = &mut self.attempts[id.0];
         attempt.requests += 1;
         let requests = attempt.requests;
-        let is_last = |kill: &crate::draw::Kill| kill.attempt as usize == id.0 && kill.after_requests == requests;
-        if self.plan.kills.iter().any(is_last) {
+        if self.plan.kills.iter().any(|kill| kill.attempt as usize == id.0 && kill.after_requests == requests) {
             attempt.is_killed = true;
             attempt.kill.notify_one();
         }
         attempt.is_killed
     }
 
-    pub(crate) fn begin_attempt(&mut self, event: &Value, request: &str) -> (AttemptId, TestInvocation, Arc<Notify>) {
-        let id = AttemptId(self.attempts.all.len());
-        let kill = Arc::new(Notify::new());
-        let event = event.clone();
-        let skew = SignedDuration::from_millis(self.rng.i64(-self.plan.skew_ms..=self.plan.skew_ms));
-        let now = self.now() + skew;
-        let invocation = TestInvocation {
-            request_id: request.to_owned(),
-            home: Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() },
-            began: now,
-            lasts: SignedDuration::try_from(self.plan.invocation).unwrap_or_default(),
-        };
-        self.note(|| format!("{id} begins, {request}: {event}"));
-        let instance = instance_of(&event).map(str::to_owned);
-        self.attempts.all.push(Attempt {
-            event,
-            instance,
-            began: now,
-            requests: 0,
-            is_killed: false,
-            is_over: false,
-            receipt: None,
-            kill: Arc::clone(&kill),
-        });
-        (id, invocation, kill)
+    /// Whether an attempt is at work.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.at_work > 0
+    }
+
+    pub(crate) fn attempt(&self, id: AttemptId) -> &Attempt {
+        &self.attempts[id.0]
+    }
+
+    pub(crate) fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// The attempts at events that are about an instance.
+    pub(crate) fn about<'a>(&'a self, instance: &'a str) -> impl Iterator<Item = &'a Attempt> {
+        self.attempts.iter().filter(move |attempt| attempt.instance.as_deref() == Some(instance))
+    }
+
+    /// Whether an event about that instance was tried for the last time.
+    pub(crate) fn has_failed(&self, instance: &str) -> bool {
+        self.failed.iter().any(|event| instance_of(event) == Some(instance))
+    }
+}
+
+impl Attempt {
+    /// The notice that its event is, or continues.
+    pub(crate) fn notice(&self) -> &Value {
+        self.event.get(KEY).map_or(&self.event, |continued| &continued["notice"])
+    }
+
+    /// Whether its event is not a continuation.
+    pub(crate) fn is_first(&self) -> bool {
+        self.event.get(KEY).is_none()
     }
 }
 
 /// The instance that an event is about, if it is one.
-pub(crate) fn instance_of(event: &Value) -> Option<&str> {
-    if let Some(own) = ["spillway-continuation", "spillway-undo-check"].into_iter().find_map(|key| event.get(key)) {
+fn instance_of(event: &Value) -> Option<&str> {
+    if let Some(own) = [KEY, "spillway-undo-check"].into_iter().find_map(|key| event.get(key)) {
         return own["instance"].as_str().or_else(|| instance_of(&own["notice"]));
     }
     let detail = &event["detail"];
@@ -142,68 +251,31 @@ pub(crate) fn instance_of(event: &Value) -> Option<&str> {
     named.into_iter().find_map(Value::as_str).or_else(entity)
 }
 
-/// Has the function work on an event until it succeeds, or has been tried often enough.
-pub(crate) async fn work(world: Shared, function: Arc<Function>, event: Value) {
-    let request = {
-        let mut world = world.lock();
-        world.attempts.deliveries += 1;
-        format!("request-{}", world.attempts.deliveries)
+/// Has the function work on an event.
+pub(crate) async fn run(simulation: Shared, function: Rc<Function>, begun: Begun) {
+    let (id, delivery) = (begun.id, begun.delivery.clone());
+    // A task of its own, whose panic ends nothing else.
+    let ending = task::spawn_local(attempt(function, begun)).await;
+    let ending = ending.unwrap_or_else(|panicked| Ending::Panicked(panicked.to_string()));
+    simulation.lock().attempt_ended(id, delivery, ending);
+}
+
+async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
+    let Begun { id, delivery, began, longest, kill } = begun;
+    let invocation = TestInvocation {
+        request_id: delivery.request,
+        home: Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() },
+        began,
+        lasts: SignedDuration::try_from(longest).unwrap_or_default(),
     };
-    let _busy = Busy(world.clone());
-    let mut pauses = RETRIES_AFTER_S.into_iter();
-    while !attempt(&world, &function, &event, &request).await {
-        if let Some(pause) = pauses.next() {
-            sleep(Duration::from_secs(pause)).await;
-            continue;
-        }
-        let mut world = world.lock();
-        world.note(|| format!("{request} is given up"));
-        world.attempts.failed.push(event);
-        break;
-    }
-}
-
-/// Keeps the world busy, also if the work ends with a panic.
-struct Busy(Shared);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let mut world = self.0.lock();
-        world.busy = world.busy.saturating_sub(1);
-    }
-}
-
-/// One attempt; whether it succeeded.
-async fn attempt(world: &Shared, function: &Function, event: &Value, request: &str) -> bool {
-    let (id, invocation, kill) = world.lock().begin_attempt(event, request);
-    let longest = world.lock().plan.invocation;
-    let handled = CURRENT.scope(id, function.handle(event.clone(), invocation));
-    let ended = tokio::select! {
+    let handled = CURRENT.scope(id, function.handle(delivery.event, invocation));
+    tokio::select! {
         biased;
-        () = kill.notified() => None,
-        handled = timeout(longest, handled) => Some(handled),
-    };
-    let mut world = world.lock();
-    world.attempts.all[id.0].is_over = true;
-    match ended {
-        None => {
-            world.note(|| format!("{id} is killed"));
-            false
-        }
-        Some(Err(_)) => {
-            world.note(|| format!("{id} is cut off by Lambda"));
-            world.witness_cut_off(id);
-            false
-        }
-        Some(Ok(Ok(receipt))) => {
-            world.note(|| format!("{id} ends: {:?}", receipt.ending));
-            world.witness_end(id);
-            true
-        }
-        Some(Ok(Err(failure))) => {
-            world.note(|| format!("{id} fails: {failure}"));
-            world.witness_end(id);
-            false
-        }
+        () = kill.notified() => Ending::Killed,
+        handled = timeout(longest, handled) => match handled {
+            Err(_) => Ending::TimedOut,
+            Ok(Ok(receipt)) => Ending::Succeeded(format!("{:?}", receipt.ending)),
+            Ok(Err(failure)) => Ending::Failed(failure),
+        },
     }
 }

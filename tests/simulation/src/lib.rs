@@ -1,53 +1,45 @@
-//! Many invocations, many faults, much time: the real handler on virtual time, against an API server and an AWS in memory.
+//! Many invocations, many faults, much time: the real handler on virtual time, against a cluster and an AWS in memory.
 //!
-//! A seed draws a world and what happens in it; invariants are held against all that the function does there. One seed has
-//! one history. A seed that fails is printed with its history:
+//! A seed draws what there is and what happens; witnesses hold invariants against all that the function does there. One seed
+//! has one history. A seed that fails is printed with its history:
 //!
 //! ```sh
 //! SEED=17 cargo test --workspace --lib whatever_happens -- --nocapture  # one seed, with its history
 //! SEEDS=100000 FROM=600 cargo test --workspace --lib whatever_happens   # so many, from there on
 //! ```
 //!
-//! * `draw`: from a seed to a plan
-//! * `world`: what all share, its time, what happens later
+//! * `plan`: from a seed to what happens
+//! * `clock`, `dice`: time, and what is drawn as it happens
+//! * `event`, `fact`: what happens, what follows from it, what has happened
+//! * `cluster`, `aws`, `lambda`, `people`: the components; none reaches into another
 //! * `network`: the way of a request and of its answer
-//! * `api_server`, `controllers`: the cluster
-//! * `aws`, `stories`: AWS, and what it does with instances
-//! * `people`: what they do with nodes
-//! * `lambda`: deliveries, attempts, kills
-//! * `said`, `invariants`: what must hold
-//! * `history`: what happened
+//! * `witness`: what must hold
+//! * `history`: what happened, to be read
+//! * `simulation`: the queue of events, which ties all together
 
-mod api_server;
 mod aws;
-mod controllers;
-mod draw;
+mod clock;
+mod cluster;
+mod dice;
+mod event;
+mod fact;
 mod history;
-mod invariants;
 mod lambda;
 mod network;
 mod people;
-mod said;
-mod stories;
-mod world;
+mod plan;
+mod simulation;
+mod witness;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::rc::Rc;
 
 use spillway_drainer::doubles::Function;
 use spillway_settings::Settings;
-use tokio::sync::mpsc;
-use tokio::task::LocalSet;
-use tokio::time::timeout;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::sleep_until;
 
-use draw::{Plan, Side};
-use invariants::Invariant;
-use world::Shared;
-
-/// A world in which nothing more is on its way is looked at after so long.
-const QUIET: Duration = Duration::from_secs(300);
-/// No world is looked at for longer.
-const LONGEST: Duration = Duration::from_hours(72);
+use plan::Plan;
+use simulation::Shared;
 
 /// What came of a seed.
 #[derive(Debug)]
@@ -70,55 +62,36 @@ pub fn run(seed: u64, is_recorded: bool) -> Ran {
 }
 
 async fn live(seed: u64, is_recorded: bool) -> Ran {
-    let world = Shared::of(Plan::of(seed), seed, is_recorded);
-    let function = Arc::new(function(&world));
-    let (queue, mut events) = mpsc::unbounded_channel();
-    {
-        let mut world = world.lock();
-        world.attempts.queue = Some(queue);
-        let plan = world.plan.clone();
-        world.note(|| format!("{plan:#?}"));
-        world.set_up();
-    }
-    let mut working = Vec::new();
-    while world.lock().elapsed() < LONGEST {
-        match timeout(QUIET, events.recv()).await {
-            Ok(Some(event)) => {
-                let work = lambda::work(world.clone(), Arc::clone(&function), event);
-                working.push(tokio::task::spawn_local(work));
-            }
-            Ok(None) => break,
-            Err(_) if world.lock().busy == 0 => break,
-            Err(_) => {}
+    let simulation = Shared::of(Plan::of(seed), seed, is_recorded);
+    let function = Rc::new(function(&simulation));
+    let news = simulation.lock().news.clone();
+    simulation.lock().set_up();
+    loop {
+        for begun in simulation.lock().step() {
+            spawn_local(lambda::run(simulation.clone(), Rc::clone(&function), begun));
+        }
+        let Some(next) = simulation.lock().next() else { break };
+        tokio::select! {
+            biased;
+            () = news.notified() => {}
+            () = sleep_until(next) => {}
         }
     }
-    let mut panics = Vec::new();
-    for work in working {
-        if work.is_finished()
-            && let Err(panicked) = work.await
-        {
-            panics.push(panicked.to_string());
-        }
-    }
-    let mut world = world.lock();
-    for panicked in panics {
-        world.broken(Invariant::NoPanic, panicked);
-    }
-    world.witness_quiet();
-    let broken = world.witness.broken.iter().map(ToString::to_string).collect();
-    let requests = |side| world.requests.get(&side).copied().unwrap_or(0);
-    let counts = [world.attempts.all.len(), requests(Side::Api), requests(Side::Aws)];
-    Ran { broken, history: world.history.text(), counts }
+    let mut inside = simulation.lock();
+    inside.end();
+    let [api, aws] = inside.network.requests;
+    let counts = [inside.lambda.attempts().len(), api, aws];
+    Ran { broken: inside.verdict.broken.clone(), history: inside.history.text(), counts }
 }
 
-/// The function in that world.
-fn function(world: &Shared) -> Function {
-    let variables = world.lock().plan.settings.clone();
+/// The function, which calls the simulation's cluster and AWS.
+fn function(simulation: &Shared) -> Function {
+    let variables = simulation.lock().plan.settings.clone();
     let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
     let settings = Settings::from_variables(variables).expect("what is drawn can be set");
-    let (cluster, log) = (world.clone(), world.clone());
-    let cluster = move || api_server::client(&cluster);
-    Function::new(settings, &aws::double(world), cluster, move |line| log.lock().logged(line))
+    let (cluster, log) = (simulation.clone(), simulation.clone());
+    let connect = move || cluster::client::connect(&cluster);
+    Function::new(settings, &aws::double(simulation), connect, move |line| log.lock().logged(line))
 }
 
 #[cfg(test)]

@@ -5,63 +5,72 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::draw::{Fate, Side};
+use crate::dice::Dice;
 use crate::lambda::AttemptId;
-use crate::world::{Shared, World};
+use crate::plan::{Fault, Plan, Side};
+use crate::simulation::{Shared, Simulation};
 
-/// What becomes of a request.
+/// What is between the function and everybody else.
 #[derive(Debug)]
-pub(crate) enum Passage<A> {
-    Answered(A),
-    Refused,
-    Unauthorized,
-    Lost,
+pub(crate) struct Network {
+    dice: Dice,
+    /// How many requests went to the API server, and to AWS.
+    pub(crate) requests: [usize; 2],
 }
 
-impl World {
-    /// What becomes of a request of now.
-    fn fate(&mut self, side: Side) -> Option<Fate> {
-        let now = self.elapsed();
-        let now =
-            |trouble: &&crate::draw::Trouble| trouble.side == side && (trouble.from..trouble.until).contains(&now);
-        let trouble = *self.plan.troubles.iter().find(now)?;
-        self.perhaps(trouble.of_a_thousand).then_some(trouble.fate)
+/// How a request and its answer go.
+#[derive(Debug)]
+pub(crate) struct Route {
+    there: Duration,
+    back: Duration,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Network {
+    pub(crate) fn of(seed: u64) -> Self {
+        Self { dice: Dice::of(seed, "network"), requests: [0; 2] }
+    }
+
+    /// How a request goes that is made now.
+    pub(crate) fn route(&mut self, side: Side, plan: &Plan, elapsed: Duration) -> Route {
+        self.requests[side as usize] += 1;
+        let outage =
+            plan.outages.iter().find(|outage| outage.side == side && (outage.from..outage.until).contains(&elapsed));
+        let fault = outage.filter(|outage| self.dice.perhaps(outage.of_a_thousand)).map(|outage| outage.fault);
+        let slow = if fault == Some(Fault::Slow) { self.dice.ms(1000..14_000) } else { Duration::ZERO };
+        Route { there: self.dice.ms(1..40), back: self.dice.ms(1..40) + slow, fault }
+    }
+
+    /// Which of so many things is in the way of a request.
+    pub(crate) fn obstacle(&mut self, of: usize) -> usize {
+        self.dice.below(of)
     }
 }
 
 /// Has a request arrive, be answered, and its answer come back; unless something goes wrong, or the attempt is killed.
 pub(crate) async fn pass<A>(
-    world: &Shared,
+    simulation: &Shared,
     side: Side,
-    attempt: AttemptId,
-    line: &str,
-    act: impl FnOnce() -> A,
-) -> Passage<A> {
-    let (there, back, fate) = {
-        let mut world = world.lock();
-        let fate = world.fate(side);
-        *world.requests.entry(side).or_default() += 1;
-        world.note(|| {
-            format!("  {attempt} {side:?} {line}{}", fate.map(|fate| format!(" [{fate:?}]")).unwrap_or_default())
-        });
-        let slow = if fate == Some(Fate::Slow) { world.ms(1000..14_000) } else { Duration::ZERO };
-        let back = world.ms(1..40);
-        (world.ms(1..40), back + slow, fate)
-    };
+    by: AttemptId,
+    request: &str,
+    answer: impl FnOnce(&mut Simulation) -> A,
+) -> Result<A, Fault> {
+    let Route { there, back, fault } = simulation.lock().route(side, by, request);
     sleep(there).await;
-    if fate == Some(Fate::LostOnTheWay) {
-        return Passage::Lost;
+    if fault == Some(Fault::RequestLost) {
+        return Err(Fault::RequestLost);
     }
-    let answer = (!matches!(fate, Some(Fate::Refused | Fate::Unauthorized))).then(act);
-    let is_killed = world.lock().made_request(attempt);
-    if is_killed || fate == Some(Fate::Hangs) {
+    let (answer, is_killed) = {
+        let mut inside = simulation.lock();
+        let is_refused = matches!(fault, Some(Fault::Refused | Fault::Unauthorized));
+        ((!is_refused).then(|| answer(&mut inside)), inside.lambda.made_request(by))
+    };
+    if is_killed || fault == Some(Fault::Hangs) {
         return pending().await;
     }
     sleep(back).await;
-    match (answer, fate) {
-        (_, Some(Fate::AnswerLost)) => Passage::Lost,
-        (_, Some(Fate::Unauthorized)) => Passage::Unauthorized,
-        (Some(answer), _) => Passage::Answered(answer),
-        (None, _) => Passage::Refused,
+    match (answer, fault) {
+        (_, Some(fault @ (Fault::AnswerLost | Fault::Unauthorized))) => Err(fault),
+        (answer, _) => answer.ok_or(Fault::Refused),
     }
 }

@@ -1,60 +1,79 @@
 //! People, who cordon and uncordon nodes, mark them, delete and replace them.
 
+use std::mem;
+
 use serde_json::{Value, json};
 
-use crate::draw::{Act, Deed};
-use crate::stories::instance_id;
-use crate::world::World;
+use crate::aws::AwsEvent;
+use crate::cluster::{Cluster, ClusterEvent};
+use crate::dice::Dice;
+use crate::event::Effects;
+use crate::fact::Fact;
+use crate::plan::{Command, ManualChange, instance_id};
 
 /// Who asks by a person's client.
 const KUBECTL: &str = "kubectl";
 
-impl World {
-    /// A person does something with a node.
-    pub(crate) fn act(&mut self, act: Act) {
-        let id = instance_id(act.node);
-        let node = self.aws.instances[&id].node.clone();
-        if !self.cluster.nodes.contains_key(&node) {
-            return;
+/// All people.
+#[derive(Debug)]
+pub(crate) struct People {
+    dice: Dice,
+    effects: Effects,
+}
+
+impl People {
+    pub(crate) fn of(seed: u64) -> Self {
+        Self { dice: Dice::of(seed, "people"), effects: Effects::default() }
+    }
+
+    /// Somebody does something with the node of that name, if it is there.
+    pub(crate) fn happens(&mut self, change: ManualChange, node: &str, cluster: &Cluster) -> Effects {
+        if cluster.node(node).is_some() {
+            let (command, instance) = (change.command, instance_id(change.node));
+            self.effects.fact(Fact::Person { command, node: node.to_owned(), instance });
+            self.carry_out(change, node.to_owned());
         }
-        self.note(|| format!("somebody does {:?} with {node}", act.what));
-        match act.what {
-            Deed::Cordon => self.edit_node(&node, KUBECTL, |node| node["spec"]["unschedulable"] = json!(true)),
-            Deed::Uncordon => self.uncordon_by_hand(&node),
-            Deed::CordonAnew => {
-                self.uncordon_by_hand(&node);
-                let after = self.ms(100..8000);
-                self.later(after, move |world| world.act(Act { what: Deed::Cordon, ..act }));
+        mem::take(&mut self.effects)
+    }
+
+    fn carry_out(&mut self, change: ManualChange, node: String) {
+        match change.command {
+            Command::Cordon => self.edit(node, |node| node["spec"]["unschedulable"] = json!(true)),
+            Command::Uncordon => self.uncordon(node),
+            Command::Recordon => {
+                self.uncordon(node);
+                let after = self.dice.ms(100..8000);
+                self.effects.after(after, ManualChange { command: Command::Cordon, ..change });
             }
-            Deed::Taint => self.edit_node(&node, KUBECTL, |node| {
+            Command::Taint => self.edit(node, |node| {
                 let taint = json!({"key": "gpu", "value": "true", "effect": "NoSchedule"});
                 match &mut node["spec"]["taints"] {
                     Value::Array(taints) => taints.push(taint),
                     nothing => *nothing = json!([taint]),
                 }
             }),
-            Deed::Label => self.edit_node(&node, KUBECTL, |node| {
+            Command::Label => self.edit(node, |node| {
                 node["metadata"]["labels"]["node.kubernetes.io/exclude-from-external-load-balancers"] = json!("true");
             }),
-            Deed::OptOut => {
-                self.witness.opted_out(&id);
-                self.edit_node(&node, KUBECTL, |node| {
-                    node["metadata"]["labels"]["spillway/ignore"] = json!("true");
-                });
-            }
-            Deed::Delete => self.remove_node(&node),
-            Deed::Replace => {
-                self.remove_node(&node);
-                let other = instance_id(act.node + 100);
-                self.add_instance(&other, &node, "ip-10-0-1-1.ec2.internal");
+            Command::OptOut => self.edit(node, |node| {
+                node["metadata"]["labels"]["spillway/ignore"] = json!("true");
+            }),
+            Command::Delete => self.effects.now(ClusterEvent::NodeDeleted { node }),
+            Command::Replace => {
+                self.effects.now(ClusterEvent::NodeDeleted { node: node.clone() });
+                let dns_name = "ip-10-0-1-1.ec2.internal".to_owned();
+                self.effects.now(AwsEvent::Launches { id: instance_id(change.node + 100), node, dns_name });
             }
         }
     }
 
-    fn uncordon_by_hand(&mut self, node: &str) {
-        self.witness.uncordoned(node);
-        self.edit_node(node, KUBECTL, |node| {
+    fn uncordon(&mut self, node: String) {
+        self.edit(node, |node| {
             node["spec"].as_object_mut().expect("it has one").remove("unschedulable");
         });
+    }
+
+    fn edit(&mut self, node: String, edit: fn(&mut Value)) {
+        self.effects.now(ClusterEvent::NodeEdited { node, manager: KUBECTL, edit });
     }
 }

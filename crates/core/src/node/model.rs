@@ -3,11 +3,11 @@
 
 use std::sync::LazyLock;
 
-use json_patch::{Patch, PatchOperation};
 use k8s_openapi::api::core::v1::Node;
 use kube_core::Selector;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use spillway_contract::node::{is_cordoned, patched, stored};
 use spillway_notice::Kind;
 use spillway_settings::TaintNames;
 
@@ -53,6 +53,7 @@ struct World {
     cordoned_by_person: bool,
     taints_of_people: Vec<String>,
     labelled_by_person: bool,
+    version: u64,
     claims: u32,
 }
 
@@ -64,15 +65,11 @@ impl World {
             "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         });
         let (cordoned_by_person, labelled_by_person) = (false, false);
-        Self { node, cordoned_by_person, taints_of_people: Vec::new(), labelled_by_person, claims: 0 }
+        Self { node, cordoned_by_person, taints_of_people: Vec::new(), labelled_by_person, version: 0, claims: 0 }
     }
 
     fn node(&self) -> Node {
         serde_json::from_value(self.node.clone()).unwrap()
-    }
-
-    fn cordoned(&self) -> bool {
-        self.node["spec"]["unschedulable"] == json!(true)
     }
 
     fn taints(&self) -> Vec<String> {
@@ -80,35 +77,14 @@ impl World {
     }
 
     /// Applies a patch by which somebody changes the node, if its tests pass.
-    fn patch(&mut self, patch: Patch, manager: &str) -> bool {
-        let (tests, changes): (Vec<_>, Vec<_>) =
-            patch.0.into_iter().partition(|operation| matches!(operation, PatchOperation::Test(_)));
-        let passes = |operation: &PatchOperation| match operation {
-            // To the API server, what is not there is null.
-            PatchOperation::Test(test) => *test.path.resolve(&self.node).unwrap_or(&Value::Null) == test.value,
-            _ => unreachable!("only tests"),
-        };
-        if !tests.iter().all(passes) {
-            return false;
-        }
-        let before = self.cordoned();
-        json_patch::patch(&mut self.node, &changes).unwrap();
-        let spec = self.node["spec"].as_object_mut().unwrap();
-        if spec.get("taints") == Some(&json!([])) {
-            spec.remove("taints");
-        }
-        let version: u64 = self.node["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
-        self.node["metadata"]["resourceVersion"] = json!((version + 1).to_string());
-        if self.cordoned() != before {
-            let fields = json!({"f:spec": {"f:unschedulable": {}}});
-            let entry = json!({"manager": manager, "operation": "Update", "fieldsV1": fields});
-            self.node["metadata"]["managedFields"] = if before { json!([]) } else { json!([entry]) };
-        }
+    fn patch(&mut self, patch: &Value, manager: &str) -> bool {
+        let Ok(patched) = patched(&self.node, patch) else { return false };
+        self.version += 1;
+        self.node = stored(Some(&self.node), patched, manager, self.version);
         true
     }
 
     fn person(&mut self, patch: &Value) {
-        let patch = serde_json::from_value(patch.clone()).unwrap();
         assert!(self.patch(patch, "kubectl-edit"));
     }
 
@@ -117,14 +93,17 @@ impl World {
             Event::Claim(kind) => self.claim(*kind),
             Event::UncordonCause(over) => {
                 let (patch, undone) = decide(&self.node(), over);
-                assert!(patch.is_none_or(|patch| self.patch(patch, FIELD_MANAGER)), "it was decided by what is there");
+                assert!(
+                    patch.is_none_or(|patch| self.patch(&json!(patch), FIELD_MANAGER)),
+                    "it was decided by what is there"
+                );
                 return Some(undone);
             }
-            Event::PersonCordons if !self.cordoned() => {
+            Event::PersonCordons if !is_cordoned(&self.node) => {
                 self.person(&json!([{"op": "add", "path": "/spec/unschedulable", "value": true}]));
                 self.cordoned_by_person = true;
             }
-            Event::PersonUncordons if self.cordoned() => {
+            Event::PersonUncordons if is_cordoned(&self.node) => {
                 self.person(&json!([{"op": "remove", "path": "/spec/unschedulable"}]));
                 self.cordoned_by_person = false;
             }
@@ -174,7 +153,7 @@ impl World {
         for seen in [ObservedNode::untouched(), ObservedNode::of(&self.node())] {
             match claim_state(seen, "n-1", &claimant) {
                 ClaimState::Free(free) => {
-                    if self.patch(free.patch(PROVIDER_ID, &claimant), FIELD_MANAGER) {
+                    if self.patch(&json!(free.patch(PROVIDER_ID, &claimant)), FIELD_MANAGER) {
                         return;
                     }
                 }
@@ -194,20 +173,20 @@ proptest! {
             let undone = world.happens(event);
             let taints = world.taints();
             prop_assert!(world.taints_of_people.iter().all(|theirs| taints.contains(theirs)), "{taints:?}");
-            prop_assert!(!world.cordoned_by_person || world.cordoned(), "a person's cordon is gone");
+            prop_assert!(!world.cordoned_by_person || is_cordoned(&world.node), "a person's cordon is gone");
             let labels = &world.node["metadata"]["labels"];
             prop_assert!(!world.labelled_by_person || labels[EXCLUDED] == json!("somebody"));
             let marked = !world.node["metadata"]["annotations"][ANNOTATION].is_null();
             match undone {
-                Some(UncordonResult::GivenBack { .. }) => prop_assert!(!world.cordoned() && !marked),
-                Some(UncordonResult::LeftAlone { .. }) => prop_assert!(world.cordoned() == world.cordoned_by_person && !marked),
+                Some(UncordonResult::GivenBack { .. }) => prop_assert!(!is_cordoned(&world.node) && !marked),
+                Some(UncordonResult::LeftAlone { .. }) => prop_assert!(is_cordoned(&world.node) == world.cordoned_by_person && !marked),
                 Some(UncordonResult::Held { .. }) => prop_assert!(marked),
                 _ => {}
             }
             // What is ours is there only as long as the mark says so.
             prop_assert!(marked || taints.iter().all(|taint| !taint.starts_with("spillway/")), "{taints:?}");
             prop_assert!(marked || labels[EXCLUDED] != json!("spillway"));
-            prop_assert!(marked || world.cordoned() == world.cordoned_by_person);
+            prop_assert!(marked || is_cordoned(&world.node) == world.cordoned_by_person);
         }
     }
 }

@@ -5,11 +5,13 @@ use std::fmt;
 use http::{Method, Uri};
 use serde_json::Value;
 
-use super::cluster::Kind;
+use super::store::Resource;
+use crate::fact::{LeaveRequest, Method as LeaveMethod};
+use crate::lambda::AttemptId;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(super) enum Verb {
     Get,
     List,
     Watch,
@@ -20,21 +22,23 @@ pub(crate) enum Verb {
     Other,
 }
 
-/// What is asked.
+/// A request to the API server.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) verb: Verb,
-    /// `None`: of a resource that nobody knows.
-    pub(crate) kind: Option<Kind>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: String,
-    pub(crate) query: Vec<(String, String)>,
-    pub(crate) body: Value,
+pub(crate) struct ApiRequest {
+    /// Who asks.
+    pub(super) by: AttemptId,
+    pub(super) verb: Verb,
+    /// `None`: nobody knows it.
+    pub(super) resource: Option<Resource>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) query: Vec<(String, String)>,
+    pub(super) body: Value,
     path: String,
 }
 
-impl Asked {
-    pub(crate) fn read(method: &Method, uri: &Uri, body: &[u8]) -> Self {
+impl ApiRequest {
+    pub(crate) fn read(by: AttemptId, method: &Method, uri: &Uri, body: &[u8]) -> Self {
         let path: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
         let (group, rest) = match path[..] {
             ["api", _, ref rest @ ..] => ("", rest),
@@ -60,27 +64,53 @@ impl Asked {
             ("POST", _, Some("eviction")) => Verb::Evict,
             _ => Verb::Other,
         };
-        let kind = Kind::of(group, plural);
+        let resource = Resource::of(group, plural);
         let (name, path) = (name.to_owned(), uri.to_string());
-        Self { verb, kind, namespace, name, query, body: serde_json::from_slice(body).unwrap_or_default(), path }
+        Self {
+            by,
+            verb,
+            resource,
+            namespace,
+            name,
+            query,
+            body: serde_json::from_slice(body).unwrap_or_default(),
+            path,
+        }
     }
 
-    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+    /// What is requested of a pod, if that is to leave.
+    pub(crate) fn leave(&self) -> Option<LeaveRequest> {
+        let method = match self.verb {
+            Verb::Evict => LeaveMethod::Evict,
+            Verb::Delete => LeaveMethod::Delete,
+            _ => return None,
+        };
+        let options = self.delete_options();
+        let uid = options["preconditions"]["uid"].as_str().map(str::to_owned);
+        Some(LeaveRequest { name: self.name.clone(), uid, grace_s: options["gracePeriodSeconds"].as_u64(), method })
+    }
+
+    /// The options of a deletion, or of the one that an eviction is.
+    pub(super) fn delete_options(&self) -> &Value {
+        if self.verb == Verb::Evict { &self.body["deleteOptions"] } else { &self.body }
+    }
+
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// What the field selector wants of that field.
-    pub(crate) fn selected(&self, field: &str) -> Option<&str> {
+    pub(super) fn selected(&self, field: &str) -> Option<&str> {
         let selector = self.parameter("fieldSelector")?;
         selector.split(',').find_map(|term| term.strip_prefix(field)?.strip_prefix('='))
     }
 
-    pub(crate) fn plural(&self) -> &'static str {
-        self.kind.map_or("", Kind::plural)
+    pub(super) fn plural(&self) -> &'static str {
+        self.resource.map_or("", Resource::plural)
     }
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for ApiRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {}", self.verb, self.path)?;
         if self.body.is_null() { Ok(()) } else { write!(f, " {}", self.body) }

@@ -4,29 +4,27 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 use spillway_contract::{Conversation, Server, conversations};
 use tokio::time::sleep;
 
-use super::answer;
-use super::answers::Answer;
 use super::pods::NAMESPACE;
-use super::request::Asked;
-use crate::draw::{App, Owner, Plan};
-use crate::lambda::AttemptId;
-use crate::world::Shared;
+use super::{ApiAnswer, ApiRequest};
+use crate::lambda::{AttemptId, LambdaEvent};
+use crate::plan::{App, Owner, Plan};
+use crate::simulation::Shared;
 
-/// The server of a world in which nothing happens by itself but in the cluster.
+/// The API server of a simulation in which nothing happens by itself but in the cluster.
 struct InMemory(Shared);
 
 impl Server for InMemory {
     async fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
         let (method, uri) = (method.parse().expect("a method"), path.parse().expect("a URI"));
-        let asked = Asked::read(&method, &uri, body.to_string().as_bytes());
-        let answered = answer(&mut self.0.lock(), AttemptId(0), &asked);
-        match answered {
-            Answer::Says(code, body) => (code, body),
-            Answer::Watches(watch) => {
+        let request = ApiRequest::read(AttemptId(0), &method, &uri, body.to_string().as_bytes());
+        let answer = self.0.lock().ask_cluster(&request);
+        match answer {
+            ApiAnswer::Says(code, body) => (code, body),
+            ApiAnswer::Watches(watch) => {
                 let told = watch.begin(self.0.clone()).into_body().collect().await.expect("it ends well").to_bytes();
                 (200, String::from_utf8(told.to_vec()).expect("text"))
             }
@@ -36,6 +34,7 @@ impl Server for InMemory {
     async fn until_gone(&mut self, pod: &str) {
         while self.0.lock().cluster.pods.values().any(|there| there.name == pod) {
             sleep(Duration::from_secs(1)).await;
+            self.0.lock().step();
         }
     }
 }
@@ -55,33 +54,20 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
         annotation: None,
         finalizer: false,
     };
-    let drawn = Plan::of(0);
-    let names = drawn.names[..1].to_vec();
-    let plan = Plan {
-        nodes: 1,
-        names,
-        apps: vec![app],
-        stories: Vec::new(),
-        people: Vec::new(),
-        compactions: Vec::new(),
-        watch_breaks: 0,
-        watch_lag_ms: 0,
-        node_status: 0,
-        ..drawn
-    };
-    let shared = Shared::of(plan, 0, false);
-    let mut world = shared.lock();
-    world.set_up();
-    let node = world.cluster.nodes.keys().next().expect("a node").clone();
+    let shared = Shared::of(Plan::quiet(app), 0, false);
+    let mut simulation = shared.lock();
+    simulation.set_up();
+    // Whose requests they are.
+    simulation.happens(LambdaEvent::Arrives(Value::Null).into());
+    let cluster = &mut simulation.cluster;
+    let node = cluster.nodes.keys().next().expect("a node").clone();
     let mut names = BTreeMap::from([("namespace".to_owned(), NAMESPACE.to_owned()), ("node".to_owned(), node.clone())]);
     for number in 0..conversation.pods {
-        let uid = world.make_pod(0, Some(number), Some(node.clone()));
+        let uid = cluster.create_pod(0, Some(number), Some(node.clone()));
         names.insert(format!("uid:app-0-{number}"), uid);
     }
-    world.count_budgets(0);
-    let instance = world.aws.instances.keys().next().expect("an instance").clone();
-    world.begin_attempt(&json!({"detail": {"instance-id": instance}}), "request-1");
-    drop(world);
+    cluster.count_budgets(0);
+    drop(simulation);
     (InMemory(shared), names)
 }
 

@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::watch::WatchRequest;
+use super::watch::Watch;
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum ApiAnswer {
     /// A status and a body.
     Says(u16, String),
     /// A stream of changes.
-    Watches(WatchRequest),
+    Watches(Watch),
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for ApiAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Says(code @ 200..300, _) => write!(f, "{code}"),
@@ -26,7 +26,7 @@ impl fmt::Display for Answer {
 }
 
 /// A refusal about an object of that kind. Some have no reason.
-pub(crate) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
+pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "code": code});
     if !reason.is_empty() {
@@ -38,60 +38,57 @@ pub(crate) fn status(code: u16, reason: &str, message: &str, details: Option<Val
     status.to_string()
 }
 
-pub(crate) fn not_found(plural: &str, name: &str) -> Answer {
+pub(super) fn not_found(plural: &str, name: &str) -> ApiAnswer {
     let message = format!("{plural} \"{name}\" not found");
-    Answer::Says(404, status(404, "NotFound", &message, Some(json!({"name": name, "kind": plural}))))
+    ApiAnswer::Says(404, status(404, "NotFound", &message, Some(json!({"name": name, "kind": plural}))))
 }
 
 /// Of a resource that the API server does not know.
-pub(crate) fn not_found_path() -> Answer {
-    Answer::Says(404, "404 page not found\n".to_owned())
+pub(super) fn not_found_path() -> ApiAnswer {
+    ApiAnswer::Says(404, "404 page not found\n".to_owned())
 }
 
-pub(crate) fn not_allowed() -> Answer {
+pub(super) fn not_allowed() -> ApiAnswer {
     let message = "the server does not allow this method on the requested resource";
-    Answer::Says(405, status(405, "MethodNotAllowed", message, None))
+    ApiAnswer::Says(405, status(405, "MethodNotAllowed", message, None))
 }
 
 /// The UID is another's.
-pub(crate) fn other_uid(name: &str, wanted: &str, found: &str) -> Answer {
+pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> ApiAnswer {
     let message = format!(
         "Operation cannot be fulfilled on pods \"{name}\": the UID in the precondition ({wanted}) does not match the UID \
          in record ({found}). The object might have been deleted and then recreated"
     );
-    Answer::Says(409, status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods"}))))
+    ApiAnswer::Says(409, status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods"}))))
 }
 
 /// A budget that allows no disruption.
-pub(crate) fn blocked_by_budget(name: &str, cause: &str, retry_after_s: u32) -> Answer {
-    let mut details = json!({"name": name, "causes": [{"reason": "DisruptionBudget", "message": cause}]});
-    if retry_after_s > 0 {
-        details["retryAfterSeconds"] = json!(retry_after_s);
-    }
+pub(super) fn blocked_by_budget(name: &str, cause: &str) -> ApiAnswer {
+    let details = json!({"name": name, "causes": [{"reason": "DisruptionBudget", "message": cause}]});
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-    Answer::Says(429, status(429, "TooManyRequests", message, Some(details)))
+    ApiAnswer::Says(429, status(429, "TooManyRequests", message, Some(details)))
 }
 
 /// More budgets than one.
-pub(crate) fn several_budgets() -> Answer {
+pub(super) fn several_budgets() -> ApiAnswer {
     let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-    Answer::Says(500, status(500, "", message, None))
+    ApiAnswer::Says(500, status(500, "", message, None))
 }
 
 /// A patch whose tests do not pass.
-pub(crate) fn invalid(name: &str, why: &str) -> Answer {
+pub(super) fn invalid(name: &str, why: &str) -> ApiAnswer {
     let message = "the server rejected our request due to an error in our request";
     let details = json!({"name": name, "kind": "nodes", "causes": [{"message": why}]});
-    Answer::Says(422, status(422, "Invalid", message, Some(details)))
+    ApiAnswer::Says(422, status(422, "Invalid", message, Some(details)))
 }
 
 /// What is done is done.
-pub(crate) fn success(code: u16) -> Answer {
+pub(super) fn success(code: u16) -> ApiAnswer {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code});
-    Answer::Says(code, status.to_string())
+    ApiAnswer::Says(code, status.to_string())
 }
 
 /// The version is too old to go on from.
-pub(crate) fn expired(version: u64) -> String {
+pub(super) fn expired(version: u64) -> String {
     status(410, "Expired", &format!("too old resource version: {version}"), None)
 }

@@ -1,17 +1,17 @@
-//! From a seed to a plan: what there is, what AWS gives notice of, who comes by, and what goes wrong. All that is drawn
-//! beforehand stands here; what is drawn as it happens is how long things take.
+//! From a seed to a plan: what there is, which instances AWS interrupts, what people do, and what goes wrong. All that is
+//! drawn beforehand stands here; what is drawn as it happens is how long things take.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// What happens in a world.
+/// What a seed has happen.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) nodes: usize,
     pub(crate) apps: Vec<App>,
-    pub(crate) stories: Vec<Story>,
-    pub(crate) people: Vec<Act>,
+    pub(crate) interruptions: Vec<Interruption>,
+    pub(crate) people: Vec<ManualChange>,
     /// When the API server forgets what was before.
     pub(crate) compactions: Vec<Duration>,
     /// How each node is named.
@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     /// How many notices in a thousand are delivered twice.
     pub(crate) duplicates: u32,
     pub(crate) kills: Vec<Kill>,
-    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) outages: Vec<Outage>,
     /// How long an invocation may take.
     pub(crate) invocation: Duration,
     /// By how many milliseconds the function's clock is ahead of AWS' at most, or behind it.
@@ -49,7 +49,7 @@ pub(crate) enum Naming {
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct App {
     pub(crate) owner: Owner,
-    /// How many pods, all of them on the first node or each on the next one.
+    /// How many pods: all of them on the first node, or each on the next one.
     pub(crate) pods: usize,
     pub(crate) on_first_node: bool,
     pub(crate) grace_s: u64,
@@ -81,58 +81,58 @@ pub(crate) enum Owner {
 
 /// What AWS does with the instance of a node, beginning then.
 #[derive(Debug, Clone)]
-pub(crate) struct Story {
+pub(crate) struct Interruption {
     pub(crate) node: usize,
     pub(crate) begins: Duration,
-    pub(crate) what: Plot,
+    pub(crate) cause: Cause,
     /// How long its notices take to be delivered.
     pub(crate) delay: Duration,
 }
 
-/// What is done with an instance.
+/// Why an instance is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Plot {
-    /// Spot: it goes two minutes after the notice.
+pub(crate) enum Cause {
+    /// EC2 takes a Spot Instance back two minutes after the notice.
     Spot,
-    /// Its group ends it, and waits for its hook.
+    /// Its group terminates it, and waits for its hook.
     Terminate,
     /// Its group stops it and puts it into its warm pool, waiting for a hook; and takes it out again after a time.
     WarmPool { back_after: Duration },
-    /// It may be taken back soon.
+    /// EC2 may take it back soon.
     Rebalance,
     /// Somebody stops it, and starts it again after a time.
     Stop { stops_after: Duration, starts_after: Option<Duration> },
-    /// Somebody ends it.
+    /// Somebody terminates it.
     ShutDown,
-    /// AWS reboots or ends it after a time, unless that is called off before.
+    /// AWS reboots or terminates it after a time, unless that is called off before.
     Maintenance { starts_after: Duration, reboots: bool, called_off_after: Option<Duration> },
 }
 
 /// What a person does with a node.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Act {
+pub(crate) struct ManualChange {
     pub(crate) at: Duration,
     pub(crate) node: usize,
-    pub(crate) what: Deed,
+    pub(crate) command: Command,
 }
 
-/// What is done.
+/// A person's command for a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum Command {
     Cordon,
     Uncordon,
-    /// It is uncordoned, and cordoned again a moment later.
-    CordonAnew,
+    /// Uncordons it, and cordons it again a moment later.
+    Recordon,
     Taint,
     Label,
+    /// Labels it so that Spillway leaves it alone.
     OptOut,
-    /// Its object is deleted.
     Delete,
-    /// So, and another instance's node takes its name.
+    /// Deletes it, and another instance's node takes its name.
     Replace,
 }
 
-/// An attempt that is killed: which of the world's, and after how many requests.
+/// An attempt that is killed: the how manieth, and after how many requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kill {
     pub(crate) attempt: u32,
@@ -140,21 +140,21 @@ pub(crate) struct Kill {
 }
 
 /// Who is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Api,
     Aws,
 }
 
-/// What becomes of a request that does not simply get its answer.
+/// Why a request does not simply get its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Fault {
     /// It is refused: busy, or broken.
     Refused,
     /// The authenticator has no time: it answers 401, for a moment.
     Unauthorized,
     /// It never arrives.
-    LostOnTheWay,
+    RequestLost,
     /// It is done, and its answer is lost.
     AnswerLost,
     /// It is done, and no answer ever comes.
@@ -163,13 +163,13 @@ pub(crate) enum Fate {
     Slow,
 }
 
-/// A time in which some requests of a side go wrong.
+/// A time in which some requests to a side go wrong.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Trouble {
+pub(crate) struct Outage {
     pub(crate) side: Side,
     pub(crate) from: Duration,
     pub(crate) until: Duration,
-    pub(crate) fate: Fate,
+    pub(crate) fault: Fault,
     pub(crate) of_a_thousand: u32,
 }
 
@@ -179,10 +179,10 @@ impl Plan {
         let mut rng = Rng::with_seed(seed);
         let nodes = rng.usize(1..=3);
         let apps = (0..rng.usize(1..=3)).map(|_| app(&mut rng)).collect();
-        let stories: Vec<Story> = (0..rng.usize(1..=2)).map(|_| story(&mut rng, nodes)).collect();
+        let interruptions: Vec<_> = (0..rng.usize(1..=2)).map(|_| interruption(&mut rng, nodes)).collect();
         let kills = (0..[0, 0, 0, 1, 1, 2][rng.usize(0..6)]).map(|_| kill(&mut rng)).collect();
-        let troubles = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| trouble(&mut rng)).collect();
-        let people = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| act(&mut rng, &stories)).collect();
+        let outages = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| outage(&mut rng)).collect();
+        let people = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| manual_change(&mut rng, &interruptions)).collect();
         let compactions = (0..rng.usize(0..3)).map(|_| Duration::from_millis(rng.u64(0..200_000))).collect();
         let naming = |rng: &mut Rng| match rng.u32(0..6) {
             0 => Naming::InstanceId,
@@ -193,12 +193,12 @@ impl Plan {
             names: (0..nodes).map(|_| naming(&mut rng)).collect(),
             nodes,
             apps,
-            stories,
+            interruptions,
             people,
             compactions,
             duplicates: [0, 100, 500][rng.usize(0..3)],
             kills,
-            troubles,
+            outages,
             invocation: Duration::from_secs([60, 120, 300, 900, 900, 900][rng.usize(0..6)]),
             skew_ms: [0, 0, 200, 2000][rng.usize(0..4)],
             settings: settings(&mut rng),
@@ -209,10 +209,52 @@ impl Plan {
         }
     }
 
+    /// Nothing happens but to one node, and to the pods of one app, of which there are none yet.
+    #[cfg(test)]
+    pub(crate) fn quiet(app: App) -> Self {
+        let drawn = Self::of(0);
+        Self {
+            nodes: 1,
+            names: drawn.names[..1].to_vec(),
+            apps: vec![app],
+            interruptions: Vec::new(),
+            people: Vec::new(),
+            compactions: Vec::new(),
+            watch_breaks: 0,
+            watch_lag_ms: 0,
+            node_status: 0,
+            ..drawn
+        }
+    }
+
+    /// What EC2 calls the instance of that number.
+    pub(crate) fn dns_name(number: usize) -> String {
+        format!("ip-10-0-0-{number}.ec2.internal")
+    }
+
+    /// What the node of that number is called.
+    pub(crate) fn node_name(&self, number: usize) -> String {
+        match self.names[number] {
+            Naming::DnsName => Self::dns_name(number),
+            Naming::InstanceId => instance_id(number),
+            Naming::Other => format!("worker-{number}"),
+        }
+    }
+
+    /// Whether all requests to a side go well.
+    pub(crate) fn is_well(&self, side: Side) -> bool {
+        self.outages.iter().all(|outage| outage.side != side)
+    }
+
     /// What a setting is, of those that are drawn.
     pub(crate) fn setting(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|(set, _)| *set == name).map(|(_, value)| value.as_str())
     }
+}
+
+/// The id of the instance of that number.
+pub(crate) fn instance_id(number: usize) -> String {
+    format!("i-{number:017x}")
 }
 
 fn settings(rng: &mut Rng) -> Vec<(&'static str, String)> {
@@ -259,72 +301,75 @@ fn app(rng: &mut Rng) -> App {
     }
 }
 
-fn story(rng: &mut Rng, nodes: usize) -> Story {
-    Story {
+fn interruption(rng: &mut Rng, nodes: usize) -> Interruption {
+    Interruption {
         node: rng.usize(0..nodes),
         begins: Duration::from_millis(rng.u64(0..60_000)),
-        what: plot(rng),
+        cause: cause(rng),
         delay: Duration::from_millis([0, 300, 1500, 20_000][rng.usize(0..4)] + rng.u64(0..500)),
     }
 }
 
-fn plot(rng: &mut Rng) -> Plot {
+fn cause(rng: &mut Rng) -> Cause {
     let mut within = |from: u64, to: u64| Duration::from_millis(rng.u64(from * 1000..to * 1000));
     let (soon, late, later) = (within(1, 90), within(60, 600), within(1, 600));
     match rng.u32(0..12) {
-        0..2 => Plot::Spot,
-        2..5 => Plot::Terminate,
-        5 => Plot::WarmPool { back_after: late },
-        6 | 7 => Plot::Rebalance,
-        8 => Plot::Stop { stops_after: soon, starts_after: rng.bool().then_some(late) },
-        9 => Plot::ShutDown,
-        _ => {
-            Plot::Maintenance { starts_after: late, reboots: rng.bool(), called_off_after: rng.bool().then_some(later) }
-        }
+        0..2 => Cause::Spot,
+        2..5 => Cause::Terminate,
+        5 => Cause::WarmPool { back_after: late },
+        6 | 7 => Cause::Rebalance,
+        8 => Cause::Stop { stops_after: soon, starts_after: rng.bool().then_some(late) },
+        9 => Cause::ShutDown,
+        _ => Cause::Maintenance {
+            starts_after: late,
+            reboots: rng.bool(),
+            called_off_after: rng.bool().then_some(later),
+        },
     }
 }
 
-fn act(rng: &mut Rng, stories: &[Story]) -> Act {
-    let deeds = [
-        Deed::Cordon,
-        Deed::Cordon,
-        Deed::Uncordon,
-        Deed::CordonAnew,
-        Deed::CordonAnew,
-        Deed::Taint,
-        Deed::Label,
-        Deed::OptOut,
-        Deed::Delete,
-        Deed::Replace,
+fn manual_change(rng: &mut Rng, interruptions: &[Interruption]) -> ManualChange {
+    let commands = [
+        Command::Cordon,
+        Command::Cordon,
+        Command::Uncordon,
+        Command::Recordon,
+        Command::Recordon,
+        Command::Taint,
+        Command::Label,
+        Command::OptOut,
+        Command::Delete,
+        Command::Replace,
     ];
-    let what = deeds[rng.usize(0..deeds.len())];
-    // To a node that something happens to, and rather while it does.
-    let story = &stories[rng.usize(0..stories.len())];
+    let command = commands[rng.usize(0..commands.len())];
+    // To a node whose instance is interrupted, and rather while it is.
+    let interruption = &interruptions[rng.usize(0..interruptions.len())];
     let within = [5_000, 60_000, 300_000][rng.usize(0..3)];
-    let at = story.begins + story.delay + Duration::from_millis(rng.u64(0..within));
-    Act { at: at.saturating_sub(Duration::from_secs(2)), node: story.node, what }
+    let at = interruption.begins + interruption.delay + Duration::from_millis(rng.u64(0..within));
+    ManualChange { at: at.saturating_sub(Duration::from_secs(2)), node: interruption.node, command }
 }
 
 fn kill(rng: &mut Rng) -> Kill {
     Kill { attempt: rng.u32(0..4), after_requests: rng.u32(1..25) }
 }
 
-fn trouble(rng: &mut Rng) -> Trouble {
+fn outage(rng: &mut Rng) -> Outage {
     let from = Duration::from_millis(rng.u64(0..120_000));
-    let fates = [Fate::Refused, Fate::Unauthorized, Fate::LostOnTheWay, Fate::AnswerLost, Fate::Hangs, Fate::Slow];
-    let fate = fates[rng.usize(0..fates.len())];
-    let side = if fate == Fate::Unauthorized || rng.bool() { Side::Api } else { Side::Aws };
-    let lasts = match (fate, side) {
-        (Fate::Unauthorized, _) => rng.u64(100..1500),
+    let faults =
+        [Fault::Refused, Fault::Unauthorized, Fault::RequestLost, Fault::AnswerLost, Fault::Hangs, Fault::Slow];
+    let fault = faults[rng.usize(0..faults.len())];
+    let side = if fault == Fault::Unauthorized || rng.bool() { Side::Api } else { Side::Aws };
+    let lasts = match (fault, side) {
+        (Fault::Unauthorized, _) => rng.u64(100..1500),
         // Each call of the SDK makes three attempts, and takes the longest of all that a seed does.
         (_, Side::Aws) => rng.u64(1000..30_000),
         (_, Side::Api) => rng.u64(1000..30_000) * [1, 8][rng.usize(0..2)],
     };
-    Trouble {
+    Outage {
         side,
         from,
         until: from + Duration::from_millis(lasts),
-        fate,
+        fault,
         of_a_thousand: [100, 1000, 1000][rng.usize(0..3)],
     }
 }

@@ -1,0 +1,146 @@
+//! What the function asks of AWS, and what it is answered.
+
+use std::mem;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use spillway_drainer::doubles::aws::{AwsCall, AwsDouble, eks_cluster, hooks, instances, json_error, query_error};
+use tokio::time::Instant;
+
+use super::actions::GROUP;
+use super::{ActionResult, Aws, AwsEvent};
+use crate::event::Effects;
+use crate::fact::Fact;
+use crate::lambda::{AttemptId, LambdaEvent};
+use crate::network::pass;
+use crate::plan::{Fault, Side};
+use crate::simulation::Shared;
+
+/// A schedule: which one it is of those of its name, and the event that it sends.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    number: u32,
+    event: Value,
+}
+
+/// A status and a body.
+pub(crate) type AwsAnswer = (u16, String);
+
+/// The function's way to AWS.
+pub(crate) fn double(simulation: &Shared) -> AwsDouble {
+    let simulation = simulation.clone();
+    AwsDouble::new(move |call| {
+        let (simulation, by) = (simulation.clone(), AttemptId::current());
+        async move {
+            let request = format!("{} {}", call.name, call.body);
+            match pass(&simulation, Side::Aws, by, &request, |inside| inside.ask_aws(by, &call)).await {
+                Ok(answer) => Some(answer),
+                Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
+                Err(_) => None,
+            }
+        }
+    })
+}
+
+impl Aws {
+    /// Answers a call.
+    pub(crate) fn answer(&mut self, by: AttemptId, call: &AwsCall) -> (AwsAnswer, Effects) {
+        let answer = match (call.name.as_str(), call.name.split_once(' ')) {
+            ("DescribeInstances", _) => self.describe(call.parameter("InstanceId.1").unwrap_or_default()),
+            ("DescribeLifecycleHooks", _) => {
+                let timeout = self.plan.hook_timeout.as_secs();
+                (200, hooks(timeout, timeout * 100))
+            }
+            ("RecordLifecycleActionHeartbeat" | "CompleteLifecycleAction", _) => self.of_action(by, call),
+            ("PutEvents", _) => (200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}).to_string()),
+            (_, Some(("GET", path))) if path.starts_with("/clusters/") => (200, eks_cluster()),
+            (_, Some(("POST", path))) if path.contains("/functions/") => {
+                self.invoke(serde_json::from_str(&call.body).unwrap_or_default());
+                (202, String::new())
+            }
+            (_, Some((method, path))) if path.starts_with("/schedules/") => {
+                self.schedule(method, path.trim_start_matches("/schedules/"), &call.body)
+            }
+            (name, _) => panic!("nobody answers {name}: {}", call.body),
+        };
+        (answer, mem::take(&mut self.effects))
+    }
+
+    /// What EC2 says of an instance: what was so a while ago.
+    fn describe(&mut self, id: &str) -> AwsAnswer {
+        let behind = self.dice.ms(0..2000);
+        let behind = if self.dice.perhaps(50) { behind * 10 } else { behind };
+        let Some(instance) = self.instances.get(id) else {
+            return (400, query_error("InvalidInstanceID.NotFound", "there is none"));
+        };
+        let state = instance.was(Instant::now().checked_sub(behind).unwrap_or_else(Instant::now));
+        let dns_name = if state == "terminated" { "" } else { &instance.dns_name };
+        let item = format!(
+            "<item><instanceId>{id}</instanceId><privateDnsName>{dns_name}</privateDnsName><instanceState>\
+             <name>{state}</name></instanceState><placement><availabilityZone>us-east-1a</availabilityZone></placement>\
+             <tagSet><item><key>aws:eks:cluster-name</key><value>prod</value></item>\
+             <item><key>aws:autoscaling:groupName</key><value>{GROUP}</value></item></tagSet></item>"
+        );
+        (200, instances(&item))
+    }
+
+    /// A heartbeat or the completion of a lifecycle action.
+    fn of_action(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
+        let token = call.parameter("LifecycleActionToken").unwrap_or_default();
+        if !self.is_waiting(token) {
+            let why = format!("No active Lifecycle Action found with token {token}");
+            return (400, query_error("ValidationError", &why));
+        }
+        if call.name == "CompleteLifecycleAction" {
+            self.effects.fact(Fact::HookCompleted { by, token: token.to_owned() });
+            self.end_action(token, ActionResult::Completed);
+        } else {
+            self.hold_action(token);
+        }
+        let name = &call.name;
+        (200, format!("<{name}Response></{name}Response>"))
+    }
+
+    /// The function has itself invoked, or a schedule does.
+    fn invoke(&mut self, event: Value) {
+        let after = self.dice.ms(20..1500);
+        self.effects.now(LambdaEvent::Sent { event, after });
+    }
+
+    fn schedule(&mut self, method: &str, name: &str, body: &str) -> AwsAnswer {
+        match (method, self.schedules.contains_key(name)) {
+            ("POST", true) => return (409, json_error("ConflictException")),
+            ("PUT" | "DELETE", false) => return (404, json_error("ResourceNotFoundException")),
+            ("DELETE", true) => {
+                self.schedules.remove(name);
+                return (200, "{}".to_owned());
+            }
+            _ => {}
+        }
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        let expression = body["ScheduleExpression"].as_str().unwrap_or_default();
+        let at = expression.trim_start_matches("at(").trim_end_matches(')');
+        let at: Timestamp = format!("{at}Z").parse().expect("it is a time");
+        let Ok(ahead) = Duration::try_from(at.duration_since(self.clock.now())) else {
+            return (400, json_error("ValidationException"));
+        };
+        let event = serde_json::from_str(body["Target"]["Input"].as_str().unwrap_or_default()).unwrap_or_default();
+        self.last_schedule += 1;
+        let number = self.last_schedule;
+        self.schedules.insert(name.to_owned(), Schedule { number, event });
+        let late = self.dice.ms(0..60_000);
+        self.effects.after(ahead + late, AwsEvent::ScheduleDue { name: name.to_owned(), number });
+        (200, json!({"ScheduleArn": "arn"}).to_string())
+    }
+
+    /// A schedule's time has come, if it was not moved or taken away.
+    pub(super) fn fire(&mut self, name: String, number: u32) {
+        if self.schedules.get(&name).is_none_or(|schedule| schedule.number != number) {
+            return;
+        }
+        let event = self.schedules.remove(&name).map(|schedule| schedule.event).unwrap_or_default();
+        self.effects.fact(Fact::ScheduleFired { name });
+        self.invoke(event);
+    }
+}

@@ -1,0 +1,122 @@
+//! Instances: in which states they are, and what EC2 says of that.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::actions::ActionResult;
+use super::{Aws, AwsEvent, Notice};
+use crate::cluster::ClusterEvent;
+use crate::fact::Fact;
+
+/// An instance, and its node.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) node: String,
+    pub(super) dns_name: String,
+    /// In which states it has been, and since when.
+    states: Vec<(Instant, &'static str)>,
+    /// How often it has booted again.
+    boots: u32,
+}
+
+impl Instance {
+    /// Its state now.
+    pub(super) fn state(&self) -> &'static str {
+        self.was(Instant::now())
+    }
+
+    /// Its state then.
+    pub(super) fn was(&self, at: Instant) -> &'static str {
+        self.states.iter().rfind(|(since, _)| *since <= at).map_or("running", |(_, state)| state)
+    }
+}
+
+impl Aws {
+    pub(super) fn launch(&mut self, id: String, node: String, dns_name: String) {
+        let states = vec![(Instant::now(), "running")];
+        self.instances.insert(id.clone(), Instance { node: node.clone(), dns_name, states, boots: 0 });
+        self.effects.now(ClusterEvent::NodeJoins { node, instance: id });
+    }
+
+    pub(super) fn state(&self, id: &str) -> &'static str {
+        self.instances[id].state()
+    }
+
+    /// An instance is in another state, and EC2 says so.
+    pub(super) fn change_state(&mut self, id: &str, state: &'static str, delay: Duration) {
+        self.effects.fact(Fact::InstanceState { instance: id.to_owned(), state });
+        self.instances.get_mut(id).expect("it is there").states.push((Instant::now(), state));
+        self.notify(&Notice {
+            source: "aws.ec2",
+            detail_type: "EC2 Instance State-change Notification",
+            detail: json!({"instance-id": id, "state": state}),
+            delay,
+        });
+    }
+
+    /// An instance stops, its kubelet with it, and starts again after a time.
+    pub(super) fn stop(&mut self, id: &str, starts_after: Option<Duration>, delay: Duration) {
+        if matches!(self.state(id), "running" | "stopping") {
+            self.stop_kubelet(id);
+            self.change_state(id, "stopped", delay);
+        }
+        if let Some(after) = starts_after {
+            self.effects.after(after, AwsEvent::Starts { id: id.to_owned(), delay });
+        }
+    }
+
+    /// A stopped instance runs again, and its kubelet a while later. Whether it was stopped.
+    pub(super) fn start(&mut self, id: &str, delay: Duration) -> bool {
+        let is_stopped = self.state(id) == "stopped";
+        if is_stopped {
+            self.change_state(id, "running", delay);
+            let after = self.dice.ms(10_000..90_000);
+            self.effects.after(after, AwsEvent::Boots { id: id.to_owned() });
+        }
+        is_stopped
+    }
+
+    pub(super) fn reboot(&mut self, id: String) {
+        if self.state(&id) == "running" {
+            self.stop_kubelet(&id);
+            let after = self.dice.ms(20_000..90_000);
+            self.effects.after(after, AwsEvent::Boots { id });
+        }
+    }
+
+    /// The kubelet of an instance begins to report.
+    pub(super) fn boot(&mut self, id: String) {
+        let instance = self.instances.get_mut(&id).expect("it is there");
+        if instance.state() == "running" {
+            instance.boots += 1;
+            let boot = format!("{id}-{}", instance.boots);
+            self.effects.now(ClusterEvent::KubeletStarts { instance: id, boot });
+        }
+    }
+
+    /// An instance shuts down, its kubelet with it, and ends.
+    pub(super) fn terminate(&mut self, id: &str, delay: Duration) {
+        if matches!(self.state(id), "shutting-down" | "terminated") {
+            return;
+        }
+        let waiting = self.actions.values_mut().filter(|action| action.instance == id && action.result.is_none());
+        waiting.for_each(|action| action.result = Some(ActionResult::InstanceGone));
+        self.change_state(id, "shutting-down", delay);
+        self.stop_kubelet(id);
+        let after = self.dice.ms(1000..60_000);
+        self.effects.after(after, AwsEvent::Ends { id: id.to_owned(), delay });
+    }
+
+    /// An instance has ended, and its node some time later.
+    pub(super) fn end(&mut self, id: String, delay: Duration) {
+        self.change_state(&id, "terminated", delay);
+        let after = self.dice.ms(1000..90_000);
+        self.effects.after(after, ClusterEvent::InstanceEnded { instance: id });
+    }
+
+    fn stop_kubelet(&mut self, id: &str) {
+        self.effects.now(ClusterEvent::KubeletStops { instance: id.to_owned() });
+    }
+}

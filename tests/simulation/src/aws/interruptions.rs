@@ -1,0 +1,67 @@
+//! What AWS does with instances, and the notices that it gives of it.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::{AfterHook, Aws, AwsEvent, Notice};
+use crate::fact::Fact;
+use crate::plan::{Cause, Interruption, instance_id};
+
+const SPOT_NOTICE: Duration = Duration::from_secs(120);
+
+impl Aws {
+    /// An instance that is in use is interrupted.
+    pub(super) fn interrupt(&mut self, interruption: &Interruption) {
+        let Interruption { node, cause, delay, .. } = *interruption;
+        let id = instance_id(node);
+        if self.state(&id) != "running" || self.waits(&id) {
+            return;
+        }
+        self.effects.fact(Fact::Interruption { instance: id.clone(), cause });
+        match cause {
+            Cause::Spot => {
+                let detail = json!({"instance-id": id, "instance-action": "terminate"});
+                let detail_type = "EC2 Spot Instance Interruption Warning";
+                self.notify(&Notice { source: "aws.ec2", detail_type, detail, delay });
+                self.effects.after(SPOT_NOTICE, AwsEvent::Terminates { id, delay });
+            }
+            Cause::Terminate => self.begin_action(&id, AfterHook::Terminate, delay),
+            Cause::WarmPool { back_after } => self.begin_action(&id, AfterHook::WarmPool(back_after), delay),
+            Cause::Rebalance => {
+                let (detail_type, detail) = ("EC2 Instance Rebalance Recommendation", json!({"instance-id": id}));
+                self.notify(&Notice { source: "aws.ec2", detail_type, detail, delay });
+            }
+            Cause::Stop { stops_after, starts_after } => {
+                self.change_state(&id, "stopping", delay);
+                self.effects.after(stops_after, AwsEvent::Stops { id, starts_after, delay });
+            }
+            Cause::ShutDown => self.terminate(&id, delay),
+            Cause::Maintenance { starts_after, reboots, called_off_after } => {
+                let maintenance = self.maintenance(&id, starts_after, reboots);
+                let notice = |status: &str| {
+                    let mut detail = maintenance.clone();
+                    detail["statusCode"] = json!(status);
+                    Notice { source: "aws.health", detail_type: "AWS Health Event", detail, delay }
+                };
+                self.notify(&notice("upcoming"));
+                match called_off_after.filter(|called_off| *called_off < starts_after) {
+                    Some(after) => self.effects.after(after, AwsEvent::Notifies(notice("closed"))),
+                    None if reboots => self.effects.after(starts_after, AwsEvent::Reboots { id }),
+                    None => self.effects.after(starts_after, AwsEvent::Terminates { id, delay }),
+                }
+            }
+        }
+    }
+
+    /// What AWS Health says of a maintenance, but for its status.
+    fn maintenance(&self, id: &str, after: Duration, reboots: bool) -> serde_json::Value {
+        let starts = self.clock.second() + SignedDuration::try_from(after).unwrap_or_default();
+        let what = if reboots { "AWS_EC2_INSTANCE_REBOOT" } else { "AWS_EC2_INSTANCE_RETIREMENT" };
+        json!({"eventArn": format!("arn:aws:health:us-east-1::event/{what}_{id}"), "service": "EC2",
+            "eventTypeCode": format!("{what}_SCHEDULED"), "eventTypeCategory": "scheduledChange",
+            "startTime": starts.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+            "affectedEntities": [{"entityValue": format!("arn:aws:ec2:us-east-1:1:instance/{id}")}]})
+    }
+}

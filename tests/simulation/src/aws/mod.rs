@@ -1,0 +1,174 @@
+//! AWS in memory: instances and what is done with them, lifecycle actions, the event bus, schedules.
+//!
+//! * `instances`: their states, and the notices of them
+//! * `actions`: a group's lifecycle actions
+//! * `interruptions`: what AWS does with instances
+//! * `calls`: what the function is answered
+
+mod actions;
+mod calls;
+mod instances;
+mod interruptions;
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spillway_drainer::doubles::REGION;
+
+use crate::clock::Clock;
+use crate::dice::Dice;
+use crate::event::Effects;
+use crate::lambda::{ACCOUNT, LambdaEvent};
+use crate::plan::{Interruption, Plan};
+use actions::Action;
+pub(crate) use actions::{ActionResult, AfterHook};
+use calls::Schedule;
+pub(crate) use calls::{AwsAnswer, double};
+use instances::Instance;
+
+/// All that AWS has.
+#[derive(Debug)]
+pub(crate) struct Aws {
+    plan: Arc<Plan>,
+    clock: Clock,
+    dice: Dice,
+    effects: Effects,
+    instances: BTreeMap<String, Instance>,
+    actions: BTreeMap<String, Action>,
+    schedules: BTreeMap<String, Schedule>,
+    last_event: u32,
+    last_schedule: u32,
+}
+
+/// What happens in AWS. `delay` is how long a notice of it takes to be delivered.
+#[derive(Debug)]
+pub(crate) enum AwsEvent {
+    /// An instance runs, whose node has that name.
+    Launches {
+        id: String,
+        node: String,
+        dns_name: String,
+    },
+    Interrupts(Interruption),
+    Notifies(Notice),
+    Terminates {
+        id: String,
+        delay: Duration,
+    },
+    /// An instance that shuts down has ended.
+    Ends {
+        id: String,
+        delay: Duration,
+    },
+    Stops {
+        id: String,
+        starts_after: Option<Duration>,
+        delay: Duration,
+    },
+    Starts {
+        id: String,
+        delay: Duration,
+    },
+    Reboots {
+        id: String,
+    },
+    /// Its operating system is up.
+    Boots {
+        id: String,
+    },
+    /// An instance leaves its warm pool.
+    LeavesWarmPool {
+        id: String,
+        delay: Duration,
+    },
+    /// The time of a lifecycle action is over, if nothing has held it.
+    ActionDue {
+        token: String,
+    },
+    /// The group goes on after its hook.
+    ActionFollowed {
+        instance: String,
+        after_hook: AfterHook,
+        delay: Duration,
+    },
+    /// The time of a schedule has come, if it was not moved.
+    ScheduleDue {
+        name: String,
+        number: u32,
+    },
+}
+
+/// A notice that is to be sent.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    source: &'static str,
+    detail_type: &'static str,
+    detail: Value,
+    delay: Duration,
+}
+
+impl Aws {
+    /// An account without instances.
+    pub(crate) fn of(plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
+        Self {
+            plan,
+            clock,
+            dice: Dice::of(seed, "aws"),
+            effects: Effects::default(),
+            instances: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            last_event: 0,
+            last_schedule: 0,
+        }
+    }
+
+    /// Something happens.
+    pub(crate) fn happens(&mut self, event: AwsEvent) -> Effects {
+        match event {
+            AwsEvent::Launches { id, node, dns_name } => self.launch(id, node, dns_name),
+            AwsEvent::Interrupts(interruption) => self.interrupt(&interruption),
+            AwsEvent::Notifies(notice) => self.notify(&notice),
+            AwsEvent::Terminates { id, delay } => self.terminate(&id, delay),
+            AwsEvent::Ends { id, delay } => self.end(id, delay),
+            AwsEvent::Stops { id, starts_after, delay } => self.stop(&id, starts_after, delay),
+            AwsEvent::Starts { id, delay } => drop(self.start(&id, delay)),
+            AwsEvent::Reboots { id } => self.reboot(id),
+            AwsEvent::Boots { id } => self.boot(id),
+            AwsEvent::LeavesWarmPool { id, delay } => self.leave_warm_pool(&id, delay),
+            AwsEvent::ActionDue { token } => self.expire_action(&token),
+            AwsEvent::ActionFollowed { instance, after_hook, delay } => self.follow_action(instance, after_hook, delay),
+            AwsEvent::ScheduleDue { name, number } => self.fire(name, number),
+        }
+        mem::take(&mut self.effects)
+    }
+
+    /// Sends a notice.
+    fn notify(&mut self, notice: &Notice) {
+        self.last_event += 1;
+        let Notice { source, detail_type, detail, delay } = notice;
+        let event = json!({"version": "0", "id": format!("event-{}", self.last_event), "detail-type": detail_type,
+            "source": source, "account": ACCOUNT, "time": self.clock.second(), "region": REGION, "resources": [],
+            "detail": detail});
+        self.effects.now(LambdaEvent::Sent { event, after: *delay });
+    }
+
+    /// The lifecycle actions by their tokens.
+    pub(crate) fn actions(&self) -> &BTreeMap<String, Action> {
+        &self.actions
+    }
+
+    /// The node of an instance.
+    pub(crate) fn node_of(&self, instance: &str) -> Option<&str> {
+        self.instances.get(instance).map(|instance| instance.node.as_str())
+    }
+
+    /// The instances that are running, and their nodes.
+    pub(crate) fn running(&self) -> impl Iterator<Item = (&str, &str)> {
+        let running = self.instances.iter().filter(|(_, instance)| instance.state() == "running");
+        running.map(|(id, instance)| (id.as_str(), instance.node.as_str()))
+    }
+}

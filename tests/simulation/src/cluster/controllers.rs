@@ -1,0 +1,143 @@
+//! What happens in the cluster by itself: pods that are missing are replaced, scheduled and started, pods that leave exit, and
+//! budgets are counted.
+
+use serde_json::json;
+
+use super::pods::{Budget, Pod, PodDeletion};
+use super::{Cluster, ClusterEvent};
+use crate::fact::Fact;
+use crate::plan::Owner;
+
+/// The name of a pod that has the same one as the pod before it.
+fn stateful(app: usize, ordinal: usize) -> String {
+    format!("app-{app}-{ordinal}")
+}
+
+impl Cluster {
+    /// Has the pods made that an app lacks, in a while.
+    pub(super) fn replace_missing(&mut self, app: usize) {
+        if matches!(self.plan.apps[app].owner, Owner::ReplicaSet | Owner::StatefulSet) {
+            let after = self.dice.ms(50..1500);
+            self.effects.after(after, ClusterEvent::PodsReplaced { app });
+        }
+    }
+
+    /// Makes the pods that an app lacks.
+    pub(super) fn replace(&mut self, app: usize) {
+        let of_app = self.pods.values().filter(|pod| pod.app == app);
+        let missing: Vec<Option<usize>> = if self.plan.apps[app].owner == Owner::StatefulSet {
+            let names: Vec<_> = of_app.map(|pod| pod.name.clone()).collect();
+            (0..self.plan.apps[app].pods).filter(|at| !names.contains(&stateful(app, *at))).map(Some).collect()
+        } else {
+            let there = of_app.filter(|pod| pod.deletion.is_none()).count();
+            (there..self.plan.apps[app].pods).map(|_| None).collect()
+        };
+        for ordinal in missing {
+            let uid = self.create_pod(app, ordinal, None);
+            self.have_scheduled(uid);
+        }
+    }
+
+    /// A pod of that app is created; on a node, it runs there already. With its UID.
+    pub(super) fn create_pod(&mut self, app: usize, ordinal: Option<usize>, node: Option<String>) -> String {
+        let uid = self.next_uid();
+        let name = ordinal.map_or_else(|| format!("app-{app}-{}", &uid[4..]), |at| stateful(app, at));
+        let (created, is_ready) = (self.clock.second(), node.is_some());
+        self.effects.fact(Fact::PodCreated { name: name.clone(), uid: uid.clone() });
+        if let Some(node) = node.clone() {
+            self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
+        }
+        self.put_pod(Pod { name, uid: uid.clone(), app, node, created, is_ready, deletion: None, has_stopped: false });
+        uid
+    }
+
+    /// Looks for nodes for pods that have none.
+    pub(super) fn schedule_pending(&mut self) {
+        let pending = self.pods.values().filter(|pod| pod.node.is_none());
+        let pending: Vec<_> = pending.map(|pod| pod.uid.clone()).collect();
+        for uid in pending {
+            self.have_scheduled(uid);
+        }
+    }
+
+    fn have_scheduled(&mut self, uid: String) {
+        let after = self.dice.ms(20..300);
+        self.effects.after(after, ClusterEvent::PodScheduled { uid });
+    }
+
+    /// Binds a pod to a node that takes it, if there is one.
+    pub(super) fn schedule(&mut self, uid: &str) {
+        let Some(pod) = self.pods.get(uid).filter(|pod| pod.node.is_none()).cloned() else { return };
+        let (app, tolerates) = (pod.app, self.plan.apps[pod.app].tolerates);
+        let takes = |name: &&String| {
+            let node = &self.nodes[*name];
+            let is_ready = node["status"]["conditions"][0]["status"] == "True";
+            let is_free = node["spec"]["unschedulable"] != json!(true) && node["spec"]["taints"].is_null();
+            is_ready && (tolerates || is_free)
+        };
+        let places: Vec<String> = self.nodes.keys().filter(takes).cloned().collect();
+        if places.is_empty() {
+            return;
+        }
+        let node = places[self.dice.below(places.len())].clone();
+        self.effects.fact(Fact::PodBound { uid: uid.to_owned(), node: node.clone(), app });
+        self.put_pod(Pod { node: Some(node), ..pod });
+        let after = self.dice.ms(300..5000);
+        self.effects.after(after, ClusterEvent::PodReady { uid: uid.to_owned() });
+    }
+
+    /// A pod that has started is ready.
+    pub(super) fn make_ready(&mut self, uid: &str) {
+        if let Some(pod) = self.pods.get(uid).filter(|pod| pod.deletion.is_none()).cloned() {
+            self.put_pod(Pod { is_ready: true, ..pod });
+        }
+    }
+
+    /// A pod has exited, if there is a kubelet to say so.
+    pub(super) fn exit(&mut self, uid: &str) {
+        let Some(pod) = self.pods.get(uid).cloned() else { return };
+        if !self.kubelet_runs(pod.node.as_deref().unwrap_or_default()) {
+            return;
+        }
+        if !self.plan.apps[pod.app].finalizer || pod.has_stopped {
+            return self.drop_pod(uid);
+        }
+        let deletion = pod.deletion.map(|deletion| PodDeletion { grace_s: 0, ..deletion });
+        self.put_pod(Pod { has_stopped: true, deletion, ..pod });
+        let after = self.dice.ms(1000..300_000);
+        self.effects.after(after, ClusterEvent::PodFinalized { uid: uid.to_owned() });
+    }
+
+    /// Has the budgets of an app counted, in a while.
+    pub(super) fn recount_budgets(&mut self, app: usize) {
+        if self.plan.apps[app].budgets > 0 {
+            let after = self.dice.ms(20..700);
+            self.effects.after(after, ClusterEvent::BudgetsCounted { app });
+        }
+    }
+
+    /// Counts the budgets of an app.
+    pub(super) fn count_budgets(&mut self, app: usize) {
+        let is_healthy = |pod: &&Pod| pod.app == app && pod.is_ready && pod.deletion.is_none();
+        let healthy = self.pods.values().filter(is_healthy).count();
+        let min_available = self.plan.apps[app].min_available;
+        for number in 0..self.plan.apps[app].budgets {
+            let name = format!("budget-{app}-{number}");
+            let allowed = healthy.saturating_sub(min_available);
+            let known = self.budgets.get(&name);
+            if known.is_none_or(|known| (known.healthy, known.allowed) != (healthy, allowed)) {
+                self.put_budget(&name, Budget { app, min_available, healthy, allowed });
+            }
+        }
+    }
+
+    /// What was on a node that is no more is collected.
+    pub(super) fn collect_orphans(&mut self, node: &str) {
+        if !self.nodes.contains_key(node) {
+            let orphans: Vec<_> = self.pods_on(node).map(|pod| pod.uid.clone()).collect();
+            for uid in orphans {
+                self.drop_pod(&uid);
+            }
+        }
+    }
+}

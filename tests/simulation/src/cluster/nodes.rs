@@ -1,0 +1,157 @@
+//! Nodes: who changes them, and whether their kubelets report.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spillway_contract::node::{is_cordoned, patched, stored};
+
+use super::answers::{self, ApiAnswer};
+use super::request::ApiRequest;
+use super::store::Resource;
+use super::{Cluster, ClusterEvent};
+use crate::fact::Fact;
+
+/// How long the control plane puts up with a kubelet that says nothing.
+const MISSED_AFTER: std::ops::Range<u64> = 40_000..50_000;
+
+/// The kubelet of an instance.
+#[derive(Debug)]
+pub(super) struct Kubelet {
+    /// The name of its node.
+    pub(super) node: String,
+    pub(super) runs: bool,
+}
+
+impl Cluster {
+    /// The node of an instance joins the cluster.
+    pub(super) fn join(&mut self, name: &str, instance: &str) {
+        let uid = self.next_uid();
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "uid": uid, "labels": {"kubernetes.io/hostname": name},
+                "annotations": {"node.alpha.kubernetes.io/ttl": "0"}},
+            "spec": {"providerID": format!("aws:///us-east-1a/{instance}")},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"bootID": format!("{instance}-0")}},
+        });
+        self.kubelets.insert(instance.to_owned(), Kubelet { node: name.to_owned(), runs: true });
+        self.put_node(name, "kubelet", node);
+    }
+
+    /// A node is as it is now, by that manager's request.
+    fn put_node(&mut self, name: &str, manager: &str, node: Value) {
+        let node = stored(self.nodes.get(name), node, manager, self.store.version + 1);
+        self.store.put(Resource::Node, name, &node);
+        let takes_pods = !is_cordoned(&node);
+        self.nodes.insert(name.to_owned(), node);
+        if takes_pods {
+            self.schedule_pending();
+        }
+    }
+
+    /// Changes a node in place, if it is there.
+    pub(super) fn edit_node(&mut self, name: &str, manager: &str, edit: impl FnOnce(&mut Value)) {
+        if let Some(mut node) = self.nodes.get(name).cloned() {
+            edit(&mut node);
+            self.put_node(name, manager, node);
+        }
+    }
+
+    /// A node leaves the cluster, and what was on it is collected.
+    pub(super) fn remove_node(&mut self, name: &str) {
+        let Some(node) = self.nodes.remove(name) else { return };
+        self.effects.fact(Fact::NodeGone { name: name.to_owned() });
+        self.store.drop(Resource::Node, name, &node);
+        let after = self.dice.ms(1000..40_000);
+        self.effects.after(after, ClusterEvent::OrphansCollected { node: name.to_owned() });
+    }
+
+    /// A kubelet says nothing any more: the control plane misses it.
+    pub(super) fn stop_kubelet(&mut self, instance: &str) {
+        let kubelet = self.kubelets.get_mut(instance).expect("it has joined");
+        kubelet.runs = false;
+        let node = kubelet.node.clone();
+        let after = self.dice.ms(MISSED_AFTER);
+        self.effects.after(after, ClusterEvent::KubeletMissed { node });
+    }
+
+    /// A kubelet reports again, from another boot.
+    pub(super) fn start_kubelet(&mut self, instance: &str, boot: &str) {
+        let kubelet = self.kubelets.get_mut(instance).expect("it has joined");
+        kubelet.runs = true;
+        let node = kubelet.node.clone();
+        self.effects.fact(Fact::KubeletReports { node: node.clone() });
+        self.edit_node(&node, "kubelet", |node| {
+            node["status"]["conditions"][0]["status"] = json!("True");
+            node["status"]["nodeInfo"]["bootID"] = json!(boot);
+        });
+        let leaving = self.pods_on(&node).filter(|pod| pod.deletion.is_some());
+        let leaving: Vec<_> = leaving.map(|pod| pod.uid.clone()).collect();
+        for uid in leaving {
+            self.exit(&uid);
+        }
+    }
+
+    /// A kubelet that says nothing is missed.
+    pub(super) fn miss(&mut self, node: &str) {
+        if !self.kubelet_runs(node) {
+            self.effects.fact(Fact::NodeMissed { name: node.to_owned() });
+            self.edit_node(node, "kube-controller-manager", |node| {
+                node["status"]["conditions"][0]["status"] = json!("Unknown");
+            });
+        }
+    }
+
+    /// The node of an instance that is no more is removed by the cloud's controller, if the name is still its own.
+    pub(super) fn forget(&mut self, instance: &str) {
+        let node = self.kubelets[instance].node.clone();
+        if self.instance_at(&node) == Some(instance) {
+            self.remove_node(&node);
+        }
+    }
+
+    /// Whether a kubelet reports for that node.
+    pub(super) fn kubelet_runs(&self, node: &str) -> bool {
+        self.kubelets.values().any(|kubelet| kubelet.node == node && kubelet.runs)
+    }
+
+    /// A node by its name.
+    pub(crate) fn node(&self, name: &str) -> Option<&Value> {
+        self.nodes.get(name)
+    }
+
+    /// The instance whose node has that name by now.
+    pub(crate) fn instance_at(&self, node: &str) -> Option<&str> {
+        self.nodes.get(node)?["spec"]["providerID"].as_str()?.rsplit('/').next()
+    }
+
+    /// Whether an instance has a node, and its kubelet reports.
+    pub(crate) fn reports(&self, instance: &str) -> bool {
+        let kubelet = self.kubelets.get(instance);
+        kubelet.is_some_and(|kubelet| kubelet.runs && self.instance_at(&kubelet.node) == Some(instance))
+    }
+
+    pub(super) fn get_node(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let name = &request.name;
+        let Some(node) = self.nodes.get(name) else { return answers::not_found("nodes", name) };
+        let answer = ApiAnswer::Says(200, node.to_string());
+        if self.dice.perhaps(self.plan.node_status) {
+            // Between a look and what follows from it.
+            let after: Duration = self.dice.ms(0..30);
+            self.effects.after(after, ClusterEvent::KubeletReports { node: name.clone() });
+        }
+        answer
+    }
+
+    pub(super) fn patch_node(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let name = &request.name;
+        let Some(before) = self.nodes.get(name).cloned() else { return answers::not_found("nodes", name) };
+        match patched(&before, &request.body) {
+            Err(why) => answers::invalid(name, &why),
+            Ok(after) => {
+                self.put_node(name, request.parameter("fieldManager").unwrap_or("nobody"), after.clone());
+                self.effects.fact(Fact::NodePatched { by: request.by, name: name.clone(), before, after });
+                ApiAnswer::Says(200, self.nodes[name].to_string())
+            }
+        }
+    }
+}

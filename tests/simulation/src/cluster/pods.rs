@@ -1,0 +1,193 @@
+//! Pods and their budgets: what is true of them, how they are sent, and how a pod leaves, by the eviction API, which asks its
+//! budgets, or by deletion (kubernetes, `pkg/registry/core/pod/storage/eviction.go`, apiserver, `registry/rest/delete.go`).
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::answers::{self, ApiAnswer};
+use super::request::ApiRequest;
+use super::store::Resource;
+use super::{Cluster, ClusterEvent};
+use crate::fact::Fact;
+use crate::plan::{App, Owner};
+
+/// The namespace of all pods.
+pub(super) const NAMESPACE: &str = "shop";
+
+/// A pod.
+#[derive(Debug, Clone)]
+pub(crate) struct Pod {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    /// Which of the plan's apps it is of.
+    pub(crate) app: usize,
+    pub(crate) node: Option<String>,
+    pub(crate) created: Timestamp,
+    pub(crate) is_ready: bool,
+    pub(crate) deletion: Option<PodDeletion>,
+    /// Nothing of it runs any more; only its object is there.
+    pub(crate) has_stopped: bool,
+}
+
+/// That a pod is being deleted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PodDeletion {
+    pub(crate) by: Timestamp,
+    pub(crate) grace_s: u64,
+}
+
+/// A budget of an app's pods.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    pub(super) app: usize,
+    pub(super) min_available: usize,
+    pub(super) healthy: usize,
+    pub(super) allowed: usize,
+}
+
+impl Cluster {
+    /// A pod is as it is now.
+    pub(super) fn put_pod(&mut self, pod: Pod) {
+        self.store.put(Resource::Pod, &pod.uid, &pod.json(&self.plan.apps[pod.app]));
+        let app = pod.app;
+        self.pods.insert(pod.uid.clone(), pod);
+        self.recount_budgets(app);
+    }
+
+    /// A pod's object is no more.
+    pub(super) fn drop_pod(&mut self, uid: &str) {
+        let Some(pod) = self.pods.remove(uid) else { return };
+        self.effects.fact(Fact::PodGone { uid: uid.to_owned() });
+        self.store.drop(Resource::Pod, uid, &pod.json(&self.plan.apps[pod.app]));
+        self.recount_budgets(pod.app);
+        self.replace_missing(pod.app);
+    }
+
+    /// A budget is as it is now.
+    pub(super) fn put_budget(&mut self, name: &str, budget: Budget) {
+        let json = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "generation": 1},
+            "spec": {"minAvailable": budget.min_available},
+            "status": {"observedGeneration": 1, "disruptionsAllowed": budget.allowed, "currentHealthy": budget.healthy,
+                "desiredHealthy": budget.min_available, "expectedPods": self.plan.apps[budget.app].pods},
+        });
+        self.store.put(Resource::Budget, name, &json);
+        self.budgets.insert(name.to_owned(), budget);
+    }
+
+    pub(super) fn evict(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let pod = match self.named(request) {
+            Ok(pod) => pod,
+            Err(answer) => return *answer,
+        };
+        // Of one that is leaving already, or has not begun, no budget is asked.
+        if pod.deletion.is_none() && pod.is_ready {
+            let of_app = self.budgets.iter().filter(|(_, budget)| budget.app == pod.app);
+            let budgets: Vec<(String, Budget)> = of_app.map(|(name, budget)| (name.clone(), budget.clone())).collect();
+            match &budgets[..] {
+                [] => {}
+                [(name, Budget { min_available, healthy, allowed: 0, .. })] => {
+                    let why = format!(
+                        "The disruption budget {name} needs {min_available} healthy pods and has {healthy} currently"
+                    );
+                    return answers::blocked_by_budget(&pod.name, &why);
+                }
+                [(name, budget)] => self.put_budget(name, Budget { allowed: budget.allowed - 1, ..budget.clone() }),
+                _ => return answers::several_budgets(),
+            }
+        }
+        self.begin_deletion(&pod.uid, request.delete_options()["gracePeriodSeconds"].as_u64());
+        answers::success(201)
+    }
+
+    pub(super) fn delete(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let pod = match self.named(request) {
+            Ok(pod) => pod,
+            Err(answer) => return *answer,
+        };
+        self.begin_deletion(&pod.uid, request.delete_options()["gracePeriodSeconds"].as_u64());
+        let left = self.store.get(Resource::Pod, &pod.uid).map(str::to_owned);
+        ApiAnswer::Says(200, left.unwrap_or_else(|| pod.json(&self.plan.apps[pod.app]).to_string()))
+    }
+
+    /// The pod by that name, if it is the one that is meant.
+    fn named(&self, request: &ApiRequest) -> Result<Pod, Box<ApiAnswer>> {
+        let pod = self.pods.values().find(|pod| pod.name == request.name);
+        let Some(pod) = pod else { return Err(Box::new(answers::not_found("pods", &request.name))) };
+        match request.delete_options()["preconditions"]["uid"].as_str() {
+            Some(uid) if uid != pod.uid => Err(Box::new(answers::other_uid(&pod.name, uid, &pod.uid))),
+            _ => Ok(pod.clone()),
+        }
+    }
+
+    /// A pod begins to leave, or leaves sooner; later than before it never does.
+    fn begin_deletion(&mut self, uid: &str, grace_s: Option<u64>) {
+        let Some(mut pod) = self.pods.get(uid).cloned() else { return };
+        let now = self.clock.second();
+        let own = grace_s.unwrap_or(self.plan.apps[pod.app].grace_s);
+        let deletion = match pod.deletion {
+            None if pod.node.is_none() => return self.drop_pod(uid),
+            None => PodDeletion { by: now + seconds(own), grace_s: own },
+            Some(before) if grace_s.is_some_and(|given| given < before.grace_s) => {
+                let by = before.by - seconds(before.grace_s) + seconds(own);
+                let is_late = by < now;
+                PodDeletion { by: if is_late { now + seconds(1) } else { by }, grace_s: if is_late { 1 } else { own } }
+            }
+            Some(_) => return,
+        };
+        if deletion.grace_s == 0 {
+            return self.drop_pod(uid);
+        }
+        let (node, app) = (pod.node.clone().unwrap_or_default(), pod.app);
+        self.effects.fact(Fact::PodDeleted { uid: uid.to_owned(), node, grace_s: deletion.grace_s });
+        pod.deletion = Some(deletion);
+        self.put_pod(pod);
+        // It exits by itself, or when its grace is over.
+        let within = self.plan.apps[app].exits_after.min(std::time::Duration::from_secs(deletion.grace_s));
+        let reported = within + self.dice.ms(20..900);
+        self.effects.after(reported, ClusterEvent::PodExits { uid: uid.to_owned() });
+        self.replace_missing(app);
+    }
+}
+
+fn seconds(seconds: u64) -> SignedDuration {
+    SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+impl Pod {
+    fn json(&self, app: &App) -> Value {
+        let mut metadata = json!({"name": self.name, "namespace": NAMESPACE, "uid": self.uid, "resourceVersion": "0",
+            "creationTimestamp": self.created});
+        let owner = match app.owner {
+            Owner::StatefulSet => Some("StatefulSet"),
+            Owner::ReplicaSet => Some("ReplicaSet"),
+            Owner::DaemonSet => Some("DaemonSet"),
+            Owner::Mirror | Owner::Nobody => None,
+        };
+        if let Some(kind) = owner {
+            let uid = format!("owner-{}", self.app);
+            metadata["ownerReferences"] =
+                json!([{"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": uid, "controller": true}]);
+        }
+        if app.owner == Owner::Mirror {
+            metadata["annotations"] = json!({"kubernetes.io/config.mirror": "file"});
+        } else if let Some((key, value)) = app.annotation {
+            metadata["annotations"] = json!({key: value});
+        }
+        if let Some(deletion) = self.deletion {
+            metadata["deletionTimestamp"] = json!(deletion.by);
+            metadata["deletionGracePeriodSeconds"] = json!(deletion.grace_s);
+        }
+        let mut spec = json!({"terminationGracePeriodSeconds": app.grace_s});
+        let mut status = json!({"phase": if self.is_ready { "Running" } else { "Pending" }});
+        if let Some(node) = &self.node {
+            spec["nodeName"] = json!(node);
+            status["startTime"] = json!(self.created);
+        }
+        if app.is_critical {
+            spec["priorityClassName"] = json!("system-cluster-critical");
+        }
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+    }
+}

@@ -1,0 +1,193 @@
+//! Lists and watches: what they choose, and how a watch lags, ends and loses its place.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::stream;
+use http::Response;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::{Bytes, Frame};
+use serde_json::json;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::Cluster;
+use super::answers::{ApiAnswer, expired};
+use super::client::Streamed;
+use super::request::ApiRequest;
+use super::store::{Changed, Place, Resource, Store};
+use crate::simulation::Shared;
+
+/// Which objects are meant.
+#[derive(Debug)]
+struct Selection {
+    resource: Resource,
+    namespace: Option<String>,
+    name: Option<String>,
+    node: Option<String>,
+}
+
+impl Selection {
+    fn of(resource: Resource, request: &ApiRequest) -> Self {
+        let field = |field| request.selected(field).map(str::to_owned);
+        let namespace = request.namespace.clone();
+        Self { resource, namespace, name: field("metadata.name"), node: field("spec.nodeName") }
+    }
+
+    fn has(&self, place: &Place) -> bool {
+        let is = |wanted: &Option<String>, found: &String| wanted.as_ref().is_none_or(|wanted| wanted == found);
+        is(&self.namespace, &place.namespace) && is(&self.name, &place.name) && is(&self.node, &place.node)
+    }
+
+    /// What a change means for who watches these.
+    fn event(&self, change: &Changed) -> Option<&'static str> {
+        if change.resource != self.resource {
+            return None;
+        }
+        let was = change.before.as_ref().is_some_and(|before| self.has(before));
+        let is = !change.is_gone && self.has(&change.now.place);
+        match (was, is) {
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+            (false, false) => None,
+        }
+    }
+}
+
+/// How a watch ends before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Break {
+    Ends,
+    Resets,
+    Expires,
+}
+
+/// A watch that is to begin.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    selection: Selection,
+    version: u64,
+    ends: Instant,
+    breaks: Option<(Instant, Break)>,
+    /// Objects that come first, where the watch was asked for them.
+    first: Vec<String>,
+    is_over: bool,
+}
+
+/// All that are there, by pages if that is asked.
+pub(super) fn list(store: &Store, resource: Resource, request: &ApiRequest) -> ApiAnswer {
+    let selection = Selection::of(resource, request);
+    let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
+    let from: usize = request.parameter("continue").and_then(|token| token.parse().ok()).unwrap_or(0);
+    let all: Vec<_> = objects(store, &selection).collect();
+    let mut metadata = json!({"resourceVersion": store.version.to_string()});
+    let to = from.saturating_add(limit);
+    if to < all.len() {
+        metadata["continue"] = json!(to.to_string());
+    }
+    let items = all[from.min(all.len())..to.min(all.len())].join(",");
+    let kind = resource.kind();
+    let list = format!(r#"{{"apiVersion":"v1","kind":"{kind}List","metadata":{metadata},"items":[{items}]}}"#);
+    ApiAnswer::Says(200, list)
+}
+
+fn objects<'s>(store: &'s Store, selection: &Selection) -> impl Iterator<Item = &'s str> {
+    store.all(selection.resource).filter(|sent| selection.has(&sent.place)).map(|sent| &*sent.json)
+}
+
+impl Cluster {
+    /// What changes from a version on, or from now.
+    pub(super) fn watch(&mut self, resource: Resource, request: &ApiRequest) -> ApiAnswer {
+        let selection = Selection::of(resource, request);
+        let now_at = self.store.version;
+        let from = request.parameter("resourceVersion").and_then(|version| version.parse().ok());
+        let version: u64 = from.filter(|version| *version > 0).unwrap_or(now_at);
+        let mut first = Vec::new();
+        if request.parameter("sendInitialEvents") == Some("true") {
+            let objects = objects(&self.store, &selection);
+            first.extend(objects.map(|json| format!(r#"{{"type":"ADDED","object":{json}}}"#)));
+            first.push(end_of_first(resource, now_at));
+        }
+        let seconds = request.parameter("timeoutSeconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(1800);
+        let now = Instant::now();
+        let mut breaks = None;
+        if version < self.store.oldest {
+            breaks = Some((now, Break::Expires));
+        } else if self.dice.perhaps(self.plan.watch_breaks) {
+            let at = now + self.dice.ms(0..60_000);
+            breaks = Some((at, [Break::Ends, Break::Resets, Break::Expires][self.dice.below(3)]));
+        }
+        let ends = now + Duration::from_secs(seconds);
+        ApiAnswer::Watches(Watch { selection, version, ends, breaks, first, is_over: false })
+    }
+}
+
+/// The bookmark behind the objects that there are.
+fn end_of_first(resource: Resource, version: u64) -> String {
+    let metadata =
+        json!({"resourceVersion": version.to_string(), "annotations": {"k8s.io/initial-events-end": "true"}});
+    let kind = resource.kind();
+    format!(r#"{{"type":"BOOKMARK","object":{{"apiVersion":"v1","kind":"{kind}","metadata":{metadata}}}}}"#)
+}
+
+impl Watch {
+    /// The stream of changes.
+    pub(super) fn begin(mut self, simulation: Shared) -> Streamed {
+        self.first.reverse();
+        let lines = stream::unfold((self, simulation), async |(mut watch, simulation)| {
+            let line = watch.next(&simulation).await?;
+            Some((line.map(|line| Frame::data(Bytes::from(line + "\n"))), (watch, simulation)))
+        });
+        Response::builder().status(200).body(StreamBody::new(lines).boxed_unsync()).expect("it has a status")
+    }
+
+    /// The next line; none, when the watch ends.
+    async fn next(&mut self, simulation: &Shared) -> Option<Result<String, io::Error>> {
+        if let Some(line) = self.first.pop() {
+            return Some(Ok(line));
+        }
+        loop {
+            if self.is_over {
+                return None;
+            }
+            let news = simulation.lock().cluster.store.news.clone();
+            let news = news.notified();
+            if let Some((line, at)) = self.due(simulation) {
+                sleep_until(at).await;
+                return Some(Ok(line));
+            }
+            let until = self.breaks.map_or(self.ends, |(at, _)| at.min(self.ends));
+            if timeout_at(until, news).await.is_ok() {
+                continue;
+            }
+            self.is_over = true;
+            match self.breaks.filter(|(at, _)| *at <= Instant::now()) {
+                Some((_, Break::Resets)) => return Some(Err(io::Error::other("the connection was reset"))),
+                Some((_, Break::Expires)) => {
+                    return Some(Ok(format!(r#"{{"type":"ERROR","object":{}}}"#, expired(self.version))));
+                }
+                Some((_, Break::Ends)) | None => return None,
+            }
+        }
+    }
+
+    /// What has happened and was not told, and when it is told.
+    fn due(&mut self, simulation: &Shared) -> Option<(String, Instant)> {
+        if self.breaks.is_some_and(|(at, how)| how == Break::Expires && at <= Instant::now()) {
+            return None;
+        }
+        let cluster = &mut simulation.lock().cluster;
+        let store = &cluster.store;
+        let from = store.changes.partition_point(|change| change.version <= self.version);
+        let due = store.changes[from..].iter().find_map(|change| Some((self.selection.event(change)?, change)));
+        let Some((event, change)) = due else {
+            self.version = self.version.max(store.version);
+            return None;
+        };
+        self.version = change.version;
+        let line = format!(r#"{{"type":"{event}","object":{}}}"#, change.now.json);
+        let (at, most) = (change.at, cluster.plan.watch_lag_ms);
+        let lag = if most == 0 { Duration::ZERO } else { cluster.dice.ms(0..most) };
+        Some((line, at + lag))
+    }
+}

@@ -1,0 +1,78 @@
+//! What happens when, and what follows from it. A component is told an event and answers with effects; it never reaches into
+//! another one.
+
+use std::time::Duration;
+
+use crate::aws::AwsEvent;
+use crate::cluster::ClusterEvent;
+use crate::fact::Fact;
+use crate::lambda::{Begun, LambdaEvent};
+use crate::plan::ManualChange;
+
+/// Something that happens to a component.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Cluster(ClusterEvent),
+    Aws(AwsEvent),
+    Lambda(LambdaEvent),
+    Person(ManualChange),
+}
+
+/// What follows from an event or a request.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// This happens at once.
+    Now(Event),
+    /// This happens after a time.
+    Later(Duration, Event),
+    /// The function begins to work.
+    Begin(Begun),
+    /// This has happened: for the history and the witnesses.
+    Fact(Fact),
+}
+
+/// Effects in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Effects(pub(crate) Vec<Effect>);
+
+impl Effects {
+    pub(crate) fn now(&mut self, event: impl Into<Event>) {
+        self.0.push(Effect::Now(event.into()));
+    }
+
+    pub(crate) fn after(&mut self, time: Duration, event: impl Into<Event>) {
+        self.0.push(Effect::Later(time, event.into()));
+    }
+
+    pub(crate) fn begin(&mut self, begun: Begun) {
+        self.0.push(Effect::Begin(begun));
+    }
+
+    pub(crate) fn fact(&mut self, fact: Fact) {
+        self.0.push(Effect::Fact(fact));
+    }
+}
+
+impl From<ClusterEvent> for Event {
+    fn from(event: ClusterEvent) -> Self {
+        Self::Cluster(event)
+    }
+}
+
+impl From<AwsEvent> for Event {
+    fn from(event: AwsEvent) -> Self {
+        Self::Aws(event)
+    }
+}
+
+impl From<LambdaEvent> for Event {
+    fn from(event: LambdaEvent) -> Self {
+        Self::Lambda(event)
+    }
+}
+
+impl From<ManualChange> for Event {
+    fn from(change: ManualChange) -> Self {
+        Self::Person(change)
+    }
+}

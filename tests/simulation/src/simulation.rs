@@ -1,0 +1,220 @@
+//! What ties the components together: a queue of events in the order of their times. Each is handed to its component, and what
+//! follows from it is queued, or told to the witnesses.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use serde_json::Value;
+use spillway_drainer::doubles::aws::AwsCall;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::aws::{Aws, AwsAnswer, AwsEvent};
+use crate::clock::Clock;
+use crate::cluster::{ApiAnswer, ApiRequest, Cluster, ClusterEvent};
+use crate::event::{Effect, Effects, Event};
+use crate::fact::Fact;
+use crate::history::History;
+use crate::lambda::{AttemptId, Begun, Delivery, Ending, Lambda};
+use crate::network::{Network, Route};
+use crate::people::People;
+use crate::plan::{Plan, Side, instance_id};
+use crate::witness::{Facts, Invariant, Verdict, Witness, witnesses};
+
+/// Nothing is looked at for longer.
+const LONGEST: Duration = Duration::from_hours(72);
+
+/// One simulation, shared by the requests that are made in it. Its lock is never held while something waits.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared(Arc<Mutex<Simulation>>);
+
+impl Shared {
+    /// The simulation of a plan, in which nothing has happened yet.
+    pub(crate) fn of(plan: Plan, seed: u64, is_recorded: bool) -> Self {
+        let (plan, clock) = (Arc::new(plan), Clock::start());
+        Self(Arc::new(Mutex::new(Simulation {
+            clock,
+            queue: BTreeMap::new(),
+            queued: 0,
+            news: Arc::new(Notify::new()),
+            begun: Vec::new(),
+            network: Network::of(seed),
+            cluster: Cluster::of(Arc::clone(&plan), clock, seed),
+            aws: Aws::of(Arc::clone(&plan), clock, seed),
+            lambda: Lambda::of(Arc::clone(&plan), clock, seed),
+            people: People::of(seed),
+            witnesses: witnesses(),
+            verdict: Verdict::default(),
+            history: History::new(clock, is_recorded),
+            plan,
+        })))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Simulation> {
+        match self.0.try_lock() {
+            Ok(inside) => inside,
+            Err(TryLockError::Poisoned(inside)) => inside.into_inner(),
+            Err(TryLockError::WouldBlock) => panic!("a simulation has one thread, which has locked it already"),
+        }
+    }
+}
+
+/// The components, what is going to happen, and what has happened.
+#[derive(Debug)]
+pub(crate) struct Simulation {
+    pub(crate) plan: Arc<Plan>,
+    clock: Clock,
+    /// By their times, and by the order in which they were queued.
+    queue: BTreeMap<(Instant, u64), Event>,
+    queued: u64,
+    /// That something was queued, or an attempt has ended.
+    pub(crate) news: Arc<Notify>,
+    /// Attempts that are to begin.
+    begun: Vec<Begun>,
+    pub(crate) network: Network,
+    pub(crate) cluster: Cluster,
+    aws: Aws,
+    pub(crate) lambda: Lambda,
+    people: People,
+    witnesses: Vec<Box<dyn Witness>>,
+    pub(crate) verdict: Verdict,
+    pub(crate) history: History,
+}
+
+impl Simulation {
+    /// Everything is there as it is in the beginning.
+    pub(crate) fn set_up(&mut self) {
+        let plan = Arc::clone(&self.plan);
+        self.history.note(|| format!("{plan:#?}"));
+        for number in 0..plan.nodes {
+            let (id, node, dns_name) = (instance_id(number), plan.node_name(number), Plan::dns_name(number));
+            self.happens(AwsEvent::Launches { id, node, dns_name }.into());
+        }
+        let effects = self.cluster.populate();
+        self.perform(effects);
+        for interruption in &plan.interruptions {
+            self.enqueue(interruption.begins, AwsEvent::Interrupts(interruption.clone()).into());
+        }
+        for change in &plan.people {
+            self.enqueue(change.at, (*change).into());
+        }
+        for at in &plan.compactions {
+            self.enqueue(*at, ClusterEvent::Compacted.into());
+        }
+    }
+
+    /// Has all happen that is due by now; the attempts that begin by it.
+    pub(crate) fn step(&mut self) -> Vec<Begun> {
+        let all_well = catch_unwind(AssertUnwindSafe(|| {
+            while let Some(entry) = self.queue.first_entry()
+                && entry.key().0 <= Instant::now()
+            {
+                let event = entry.remove();
+                self.happens(event);
+            }
+        }));
+        if all_well.is_err() {
+            self.queue.clear();
+            self.verdict.broken(Invariant::NoPanic, "the simulation itself");
+        }
+        mem::take(&mut self.begun)
+    }
+
+    /// When something may happen next; `None`: never.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let next = self.queue.keys().next().map(|(at, _)| *at);
+        let end = self.clock.instant(LONGEST);
+        next.or_else(|| self.lambda.is_at_work().then_some(end)).filter(|_| Instant::now() < end)
+    }
+
+    /// All is quiet.
+    pub(crate) fn end(&mut self) {
+        self.record(&Fact::Quiet { after: self.clock.elapsed() });
+    }
+
+    /// The API server answers.
+    pub(crate) fn ask_cluster(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let (answer, effects) = self.cluster.answer(request);
+        self.perform(effects);
+        self.history.note(|| format!("    answered {answer}"));
+        answer
+    }
+
+    /// AWS answers.
+    pub(crate) fn ask_aws(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
+        let (answer, effects) = self.aws.answer(by, call);
+        self.perform(effects);
+        self.history.note(|| format!("    answered {answer:?}"));
+        answer
+    }
+
+    /// How a request goes that is made now.
+    pub(crate) fn route(&mut self, side: Side, by: AttemptId, request: &str) -> Route {
+        let route = self.network.route(side, &self.plan, self.clock.elapsed());
+        self.history.note(|| {
+            let fault = route.fault.map(|fault| format!(" [{fault:?}]")).unwrap_or_default();
+            format!("  {by} {side:?} {request}{fault}")
+        });
+        route
+    }
+
+    /// The function has written a line to its log.
+    pub(crate) fn logged(&mut self, line: &str) {
+        let receipt: Value = serde_json::from_str(line).unwrap_or_default();
+        if receipt.get("receipt").is_some() {
+            self.record(&Fact::ReceiptWritten { by: AttemptId::current(), receipt });
+        }
+    }
+
+    /// An attempt has ended.
+    pub(crate) fn attempt_ended(&mut self, id: AttemptId, delivery: Delivery, ending: Ending) {
+        let effects = self.lambda.ended(id, delivery, ending);
+        self.perform(effects);
+        self.news.notify_one();
+    }
+
+    /// Something has happened: the history keeps it, and each witness sees it.
+    pub(crate) fn record(&mut self, fact: &Fact) {
+        self.history.note(|| fact.to_string());
+        let Self { plan, clock, cluster, aws, lambda, .. } = self;
+        let facts = Facts { plan, clock: *clock, cluster, aws, lambda };
+        let before = self.verdict.broken.len();
+        for witness in &mut self.witnesses {
+            witness.sees(fact, &facts, &mut self.verdict);
+        }
+        for broken in &self.verdict.broken[before..] {
+            self.history.note(|| format!("BROKEN {broken}"));
+        }
+    }
+
+    /// Something happens to a component.
+    pub(crate) fn happens(&mut self, event: Event) {
+        let effects = match event {
+            Event::Cluster(event) => self.cluster.happens(event),
+            Event::Aws(event) => self.aws.happens(event),
+            Event::Lambda(event) => self.lambda.happens(event),
+            Event::Person(change) => self.people.happens(change, &self.plan.node_name(change.node), &self.cluster),
+        };
+        self.perform(effects);
+    }
+
+    fn perform(&mut self, Effects(effects): Effects) {
+        for effect in effects {
+            match effect {
+                Effect::Now(event) => self.happens(event),
+                Effect::Later(after, event) => self.enqueue(after, event),
+                Effect::Begin(begun) => self.begun.push(begun),
+                Effect::Fact(fact) => self.record(&fact),
+            }
+        }
+    }
+
+    fn enqueue(&mut self, after: Duration, event: Event) {
+        self.queued += 1;
+        self.queue.insert((Instant::now() + after, self.queued), event);
+        self.news.notify_one();
+    }
+}

@@ -1,0 +1,81 @@
+//! When an instance goes by its notice, read and reckoned apart from the product: what it does is held against this.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::plan::Plan;
+
+/// What is kept before an instance goes.
+const MARGIN: SignedDuration = SignedDuration::from_secs(2);
+
+/// A notice's times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Deadline {
+    /// When it was sent.
+    sent: Timestamp,
+    pub(super) termination: Termination,
+}
+
+/// When an instance goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Termination {
+    At(Timestamp),
+    /// Or when its hook is completed.
+    AtTheLatest(Timestamp),
+    Soon {
+        /// Until when what blocks a pod is respected.
+        respected_until: Timestamp,
+    },
+    Unknown,
+}
+
+impl Deadline {
+    /// By an event, or by the notice that it is about, for an invocation that began then.
+    pub(super) fn of(event: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
+        if event["source"] == "spillway" {
+            return Self::of(&event["detail"]["notice"], began, plan);
+        }
+        let sent: Timestamp = event["time"].as_str()?.parse().ok()?;
+        let after = |seconds| sent + SignedDuration::from_secs(seconds);
+        let termination = match event["detail-type"].as_str()? {
+            "EC2 Spot Instance Interruption Warning" => Termination::At(after(120)),
+            "EC2 Instance-terminate Lifecycle Action" => Termination::AtTheLatest(sent + longest_wait(plan)),
+            "EC2 Instance State-change Notification" => Termination::Soon { respected_until: after(120) },
+            "AWS Health Event" if event["detail"]["statusCode"] == "upcoming" => {
+                let starts = event["detail"]["startTime"].as_str()?;
+                let starts = jiff::fmt::rfc2822::parse(starts).ok()?.timestamp();
+                if starts <= began { Termination::Unknown } else { Termination::At(starts) }
+            }
+            _ => Termination::Unknown,
+        };
+        Some(Self { sent, termination })
+    }
+
+    /// How long a pod has that is requested to leave now, if its grace may be clamped at all.
+    pub(super) fn time_left(&self, now: Timestamp) -> Option<SignedDuration> {
+        let Termination::At(at) = self.termination else { return None };
+        Some(at.duration_since(now) - MARGIN)
+    }
+
+    /// From when on a pod that something blocks may be deleted: its last safe moment, but not before half of the window.
+    pub(super) fn forced_from(&self, grace_s: u64) -> Option<Timestamp> {
+        match self.termination {
+            Termination::At(goes) | Termination::AtTheLatest(goes) => {
+                let grace = SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX));
+                let half = self.sent + goes.duration_since(self.sent) / 2;
+                Some((goes - grace - MARGIN).max(half))
+            }
+            Termination::Soon { respected_until } => Some(respected_until),
+            Termination::Unknown => None,
+        }
+    }
+}
+
+/// How long a hook may be held.
+pub(super) fn longest_wait(plan: &Plan) -> SignedDuration {
+    let in_all = (plan.hook_timeout * 100).saturating_sub(Duration::from_secs(5));
+    let wait = plan.setting("SPILLWAY_HOOK_MAX_WAIT_S").and_then(|value| value.parse().ok()).unwrap_or(3600);
+    SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_secs(wait))
+}

@@ -1,0 +1,88 @@
+//! What is changed on nodes: nothing that others put there, and in the end nothing is left of ours.
+
+use serde_json::Value;
+use spillway_contract::node::is_cordoned;
+
+use super::{Facts, Invariant, Verdict, Witness};
+use crate::fact::Fact;
+use crate::lambda::AttemptId;
+
+/// The field manager of the product.
+const US: &str = "spillway";
+
+/// Nodes, of which nothing need be kept.
+#[derive(Debug, Default)]
+pub(super) struct Nodes;
+
+impl Witness for Nodes {
+    fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
+        match fact {
+            Fact::NodePatched { by, name, before, after } => {
+                let node = facts.instance(*by).and_then(|instance| facts.aws.node_of(instance));
+                verdict.holds(Invariant::OthersUntouched, node == Some(name), || {
+                    format!("{by} is about {node:?}, and patches {name}")
+                });
+                others_untouched(*by, name, before, after, verdict);
+            }
+            Fact::Quiet { .. } => nothing_left(facts, verdict),
+            _ => {}
+        }
+    }
+}
+
+fn others_untouched(by: AttemptId, name: &str, before: &Value, after: &Value, verdict: &mut Verdict) {
+    if is_cordoned(before) && !is_cordoned(after) {
+        let manager = before["metadata"]["managedFields"][0]["manager"].as_str().unwrap_or("nobody");
+        verdict.holds(Invariant::OthersUntouched, manager == US, || {
+            format!("{by} takes the cordon of {manager} from {name}")
+        });
+    }
+    for map in ["labels", "annotations"] {
+        for (key, value) in before["metadata"][map].as_object().into_iter().flatten() {
+            let is_ours = key == "spillway/claim" || value == "spillway";
+            let stays = is_ours || after["metadata"][map].get(key) == Some(value);
+            verdict.holds(Invariant::OthersUntouched, stays, || format!("{by} takes {key}={value} from {name}"));
+        }
+    }
+    let taints = |node: &Value| node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    for taint in taints(before) {
+        let key = taint["key"].as_str().unwrap_or_default();
+        let is_ours = key.starts_with("spillway/") || key.starts_with("aws-node-t") || taint["value"] == "spillway";
+        let stays = is_ours || taints(after).contains(&taint);
+        verdict.holds(Invariant::OthersUntouched, stays, || format!("{by} takes {taint} from {name}"));
+    }
+}
+
+fn nothing_left(facts: &Facts<'_>, verdict: &mut Verdict) {
+    for (id, name) in facts.aws.running().filter(|(id, _)| !facts.lambda.has_failed(id)) {
+        let Some(node) = facts.cluster.node(name) else { continue };
+        let metadata = &node["metadata"];
+        let claim = metadata["annotations"]["spillway/claim"].as_str();
+        if metadata["labels"].get("spillway/ignore").is_some()
+            || claim.is_some_and(|claim| may_stay(claim, id, name, facts))
+        {
+            continue;
+        }
+        let is_ours = claim.is_some()
+            || metadata["labels"].as_object().is_some_and(|labels| labels.values().any(|value| value == "spillway"))
+            || metadata["managedFields"][0]["manager"] == US
+            || node["spec"]["taints"].to_string().contains("spillway");
+        verdict.holds(Invariant::NothingLeft, !is_ours, || format!("{name} of {id} has {metadata} {}", node["spec"]));
+    }
+}
+
+/// Whether a claim may stay on a node that is in use.
+fn may_stay(claim: &str, id: &str, name: &str, facts: &Facts<'_>) -> bool {
+    // When its instance runs again, a node is looked for by the names that EKS gives nodes (docs/what-happens.md).
+    let is_not_found =
+        name.starts_with("worker") && ["instance stopping", "spot"].iter().any(|kind| claim.contains(kind));
+    // Nobody remembers that maintenance was called off: what comes late announces it once more.
+    is_not_found || claim.contains("maintenance") && is_announced_late(id, facts)
+}
+
+/// Whether maintenance was announced after it was called off: by a duplicate, or an attempt that came late.
+fn is_announced_late(instance: &str, facts: &Facts<'_>) -> bool {
+    let statuses = facts.lambda.about(instance).filter_map(|attempt| attempt.notice()["detail"]["statusCode"].as_str());
+    let mut from_closed = statuses.skip_while(|status| *status != "closed");
+    from_closed.any(|status| status == "upcoming")
+}

@@ -1,0 +1,130 @@
+//! How pods are requested to leave: which, when, how often, and with which grace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::deadline::{Deadline, Termination};
+use super::{Facts, Invariant, Verdict, Witness};
+use crate::fact::{Fact, LeaveRequest, Method};
+use crate::lambda::AttemptId;
+
+/// A notice that comes so late is worked on longer than it says.
+const LATE_S: i64 = 15;
+
+/// The pods that were requested to leave.
+#[derive(Debug, Default)]
+pub(super) struct LeavingPods {
+    /// On the node of which instance each pod is, or was, and of which app.
+    places: BTreeMap<String, Place>,
+    requests: BTreeMap<(AttemptId, String), u32>,
+    evictions: BTreeSet<(AttemptId, String)>,
+    /// The pods that were evicted for each notice, by its event's id, its instance and their app.
+    evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    instance: String,
+    app: usize,
+}
+
+impl Witness for LeavingPods {
+    fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
+        match fact {
+            Fact::PodBound { uid, node, app } => {
+                let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
+                self.places.entry(uid.clone()).or_insert(Place { instance, app: *app });
+            }
+            Fact::LeaveRequested { by, request } => match &request.uid {
+                Some(uid) => self.leave(*by, uid, request, facts, verdict),
+                None => verdict.broken(Invariant::OwnPods, &format!("{by} names {} by no UID", request.name)),
+            },
+            _ => {}
+        }
+    }
+}
+
+impl LeavingPods {
+    fn leave(&mut self, by: AttemptId, uid: &str, request: &LeaveRequest, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let (place, instance) = (self.places.get(uid).cloned(), facts.instance(by));
+        let is_own = place.as_ref().is_some_and(|place| Some(&*place.instance) == instance);
+        verdict.holds(Invariant::OwnPods, is_own, || {
+            format!("{by} is about {instance:?}, and touches {uid} of {place:?}")
+        });
+        let (Some(Place { app, .. }), Some(deadline)) = (place, facts.deadline(by)) else { return };
+
+        // Past its last safe moment it is evicted and deleted in turn, each once a second, while no answer comes.
+        let requests = self.requests.entry((by, uid.to_owned())).or_default();
+        *requests += 1;
+        let most = 40 + 2 * u32::try_from(facts.plan.invocation.as_secs()).unwrap_or(0);
+        verdict.holds(Invariant::RequestsAreBounded, *requests <= most, || {
+            format!("{by} requests {uid} for the {requests}th time")
+        });
+
+        check_grace(by, app, request, deadline, facts, verdict);
+        match request.method {
+            Method::Evict => self.evict(by, uid, app, facts, verdict),
+            Method::Delete => self.delete(by, uid, app, deadline, facts, verdict),
+        }
+    }
+
+    fn evict(&mut self, by: AttemptId, uid: &str, app: usize, facts: &Facts<'_>, verdict: &mut Verdict) {
+        self.evictions.insert((by, uid.to_owned()));
+        let notice = &facts.lambda.attempt(by).notice()["id"];
+        // Each delivery and each of Lambda's retries begins again.
+        let attempts = facts.lambda.attempts().iter();
+        let beginnings = attempts.filter(|attempt| attempt.is_first() && attempt.notice()["id"] == *notice).count();
+        let evicted = self.evicted.entry((notice.to_string(), facts.instance(by).map(str::to_owned), app)).or_default();
+        evicted.insert(uid.to_owned());
+        let (evicted, pods) = (evicted.len(), facts.plan.apps[app].pods);
+        verdict.holds(Invariant::PutBackIsLeft, evicted <= 3 * pods * beginnings, || {
+            format!("{by} evicts a {evicted}th pod of app {app}, which has {pods}")
+        });
+    }
+
+    fn delete(
+        &mut self,
+        by: AttemptId,
+        uid: &str,
+        app: usize,
+        deadline: Deadline,
+        facts: &Facts<'_>,
+        verdict: &mut Verdict,
+    ) {
+        let app = &facts.plan.apps[app];
+        let was_blocked = app.annotation.is_some() || self.evictions.contains(&(by, uid.to_owned()));
+        verdict.holds(Invariant::DeletedWhenDue, was_blocked, || format!("{by} deletes {uid}, which nothing blocks"));
+        let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
+        let is_silent = facts.instance(by).is_some_and(|instance| !facts.cluster.reports(instance));
+        let is_going = matches!(deadline.termination, Termination::Soon { .. });
+        let is_due = due.is_some_and(|due| due <= now + facts.skew()) || is_silent && is_going;
+        verdict.holds(Invariant::DeletedWhenDue, is_due, || {
+            format!("{by} deletes {uid} at {now}, and by {deadline:?} it is due at {due:?}")
+        });
+    }
+}
+
+fn check_grace(
+    by: AttemptId,
+    app: usize,
+    request: &LeaveRequest,
+    deadline: Deadline,
+    facts: &Facts<'_>,
+    verdict: &mut Verdict,
+) {
+    let left = deadline.time_left(facts.clock.now()).map(|left| left.as_secs());
+    let skew = facts.skew().as_secs() + 1;
+    let own = i64::try_from(facts.plan.apps[app].grace_s).unwrap_or(i64::MAX);
+    let given = request.grace_s.and_then(|given| i64::try_from(given).ok());
+    let is_right = match (given, left) {
+        // A notice that comes late has a window all the same: what is left is not known here.
+        (_, Some(left)) if left < LATE_S => true,
+        // Never zero, which ends the pod's object while it runs, and never more than it asks for.
+        (Some(given), Some(left)) => (1..=own.max(1)).contains(&given) && (given - left.max(1)).abs() <= skew + 1,
+        (Some(_), None) => false,
+        (None, Some(left)) => own <= left + skew + 1,
+        (None, None) => true,
+    };
+    verdict.holds(Invariant::GraceIsRight, is_right, || {
+        format!("{by} gives {} {given:?} of {own} s, and there are {left:?}", request.name)
+    });
+}
