@@ -18,6 +18,11 @@ NAMESPACE = "Spillway"
 AWS = {"AWS/SQS": ["QueueName", "${Failures.QueueName}"], "AWS/Lambda": ["FunctionName", "${Drain}"]}
 
 
+# The fields of a log line's span: crates/drainer/src/invocation/span.rs
+SPAN = {
+    f"span.{name}"
+    for name in re.findall(r"^        ([a-z]+\.[a-z]+) = ", (ROOT / "crates/drainer/src/invocation/span.rs").read_text(), re.M)
+}
 # The words of Logs Insights' own language that are used.
 LANGUAGE = {
     *("SOURCE", "fields", "filter", "parse", "unnest", "stats", "display", "sort", "limit"),
@@ -217,7 +222,7 @@ class TheQueries(unittest.TestCase):
         of_self_tests = {*SELF_TEST["properties"]} | {
             f"{name.lower()}.{field}" for name in ("Check", "Finding") for field in SELF_TEST["$defs"][name]["properties"]
         }
-        known = fields(SCHEMA) | of_pods | of_metrics | of_self_tests | unnested | {"@timestamp", "@message"} | LANGUAGE
+        known = fields(SCHEMA) | of_pods | of_metrics | of_self_tests | unnested | SPAN | {"@timestamp", "@message", "level", "message"} | LANGUAGE
         for name, query in [*self.queries.items(), *((widget["title"], widget["query"]) for widget in widgets("log"))]:
             made = {word for words in re.findall(r" as (\w+)|into (\w+)|\(\?<(\w+)>", query) for word in words}
             bare = re.sub(r"#.*|/\S.*/|\"[^\"]*\"|'[^']*'", "", query)

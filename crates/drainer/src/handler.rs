@@ -13,6 +13,7 @@ use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Incoming, Notice};
 use spillway_receipt::Receipt;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::actions;
 use crate::actions::lifecycle::last_answer;
@@ -21,6 +22,7 @@ use crate::aws::lifecycle::LifecycleAction;
 use crate::aws::{ec2, managed_tag};
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
+use crate::invocation::span;
 use crate::publish::publish;
 use crate::receipt::record::Record;
 use crate::receipt::{Publication, StepName, Subject};
@@ -29,6 +31,16 @@ use crate::receipt::{Publication, StepName, Subject};
 /// event.
 pub async fn handle(context: &Context, event: Value, invocation: &Invocation) -> Result<Receipt, Failure> {
     let event_id = event.get("id").and_then(Value::as_str).map(str::to_owned);
+    let span = span::open(&invocation.request_id, event_id.as_deref());
+    answer(context, event, event_id.as_deref(), invocation).instrument(span).await
+}
+
+async fn answer(
+    context: &Context,
+    event: Value,
+    event_id: Option<&str>,
+    invocation: &Invocation,
+) -> Result<Receipt, Failure> {
     let incoming =
         spillway_notice::read(event, &invocation.home).map(|incoming| incoming.at(invocation.clock.started()));
     let mut record = Record::default();
@@ -55,7 +67,7 @@ pub async fn handle(context: &Context, event: Value, invocation: &Invocation) ->
             let reason = Reason::NotHandled(why.clone());
             (Subject::Unread { event_id: Some(event_id) }, Ok(Outcome::Ignored(reason)))
         }
-        Err(error) => (Subject::Unread { event_id: event_id.as_deref() }, Err(Failure::Notice(error.clone()))),
+        Err(error) => (Subject::Unread { event_id }, Err(Failure::Notice(error.clone()))),
     };
 
     let mut publication = Publication::of(invocation, subject, &record, &heartbeats, ended.as_ref());
@@ -73,6 +85,7 @@ async fn follow(
     invocation: &Invocation,
     record: &mut Record,
 ) -> (Result<Outcome, Failure>, Vec<Timestamp>) {
+    span::instance(notice);
     let settings = &context.settings;
     if let Some(reason) = decision::by_setting(notice, settings) {
         return (Ok(Outcome::LeftToOthers(reason)), Vec::new());
@@ -158,6 +171,7 @@ async fn whose(
         WhoseCluster::Ambiguous(refusal) => return Err(refusal.into()),
     };
     record.cluster = Some(cluster.clone());
+    span::cluster(&cluster);
     if let Some(tag) = &settings.managed_tag
         && !managed_tag::is_managed(autoscaling, &instance, tag, end).await?
     {
@@ -230,6 +244,7 @@ async fn look_again(
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
+    span::instance(notice);
     let Some(cause) = undo_check::cause(notice) else {
         return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
     };

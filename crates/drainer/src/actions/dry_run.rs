@@ -45,7 +45,7 @@ pub(crate) async fn dry_run(
         return unclaimed(why, target, record).await;
     }
     let node = node.name_any();
-    record.node = Some(node.clone());
+    record.found(&node);
     let would = match decision {
         Decision::Drain => {
             let preview = preview(&client, &node, window, clock.now()).await.map_err(|error| {

@@ -75,7 +75,9 @@ async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> R
     }
     let end = attempt.window().end;
     let readiness = until_ready(context, cluster, instance, end).await?;
-    record.node = readiness.node().map(str::to_owned);
+    if let Some(node) = readiness.node() {
+        record.found(node);
+    }
     match readiness {
         Readiness::Ready { node } => Ok(Outcome::Ready { node, uncordoned }),
         readiness => {

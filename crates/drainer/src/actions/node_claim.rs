@@ -35,7 +35,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
             if let HandedOver::ToKarpenter { .. } = handed {
                 record.step(StepName::NodeClaimDeleted, clock.now());
             }
-            record.node = Some(handed.node().to_owned());
+            record.found(handed.node());
             Ok(Outcome::HandedOver(handed))
         }
         Err(why) => unclaimed(why, target, record).await,

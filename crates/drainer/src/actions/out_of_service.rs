@@ -43,12 +43,12 @@ pub(crate) async fn out_of_service(
     });
     match (declared.await, ready) {
         (Ok(Ok(node)), _) => {
-            record.node = Some(node.clone());
+            record.found(&node);
             Ok(Outcome::OutOfService { node })
         }
         (Ok(Err(why)), _) => unclaimed(why, target, record).await,
         (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some(node)) => {
-            record.node = Some(node.clone());
+            record.found(&node);
             Ok(Outcome::Ignored(Reason::StillReady(node)))
         }
         (Err(failure), _) => Err(failure),

@@ -39,7 +39,9 @@ pub(crate) async fn postpone(
     record.step(StepName::HandedOn, invocation.clock.now());
 
     let uncordoned = uncordoned?;
-    record.node = uncordoned.node().map(str::to_owned);
+    if let Some(node) = uncordoned.node() {
+        record.found(node);
+    }
     let starts = match notice.deadline {
         Deadline::Hard(starts) => Some(starts),
         Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,

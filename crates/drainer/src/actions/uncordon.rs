@@ -85,7 +85,9 @@ async fn uncordon_claimed(
         }
         Err(NotGivenBack::Failed(failure)) => return Err(failure),
     };
-    record.node = result.node().map(str::to_owned);
+    if let Some(node) = result.node() {
+        record.found(node);
+    }
     let (cluster, provider_id) = ((*cluster).clone(), instance.provider_id());
     Ok(Outcome::Uncordoned { result, cause, cluster, provider_id })
 }

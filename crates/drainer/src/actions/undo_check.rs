@@ -101,7 +101,9 @@ pub(crate) async fn check(
         }
         Err(why) => return Err(why.into()),
     };
-    record.node = result.node().map(str::to_owned);
+    if let Some(node) = result.node() {
+        record.found(node);
+    }
     let UncordonResult::NotReadyYet { node, why } = result else {
         let (cluster, provider_id) = (cluster.clone(), instance.provider_id());
         return Ok(Outcome::Uncordoned { result, cause, cluster, provider_id });

@@ -15,6 +15,7 @@ use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, Po
 
 use super::{AfterDrain, BeginNotified};
 use crate::aws::lifecycle::Completion;
+use crate::invocation::span;
 
 /// What has been done about one notice in one invocation.
 #[derive(Clone, Default)]
@@ -95,9 +96,15 @@ impl Record {
         self.steps.push((step, at));
     }
 
+    /// Notes which node it is about; so does the log's span.
+    pub(crate) fn found(&mut self, node: &str) {
+        span::node(node);
+        self.node = Some(node.to_owned());
+    }
+
     /// Notes the claim on the node.
     pub(crate) fn claimed(&mut self, claim: &Claim, client: &Client) {
-        self.node = Some(claim.node.clone());
+        self.found(&claim.node);
         self.claim = Some(claim.clone());
         self.client = Some(client.clone());
     }

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, TestNode};
@@ -291,4 +291,31 @@ async fn another_node_that_has_the_name_is_not_touched() {
 
     assert_eq!(outcome.result.as_ref().expect("it drains")["node"], "stranger-own");
     assert!(!is_cordoned(&node(&stage, &stranger).await));
+}
+
+#[tokio::test]
+async fn every_line_of_a_drain_says_whose_it_is() {
+    let stage = Stage::set("whose-line").await;
+    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    let notice = stage.interrupt(SPOT).await;
+    let event_id = notice["id"].clone();
+
+    let outcome = stage.lambda.invoke(notice).await;
+
+    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
+    let lines = outcome.logs.iter().map(|line| serde_json::from_str::<Value>(line).expect("each line is JSON"));
+    // The receipt and its metrics name the notice by themselves.
+    let lines: Vec<_> = lines.filter(|line| line.get("receipt").is_none() && line.get("_aws").is_none()).collect();
+    for line in &lines {
+        let span = &line["span"];
+        assert_eq!(span["request.id"], outcome.request_id, "{line}");
+        assert_eq!(span["event.id"], event_id, "{line}");
+        assert_eq!(span["instance.id"], stage.node.instance_id, "{line}");
+    }
+    let of_pods: Vec<_> = lines.iter().filter(|line| line.get("pod.name").is_some()).collect();
+    assert!(of_pods.len() >= 4, "each pod is evicted and gone: {lines:#?}");
+    for line in of_pods {
+        assert_eq!(line["span"]["cluster.name"], outcome.result.as_ref().expect("it drains")["cluster"], "{line}");
+        assert_eq!(line["span"]["node.name"], stage.node.name, "{line}");
+    }
 }

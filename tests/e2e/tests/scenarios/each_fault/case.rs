@@ -12,7 +12,7 @@ use spillway_bed::aws::Hook;
 use spillway_bed::faults::{Means, Network, Way};
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::karpenter::Karpenter;
-use spillway_bed::lambda::LambdaOptions;
+use spillway_bed::lambda::{Delivery, LambdaOptions};
 use spillway_bed::node_claim::{NodeClaim, node_claims};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Mode;
@@ -53,7 +53,7 @@ pub(super) async fn try_one(case: Case) {
         }
     };
     let delivery = timeout(LIMIT, drain).await.unwrap_or_else(|_| panic!("{case}: it hangs"));
-    let seen = ground.look().await;
+    let seen = ground.look(&delivery).await;
     judge(case, &receipt(&delivery.last), &seen).unwrap_or_else(|why| panic!("{case}: {why}: {delivery:#?}"));
 }
 
@@ -194,7 +194,7 @@ impl Ground {
     }
 
     /// What came of it by the word of the API server and of Auto Scaling.
-    async fn look(&self) -> Seen {
+    async fn look(&self, delivery: &Delivery) -> Seen {
         let (stage, client) = (&self.stage, self.stage.world.admin());
         let left = pods::on_node(&client, &stage.node.name).await.expect("the API server answers").len();
         let mut actions = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known").actions;
@@ -207,7 +207,7 @@ impl Ground {
             _ => None,
         };
         let met = self.rules.struck() > 0 || matches!(self.case.fault.means, Means::Endpoint);
-        Seen { met, left, hook: actions.pop(), is_there }
+        Seen { met, failed_tries: delivery.failed.len(), left, hook: actions.pop(), is_there }
     }
 }
 

@@ -6,10 +6,15 @@ use spillway_bed::faults::Way;
 
 use super::{Case, Lasts};
 
+/// Refusals that no further request of the same invocation changes.
+const FOR_GOOD: [&str; 3] = ["403", "422", "denied"];
+
 /// What was seen of a drain beside its receipt.
 pub(super) struct Seen {
     /// Whether the fault was met.
     pub(super) met: bool,
+    /// How often Lambda tried before, in vain.
+    pub(super) failed_tries: usize,
     /// How many pods the API server still has on the node.
     pub(super) left: usize,
     pub(super) hook: Option<LifecycleAction>,
@@ -34,7 +39,11 @@ pub(super) fn judge(case: Case, receipt: &Value, seen: &Seen) -> Result<(), Stri
 
 /// A receipt that says that all has been done is true.
 fn judge_success(case: Case, receipt: &Value, seen: &Seen) -> Result<(), String> {
-    let Seen { left, hook, is_there, .. } = seen;
+    let Seen { failed_tries, left, hook, is_there, .. } = seen;
+    // A refusal for good fails the invocation. Everything else that passes is waited for.
+    if case.lasts == Lasts::Once && *failed_tries > 0 && !FOR_GOOD.contains(&case.fault.name) {
+        return Err(format!("it took {failed_tries} more tries"));
+    }
     if let Some(what) = is_there {
         return Err(format!("{what} is still there, but the receipt says that it is not"));
     }
@@ -82,12 +91,16 @@ mod tests {
 
     use super::*;
 
-    const NOTHING_LEFT: Seen = Seen { met: true, left: 0, hook: None, is_there: None };
+    const NOTHING_LEFT: Seen = Seen { met: true, failed_tries: 0, left: 0, hook: None, is_there: None };
 
+    /// The step is denied, by whichever server it asks.
     fn case(step: &str, lasts: Lasts) -> Case {
+        case_of(step, &["403", "denied"], lasts)
+    }
+
+    fn case_of(step: &str, faults: &[&str], lasts: Lasts) -> Case {
         let step = Step::ALL.into_iter().find(|one| one.name == step).expect("a step");
-        let is_denial = |fault: &Fault| ["403", "denied"].contains(&fault.name);
-        let fault = Fault::of(step).into_iter().find(is_denial).expect("each server may deny something");
+        let fault = Fault::of(step).into_iter().find(|fault| faults.contains(&fault.name)).expect("a fault of it");
         Case { step, fault, lasts }
     }
 
@@ -101,6 +114,9 @@ mod tests {
         let once = case("evict", Lasts::Once);
         assert_eq!(judge(once, &receipt("drained", "", 0), &NOTHING_LEFT), Ok(()));
         assert!(judge(once, &receipt("drained", "", 0), &Seen { met: false, ..NOTHING_LEFT }).is_err());
+        let late = Seen { failed_tries: 1, ..NOTHING_LEFT };
+        assert_eq!(judge(once, &receipt("drained", "", 0), &late), Ok(()), "nobody is let in by asking again");
+        assert!(judge(case_of("evict", &["500"], Lasts::Once), &receipt("drained", "", 0), &late).is_err());
         assert!(judge(once, &receipt("failed", "this is forbidden", 2), &Seen { left: 2, ..NOTHING_LEFT }).is_err());
     }
 
