@@ -168,25 +168,22 @@ fn a_command_changes_of_a_hook_what_the_finding_is_about() {
         let command = |finding: Finding| {
             let command = finding.command.unwrap();
             let (_, set) = command.split_once("--heartbeat-timeout ").unwrap();
-            format!("{}: {}", finding.id.as_str(), set.strip_suffix(" --region us-east-1").unwrap())
+            format!("{:?}: {}", finding.id, set.strip_suffix(" --region us-east-1").unwrap())
         };
         check.findings.into_iter().map(command).collect::<Vec<_>>()
     };
-    assert_eq!(commands(group(&[]), "3600"), ["hook-missing: 300 --default-result CONTINUE"]);
-    assert_eq!(commands(group(&[]), "86400"), ["hook-missing: 864 --default-result CONTINUE"]);
+    assert_eq!(commands(group(&[]), "3600"), ["HookMissing: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(group(&[]), "86400"), ["HookMissing: 864 --default-result CONTINUE"]);
     let (go_on, abandon) = (LifecycleResult::Continue, LifecycleResult::Abandon);
-    assert_eq!(commands(waiting(30, go_on), "3600"), ["hook-timeout-short: 300 --default-result CONTINUE"]);
-    assert_eq!(commands(waiting(7200, abandon), "86400"), ["hook-default-abandon: 7200 --default-result CONTINUE"]);
+    assert_eq!(commands(waiting(30, go_on), "3600"), ["HookTimeoutShort: 300 --default-result CONTINUE"]);
+    assert_eq!(commands(waiting(7200, abandon), "86400"), ["HookDefaultAbandon: 7200 --default-result CONTINUE"]);
     assert_eq!(
         commands(waiting(30, abandon), "86400"),
-        ["hook-timeout-short: 864 --default-result ABANDON", "hook-default-abandon: 30 --default-result CONTINUE"]
+        ["HookTimeoutShort: 864 --default-result ABANDON", "HookDefaultAbandon: 30 --default-result CONTINUE"]
     );
     assert_eq!(
         commands(waiting(300, abandon), "86400"),
-        [
-            "hook-waits-shorter-than-set: 864 --default-result ABANDON",
-            "hook-default-abandon: 300 --default-result CONTINUE"
-        ]
+        ["HookWaitsShorterThanSet: 864 --default-result ABANDON", "HookDefaultAbandon: 300 --default-result CONTINUE"]
     );
 }
 

@@ -54,7 +54,8 @@ fn status(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Value {
 fn told(check: &Check) -> String {
     let finding = |finding: &Finding| {
         let Finding { id, severity, object, what, to_do, command, .. } = finding;
-        let (id, command) = (id.as_str(), command.as_deref().unwrap_or("no command"));
+        let (id, command) = (json!(id), command.as_deref().unwrap_or("no command"));
+        let id = id.as_str().unwrap();
         format!("{severity:?} {id}\n{object}: {what}\n-> {to_do}\n$ {command}\n")
     };
     let findings: Vec<_> = check.findings.iter().map(finding).collect();
