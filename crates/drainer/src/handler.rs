@@ -7,6 +7,7 @@ use spillway_core::continuation::limits::Limits;
 use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
+use spillway_core::node::uncordon::UncordonCause;
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::History;
 use spillway_notice::undo_check::UndoCheck;
@@ -245,7 +246,7 @@ async fn look_again(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     span::instance(notice);
-    let Some(cause) = undo_check::cause(notice) else {
+    let Some(cause) = UncordonCause::of_check(notice) else {
         return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
     };
     record.decision = Some("uncordon");

@@ -10,7 +10,7 @@ use std::fmt;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::ResourceExt as _;
-use spillway_notice::Kind;
+use spillway_notice::{Kind, Notice};
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::observed::ObservedNode;
@@ -121,6 +121,30 @@ impl fmt::Display for NotYet {
 }
 
 impl UncordonCause {
+    /// What is over, as the notice tells: maintenance that is still ahead was not for what was done before.
+    pub fn of_notice(notice: &Notice) -> Option<Self> {
+        match (notice.kind, &notice.maintenance) {
+            (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
+                Some(Self::Maintenance(maintenance.id.clone()))
+            }
+            (Kind::Running, _) => Some(Self::Stop),
+            (Kind::LaunchFromWarmPool, _) => Some(Self::WarmPool),
+            (Kind::RootVolumeReplaced, _) => Some(Self::RootVolume),
+            _ => None,
+        }
+    }
+
+    /// What is over when the time of the notice's undo check has come.
+    pub fn of_check(notice: &Notice) -> Option<Self> {
+        match (notice.kind, &notice.maintenance) {
+            (Kind::Rebalance, _) => Some(Self::Rebalance),
+            (Kind::Maintenance, Some(maintenance)) => Some(Self::Reboot(maintenance.id.clone())),
+            (Kind::ReplaceRootVolume, _) => Some(Self::RootVolume),
+            // Its cluster could not be reached when it came.
+            _ => Self::of_notice(notice),
+        }
+    }
+
     /// Whether that is what the node was claimed for.
     fn was_for(&self, mark: &ClaimAnnotation) -> bool {
         match (self, mark.kind()) {

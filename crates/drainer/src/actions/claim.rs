@@ -25,12 +25,12 @@ pub(crate) enum Claiming {
 pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Claiming, Failure> {
     let attempt = target.attempt;
     if let Some(action) = &attempt.action {
-        action.is_ours();
+        action.confirm_ours();
     }
     let (claimant, end) = (target.claimant(&context.settings), attempt.window().end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
     let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
-        attempt.until_action_is_known().await;
+        attempt.wait_until_action_is_known().await;
         let nodes = Api::all(client.clone());
         let claimed = node::claim(&nodes, target.instance, &claimant).await;
         NodeError::settled(claimed.map(|claim| ClaimedNode { claim, client }))
@@ -38,7 +38,7 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
     let claimed = tokio::select! {
         biased;
         claimed = claiming => claimed?,
-        () = attempt.action_is_over() => {
+        () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
             return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver)));
         }

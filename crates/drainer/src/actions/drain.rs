@@ -43,7 +43,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         listed = drain::list(client, &claim.node, window) => {
             listed.map_err(|error| cannot_list(claim, cluster, error))?
         }
-        () = attempt.action_is_over() => {
+        () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
             return Ok(Outcome::HookOver { node: claim.node.clone(), lost: None });
         }
@@ -64,7 +64,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let stop = async {
         tokio::select! {
             biased;
-            () = attempt.action_is_over() => StopReason::HookIsOver,
+            () = attempt.wait_until_action_is_over() => StopReason::HookIsOver,
             () = called_off(client, claim, attempt.notice) => StopReason::GivenBack,
         }
     };

@@ -2,7 +2,7 @@
 
 use spillway_core::outcome::Outcome;
 
-use crate::aws::lifecycle::ActionStatus;
+use crate::aws::lifecycle::ActionState;
 use crate::context::{Attempt, Context};
 use crate::continuation;
 use crate::failure::Failure;
@@ -17,8 +17,7 @@ pub(crate) async fn hand_on(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
-    let clock = invocation.clock;
-    let in_short = record.in_short(&notice.event_id, &invocation.request_id, (clock.started(), clock.now()));
+    let in_short = record.in_short(notice, invocation);
     let history = history.with(in_short, record.put_back.clone());
     let end = invocation.hands_on_until();
     let (handed_on, status) =
@@ -26,12 +25,12 @@ pub(crate) async fn hand_on(
             action.as_ref()?.hold_for_the_next(end).await
         });
     handed_on?;
-    record.step(StepName::HandedOn, clock.now());
+    record.step(StepName::HandedOn, invocation.clock.now());
     match status {
-        Some(ActionStatus::Waiting) => record.hook = HookStatus::Held,
-        Some(ActionStatus::Over) => record.hook = HookStatus::AlreadyOver(None),
+        Some(ActionState::Waiting) => record.hook = HookStatus::Held,
+        Some(ActionState::Over) => record.hook = HookStatus::AlreadyOver(None),
         // It is left to its timeout, unless the next invocation comes before.
-        None => {}
+        Some(ActionState::Unknown) | None => {}
     }
     Ok(Outcome::Continued { unfinished: unfinished.text() })
 }

@@ -46,12 +46,12 @@ pub(crate) async fn await_ready(
 ) -> Result<Outcome, Failure> {
     let attempt = target.attempt;
     if let Some(action) = &attempt.action {
-        action.is_ours();
+        action.confirm_ours();
     }
     let outcome = tokio::select! {
         biased;
         comes = comes(context, target, record) => comes?,
-        () = attempt.action_is_over() => {
+        () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
             // Whoever completes the hook, the node is given back.
             if attempt.notice.kind.comes_back() {

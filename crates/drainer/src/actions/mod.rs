@@ -6,6 +6,7 @@
 //! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
 //! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
+//! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
 //! * `postpone`, `fan_out`, `hand_on`: later, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
@@ -16,6 +17,7 @@ pub(crate) mod cordon;
 pub(crate) mod drain;
 pub(crate) mod dry_run;
 pub(crate) mod fan_out;
+mod give_back;
 pub(crate) mod hand_on;
 pub(crate) mod launch;
 pub(crate) mod lifecycle;

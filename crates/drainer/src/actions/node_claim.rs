@@ -17,7 +17,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
     if let Some(action) = &attempt.action {
-        action.is_ours();
+        action.confirm_ours();
     }
     let end = attempt.window().end;
     let doing = format!("hand the node of instance {} to Karpenter", instance.id);

@@ -1,12 +1,12 @@
 //! What begins later: a schedule brings the notice back when its time has come.
 
 use jiff::Timestamp;
-use spillway_core::node::uncordon::UncordonResult;
+use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{self, History};
 use spillway_notice::{Deadline, payload};
 
-use super::uncordon::{NotReady, cause, give_back, reached_by};
+use super::give_back::{Patiently, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::Name;
 use crate::failure::Failure;
@@ -26,16 +26,15 @@ pub(crate) async fn postpone(
     let history = History { earlier: Vec::new(), ..(*history).clone() };
     let payload = payload(continued::KEY, &history);
     // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
-    let uncordoned = match cause(notice) {
+    let uncordoned = match UncordonCause::of_notice(notice) {
         Some(cause) => {
-            let end = invocation.drains_until();
-            let ends = (end, reached_by(end));
-            give_back(context, target.cluster, target.instance, &cause, ends, NotReady::Answer).await
+            let until = Patiently { reached: reached_by(invocation.drains_until()), ready: None };
+            give_back(context, target.cluster, target.instance, &cause, until).await
         }
         None => Ok(UncordonResult::NoNode),
     };
-    let now = (invocation.clock.now(), invocation.hands_on_until());
-    context.scheduler.put(&Name::of(notice), begins, &payload, now).await?;
+    let (now, end) = (invocation.clock.now(), invocation.hands_on_until());
+    context.scheduler.put(&Name::of(notice), begins, &payload, now, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
 
     let uncordoned = uncordoned?;

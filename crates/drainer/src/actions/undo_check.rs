@@ -14,7 +14,7 @@ use spillway_notice::undo_check::{self, UndoCheck};
 use spillway_notice::{Kind, Notice, payload};
 use tokio::time::Instant;
 
-use super::uncordon::{self, NotGivenBack, NotReady, give_back, reached_by};
+use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::schedule::Name;
 use crate::failure::Failure;
@@ -24,20 +24,8 @@ use crate::receipt::record::Record;
 /// For how long a drain is kept from beginning by what is to follow it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is over, if the check finds it so.
-pub(crate) fn cause(notice: &Notice) -> Option<UncordonCause> {
-    match (notice.kind, &notice.maintenance) {
-        (Kind::Rebalance, _) => Some(UncordonCause::Rebalance),
-        (Kind::Maintenance, Some(maintenance)) => Some(UncordonCause::Reboot(maintenance.id.clone())),
-        (Kind::ReplaceRootVolume, _) => Some(UncordonCause::RootVolume),
-        // Its cluster could not be reached when it came.
-        _ => uncordon::cause(notice),
-    }
-}
-
-/// Arranges what follows a claim: that it is looked later whether it may be undone; and that what was scheduled for the same
-/// maintenance does not begin once more. Comes before the drain, which a dying invocation may not survive; a failure here is
-/// for after the drain.
+/// After a claim: schedules the undo check, and deletes the maintenance schedule that this drain replaces. Comes before the
+/// drain, which a dying invocation may not survive; a failure here is for after the drain.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
     let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
     let end = (Instant::now() + PATIENCE).min(attempt.invocation.hands_on_until());
@@ -52,7 +40,7 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
                     instance: notice.instance.to_string(),
                     number: 0,
                 };
-                schedule(context, notice, &check, at, (now, end)).await
+                schedule(context, notice, &check, at, now, end).await
             }
             None => Ok(()),
         }
@@ -87,8 +75,8 @@ pub(crate) async fn check(
         return Ok(Outcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
     let end = invocation.drains_until();
-    let ends = (end, reached_by(end));
-    let result = match give_back(context, cluster, instance, &cause, ends, NotReady::Answer).await {
+    let until = Patiently { reached: reached_by(end), ready: None };
+    let result = match give_back(context, cluster, instance, &cause, until).await {
         Ok(result) => result,
         Err(NotGivenBack::NotLetIn { reason, .. }) if !follows_a_claim => return Ok(Outcome::Ignored(reason)),
         Err(NotGivenBack::NotReached(failure)) => {
@@ -96,7 +84,7 @@ pub(crate) async fn check(
                 let unreachable = Outcome::Ignored(Reason::Unreachable(cluster.clone()));
                 return if follows_a_claim { Err(failure) } else { Ok(unreachable) };
             };
-            look_later(context, (notice, &check.next()), at, invocation, record).await?;
+            look_later(context, notice, &check.next(), at, invocation, record).await?;
             return Ok(Outcome::NotReached { cluster: cluster.clone(), why: failure.text(), at });
         }
         Err(why) => return Err(why.into()),
@@ -112,7 +100,7 @@ pub(crate) async fn check(
     let Some(at) = decision::next_check(notice.kind, check, now) else {
         return Err(Failure::NotBack { node, why: why.to_string() });
     };
-    look_later(context, (notice, &check.next()), at, invocation, record).await?;
+    look_later(context, notice, &check.next(), at, invocation, record).await?;
     Ok(Outcome::LookedAgain { node, why, at })
 }
 
@@ -126,19 +114,20 @@ pub(super) async fn try_later(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let check = UndoCheck { notice: history.notice.clone(), instance: notice.instance.to_string(), number: 0 };
     let Some(at) = decision::next_check(notice.kind, &check, invocation.clock.now()) else { return Err(failure) };
-    look_later(context, (notice, &check.next()), at, invocation, record).await?;
+    look_later(context, notice, &check.next(), at, invocation, record).await?;
     Ok(Outcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
 }
 
 async fn look_later(
     context: &Context,
-    (notice, check): (&Notice, &UndoCheck),
+    notice: &Notice,
+    check: &UndoCheck,
     at: Timestamp,
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let now = (invocation.clock.now(), invocation.hands_on_until());
-    schedule(context, notice, check, at, now).await?;
+    let (now, end) = (invocation.clock.now(), invocation.hands_on_until());
+    schedule(context, notice, check, at, now, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
     Ok(())
 }
@@ -148,8 +137,9 @@ async fn schedule(
     notice: &Notice,
     check: &UndoCheck,
     at: Timestamp,
-    now: (Timestamp, Instant),
+    now: Timestamp,
+    end: Instant,
 ) -> Result<(), Failure> {
     let name = Name::of_check(notice, check.number);
-    context.scheduler.put(&name, at, &payload(undo_check::KEY, check), now).await
+    context.scheduler.put(&name, at, &payload(undo_check::KEY, check), now, end).await
 }

@@ -12,7 +12,7 @@ use spillway_core::hook_timeouts::HookTimeouts;
 use spillway_notice::{Hook, InstanceId};
 use spillway_settings::LifecycleResult;
 use spillway_startup::logs::chain;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::aws::{self, CallError};
@@ -27,7 +27,7 @@ const UNHELD: Duration = Duration::from_secs(1);
 const ASKED_FOR: Duration = Duration::from_secs(5);
 
 /// A lifecycle action of one instance.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct LifecycleAction<'a> {
     client: &'a Client,
     hook: &'a Hook,
@@ -35,10 +35,10 @@ pub(crate) struct LifecycleAction<'a> {
     pub(crate) waits: HookTimeouts,
     /// When it was held by a heartbeat.
     held_at: RefCell<Vec<Instant>>,
-    /// Whether it is known to be ours to hold.
-    is_ours: watch::Sender<bool>,
+    /// Notified when it is known to be ours to hold.
+    ours: Notify,
     /// What the last heartbeat found.
-    found: watch::Sender<Option<ActionStatus>>,
+    state: watch::Sender<ActionState>,
 }
 
 /// How completing an action ended.
@@ -50,9 +50,11 @@ pub(crate) enum Completion {
     AlreadyOver,
 }
 
-/// What a heartbeat found.
+/// Whether an action waits for us, as the last heartbeat found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ActionStatus {
+pub(crate) enum ActionState {
+    /// No heartbeat has found out yet.
+    Unknown,
     /// The action waits, from now on for its whole timeout.
     Waiting,
     /// Nobody waits any more.
@@ -76,36 +78,36 @@ impl<'a> LifecycleAction<'a> {
             instance,
             waits,
             held_at: RefCell::default(),
-            is_ours: watch::Sender::new(false),
-            found: watch::Sender::new(None),
+            ours: Notify::new(),
+            state: watch::Sender::new(ActionState::Unknown),
         }
     }
 
     /// Sends heartbeats until nobody waits any more: from when the action is known to be ours, or after a second.
     pub(crate) async fn hold(&self) {
         // Until then there is no harm in waiting, and after it the hook's timeout might be near.
-        let _ = timeout(UNHELD, self.is_ours.subscribe().wait_for(|is_ours| *is_ours)).await;
+        let _ = timeout(UNHELD, self.ours.notified()).await;
         until_over(self.waits.between_heartbeats(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
     }
 
-    /// Says that the action is ours to hold.
-    pub(crate) fn is_ours(&self) {
-        self.is_ours.send_replace(true);
+    /// Confirms that the action is ours to hold.
+    pub(crate) fn confirm_ours(&self) {
+        self.ours.notify_one();
     }
 
     /// Ends when a heartbeat finds that nobody waits any more.
-    pub(crate) async fn over(&self) {
-        let _ = self.found.subscribe().wait_for(|found| *found == Some(ActionStatus::Over)).await;
+    pub(crate) async fn wait_until_over(&self) {
+        let _ = self.state.subscribe().wait_for(|state| *state == ActionState::Over).await;
     }
 
     /// Ends when a heartbeat has found whether somebody waits, and if none finds out, after [`ASKED_FOR`].
-    pub(crate) async fn is_known(&self) {
-        let _ = timeout(ASKED_FOR, self.found.subscribe().wait_for(Option::is_some)).await;
+    pub(crate) async fn wait_until_known(&self) {
+        let _ = timeout(ASKED_FOR, self.state.subscribe().wait_for(|state| *state != ActionState::Unknown)).await;
     }
 
     /// A heartbeat for a later invocation: it has the whole timeout to begin. `None` if the heartbeat failed.
-    pub(crate) async fn hold_for_the_next(&self, end: Instant) -> Option<ActionStatus> {
+    pub(crate) async fn hold_for_the_next(&self, end: Instant) -> Option<ActionState> {
         aws::until(RECORD, end, || self.heartbeat()).await.inspect_err(tell_lost).ok()
     }
 
@@ -140,7 +142,7 @@ impl<'a> LifecycleAction<'a> {
         }
     }
 
-    async fn heartbeat(&self) -> Result<ActionStatus, CallError> {
+    async fn heartbeat(&self) -> Result<ActionState, CallError> {
         let call = self
             .client
             .record_lifecycle_action_heartbeat()
@@ -151,16 +153,16 @@ impl<'a> LifecycleAction<'a> {
         match call.send().await {
             Ok(_) => {
                 self.held_at.borrow_mut().push(Instant::now());
-                Ok(self.found(ActionStatus::Waiting))
+                Ok(self.note(ActionState::Waiting))
             }
-            Err(error) if error.as_service_error().is_some_and(is_over) => Ok(self.found(ActionStatus::Over)),
+            Err(error) if error.as_service_error().is_some_and(is_over) => Ok(self.note(ActionState::Over)),
             Err(error) => Err(CallError::new(RECORD, error)),
         }
     }
 
-    fn found(&self, status: ActionStatus) -> ActionStatus {
-        self.found.send_replace(Some(status));
-        status
+    fn note(&self, state: ActionState) -> ActionState {
+        self.state.send_replace(state);
+        state
     }
 }
 
@@ -180,13 +182,13 @@ async fn waits(client: &Client, hook: &Hook) -> Result<HookTimeouts, CallError> 
 /// interval. One that fails is tried again until the next is due.
 async fn until_over<F>(interval: Duration, mut heartbeat: impl FnMut() -> F)
 where
-    F: Future<Output = Result<ActionStatus, CallError>>,
+    F: Future<Output = Result<ActionState, CallError>>,
 {
     loop {
         let next = Instant::now() + interval;
         match aws::until(RECORD, next, &mut heartbeat).await {
-            Ok(ActionStatus::Waiting) => {}
-            Ok(ActionStatus::Over) => return,
+            Ok(ActionState::Over) => return,
+            Ok(ActionState::Waiting | ActionState::Unknown) => {}
             Err(error) => tell_lost(&error),
         }
         sleep_until(next).await;
@@ -239,7 +241,7 @@ mod tests {
             failed.set(false);
             sent.set(sent.get() + 1);
             latest.set(now);
-            std::future::ready(Ok(if waits { ActionStatus::Waiting } else { ActionStatus::Over }))
+            std::future::ready(Ok(if waits { ActionState::Waiting } else { ActionState::Over }))
         })
         .await;
         (began.elapsed(), sent.get())

@@ -9,7 +9,7 @@ use super::Context;
 use super::cluster::{Access, OneConnection};
 use super::log::Log;
 use crate::aws::itself::Itself;
-use crate::continuation::schedule::Scheduler;
+use crate::continuation::schedule::{FunctionName, Scheduler};
 
 impl Context {
     /// Makes the clients. Fails if the environment lacks something.
@@ -22,7 +22,8 @@ impl Context {
         let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
         let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
         let client = aws_sdk_scheduler::Client::new(&aws);
-        let scheduler = Scheduler::new(client, settings.schedules.as_ref(), (&region, &function));
+        let scheduler =
+            Scheduler::new(client, settings.schedules.as_ref(), FunctionName { region: &region, name: &function });
         Ok(Self {
             settings,
             ec2: aws_sdk_ec2::Client::new(&aws),

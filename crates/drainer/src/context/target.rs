@@ -105,18 +105,18 @@ impl Attempt<'_> {
     }
 
     /// Ends when the lifecycle action waits no longer; never, if there is none.
-    pub(crate) async fn action_is_over(&self) {
+    pub(crate) async fn wait_until_action_is_over(&self) {
         match &self.action {
-            Some(action) => action.over().await,
+            Some(action) => action.wait_until_over().await,
             None => std::future::pending().await,
         }
     }
 
     /// Waits until it is known whether the lifecycle action still waits, where the instance may be in use again if not: a
     /// notice of a return to the warm pool that comes again when the instance has left it would cordon a node in use for good.
-    pub(crate) async fn until_action_is_known(&self) {
+    pub(crate) async fn wait_until_action_is_known(&self) {
         if let (Kind::ReturnToWarmPool, Some(action)) = (self.notice.kind, &self.action) {
-            action.is_known().await;
+            action.wait_until_known().await;
         }
     }
 

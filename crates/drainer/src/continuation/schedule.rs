@@ -66,6 +66,13 @@ fn what(notice: &Notice) -> String {
     }
 }
 
+/// A function, as its environment names it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FunctionName<'a> {
+    pub(crate) region: &'a str,
+    pub(crate) name: &'a str,
+}
+
 /// The schedules of the stack.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
@@ -83,11 +90,11 @@ struct Place {
 
 impl Scheduler {
     /// The schedules that the settings tell of. They invoke this Region's function of that name.
-    pub(crate) fn new(client: Client, schedules: Option<&Schedules>, (region, function): (&str, &str)) -> Self {
+    pub(crate) fn new(client: Client, schedules: Option<&Schedules>, function: FunctionName<'_>) -> Self {
         let place = schedules.map(|Schedules { group, role_arn, failures_arn }| Place {
             group: group.clone(),
             role_arn: role_arn.clone(),
-            function_arn: function_arn(role_arn, region, function),
+            function_arn: function_arn(role_arn, function.region, function.name),
             failures_arn: failures_arn.clone(),
         });
         Self { client, place }
@@ -105,7 +112,8 @@ impl Scheduler {
         name: &Name,
         at: Timestamp,
         payload: &str,
-        (now, end): (Timestamp, Instant),
+        now: Timestamp,
+        end: Instant,
     ) -> Result<(), Failure> {
         let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
         let clock = Clock::starting_at(now);

@@ -32,7 +32,7 @@ use crate::aws::itself::Itself;
 use crate::context::Context;
 use crate::context::cluster::{Access, Connector};
 use crate::context::log::Log;
-use crate::continuation::schedule::Scheduler;
+use crate::continuation::schedule::{FunctionName, Scheduler};
 use crate::handler;
 use aws::AwsDouble;
 
@@ -124,7 +124,11 @@ pub(crate) fn context(
     let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
     let lambda = ("https://lambda.us-east-1.amazonaws.com".to_owned(), REGION);
     Context {
-        scheduler: Scheduler::new(client!(aws_sdk_scheduler), settings.schedules.as_ref(), (REGION, "drain")),
+        scheduler: Scheduler::new(
+            client!(aws_sdk_scheduler),
+            settings.schedules.as_ref(),
+            FunctionName { region: REGION, name: "drain" },
+        ),
         itself: Itself::new(aws.clone().into_shared(), credentials.clone(), lambda, "drain"),
         settings,
         ec2: client!(aws_sdk_ec2),

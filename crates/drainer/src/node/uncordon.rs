@@ -1,8 +1,6 @@
 //! Giving a node back: what was put on it goes, and so does the cordon, if it is still ours. What is taken off is decided in
 //! core's `node/uncordon.rs`.
 
-use std::cell::Cell;
-
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use spillway_core::instance::Instance;
@@ -18,11 +16,11 @@ const UNDO_ATTEMPTS: u32 = 5;
 
 /// How far giving a node back has come, over all tries.
 #[derive(Debug, Default)]
-pub(crate) struct Undoing {
-    /// Whether the API server has let us look for it.
-    pub(crate) looked: Cell<bool>,
+pub(crate) struct Undo {
+    /// Whether the API server has let us look for the node.
+    pub(crate) has_looked: bool,
     /// Whether a change has failed without a refusal: it may have been made.
-    unanswered: Cell<bool>,
+    is_unanswered: bool,
 }
 
 /// Gives the instance's node back, if that was what it was claimed for.
@@ -30,7 +28,7 @@ pub(crate) async fn uncordon(
     nodes: &Api<Node>,
     instance: &Instance,
     over: &UncordonCause,
-    undoing: &Undoing,
+    undo: &mut Undo,
 ) -> Result<UncordonResult, ApiError> {
     until_settled(UNDO_ATTEMPTS, async || {
         let found = match over {
@@ -39,17 +37,17 @@ pub(crate) async fn uncordon(
             UncordonCause::Stop => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };
-        undoing.looked.set(true);
+        undo.has_looked = true;
         let Some(node) = found else { return Ok(UncordonResult::NoNode) };
         let (patch, undone) = decide(&node, over);
         let Some(patch) = patch else {
             return Ok(match undone {
-                UncordonResult::NotOurs { node } if undoing.unanswered.get() => UncordonResult::GivenBack { node },
+                UncordonResult::NotOurs { node } if undo.is_unanswered => UncordonResult::GivenBack { node },
                 undone => undone,
             });
         };
         let sent = patch::send(nodes, &node.name_any(), patch).await;
-        undoing.unanswered.set(undoing.unanswered.get() || sent.as_ref().is_err_and(|error| error.code().is_none()));
+        undo.is_unanswered |= sent.as_ref().is_err_and(|error| error.code().is_none());
         Ok(sent?.map_or(UncordonResult::NoNode, |_| undone))
     })
     .await

@@ -8,9 +8,10 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::drain::deadline::Window;
 use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::{Instance, ManagedBy};
+use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
-use spillway_notice::Hook;
 use spillway_notice::continued::PodsPutBack;
+use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
 use super::{AfterDrain, BeginNotified};
@@ -109,16 +110,18 @@ impl Record {
         self.client = Some(client.clone());
     }
 
-    /// This invocation in short, for those that go on with the notice of that event.
-    pub(crate) fn in_short(&self, event_id: &str, request_id: &str, (from, to): (Timestamp, Timestamp)) -> Earlier {
+    /// An invocation in short, until now, for those that go on with the notice.
+    pub(crate) fn in_short(&self, notice: &Notice, invocation: &Invocation) -> Earlier {
         let mut pods = BTreeMap::new();
         for pod in &self.pods {
             let fate = if pod.fate == Fate::Lost { Fate::Remaining } else { pod.fate };
             *pods.entry(fate.as_str().to_owned()).or_default() += 1;
         }
         let second = |at: Timestamp| at.round(Unit::Second).unwrap_or(at);
-        let own = self.claim.as_ref().filter(|claim| claim.holder == event_id);
+        let own = self.claim.as_ref().filter(|claim| claim.holder == notice.event_id);
         let node = own.map(|claim| claim.node.clone());
-        Earlier { request_id: request_id.to_owned(), from: second(from), to: second(to), node, pods }
+        let clock = invocation.clock;
+        let (from, to) = (second(clock.started()), second(clock.now()));
+        Earlier { request_id: invocation.request_id.clone(), from, to, node, pods }
     }
 }
