@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use lambda_runtime::Diagnostic;
 use spillway_eks::ClusterName;
 use spillway_notice::NoticeError;
+use spillway_retry::Transient;
 use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
 use crate::decision::Refusal;
-use crate::invocation::retry::Transient;
 use crate::kube::ApiError;
 use crate::node::readiness::Readiness;
 

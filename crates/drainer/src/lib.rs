@@ -42,6 +42,7 @@ use std::sync::Arc;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
+use spillway_aws_call::Caller;
 use spillway_receipt::Receipt;
 use spillway_settings::Settings;
 
@@ -62,9 +63,7 @@ pub async fn run(variables: impl Iterator<Item = (String, String)>) -> Result<()
     let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
     let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
     let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
-    let http = aws.http_client().ok_or("there is no HTTP client")?;
-    let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
-    let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
+    let itself = Itself::new(Caller::new(&aws)?, &function);
     let client = aws_sdk_scheduler::Client::new(&aws);
     let scheduler = Scheduler::new(client, settings.schedules.as_ref(), (&region, &function));
     let context = Context {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use spillway_eks::ClusterName;
+use spillway_retry::Transient as _;
 use spillway_settings::LifecycleResult;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -13,7 +14,6 @@ use crate::aws::instance::Instance;
 use crate::context::{Context, Target};
 use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::readiness::Readiness;
 use crate::node::{NodeWatch, by_likely_names, find, is_of};

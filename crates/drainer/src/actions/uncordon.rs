@@ -5,6 +5,7 @@ use std::time::Duration;
 use kube::Api;
 use spillway_eks::ClusterName;
 use spillway_notice::{Kind, Notice};
+use spillway_retry::Transient as _;
 use tokio::time::Instant;
 
 use super::undo_check;
@@ -13,7 +14,6 @@ use crate::context::{Context, Patience, Target};
 use crate::continuation::schedule::{Deleted, Name};
 use crate::decision::Reason;
 use crate::failure::Failure;
-use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{UncordonCause, UncordonResult, Undoing, uncordon as take_off};

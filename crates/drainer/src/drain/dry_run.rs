@@ -12,6 +12,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use jiff::Timestamp;
 use kube::Client;
+use spillway_retry::Backoff;
 use tokio::time::{Instant, sleep_until};
 
 use super::deadline::Window;
@@ -19,7 +20,6 @@ use super::evict::{self, Answer, EVICTIONS_AT_ONCE, Method};
 use super::list::list;
 use super::plan::{Disposition, Planned, PodName, PodUid, Stays, plan};
 use super::pod::blocker::{Blocker, BudgetName};
-use crate::invocation::retry::Backoff;
 use crate::kube::ApiError;
 
 /// For how long an eviction is tried whose answer says nothing of the pod: the API server was busy, or silent.

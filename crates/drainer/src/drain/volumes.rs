@@ -12,13 +12,13 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Api, Client, ResourceExt};
+use spillway_retry::{Backoff, Transient as _};
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::plan::PodUid;
 use super::pod::{PodState, Tracked};
 use super::report::{DrainEnd, DrainReport, StopReason};
-use crate::invocation::retry::{Backoff, Transient as _};
 use crate::kube::watch::{Change, Selection};
 use crate::kube::{ApiError, call, list, until};
 

@@ -1,7 +1,6 @@
 //! One invocation: who it is, when it began, and what has to be done in it by when.
 
 pub(crate) mod clock;
-pub(crate) mod retry;
 
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::Context;

@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use kube::core::Status;
 use spillway_eks::ConnectionFailure;
+use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
-
-use crate::invocation::retry::{self, Transient};
 
 /// The API server may spend ten seconds on one eviction, retrying its own conflicts
 /// (kubernetes/kubernetes#102361); a call that takes longer than this has been lost.
@@ -115,7 +114,7 @@ pub(crate) async fn until<T>(
     calls: impl AsyncFnMut() -> Result<T, ApiError>,
     retrying: impl Fn(&ApiError),
 ) -> Result<T, ApiError> {
-    retry::until(end, calls, retrying).await.map_err(|error| error.unwrap_or(ApiError::TimeUp))
+    retry::until(end, calls, retrying).await.map_err(|stopped| stopped.error_or(ApiError::TimeUp))
 }
 
 /// What came of one attempt to change an object as it was seen.

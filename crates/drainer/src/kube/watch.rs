@@ -13,12 +13,11 @@ use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::Request;
 use kube::{Api, Resource};
+use spillway_retry::{Backoff, Transient as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::invocation::retry::Backoff;
-use crate::invocation::retry::Transient as _;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::pod::Pod;
 use crate::kube::{ApiError, list};

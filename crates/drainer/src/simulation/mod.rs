@@ -40,17 +40,16 @@ use std::time::Duration;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime::client::retries::{RetryPartition, TokenBucket};
-use aws_smithy_runtime_api::shared::IntoShared as _;
 use spillway_eks::Clusters;
 use spillway_settings::Schedules;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-use crate::aws::itself::Itself;
 use crate::context::Context;
 use crate::context::cluster::Access;
 use crate::continuation::schedule::Scheduler;
+use crate::test_support::aws::itself;
 use crate::test_support::{log, settings};
 use api_server::ToWorld;
 use aws::ToAws;
@@ -169,10 +168,9 @@ fn context(world: &Shared) -> Context {
     });
     let scheduler = client!(aws_sdk_scheduler, http.clone());
     let credentials = SharedCredentialsProvider::new(credentials());
-    let lambda = ("https://lambda.us-east-1.amazonaws.com".to_owned(), REGION);
     Context {
         scheduler: Scheduler::new(scheduler, settings.schedules.as_ref(), (REGION, "drain")),
-        itself: Itself::new(http.clone().into_shared(), credentials.clone(), lambda, "drain"),
+        itself: itself(http.clone()),
         load_balancing: client!(aws_sdk_elasticloadbalancingv2, http.clone()),
         settings,
         ec2: client!(aws_sdk_ec2, http.clone()),

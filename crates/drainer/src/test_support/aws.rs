@@ -1,5 +1,7 @@
 //! AWS that follows a script: an HTTP client for the SDK; and the answers of each service in its own words.
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
 };
@@ -8,10 +10,14 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
 use serde_json::json;
+use spillway_aws_call::Caller;
 
 use super::instance_id;
 use super::script::{Answer, Expected, Script, call};
+use crate::aws::itself::Itself;
 
 /// Answers every call of the SDK.
 #[derive(Debug, Clone)]
@@ -44,6 +50,14 @@ impl HttpConnector for ScriptedAws {
             Answer::Hangs => HttpConnectorFuture::new(std::future::pending()),
         }
     }
+}
+
+/// The function itself, called by that client.
+pub(crate) fn itself(http: impl HttpClient + 'static) -> Itself {
+    let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
+    let aws = SdkConfig::builder().http_client(http).credentials_provider(credentials);
+    let aws = aws.region(Region::new("us-east-1")).build();
+    Itself::new(Caller::new(&aws).unwrap(), "drain")
 }
 
 /// The action where the protocol names it, else the method and the path.

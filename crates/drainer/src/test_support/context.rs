@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_smithy_runtime_api::shared::IntoShared as _;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_eks::{ClusterName, Clusters};
@@ -13,11 +12,10 @@ use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 
 use super::api_server::ToScript;
-use super::aws::{ScriptedAws, put_event};
+use super::aws::{ScriptedAws, itself, put_event};
 use super::script::{Expected, Script};
 use super::{hook, instance, notice, settings};
 use crate::aws::instance::{Instance, managed_by};
-use crate::aws::itself::Itself;
 use crate::aws::lifecycle::LifecycleAction;
 use crate::context::cluster::Access;
 use crate::context::{Attempt, Context, Target};
@@ -27,8 +25,6 @@ use crate::decision::our_hook;
 use crate::invocation::Invocation;
 use crate::invocation::clock::Clock;
 
-/// Lambda's endpoint.
-const LAMBDA: &str = "https://lambda.us-east-1.amazonaws.com";
 /// The seconds that the invocation of a test has.
 pub(crate) const INVOCATION_S: i64 = 900;
 
@@ -83,7 +79,7 @@ impl TestContext {
         let scheduler = client!(aws_sdk_scheduler, http.clone());
         let context = Context {
             scheduler: Scheduler::new(scheduler, settings.schedules.as_ref(), ("us-east-1", "drain")),
-            itself: Itself::new(http.clone().into_shared(), provider(), (LAMBDA.to_owned(), "us-east-1"), "drain"),
+            itself: itself(http.clone()),
             settings,
             ec2: client!(aws_sdk_ec2, http.clone()),
             autoscaling: client!(aws_sdk_autoscaling, http.clone()),

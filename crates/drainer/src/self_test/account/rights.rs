@@ -19,6 +19,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::http::Response;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use spillway_eks::{ClusterName, DescribeError};
+use spillway_retry::Transient as _;
 use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
@@ -30,7 +31,6 @@ use crate::context::Context;
 use crate::continuation::schedule::{self, Scheduler};
 use crate::failure::DESCRIBE_CLUSTER;
 use crate::invocation::Invocation;
-use crate::invocation::retry::Transient as _;
 use crate::self_test::asked_until;
 use crate::self_test::report::{Check, Finding, Severity};
 use spillway_startup::logs::chain;
