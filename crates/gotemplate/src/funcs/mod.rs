@@ -10,7 +10,6 @@ mod dicts;
 mod escape;
 mod flags;
 mod lists;
-mod number_verb;
 mod numbers;
 mod printf;
 mod regex;
