@@ -10,10 +10,10 @@ use spillway_core::continuation::limits::Unfinished;
 use spillway_core::decision::Refusal;
 use spillway_core::node::readiness::Readiness;
 use spillway_notice::NoticeError;
+use spillway_retry::Transient;
 use spillway_startup::logs::chain;
 
 use crate::aws::{CallError, CallErrorKind};
-use crate::invocation::retry::Transient;
 use crate::kube::ApiError;
 
 /// The call that says where a cluster is.

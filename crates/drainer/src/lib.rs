@@ -4,7 +4,7 @@
 //! Read `handler` first: it tells what happens to a notice, in order. What a notice says is read by the crate
 //! `spillway-notice`, what was chosen by `spillway-settings`, and what is decided stands in `spillway-core`, by the same names.
 //! The rooms, from the ground up; none imports a later one:
-//! * `invocation`: whose its log lines are, how it tries again
+//! * `invocation`: whose its log lines are
 //! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
 //! * `kube`: calls to the API server, lists, watches
 //! * `node`: find the node, claim it, watch it, uncordon it
@@ -45,5 +45,4 @@ pub use context::log::Log;
 pub use drain::dry_run::preview_pod;
 pub use failure::Failure;
 pub use handler::handle;
-pub use invocation::retry::Transient;
 pub use node::{Rehearsed, rehearse};

@@ -71,15 +71,9 @@ fn presign(
     Ok(signed.uri().to_string())
 }
 
-/// The Region's own STS endpoint; the global one is refused outside the `aws` partition and
-/// fails in newer Regions.
+/// The Region's own STS endpoint. The global one is refused outside the `aws` partition and fails in newer Regions.
 fn sts_host(region: &str) -> String {
-    let suffix = match region.split_once('-').map(|(area, _)| area) {
-        Some("cn") => "amazonaws.com.cn",
-        Some("eusc") => "amazonaws.eu",
-        _ => "amazonaws.com",
-    };
-    format!("sts.{region}.{suffix}")
+    format!("sts.{region}.{}", spillway_aws_call::dns_suffix(region))
 }
 
 #[cfg(test)]

@@ -42,33 +42,13 @@ pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(CALL_TIMEOUT).build()
 }
 
-/// Where a service is: what the environment names for its id, as in `AWS_ENDPOINT_URL_SECRETS_MANAGER`, else its host in the
-/// Region.
-#[must_use]
-pub fn endpoint(id: &str, host: &str, region: &str, fips: bool) -> String {
-    if let Some(named) = variable("AWS_ENDPOINT_URL", id) {
-        return named.trim_end_matches('/').to_owned();
-    }
-    let fips = if fips { "-fips" } else { "" };
-    let suffix = match region.split_once('-').map(|(area, _)| area) {
-        Some("cn") => "amazonaws.com.cn",
-        Some("eusc") => "amazonaws.eu",
-        _ => "amazonaws.com",
-    };
-    format!("https://{host}{fips}.{region}.{suffix}")
-}
-
 /// `AWS_ENDPOINT_URL_<SERVICE>`, else `AWS_ENDPOINT_URL`: interface endpoints with names of their own, and the test bed.
 #[derive(Debug)]
 struct Endpoints;
 
 impl LoadServiceConfig for Endpoints {
     fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
-        variable(key.env(), &key.service_id().replace(' ', "_").to_uppercase())
+        let service = key.service_id().replace(' ', "_").to_uppercase();
+        std::env::var(format!("{}_{service}", key.env())).or_else(|_| std::env::var(key.env())).ok()
     }
-}
-
-/// The variable for that service, else the one for all of them.
-fn variable(all: &str, service: &str) -> Option<String> {
-    std::env::var(format!("{all}_{service}")).or_else(|_| std::env::var(all)).ok()
 }

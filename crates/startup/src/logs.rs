@@ -38,20 +38,20 @@ const LEVEL: &str = "AWS_LAMBDA_LOG_LEVEL";
 /// What the names of our own crates begin with.
 const OUR_OWN: &str = "spillway";
 
-/// Starts logging: our own crates at the level that Lambda was given, other people's from `WARN` up.
+/// Starts logging on stdout.
 pub fn start() {
-    let level = level(std::env::var(LEVEL).ok().as_deref());
-    let targets = Targets::new().with_target(OUR_OWN, level).with_default(level.min(LevelFilter::WARN));
-    tracing_subscriber::registry().with(lines(std::io::stdout).with_filter(targets)).init();
+    tracing_subscriber::registry().with(lines(std::io::stdout)).init();
 }
 
-/// Writes events as log lines.
-pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + 'static) -> impl Layer<S>
+/// Writes events as log lines: those of our own crates at the level that Lambda was given, other people's from `WARN` up.
+pub fn lines<S>(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
+    let level = level(std::env::var(LEVEL).ok().as_deref());
+    let targets = Targets::new().with_target(OUR_OWN, level).with_default(level.min(LevelFilter::WARN));
     let layer = tracing_subscriber::fmt::layer().json().with_writer(writer);
-    layer.flatten_event(true).with_current_span(true).with_span_list(false)
+    layer.flatten_event(true).with_current_span(true).with_span_list(false).with_filter(targets)
 }
 
 /// `FATAL` is a level of Lambda's alone; errors are what comes nearest.

@@ -1,41 +1,40 @@
 //! The S3 bucket: one object for each receipt, as the drain function wrote it.
 
-use reqwest::Method;
+use spillway_aws_call::{Call, CallError, Caller, Service};
+use tokio::time::Instant;
 
-use crate::aws::{Aws, AwsError, Call, Service};
 use crate::event::Event;
-
-const S3: Service = Service { id: "S3", host: "s3" };
+use crate::retry;
 
 /// Where receipts are kept.
 #[derive(Debug)]
 pub(crate) struct Bucket {
     name: String,
-    aws: Aws,
+    aws: Caller,
 }
 
 impl Bucket {
-    pub(crate) fn new(name: String, aws: Aws) -> Self {
+    pub(crate) fn new(name: String, aws: Caller) -> Self {
         Self { name, aws }
     }
 
-    /// Puts a receipt. An event that comes twice puts the same object twice. A bucket that is not of the event's account, which
-    /// is the function's, gets none: whoever takes the name of one that was deleted would have the receipts.
-    pub(crate) async fn put(&self, event: &Event) -> Result<(), AwsError> {
+    /// Puts a receipt, at the latest by `end`. An event that comes twice puts the same object twice. S3 refuses if the bucket
+    /// is of another account: somebody else may have taken the name of a bucket that was deleted.
+    pub(crate) async fn put(&self, event: &Event, end: Instant) -> Result<(), CallError> {
         let call = Call {
-            service: S3,
+            service: Service::S3,
             region: None,
             action: "s3:PutObject",
-            method: Method::PUT,
+            method: "PUT",
             path: &format!("/{}/{}", self.name, key(event)),
-            headers: &[("content-type", "application/json"), ("x-amz-expected-bucket-owner", &event.account)],
-            body: event.document.to_string().into_bytes(),
+            headers: vec![("content-type", "application/json"), ("x-amz-expected-bucket-owner", &event.account)],
+            body: &event.document.to_string(),
         };
-        self.aws.call(&call).await.map(drop)
+        retry::call(call.action, end, async || self.aws.call(&call).await).await.map(drop)
     }
 }
 
-/// Found by cluster, day and node: `receipts/prod/2026/11/21/ip-10-0-0-1.ec2.internal/<event id>.json`.
+/// The object's key, by cluster, day and node: `receipts/prod/2026/11/21/ip-10-0-0-1.ec2.internal/<event id>.json`.
 fn key(event: &Event) -> String {
     let receipt = &event.receipt;
     let cluster = receipt.cluster.as_deref().unwrap_or("no-cluster");
@@ -44,7 +43,8 @@ fn key(event: &Event) -> String {
     format!("receipts/{}/{day}/{}/{}.json", plain(cluster), plain(node), plain(&event.id))
 }
 
-/// Without what would have to be encoded in a URL, or leads elsewhere in a path; no name of AWS or Kubernetes has any of it.
+/// The name without characters that a URL would encode, and never `.` or `..`, which lead to another folder. No name of AWS
+/// or Kubernetes has any of these.
 fn plain(name: &str) -> String {
     if name.chars().all(|c| c == '.') {
         return "-".repeat(name.len());

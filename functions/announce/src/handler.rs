@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures_util::future::join_all;
 use lambda_runtime::{Context, Error, LambdaEvent};
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::event::{self, Event};
@@ -21,7 +22,7 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Handles a batch. The answer: the records that are to come back, because some sink has not had what they tell.
+    /// Handles a batch. Answers the records that are to come back, because a sink has not had their event.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let (until, account) = (end(&batch.context), account(&batch.context));
         let records = batch.payload.records;
@@ -45,7 +46,7 @@ fn read(record: &SqsMessage, account: &str) -> Option<Event> {
     event::read(record.body.as_deref().unwrap_or_default(), account)
         .inspect_err(|error| {
             let record = record.message_id.as_deref();
-            tracing::error!(record, error = %error, "a record of the queue cannot be told of");
+            tracing::error!(record, error = chain(error), "a record of the queue cannot be read");
         })
         .ok()
 }
@@ -64,12 +65,22 @@ fn end(context: &Context) -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Seek as _};
+
     use axum::http::StatusCode;
     use axum::response::IntoResponse as _;
-    use serde_json::json;
+    use gotemplate_json::Template;
+    use serde_json::{Value, json};
+    use spillway_startup::logs;
+    use tracing::instrument::WithSubscriber as _;
+    use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
+    use crate::document::Document;
+    use crate::form::Form;
     use crate::sink::Way;
+    use crate::stored::Stored;
+    use crate::webhook::Webhook;
     use crate::wire::{self, Asked};
 
     /// A batch whose records are named m-0, m-1 and so on.
@@ -85,7 +96,7 @@ mod tests {
     }
 
     fn begun(id: &str, node: &str) -> String {
-        let detail = json!({"receipt": 2, "node": node, "instance": id, "notice": {"event_id": id}});
+        let detail = json!({"receipt": 2, "node": node, "instance": format!("i-{id}"), "notice": {"event_id": id}});
         json!({"id": id, "detail-type": "Spillway Drain Begun", "source": "spillway", "account": "123456789012",
             "detail": detail})
         .to_string()
@@ -113,6 +124,50 @@ mod tests {
         assert_eq!(failed(&announcer, &bodies).await, ["m-0", "m-1"]);
         let times = |asked: &Asked| asked.lock().expect("unpoisoned").len();
         assert_eq!((times(&good_was_asked), times(&bad_was_asked)), (1, 2));
+    }
+
+    /// The log's lines while a batch is handled.
+    async fn lines(announcer: &Announcer, bodies: &[String]) -> Vec<Value> {
+        let mut file = tempfile::tempfile().expect("a file");
+        let log = tracing_subscriber::registry().with(logs::lines(file.try_clone().expect("the same file")));
+        announcer.handle(batch(bodies)).with_subscriber(log).await.expect("an answer");
+
+        let mut written = String::new();
+        file.rewind().and_then(|()| file.read_to_string(&mut written)).expect("lines");
+        written.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[tokio::test]
+    async fn every_line_says_of_which_receipt_and_which_channel_it_is() {
+        let headers = r#"{"Content-Type": "application/json"}"#;
+        let (good, bad) = (sink(StatusCode::OK).await.0, sink(StatusCode::SERVICE_UNAVAILABLE).await.0);
+        let (address, _) = wire::server(|| StatusCode::OK.into_response()).await;
+        let document = wire::document(&address, headers, None);
+        let template = Form::Template(Template::parse("{{ .NoSuchField }}").expect("a template"));
+        let failing = Sink::new(Way::Webhook(Webhook::new(Stored::holding(Document { form: template, ..document }))));
+        let announcer = Announcer { sinks: vec![good, bad, failing] };
+        let bodies = [begun("e-1", "n-1"), begun("e-2", "n-2")];
+
+        let lines = lines(&announcer, &bodies).await;
+
+        for line in &lines {
+            let whose = &line["span"];
+            assert_eq!(whose["channel"], "webhook", "{line}");
+            assert_eq!(whose["event.id"], "e-1, e-2", "{line}");
+            assert_eq!(whose["instance.id"], "i-e-1, i-e-2", "{line}");
+        }
+        let mut told: Vec<_> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+        told.sort_unstable();
+        let again = "an attempt failed; trying again";
+        let (lost, plain) = ("not delivered: the queue brings it back", "the message is sent in plain JSON");
+        assert_eq!(told, [again, again, "delivered", "delivered", lost, plain]);
+    }
+
+    #[tokio::test]
+    async fn the_line_of_a_record_that_cannot_be_read_names_the_record() {
+        let lines = lines(&Announcer { sinks: Vec::new() }, &["hello".to_owned()]).await;
+        let [line] = lines.as_slice() else { panic!("{lines:#?}") };
+        assert_eq!(line["record"], "m-0");
     }
 
     #[tokio::test]

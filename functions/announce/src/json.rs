@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use spillway_receipt::{Ending, Receipt};
 
 use crate::event::{Event, Phase};
@@ -27,6 +28,7 @@ pub(crate) fn body_instead(message: &Message<'_>, why: String) -> String {
 }
 
 /// One message.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Plain<'a> {
@@ -37,53 +39,38 @@ struct Plain<'a> {
     /// The news in a line; what a chat shows that is given this form.
     text: String,
     /// Why the template was not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     template_error: Option<String>,
     /// What it tells of.
     notices: Vec<Told<'a>>,
 }
 
 /// What became of one notice for one instance.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Told<'a> {
     /// What happened, in a sentence.
     text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     event_id: Option<&'a str>,
     /// The kind of notice.
-    #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     /// When AWS gave notice.
-    #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<Timestamp>,
     /// When the instance goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deadline: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     zone: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     instance: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     instance_type: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     auto_scaling_group: Option<&'a str>,
     /// What manages the node's life.
-    #[serde(skip_serializing_if = "Option::is_none")]
     managed_by: Option<&'a str>,
     /// What was to be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'a str>,
     /// Absent while the drain goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     ending: Option<Ending>,
     /// Whether nothing was touched, whatever was found.
     dry_run: bool,
@@ -97,12 +84,12 @@ struct Told<'a> {
 }
 
 /// A pod that was still there when the time was up.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Lost<'a> {
     /// namespace/name
     pod: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'a str>,
 }
 

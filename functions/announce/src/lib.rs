@@ -9,14 +9,13 @@
 //! * `form`: which of them the webhook gets; `template`: the fields that a Go template finds
 //! * `sink`: where messages go, each sink by itself; `delivered`: what it has had
 //! * `webhook`, `topic`, `bucket`: the sinks
-//! * `document`: what the webhook's document says (pure); `stored`: where it is kept; `target`: where it leads
-//! * `http`, `retry`, `aws`: a bounded client, a second attempt, a signed call
-//! * `echo`: what an answer says, without the secrets of the request (pure)
+//! * `stored`: the webhook's document, where it is kept; `target`: one POST to its address; `document`: what it says (pure)
+//! * `http`: the webhook's client, with bounds; `retry`: how often a sink is asked
+//! * `echo`: the text of an answer, without the secrets of the request (pure)
 //!
 //! `preview` shows messages without sending any. This file wires them and nothing else.
 
 mod amazon_q;
-mod aws;
 mod bar;
 mod bucket;
 mod delivered;
@@ -48,9 +47,9 @@ mod words;
 
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use spillway_aws_call::Caller;
 use spillway_startup::logs;
 
-use crate::aws::Aws;
 use crate::bucket::Bucket;
 use crate::handler::Announcer;
 use crate::settings::Settings;
@@ -63,9 +62,9 @@ use crate::webhook::Webhook;
 pub async fn run() -> Result<(), Error> {
     logs::start();
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
-        tracing::error!(error = %error, "the function does not start: mend its settings");
+        tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
-    let aws = Aws::from_environment(http::client(None)?)?;
+    let aws = Caller::new(&spillway_startup::aws::configuration()?)?;
     let Settings { webhook, topic, receipt_bucket } = settings;
     let ways = [
         webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),

@@ -1,16 +1,21 @@
-//! Where messages go. Each sink is served by itself: what one does not take is no other's loss.
+//! Where messages go. Each sink is served by itself: a failure of one does not concern another.
 
-use tokio::time::{Instant, timeout_at};
+use std::collections::BTreeSet;
+
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use crate::bucket::Bucket;
 use crate::delivered::Delivered;
 use crate::event::Event;
 use crate::group::{self, Message};
+use crate::retry::TIME_UP;
 use crate::topic::Topic;
 use crate::webhook::Webhook;
 use crate::words;
 
-/// One sink, and what it has had.
+/// One sink, and the events that it has had.
 #[derive(Debug)]
 pub(crate) struct Sink {
     way: Way,
@@ -30,26 +35,42 @@ impl Sink {
         Self { way, delivered: Delivered::default() }
     }
 
-    /// Sends what is news to it, until the time is up. The answer: the events that it has not had, though it should.
+    /// Sends what is news to it, until the time is up. Answers the events that it should have had and has not.
     pub(crate) async fn deliver<'a>(&self, events: &[&'a Event], until: Instant) -> Vec<&'a Event> {
         let new: Vec<_> = events.iter().copied().filter(|event| !self.delivered.has(event)).collect();
         let mut missed = Vec::new();
         for message in self.messages(&new) {
-            let (sink, news, events) = (self.name(), words::headline(&message), &message.events);
-            match self.send_until(&message, until).await {
-                Ok(()) => {
-                    for event in events {
-                        self.delivered.note(event);
-                    }
-                    tracing::info!(sink, news, "delivered");
-                }
-                Err(error) => {
-                    tracing::error!(sink, news, error, "not delivered: the queue brings it back");
-                    missed.extend_from_slice(events);
-                }
+            if !self.handle(&message, until).instrument(self.span(&message)).await {
+                missed.extend_from_slice(&message.events);
             }
         }
         missed
+    }
+
+    /// Whose the lines of a message are: the channel that it goes to, and the notices and the instances that it tells of.
+    fn span(&self, message: &Message<'_>) -> Span {
+        let receipts = || message.events.iter().map(|event| &event.receipt);
+        let event_ids = list(receipts().filter_map(|receipt| receipt.notice.event_id.as_deref()));
+        let instance_ids = list(receipts().filter_map(|receipt| receipt.instance.as_deref()));
+        tracing::info_span!("message", channel = self.name(), event.id = event_ids, instance.id = instance_ids)
+    }
+
+    /// Sends one message and remembers its events. Answers whether it was taken.
+    async fn handle(&self, message: &Message<'_>, until: Instant) -> bool {
+        let news = words::headline(message);
+        match self.send(message, until).await {
+            Ok(()) => {
+                for event in &message.events {
+                    self.delivered.note(event);
+                }
+                tracing::info!(news, "delivered");
+                true
+            }
+            Err(error) => {
+                tracing::error!(news, error, "not delivered: the queue brings it back");
+                false
+            }
+        }
     }
 
     fn messages<'a>(&self, events: &[&'a Event]) -> Vec<Message<'a>> {
@@ -62,23 +83,17 @@ impl Sink {
         }
     }
 
-    /// Sends one message if there is time. Nothing is begun when there is none: a timer rings up to a millisecond late.
-    async fn send_until(&self, message: &Message<'_>, until: Instant) -> Result<(), String> {
-        let time_is_up = || Err("the time was up".to_owned());
+    /// Sends one message, or says why not. Nothing is begun when the time is up.
+    async fn send(&self, message: &Message<'_>, until: Instant) -> Result<(), String> {
         if Instant::now() >= until {
-            return time_is_up();
+            return Err(TIME_UP.to_owned());
         }
-        timeout_at(until, self.send(message)).await.unwrap_or_else(|_| time_is_up())
-    }
-
-    /// Sends one message; the error is told to people, and the queue sees to the rest.
-    async fn send(&self, message: &Message<'_>) -> Result<(), String> {
         match &self.way {
-            Way::Webhook(webhook) => webhook.send(message).await.map_err(|error| error.to_string()),
-            Way::Topic(topic) => topic.send(message).await.map_err(|error| error.to_string()),
+            Way::Webhook(webhook) => webhook.send(message, until).await.map_err(|error| chain(&error)),
+            Way::Topic(topic) => topic.send(message, until).await.map_err(|error| chain(&error)),
             Way::Bucket(bucket) => {
                 for event in &message.events {
-                    bucket.put(event).await.map_err(|error| error.to_string())?;
+                    bucket.put(event, until).await.map_err(|error| chain(&error))?;
                 }
                 Ok(())
             }
@@ -92,6 +107,11 @@ impl Sink {
             Way::Bucket(_) => "bucket",
         }
     }
+}
+
+/// Each once, as one field of a log line.
+fn list<'a>(ids: impl Iterator<Item = &'a str>) -> String {
+    ids.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

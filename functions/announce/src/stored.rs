@@ -6,26 +6,27 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
+use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::aws::{Aws, AwsError, Service};
 use crate::document::{Document, DocumentError};
+use crate::retry;
 use crate::settings::StoredName;
 use crate::target::Target;
 
-const SSM: Service = Service { id: "SSM", host: "ssm" };
-const SECRETS_MANAGER: Service = Service { id: "SECRETS_MANAGER", host: "secretsmanager" };
+#[cfg(test)]
+use crate::wire;
 
-/// For how long a document is taken to be what was read. Lambda keeps a function for hours, and who has changed a template
-/// wants to see it.
+/// How long a document is used until it is read again. Lambda keeps a process for hours, and somebody who has changed the
+/// document wants to see the effect.
 const FRESH: Duration = Duration::from_mins(5);
 
 /// A document that is kept in AWS, and what was made of it.
 #[derive(Debug)]
 pub(crate) struct Stored {
     name: StoredName,
-    aws: Aws,
+    aws: Caller,
     read: Mutex<Option<Read>>,
 }
 
@@ -37,10 +38,10 @@ struct Read {
 }
 
 /// Why there is no document.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum StoredError {
-    #[error("the webhook's document {0} cannot be read: {1}")]
-    Aws(StoredName, AwsError),
+    #[error("the webhook's document {0} cannot be read")]
+    Aws(StoredName, #[source] CallError),
     #[error("the webhook's document {0} {1}")]
     Wrong(StoredName, DocumentError),
     #[error("the webhook's document {0} makes no HTTP client: {1}")]
@@ -48,28 +49,28 @@ pub(crate) enum StoredError {
 }
 
 impl Stored {
-    pub(crate) fn new(name: StoredName, aws: Aws) -> Self {
+    pub(crate) fn new(name: StoredName, aws: Caller) -> Self {
         Self { name, aws, read: Mutex::new(None) }
     }
 
-    /// Where messages go.
-    pub(crate) async fn target(&self) -> Result<Arc<Target>, StoredError> {
+    /// Where messages go. The document is read at the latest by `end`.
+    pub(crate) async fn target(&self, end: Instant) -> Result<Arc<Target>, StoredError> {
         let mut read = self.read.lock().await;
         match read.as_ref().filter(|read| read.at.elapsed() < FRESH) {
             Some(read) => Ok(Arc::clone(&read.target)),
-            None => self.read_into(&mut read).await,
+            None => self.read_into(&mut read, end).await,
         }
     }
 
-    /// Reads the document again; the answer: where messages go now, if that has changed.
-    pub(crate) async fn changed(&self, old: &Arc<Target>) -> Result<Option<Arc<Target>>, StoredError> {
-        let new = self.read_into(&mut *self.read.lock().await).await?;
+    /// Reads the document again. Answers where messages go now, if that has changed.
+    pub(crate) async fn changed(&self, old: &Arc<Target>, end: Instant) -> Result<Option<Arc<Target>>, StoredError> {
+        let new = self.read_into(&mut *self.read.lock().await, end).await?;
         Ok((!Arc::ptr_eq(old, &new)).then_some(new))
     }
 
-    /// A document that is the same goes on with its connections.
-    async fn read_into(&self, read: &mut Option<Read>) -> Result<Arc<Target>, StoredError> {
-        let text = self.fetch().await.map_err(|error| StoredError::Aws(self.name.clone(), error))?;
+    /// Reads the document. If it has not changed, the client stays, with its connections.
+    async fn read_into(&self, read: &mut Option<Read>, end: Instant) -> Result<Arc<Target>, StoredError> {
+        let text = self.fetch(end).await.map_err(|error| StoredError::Aws(self.name.clone(), error))?;
         let same = read.as_ref().filter(|read| read.text.expose_secret() == text.expose_secret());
         let target = match same {
             Some(read) => Arc::clone(&read.target),
@@ -85,22 +86,25 @@ impl Stored {
         Target::new(document).map_err(|error| StoredError::Client(self.name.clone(), error.to_string()))
     }
 
-    async fn fetch(&self) -> Result<SecretString, AwsError> {
-        let (answer, pointer) = match &self.name {
-            StoredName::Parameter(name) => {
-                let request = json!({"Name": name, "WithDecryption": true});
-                (
-                    self.aws.json(SSM, None, ("ssm:GetParameter", "AmazonSSM.GetParameter"), &request).await?,
-                    "/Parameter/Value",
-                )
+    async fn fetch(&self, end: Instant) -> Result<SecretString, CallError> {
+        let request = match &self.name {
+            StoredName::Parameter(name) => json!({"Name": name, "WithDecryption": true}),
+            StoredName::Secret { arn, .. } => json!({"SecretId": arn}),
+        };
+        let request = request.to_string();
+        let (call, value) = match &self.name {
+            StoredName::Parameter(_) => {
+                let call = Call::json(Service::Ssm, "ssm:GetParameter", "AmazonSSM.GetParameter", &request);
+                (call, "/Parameter/Value")
             }
-            StoredName::Secret { arn, region } => {
-                let action = ("secretsmanager:GetSecretValue", "secretsmanager.GetSecretValue");
-                let request = json!({"SecretId": arn});
-                (self.aws.json(SECRETS_MANAGER, Some(region), action, &request).await?, "/SecretString")
+            StoredName::Secret { region, .. } => {
+                let (action, target) = ("secretsmanager:GetSecretValue", "secretsmanager.GetSecretValue");
+                let call = Call::json(Service::SecretsManager, action, target, &request);
+                (Call { region: Some(region), ..call }, "/SecretString")
             }
         };
-        Ok(answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default().into())
+        let answer = retry::call(call.action, end, async || self.aws.json(&call).await).await?;
+        Ok(answer.pointer(value).and_then(Value::as_str).unwrap_or_default().into())
     }
 
     /// For tests: one that has been read just now.
@@ -109,7 +113,7 @@ impl Stored {
         let target = Arc::new(Target::new(document).expect("a client"));
         let read = Read { text: SecretString::default(), target, at: Instant::now() };
         let name = StoredName::Parameter("/spillway/webhook".to_owned());
-        Self { name, aws: Aws::of_nobody(), read: Mutex::new(Some(read)) }
+        Self { name, aws: wire::no_aws(), read: Mutex::new(Some(read)) }
     }
 }
 
@@ -119,7 +123,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_document_that_is_wrong_is_named_and_its_secrets_are_not() {
-        let stored = Stored::new(StoredName::Parameter("/spillway/webhook".to_owned()), Aws::of_nobody());
+        let stored = Stored::new(StoredName::Parameter("/spillway/webhook".to_owned()), wire::no_aws());
         let error = stored.target_of(&"https://hooks.example/hush".into()).expect_err("no document").to_string();
         assert!(error.starts_with("the webhook's document /spillway/webhook is no JSON object; it takes "), "{error}");
         assert!(!error.contains("hush"), "{error}");

@@ -1,28 +1,26 @@
 //! The SNS topic: one notification for each message, in words or as Amazon Q in chat applications takes it.
 
-use reqwest::Method;
+use spillway_aws_call::{Call, CallError, Caller, Service};
+use tokio::time::Instant;
 
-use crate::aws::{Aws, AwsError, Call, Service};
 use crate::group::Message;
 use crate::settings::{self, TopicFormat};
-use crate::{amazon_q, text};
-
-const SNS: Service = Service { id: "SNS", host: "sns" };
+use crate::{amazon_q, retry, text};
 
 /// Where notifications are published.
 #[derive(Debug)]
 pub(crate) struct Topic {
     settings: settings::Topic,
-    aws: Aws,
+    aws: Caller,
 }
 
 impl Topic {
-    pub(crate) fn new(settings: settings::Topic, aws: Aws) -> Self {
+    pub(crate) fn new(settings: settings::Topic, aws: Caller) -> Self {
         Self { settings, aws }
     }
 
-    /// Publishes a message.
-    pub(crate) async fn send(&self, message: &Message<'_>) -> Result<(), AwsError> {
+    /// Publishes a message, at the latest by `end`.
+    pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), CallError> {
         let settings::Topic { arn, region, format } = &self.settings;
         let mut fields = form_urlencoded::Serializer::new(String::new());
         fields.extend_pairs([("Action", "Publish"), ("Version", "2010-03-31"), ("TopicArn", arn)]);
@@ -33,14 +31,14 @@ impl Topic {
             TopicFormat::AmazonQ => fields.append_pair("Message", &amazon_q::notification(message).to_string()),
         };
         let call = Call {
-            service: SNS,
+            service: Service::Sns,
             region: Some(region),
             action: "sns:Publish",
-            method: Method::POST,
+            method: "POST",
             path: "/",
-            headers: &[("content-type", "application/x-www-form-urlencoded")],
-            body: fields.finish().into_bytes(),
+            headers: vec![("content-type", "application/x-www-form-urlencoded")],
+            body: &fields.finish(),
         };
-        self.aws.call(&call).await.map(drop)
+        retry::call(call.action, end, async || self.aws.call(&call).await).await.map(drop)
     }
 }

@@ -1,12 +1,11 @@
 //! The webhook: one POST for each message.
 
-use std::time::Duration;
-
-use reqwest::StatusCode;
+use tokio::time::Instant;
 
 use crate::group::Message;
-use crate::retry::{MayPass, retried};
+use crate::retry::{TIME_UP, retried};
 use crate::stored::{Stored, StoredError};
+use crate::target::{PostError, Target};
 
 /// Where messages are posted: what its document says.
 #[derive(Debug)]
@@ -14,55 +13,13 @@ pub(crate) struct Webhook {
     stored: Stored,
 }
 
-/// Why a message was not taken. None of these says the URL, a header or the proxy's password.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+/// Why the webhook did not get a message.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookError {
-    #[error("the webhook gave no answer: {0}")]
-    NoAnswer(String),
-    #[error("the webhook is busy or broken: it answered {status}{said}")]
-    Busy { status: StatusCode, said: Said, retry_after: Option<Duration> },
-    #[error(
-        "the webhook has another address now: it answered {0}, and a redirect is not followed; its document needs the new URL"
-    )]
-    Moved(StatusCode),
-    #[error("the webhook does not accept the URL or the headers: it answered {status}{said}")]
-    NotAccepted { status: StatusCode, said: Said },
-    #[error("the webhook refused the message: it answered {status}{said}")]
-    Refused { status: StatusCode, said: Said },
-    #[error("{0}")]
+    #[error(transparent)]
+    Post(#[from] PostError),
+    #[error(transparent)]
     Document(#[from] StoredError),
-}
-
-/// What the answer said, if anything.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Said(String);
-
-impl Said {
-    pub(crate) fn new(said: String) -> Self {
-        Self(said)
-    }
-}
-
-impl std::fmt::Display for Said {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, ": {}", self.0) }
-    }
-}
-
-impl MayPass for WebhookError {
-    fn may_pass(&self) -> bool {
-        match self {
-            Self::NoAnswer(_) | Self::Busy { .. } => true,
-            Self::Moved(_) | Self::NotAccepted { .. } | Self::Refused { .. } | Self::Document(_) => false,
-        }
-    }
-
-    fn asks_for(&self) -> Option<Duration> {
-        match self {
-            Self::Busy { retry_after, .. } => *retry_after,
-            _ => None,
-        }
-    }
 }
 
 impl Webhook {
@@ -70,21 +27,24 @@ impl Webhook {
         Self { stored }
     }
 
-    /// Posts a message. A document that is not accepted may have been changed: it is read again, once.
-    pub(crate) async fn send(&self, message: &Message<'_>) -> Result<(), WebhookError> {
-        let target = self.stored.target().await?;
-        let body = target.form().body(message);
-        match retried(|| target.post(&body)).await {
-            Err(error @ WebhookError::NotAccepted { .. }) => match self.stored.changed(&target).await? {
-                Some(new) => {
-                    let body = new.form().body(message);
-                    retried(|| new.post(&body)).await
-                }
-                None => Err(error),
+    /// Posts a message, at the latest by `end`. If the webhook does not accept its URL or headers, the document may have been
+    /// changed: it is read again, once.
+    pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {
+        let target = self.stored.target(end).await?;
+        match post(&target, message, end).await {
+            Err(error @ PostError::NotAccepted { .. }) => match self.stored.changed(&target, end).await? {
+                Some(new) => Ok(post(&new, message, end).await?),
+                None => Err(error.into()),
             },
-            answer => answer,
+            answer => Ok(answer?),
         }
     }
+}
+
+async fn post(target: &Target, message: &Message<'_>, end: Instant) -> Result<(), PostError> {
+    let body = target.form().body(message);
+    let posted = retried(end, async || target.post(&body).await).await;
+    posted.map_err(|stopped| stopped.error_or(PostError::NoAnswer(TIME_UP.to_owned())))
 }
 
 #[cfg(test)]

@@ -2,6 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::http_client_fn;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
@@ -9,6 +14,7 @@ use http_body_util::BodyExt as _;
 use reqwest::header::HeaderMap;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use spillway_aws_call::Caller;
 use tokio::net::TcpListener;
 
 use crate::document::Document;
@@ -49,4 +55,12 @@ pub(crate) fn document(url: &str, headers: &str, proxy: Option<&str>) -> Documen
 /// A webhook with that document.
 pub(crate) fn webhook(url: &str, headers: &str, proxy: Option<&str>) -> Webhook {
     Webhook::new(Stored::holding(document(url, headers, proxy)))
+}
+
+/// For what must not call AWS.
+pub(crate) fn no_aws() -> Caller {
+    let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
+    let http = http_client_fn(|_, _| unreachable!("AWS is called"));
+    let aws = SdkConfig::builder().region(Region::new("eu-west-1")).credentials_provider(credentials).http_client(http);
+    Caller::new(&aws.build()).expect("a configuration")
 }

@@ -7,11 +7,11 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::decision::Reason;
 use spillway_core::instance::Instance;
 use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
+use spillway_retry::Transient as _;
 use tokio::time::Instant;
 
 use crate::context::{Context, Patience};
 use crate::failure::Failure;
-use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::NodeWatch;
 use crate::node::uncordon::{Undo, uncordon};

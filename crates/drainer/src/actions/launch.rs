@@ -9,13 +9,13 @@ use spillway_core::decision::Reason;
 use spillway_core::instance::Instance;
 use spillway_core::node::readiness::Readiness;
 use spillway_core::outcome::Outcome;
+use spillway_retry::Transient as _;
 use spillway_settings::LifecycleResult;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{lifecycle, uncordon};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
-use crate::invocation::retry::Transient as _;
 use crate::kube::ApiError;
 use crate::node::{NodeWatch, by_likely_names, find, is_of};
 use crate::receipt::StepName;

@@ -6,10 +6,10 @@ use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_notice::InstanceId;
+use spillway_retry::{Backoff, jittered};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::aws::{self, CallError};
-use crate::invocation::retry::{Backoff, jittered};
 
 /// The call that says who an instance is.
 pub(crate) const DESCRIBE: &str = "ec2:DescribeInstances";

@@ -1,4 +1,4 @@
-//! What went wrong with a call to AWS, told by what the caller can do about it.
+//! Calls to AWS: what each service is asked, and for how long.
 
 pub(crate) mod ec2;
 pub(crate) mod events;
@@ -7,109 +7,12 @@ pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
 pub(crate) mod target_groups;
 
-use std::error::Error;
-use std::fmt;
-
-use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_runtime_api::http::Response;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use spillway_startup::logs::chain;
-use tokio::time::Instant;
-
-use crate::invocation::retry::{self, Transient};
 pub use itself::Itself;
 pub use lifecycle::timeouts as hook_timeouts;
-
-/// A call to AWS that failed for good, after the SDK's own attempts.
-#[derive(Debug)]
-pub struct CallError {
-    /// The action, as IAM writes it: `ec2:DescribeInstances`.
-    pub action: &'static str,
-    /// What can be done about it.
-    pub kind: CallErrorKind,
-    /// What AWS answered: its code and its message. Empty if no answer came.
-    answer: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
-}
-
-/// The ways in which a call fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallErrorKind {
-    /// The function's role lacks the permission.
-    Denied,
-    /// AWS asks us to slow down.
-    Throttled,
-    /// No answer: DNS, TCP, TLS, a timeout, or something that is none.
-    Unreachable,
-    /// AWS has a fault of its own (5xx).
-    Broken,
-    /// AWS understood and refused.
-    Refused,
-}
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let action = self.action;
-        match self.kind {
-            CallErrorKind::Denied => write!(f, "{action} is denied: the function's role lacks {action}"),
-            CallErrorKind::Throttled => write!(f, "{action} is throttled"),
-            CallErrorKind::Unreachable => write!(f, "{action} got no answer"),
-            CallErrorKind::Broken => write!(f, "{action} fails at AWS' end"),
-            CallErrorKind::Refused => write!(f, "{action} is refused"),
-        }?;
-        if self.answer.is_empty() { Ok(()) } else { write!(f, ": {}", self.answer) }
-    }
-}
-
-impl Error for CallError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
-    }
-}
-
-impl Transient for CallError {
-    fn is_transient(&self) -> bool {
-        match self.kind {
-            CallErrorKind::Throttled | CallErrorKind::Unreachable | CallErrorKind::Broken => true,
-            CallErrorKind::Denied | CallErrorKind::Refused => false,
-        }
-    }
-}
-
-impl CallError {
-    /// Sorts the SDK's error.
-    pub fn new<E>(action: &'static str, error: SdkError<E, Response>) -> Self
-    where
-        E: Error + ProvideErrorMetadata + Send + Sync + 'static,
-    {
-        let status = error.raw_response().map(|response| response.status().as_u16());
-        let is_read = !status.is_some_and(|status| (200..300).contains(&status));
-        match error.as_service_error().filter(|_| is_read) {
-            Some(answer) => {
-                let code = answer.code().unwrap_or("no error code");
-                Self::answered(action, code, answer.message().unwrap_or("no message"), status)
-            }
-            // Nothing came, or a success that cannot be read: it is of something else on the way.
-            None => Self::unanswered(action, error),
-        }
-    }
-
-    /// What AWS answered: its code and its message.
-    pub fn answer(&self) -> &str {
-        &self.answer
-    }
-
-    /// Sorts an answer by its code and, if it came with one of its own, its status.
-    pub fn answered(action: &'static str, code: &str, message: &str, status: Option<u16>) -> Self {
-        let kind = kind_of(code, status.unwrap_or_default());
-        Self { action, kind, answer: format!("{code}: {message}"), source: None }
-    }
-
-    /// No answer came, or none of AWS', and why.
-    pub fn unanswered(action: &'static str, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { action, kind: CallErrorKind::Unreachable, answer: String::new(), source: Some(why.into()) }
-    }
-}
+pub use spillway_aws_call::{CallError, CallErrorKind};
+use spillway_retry as retry;
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
 
 /// Makes a call again and again until it is answered or `end` is here.
 pub async fn until<T, F>(action: &'static str, end: Instant, mut call: impl FnMut() -> F) -> Result<T, CallError>
@@ -118,46 +21,12 @@ where
 {
     let retrying = |error: &CallError| tracing::warn!(error = chain(error), "{action} failed; trying again");
     let called = retry::until(end, async || call().await, retrying).await;
-    called.map_err(|error| error.unwrap_or_else(|| CallError::unanswered(action, "the time was up")))
-}
-
-fn kind_of(code: &str, status: u16) -> CallErrorKind {
-    match code {
-        "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" | "AuthFailure" => CallErrorKind::Denied,
-        "Throttling" | "ThrottlingException" | "RequestLimitExceeded" | "TooManyRequestsException" => {
-            CallErrorKind::Throttled
-        }
-        // A conflict is with another change to the same thing, which ends.
-        "InternalFailure" | "InternalException" | "ConflictException" | "ResourceConflictException" => {
-            CallErrorKind::Broken
-        }
-        _ if status >= 500 => CallErrorKind::Broken,
-        _ => CallErrorKind::Refused,
-    }
+    called.map_err(|stopped| stopped.error_or(CallError::unanswered(action, "the time was up")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_denied_call_names_the_permission_that_is_missing() {
-        let denied = CallError::answered("ec2:DescribeInstances", "UnauthorizedOperation", "why", Some(403));
-        assert_eq!(
-            denied.to_string(),
-            "ec2:DescribeInstances is denied: the function's role lacks ec2:DescribeInstances: UnauthorizedOperation: why"
-        );
-    }
-
-    #[test]
-    fn what_may_pass_is_told_from_what_somebody_has_to_fix() {
-        let transient =
-            |code, status| CallError::answered("ec2:DescribeInstances", code, "why", Some(status)).is_transient();
-        assert!(
-            transient("RequestLimitExceeded", 503) && transient("ConflictException", 409) && transient("What", 500)
-        );
-        assert!(!transient("AccessDenied", 403) && !transient("ValidationError", 400));
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_hangs_is_given_up_when_its_time_is_over_and_says_so() {

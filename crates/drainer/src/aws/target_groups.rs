@@ -11,10 +11,10 @@ use aws_sdk_elasticloadbalancingv2::types::{
 };
 use spillway_core::cluster::ClusterName;
 use spillway_notice::InstanceId;
+use spillway_retry::jittered;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::aws::{self, CallError};
-use crate::invocation::retry::jittered;
 
 const GROUPS: &str = "elasticloadbalancing:DescribeTargetGroups";
 const TAGS: &str = "elasticloadbalancing:DescribeTags";

@@ -8,12 +8,12 @@ use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsP
 use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
 use spillway_core::cluster::ClusterName;
 use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeError};
+use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::aws::CallError;
 use crate::failure::{DESCRIBE_CLUSTER, Failure};
-use crate::invocation::retry::{self, Transient};
 
 /// The way into every cluster.
 #[derive(Debug)]
@@ -95,11 +95,11 @@ impl Access {
                 tracing::warn!(error = chain(error), "{DESCRIBE_CLUSTER} failed; trying again");
             }
         };
-        retry::until(end, ask, retrying).await.map_err(|error| match error {
-            Some(Undescribed::Call(error)) => error.into(),
-            Some(Undescribed::Unknown(why)) => Failure::UnknownCluster { cluster: name.clone(), why },
-            Some(Undescribed::Incomplete(error)) => unusable(name, error),
-            None => CallError::unanswered(DESCRIBE_CLUSTER, "the time was up").into(),
+        retry::until(end, ask, retrying).await.map_err(|stopped| match stopped {
+            Stopped::Failed(Undescribed::Call(error)) => error.into(),
+            Stopped::Failed(Undescribed::Unknown(why)) => Failure::UnknownCluster { cluster: name.clone(), why },
+            Stopped::Failed(Undescribed::Incomplete(error)) => unusable(name, error),
+            Stopped::TimeUp => CallError::unanswered(DESCRIBE_CLUSTER, "the time was up").into(),
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lambda_runtime::Error;
+use spillway_aws_call::Caller;
 use spillway_settings::Settings;
 
 use super::Context;
@@ -18,9 +19,7 @@ impl Context {
         let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
         let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
-        let http = aws.http_client().ok_or("there is no HTTP client")?;
-        let lambda = spillway_startup::aws::endpoint("LAMBDA", "lambda", &region, aws.use_fips() == Some(true));
-        let itself = Itself::new(http, credentials.clone(), (lambda, &region), &function);
+        let itself = Itself::new(Caller::new(&aws)?, &function);
         let client = aws_sdk_scheduler::Client::new(&aws);
         let scheduler =
             Scheduler::new(client, settings.schedules.as_ref(), FunctionName { region: &region, name: &function });

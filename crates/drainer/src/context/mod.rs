@@ -10,6 +10,7 @@ use std::cell::OnceCell;
 
 use kube::Client;
 use spillway_core::cluster::ClusterName;
+use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
@@ -17,7 +18,6 @@ use tokio::time::Instant;
 use crate::aws::itself::Itself;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
-use crate::invocation::retry::{self, Transient};
 use crate::kube::ApiError;
 use cluster::Access;
 use log::Log;
@@ -85,6 +85,9 @@ impl Context {
             tracing::warn!(cluster.name = %cluster, error, "cannot {doing} in cluster {cluster}; trying again");
         };
         let done = retry::until(end, attempt, retrying).await;
-        done.map_err(|error| error.map_or_else(|| cannot(ApiError::TimeUp), |error| error.failure))
+        done.map_err(|stopped| match stopped {
+            Stopped::Failed(error) => error.failure,
+            Stopped::TimeUp => cannot(ApiError::TimeUp),
+        })
     }
 }

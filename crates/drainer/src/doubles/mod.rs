@@ -15,12 +15,14 @@ use std::sync::Arc;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime::client::retries::{RetryPartition, TokenBucket};
-use aws_smithy_runtime_api::shared::IntoShared as _;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::Value;
+use spillway_aws_call::Caller;
 use spillway_core::clock::Clock;
 use spillway_core::invocation::Invocation;
 use spillway_eks::{Cluster, Clusters, ConnectError, Connection};
@@ -122,14 +124,15 @@ pub(crate) fn context(
         failures_arn: "arn:aws:sqs:us-east-1:123456789012:failures".to_owned(),
     });
     let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
-    let lambda = ("https://lambda.us-east-1.amazonaws.com".to_owned(), REGION);
+    let lambda = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
+    let lambda = lambda.region(Region::new(REGION)).build();
     Context {
         scheduler: Scheduler::new(
             client!(aws_sdk_scheduler),
             settings.schedules.as_ref(),
             FunctionName { region: REGION, name: "drain" },
         ),
-        itself: Itself::new(aws.clone().into_shared(), credentials.clone(), lambda, "drain"),
+        itself: Itself::new(Caller::new(&lambda).expect("it has all that it takes"), "drain"),
         settings,
         ec2: client!(aws_sdk_ec2),
         autoscaling: client!(aws_sdk_autoscaling),

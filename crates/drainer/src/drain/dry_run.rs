@@ -14,11 +14,11 @@ use spillway_core::drain::deadline::Window;
 use spillway_core::drain::dry_run::{PodPreview, Predicted, Preview, meaning, says_nothing, without_request, word};
 use spillway_core::drain::plan::{Planned, PodName, PodUid, plan};
 use spillway_core::drain::request::EVICTIONS_AT_ONCE;
+use spillway_retry::Backoff;
 use tokio::time::{Instant, sleep_until};
 
 use super::evict;
 use super::list::list;
-use crate::invocation::retry::Backoff;
 use crate::kube::ApiError;
 
 /// For how long an eviction is tried whose answer says nothing of the pod: the API server was busy, or silent.

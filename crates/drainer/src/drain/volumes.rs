@@ -15,10 +15,10 @@ use kube::{Api, Client, ResourceExt};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::drain::volumes::{ClaimName, claims_that_left, is_awaited};
 use spillway_core::kube::change::Change;
+use spillway_retry::{Backoff, Transient as _};
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::invocation::retry::{Backoff, Transient as _};
 use crate::kube::watch::{Selection, WatchEvent};
 use crate::kube::{ApiError, call, list, until};
 

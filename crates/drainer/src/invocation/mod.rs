@@ -1,4 +1,3 @@
-//! What every part of an invocation shares: whose its log lines are, and how it tries again what fails.
+//! What every part of an invocation shares: whose its log lines are.
 
-pub(crate) mod retry;
 pub(crate) mod span;

@@ -9,9 +9,8 @@ use std::time::Duration;
 use kube::core::Status;
 use spillway_core::kube::status::{is_missing, is_of_admission, said};
 use spillway_eks::ConnectionFailure;
+use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
-
-use crate::invocation::retry::{self, Transient};
 
 /// The API server may spend ten seconds on one eviction, retrying its own conflicts
 /// (kubernetes/kubernetes#102361); a call that takes longer than this has been lost.
@@ -99,7 +98,7 @@ pub async fn until<T>(
     calls: impl AsyncFnMut() -> Result<T, ApiError>,
     retrying: impl Fn(&ApiError),
 ) -> Result<T, ApiError> {
-    retry::until(end, calls, retrying).await.map_err(|error| error.unwrap_or(ApiError::TimeUp))
+    retry::until(end, calls, retrying).await.map_err(|stopped| stopped.error_or(ApiError::TimeUp))
 }
 
 /// The answer, or `None` if there is no such object of that kind. Any other 404 stays an error: something on the way may not

@@ -16,11 +16,11 @@ use kube::{Api, Resource};
 use spillway_core::kube::budget::DisruptionBudget;
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
+use spillway_retry::{Backoff, Transient as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::invocation::retry::{Backoff, Transient as _};
 use crate::kube::{ApiError, list};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.

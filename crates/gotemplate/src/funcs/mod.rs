@@ -10,7 +10,6 @@ mod dicts;
 mod escape;
 mod flags;
 mod lists;
-mod number_verb;
 mod numbers;
 mod printf;
 mod regex;
@@ -18,9 +17,8 @@ mod text;
 mod trim;
 mod verb;
 
-use serde_json::Value;
-
 pub(crate) use arguments::Arguments;
+use serde_json::Value;
 
 /// A function by its name in templates.
 #[derive(Debug)]

@@ -1,19 +1,21 @@
 //! The webhook on the wire: a real server of ours, as well-behaved or as ill as it likes.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use serde_json::Value;
+use spillway_retry::Transient;
 use tokio::net::TcpListener;
 
 use super::*;
 use crate::samples::{self, begun};
-use crate::target::Target;
 use crate::wire::{document, server, webhook};
 
 /// One attempt at the secret path of a server, with a secret header.
-async fn attempt(server: &str, proxy: Option<&str>) -> Result<(), WebhookError> {
+async fn attempt(server: &str, proxy: Option<&str>) -> Result<(), PostError> {
     let url = format!("{server}/T1/secret-of-the-channel");
     let headers = r#"{"Content-Type": "application/json", "Authorization": "Bearer secret-of-ours"}"#;
     let target = Target::new(document(&url, headers, proxy)).expect("a client");
@@ -35,7 +37,10 @@ async fn a_message_is_posted_with_the_headers_and_no_others() {
     let (address, asked) = server(|| StatusCode::OK.into_response()).await;
     let url = format!("{address}/T1?token=secret");
     let headers = r#"{"Content-type": "application/json", "X-Team": "shop"}"#;
-    webhook(&url, headers, None).send(&samples::message(&[&begun(1)])).await.expect("taken");
+    webhook(&url, headers, None)
+        .send(&samples::message(&[&begun(1)]), Instant::now() + Duration::from_secs(60))
+        .await
+        .expect("taken");
     let asked = asked.lock().expect("unpoisoned");
     let [(request, headers, body)] = asked.as_slice() else { panic!("asked {} times", asked.len()) };
     assert_eq!(request, "POST /T1?token=secret");
@@ -59,19 +64,24 @@ async fn what_the_webhook_answers_decides_what_follows() {
         let status = StatusCode::from_u16(status).expect("a status");
         let (address, _) = server(move || (status, "invalid_blocks\n").into_response()).await;
         let error = attempt(&address, None).await.err();
-        let may_pass = error.as_ref().is_some_and(MayPass::may_pass);
+        let is_transient = error.as_ref().is_some_and(Transient::is_transient);
         assert_eq!(error.map(|error| error.to_string()).as_deref(), expected);
-        assert_eq!(may_pass, status == 429 || status == 503, "{status}");
+        assert_eq!(is_transient, status == 429 || status == 503, "{status}");
     }
 }
 
 #[tokio::test]
-async fn a_busy_webhook_says_how_long_to_leave_it_alone() {
-    for (header, expected) in [("30", Some(Duration::from_secs(30))), ("Sat, 21 Nov 2026 03:12:00 GMT", None)] {
+async fn a_busy_webhook_gets_the_pause_that_it_asks_for_if_that_is_short() {
+    for (header, expected) in [
+        ("10", Some(Duration::from_secs(10))),
+        ("30", Some(Duration::from_secs(30))),
+        ("Sat, 21 Nov 2026 03:12:00 GMT", None),
+    ] {
         let (address, _) =
             server(move || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", header)]).into_response()).await;
         let error = attempt(&address, None).await.expect_err("busy");
-        assert_eq!(error.asks_for(), expected, "{header}");
+        assert_eq!(error.retry_after(), expected, "{header}");
+        assert_eq!(error.is_transient(), header != "30", "{header}");
     }
 }
 
@@ -82,7 +92,7 @@ async fn a_redirect_is_not_followed() {
         let status = StatusCode::from_u16(status).expect("a status");
         let location = format!("{elsewhere}/secret");
         let (address, _) = server(move || (status, [("location", location.clone())]).into_response()).await;
-        assert_eq!(attempt(&address, None).await, Err(WebhookError::Moved(status)));
+        assert_eq!(attempt(&address, None).await, Err(PostError::Moved(status)));
     }
     assert!(asked.lock().expect("unpoisoned").is_empty(), "a redirect was followed");
 }
@@ -92,7 +102,7 @@ async fn of_an_answer_without_end_only_the_beginning_is_read() {
     let (address, _) = server(|| Response::new(endless())).await;
     assert_eq!(attempt(&address, None).await, Ok(()));
     let (address, _) = server(|| (StatusCode::BAD_REQUEST, endless()).into_response()).await;
-    let Err(WebhookError::Refused { said, .. }) = attempt(&address, None).await else { panic!("not refused") };
+    let Err(PostError::Refused { said, .. }) = attempt(&address, None).await else { panic!("not refused") };
     assert_eq!(said.0, "x".repeat(1024));
 }
 
@@ -109,7 +119,7 @@ async fn a_webhook_that_does_not_answer_is_given_up() {
     });
     let error = attempt(&address, None).await.expect_err("no answer");
     assert_eq!(error.to_string(), "the webhook gave no answer: nothing within 5 s");
-    assert!(error.may_pass());
+    assert!(error.is_transient());
 }
 
 #[tokio::test]
@@ -159,7 +169,7 @@ async fn a_proxy_that_refuses_is_told_without_its_password() {
     let (proxy, _) = server(|| StatusCode::PROXY_AUTHENTICATION_REQUIRED.into_response()).await;
     let proxy = proxy.replace("http://", "http://us:secret-of-the-proxy@");
     let error = attempt("http://hooks.example", Some(&proxy)).await.expect_err("refused");
-    assert!(matches!(error, WebhookError::NotAccepted { .. }), "{error}");
+    assert!(matches!(error, PostError::NotAccepted { .. }), "{error}");
     let error = attempt("https://hooks.example", Some(&proxy)).await.expect_err("no tunnel");
-    assert!(matches!(error, WebhookError::NoAnswer(_)), "{error}");
+    assert!(matches!(error, PostError::NoAnswer(_)), "{error}");
 }

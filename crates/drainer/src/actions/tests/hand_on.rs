@@ -75,7 +75,7 @@ async fn an_invocation_that_is_denied_is_a_failure_that_names_the_right() {
     let (outcome, _) = handed_on(Case::spot(), [denied]).await;
     let failure = outcome.unwrap_err();
     assert_eq!(failure.error_type(), "AwsDenied");
-    let text =
-        "lambda:InvokeFunction is denied: the function's role lacks lambda:InvokeFunction: AccessDeniedException: why";
+    let text = "lambda:InvokeFunction is denied: the function's role lacks lambda:InvokeFunction, or a policy takes it away: \
+         AccessDeniedException: why";
     assert_eq!(failure.text(), text);
 }

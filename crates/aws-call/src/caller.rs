@@ -1,0 +1,158 @@
+//! Signs a call, sends it and reads the answer.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
+use aws_sigv4::http_request::{
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
+    sign,
+};
+use aws_sigv4::sign::v4;
+use aws_smithy_runtime::client::orchestrator::operation::Operation;
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::error::ErrorMetadata;
+use aws_types::SdkConfig;
+use aws_types::service_config::ServiceConfigKey;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::error::CallError;
+use crate::refusal;
+use crate::service::Service;
+
+/// How long one attempt may take. AWS answers such a call in milliseconds.
+const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// Why a call failed, as the SDK's clients say it.
+pub type Failed = SdkError<ErrorMetadata, HttpResponse>;
+
+/// Makes calls to AWS as the function.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    aws: Arc<SdkConfig>,
+    http: SharedHttpClient,
+    credentials: SharedCredentialsProvider,
+    region: String,
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    pub service: Service,
+    /// The action, as IAM writes it: `sns:Publish`.
+    pub action: &'static str,
+    /// Another Region than the function's.
+    pub region: Option<&'a str>,
+    pub method: &'static str,
+    /// Without anything that would have to be encoded.
+    pub path: &'a str,
+    pub headers: Vec<(&'static str, &'a str)>,
+    pub body: &'a str,
+}
+
+impl<'a> Call<'a> {
+    /// One of a JSON service, where `target` names the operation: `AmazonSSM.GetParameter`.
+    #[must_use]
+    pub fn json(service: Service, action: &'static str, target: &'a str, body: &'a str) -> Self {
+        let headers = vec![("content-type", "application/x-amz-json-1.1"), ("x-amz-target", target)];
+        Self { service, action, region: None, method: "POST", path: "/", headers, body }
+    }
+}
+
+impl Caller {
+    /// One that uses what the SDK's clients use. Fails if the configuration lacks something.
+    pub fn new(aws: &SdkConfig) -> Result<Self, &'static str> {
+        Ok(Self {
+            aws: Arc::new(aws.clone()),
+            http: aws.http_client().ok_or("there is no HTTP client")?,
+            credentials: aws.credentials_provider().ok_or("the function has no AWS credentials")?,
+            region: aws.region().ok_or("AWS_REGION is not set")?.to_string(),
+        })
+    }
+
+    /// Makes a call. Answers the body.
+    pub async fn call(&self, call: &Call<'_>) -> Result<Vec<u8>, CallError> {
+        self.attempt(call).await.map_err(|failed| CallError::new(call.action, failed))
+    }
+
+    /// Makes a call whose answer is JSON.
+    pub async fn json(&self, call: &Call<'_>) -> Result<Value, CallError> {
+        let answer = self.call(call).await?;
+        serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(call.action, error))
+    }
+
+    /// Makes a call, and keeps the failure as it came.
+    pub async fn attempt(&self, call: &Call<'_>) -> Result<Vec<u8>, Failed> {
+        let attempt = async {
+            let credentials = self.credentials.provide_credentials().await.map_err(SdkError::construction_failure)?;
+            let region = call.region.unwrap_or(&self.region);
+            let endpoint = self.endpoint(call.service, region);
+            let request = signed(call, &endpoint, region, credentials, SystemTime::now());
+            let operation = Operation::builder().service_name(call.service.name()).operation_name(call.action);
+            let operation = operation.http_client(self.http.clone()).endpoint_url(&endpoint).no_auth().no_retry();
+            let operation = operation.serializer(Ok::<HttpRequest, BoxError>).deserializer(answer).build();
+            operation.invoke(request.map_err(SdkError::construction_failure)?).await
+        };
+        timeout(ATTEMPT, attempt).await.unwrap_or_else(|late| Err(SdkError::timeout_error(late)))
+    }
+
+    /// The endpoint that the configuration names for the service, as in `AWS_ENDPOINT_URL_S3`, else the Region's.
+    fn endpoint(&self, service: Service, region: &str) -> String {
+        let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
+        let key = key.build().expect("it is complete");
+        let named = self.aws.service_config().and_then(|config| config.load_config(key));
+        named.map_or_else(
+            || service.endpoint(region, self.aws.use_fips() == Some(true)),
+            |named| named.trim_end_matches('/').to_owned(),
+        )
+    }
+}
+
+fn signed(
+    call: &Call<'_>,
+    endpoint: &str,
+    region: &str,
+    credentials: Credentials,
+    now: SystemTime,
+) -> Result<HttpRequest, BoxError> {
+    let Call { service, method, path, body, ref headers, .. } = *call;
+    // As S3 wants it. The others take it as well, because no path of ours has anything to encode or to normalize.
+    let mut settings = SigningSettings::default();
+    settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
+    settings.percent_encoding_mode = PercentEncodingMode::Single;
+    settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+    let identity = credentials.into();
+    let params = v4::SigningParams::builder().identity(&identity).region(region).name(service.name());
+    let params = params.time(now).settings(settings).build()?.into();
+    let url = format!("{endpoint}{path}");
+    let signable = SignableRequest::new(method, url, headers.iter().copied(), SignableBody::Bytes(body.as_bytes()))?;
+    let (signature, _) = sign(signable, &params)?.into_parts();
+
+    let mut request = HttpRequest::new(SdkBody::from(body));
+    request.set_method(method)?;
+    request.set_uri(path)?;
+    request.headers_mut().insert("user-agent", concat!("spillway/", env!("CARGO_PKG_VERSION")));
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, (*value).to_owned());
+    }
+    for header in signature.into_parts().0 {
+        request.headers_mut().insert(header.name(), header.value().to_owned());
+    }
+    Ok(request)
+}
+
+fn answer(response: &HttpResponse) -> Result<Vec<u8>, OrchestratorError<ErrorMetadata>> {
+    if response.status().is_success() {
+        return Ok(response.body().bytes().unwrap_or_default().to_vec());
+    }
+    Err(OrchestratorError::operation(refusal::read(response)))
+}
+
+#[cfg(test)]
+mod tests;

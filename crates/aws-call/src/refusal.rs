@@ -1,0 +1,80 @@
+//! What AWS says when it refuses a call. Each protocol has its own place for the code and the message:
+//!
+//! * JSON: the header `x-amzn-errortype` or the field `__type`; the field `message` or `Message`
+//! * XML (S3, SNS): the elements `Code` and `Message`
+
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_types::error::ErrorMetadata;
+use serde_json::Value;
+
+/// The code and the message, as far as there are any. Of the message only the first line: when a signature is wrong, the
+/// whole request follows, with the session's token.
+pub(crate) fn read(response: &HttpResponse) -> ErrorMetadata {
+    let body = String::from_utf8_lossy(response.body().bytes().unwrap_or_default());
+    let header = response.headers().get("x-amzn-errortype").map(str::to_owned);
+    let (code, message) = match serde_json::from_str::<Value>(&body) {
+        Ok(json) => {
+            let text = |field: &str| json[field].as_str().map(str::to_owned);
+            (header.or(text("__type")), text("message").or(text("Message")))
+        }
+        Err(_) => (header.or(element(&body, "Code")), element(&body, "Message")),
+    };
+    let mut refusal = ErrorMetadata::builder();
+    if let Some(code) = code {
+        refusal = refusal.code(bare(&code));
+    }
+    if let Some(line) = message.as_deref().and_then(|message| message.lines().next()) {
+        refusal = refusal.message(line);
+    }
+    refusal.build()
+}
+
+/// The code without the namespace before it and the URL behind it.
+fn bare(code: &str) -> &str {
+    let code = code.split(':').next().unwrap_or_default();
+    code.rsplit('#').next().unwrap_or_default()
+}
+
+/// The text of the first such element.
+fn element(xml: &str, name: &str) -> Option<String> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    rest.split_once('<').map(|(text, _)| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_smithy_runtime_api::http::StatusCode;
+    use aws_smithy_types::body::SdkBody;
+
+    use super::*;
+
+    fn read_from(header: Option<&'static str>, body: &str) -> String {
+        let status = StatusCode::try_from(403).expect("a status");
+        let mut response = HttpResponse::new(status, SdkBody::from(body));
+        if let Some(header) = header {
+            response.headers_mut().insert("x-amzn-errortype", header);
+        }
+        let refusal = read(&response);
+        format!("{}: {}", refusal.code().unwrap_or_default(), refusal.message().unwrap_or_default())
+    }
+
+    #[test]
+    fn the_code_and_the_message_are_found_in_each_protocol() {
+        let header = Some("AccessDeniedException:http://internal.amazon.com/coral/");
+        assert_eq!(read_from(header, r#"{"Message":"no"}"#), "AccessDeniedException: no");
+        let json = r#"{"__type":"com.amazon.coral#ParameterNotFound","message":"no"}"#;
+        assert_eq!(read_from(None, json), "ParameterNotFound: no");
+        let xml = "<ErrorResponse><Error><Type>Sender</Type><Code>NotFound</Code><Message>no</Message></Error></ErrorResponse>";
+        assert_eq!(read_from(None, xml), "NotFound: no");
+        assert_eq!(read_from(None, "<html>"), ": ");
+    }
+
+    #[test]
+    fn a_message_is_told_without_the_request_that_follows_it() {
+        let json =
+            r#"{"__type":"InvalidSignatureException","message":"It does not match.\n\nx-amz-security-token:abc"}"#;
+        assert_eq!(read_from(None, json), "InvalidSignatureException: It does not match.");
+        let xml = "<Code>SignatureDoesNotMatch</Code><Message>It does not match.\nx-amz-security-token:abc</Message>";
+        assert_eq!(read_from(None, xml), "SignatureDoesNotMatch: It does not match.");
+    }
+}

@@ -1,0 +1,71 @@
+//! The services that are called by hand, and their endpoints.
+
+use crate::partition::dns_suffix;
+
+/// A service of AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    Lambda,
+    S3,
+    SecretsManager,
+    Sns,
+    Ssm,
+}
+
+impl Service {
+    /// The SDK's id, which makes the name of a variable: `AWS_ENDPOINT_URL_SECRETS_MANAGER`.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Lambda => "Lambda",
+            Self::S3 => "S3",
+            Self::SecretsManager => "Secrets Manager",
+            Self::Sns => "SNS",
+            Self::Ssm => "SSM",
+        }
+    }
+
+    /// The name in host names and in signatures.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Lambda => "lambda",
+            Self::S3 => "s3",
+            Self::SecretsManager => "secretsmanager",
+            Self::Sns => "sns",
+            Self::Ssm => "ssm",
+        }
+    }
+
+    /// The URL of the service in a Region.
+    pub(crate) fn endpoint(self, region: &str, fips: bool) -> String {
+        // In GovCloud these have one endpoint each. It is a FIPS endpoint, and is not called so.
+        let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::Sns | Self::Ssm);
+        let fips = if fips && !is_fips_anyway { "-fips" } else { "" };
+        format!("https://{}{fips}.{region}.{}", self.name(), dns_suffix(region))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_region_has_its_endpoint() {
+        assert_eq!(Service::Sns.endpoint("eu-west-1", false), "https://sns.eu-west-1.amazonaws.com");
+        assert_eq!(Service::Sns.endpoint("cn-north-1", false), "https://sns.cn-north-1.amazonaws.com.cn");
+        assert_eq!(Service::Lambda.endpoint("us-east-1", true), "https://lambda-fips.us-east-1.amazonaws.com");
+    }
+
+    /// As the SDK's endpoint rules have them.
+    #[test]
+    fn a_fips_endpoint_is_named_so_where_there_is_another() {
+        assert_eq!(Service::Sns.endpoint("us-east-2", true), "https://sns-fips.us-east-2.amazonaws.com");
+        for (service, expected) in [
+            (Service::Sns, "https://sns.us-gov-west-1.amazonaws.com"),
+            (Service::Ssm, "https://ssm.us-gov-west-1.amazonaws.com"),
+            (Service::SecretsManager, "https://secretsmanager-fips.us-gov-west-1.amazonaws.com"),
+            (Service::S3, "https://s3-fips.us-gov-west-1.amazonaws.com"),
+        ] {
+            assert_eq!(service.endpoint("us-gov-west-1", true), expected);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Trying again until something succeeds or its time is up: the one loop for calls to AWS, to the API server and to webhooks.
+//!
+//! Lambda and SQS try again too, but only after a minute or more, too late for a spot notice. So a failure that may pass is
+//! tried again here. One that is final ends the loop at once.
+
+use std::iter;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// The first pause: a spot notice leaves two minutes.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause: a service that is back should not find that seconds of two minutes are slept through.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// An error that says whether the same attempt may succeed a moment later.
+pub trait Transient {
+    fn is_transient(&self) -> bool;
+
+    /// How long the other side asks us to wait before the next attempt.
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Why there is no other attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped<E> {
+    /// The last attempt that came to an end failed so.
+    Failed(E),
+    /// The time was up before any attempt came to an end.
+    TimeUp,
+}
+
+impl<E> Stopped<E> {
+    /// The last attempt's error, or this one if the time was up.
+    pub fn error_or(self, time_up: E) -> E {
+        match self {
+            Self::Failed(error) => error,
+            Self::TimeUp => time_up,
+        }
+    }
+}
+
+/// Tries until it succeeds, fails for good, or `end` is here; `retrying` hears of each failure that is tried again.
+pub fn until<T, E: Transient>(
+    end: Instant,
+    attempt: impl AsyncFnMut() -> Result<T, E>,
+    retrying: impl Fn(&E),
+) -> impl Future<Output = Result<T, Stopped<E>>> {
+    let mut backoff = Backoff::new();
+    with_pauses(end, iter::repeat_with(move || jittered(backoff.next_pause())), attempt, retrying)
+}
+
+/// Like [`until`], but with these pauses between the attempts. When they are used up, the next failure is the last one.
+pub async fn with_pauses<T, E: Transient>(
+    end: Instant,
+    pauses: impl IntoIterator<Item = Duration>,
+    mut attempt: impl AsyncFnMut() -> Result<T, E>,
+    retrying: impl Fn(&E),
+) -> Result<T, Stopped<E>> {
+    let mut pauses = pauses.into_iter();
+    let mut stopped = Stopped::TimeUp;
+    loop {
+        let error = match timeout_at(end, attempt()).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(error)) => error,
+            Err(_) => return Err(stopped),
+        };
+        let pause = if error.is_transient() { pauses.next() } else { None };
+        let Some(pause) = pause else { return Err(Stopped::Failed(error)) };
+        let pause = pause.max(error.retry_after().unwrap_or_default());
+        if timeout_at(end, sleep(pause)).await.is_err() {
+            return Err(Stopped::Failed(error));
+        }
+        retrying(&error);
+        stopped = Stopped::Failed(error);
+    }
+}
+
+/// A pause of at most this length, by chance: five hundred functions that were refused together do not come back together
+/// ("full jitter"; AWS Architecture Blog, "Exponential Backoff And Jitter").
+#[must_use]
+pub fn jittered(longest: Duration) -> Duration {
+    longest.mul_f64(fastrand::f64())
+}
+
+/// The longest pauses between attempts: each twice the one before, up to two seconds.
+#[derive(Debug, Clone)]
+pub struct Backoff(Duration);
+
+impl Backoff {
+    /// The pauses of something that has not failed yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(FIRST_PAUSE)
+    }
+
+    /// The longest pause before the next attempt.
+    pub fn next_pause(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause * 2).min(LONGEST_PAUSE);
+        pause
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq)]
+    enum Refusal {
+        Busy,
+        BusyFor(u64),
+        Denied,
+    }
+
+    impl Transient for Refusal {
+        fn is_transient(&self) -> bool {
+            *self != Self::Denied
+        }
+
+        fn retry_after(&self) -> Option<Duration> {
+            if let Self::BusyFor(seconds) = self { Some(Duration::from_secs(*seconds)) } else { None }
+        }
+    }
+
+    fn in_seconds(seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_fails_for_a_while_is_tried_again_until_it_succeeds() {
+        let mut attempts = 0;
+        let done = until(
+            in_seconds(60),
+            async || {
+                attempts += 1;
+                if attempts < 5 { Err(Refusal::Busy) } else { Ok(attempts) }
+            },
+            |_| (),
+        );
+        assert_eq!(done.await, Ok(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_for_good_is_not_tried_again() {
+        let mut attempts = 0;
+        let refuse = async || {
+            attempts += 1;
+            Err::<(), _>(Refusal::Denied)
+        };
+        assert_eq!(until(in_seconds(60), refuse, |_| ()).await, Err(Stopped::Failed(Refusal::Denied)));
+        assert_eq!(attempts, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_keeps_failing_ends_with_its_time_and_its_last_error() {
+        let end = in_seconds(60);
+        let failing = until(end, || ready(Err::<(), _>(Refusal::Busy)), |_| ());
+        assert_eq!(failing.await, Err(Stopped::Failed(Refusal::Busy)));
+        assert_eq!(Instant::now(), end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hangs_is_given_up_when_its_time_is_over_and_says_what_was_wrong_before() {
+        let end = in_seconds(5);
+        assert_eq!(until(end, pending::<Result<(), Refusal>>, |_| ()).await, Err(Stopped::TimeUp));
+        assert_eq!(Instant::now(), end);
+        let mut attempts = 0;
+        let hanging = async || {
+            attempts += 1;
+            if attempts > 1 { pending().await } else { Err::<(), _>(Refusal::Busy) }
+        };
+        assert_eq!(until(in_seconds(5), hanging, |_| ()).await, Err(Stopped::Failed(Refusal::Busy)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_the_pauses_are_used_up_the_failure_is_the_last_one() {
+        let (begin, pauses) = (Instant::now(), [1, 2].map(Duration::from_secs));
+        let mut attempts = 0;
+        let busy = async || {
+            attempts += 1;
+            Err::<(), _>(Refusal::Busy)
+        };
+        assert_eq!(with_pauses(in_seconds(60), pauses, busy, |_| ()).await, Err(Stopped::Failed(Refusal::Busy)));
+        assert_eq!((attempts, begin.elapsed()), (3, Duration::from_secs(3)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_that_the_other_side_asks_for_makes_none_shorter() {
+        let (begin, pauses) = (Instant::now(), [1, 2].map(Duration::from_secs));
+        let mut answers = vec![Ok(()), Err(Refusal::BusyFor(0)), Err(Refusal::BusyFor(10))];
+        let done = with_pauses(in_seconds(60), pauses, async || answers.pop().unwrap(), |_| ()).await;
+        assert_eq!((done, begin.elapsed()), (Ok(()), Duration::from_secs(10 + 2)));
+    }
+
+    #[test]
+    fn those_that_failed_together_do_not_come_back_together() {
+        let pauses: Vec<_> = (0..100).map(|_| jittered(Duration::from_secs(2))).collect();
+        assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(2)));
+        let soon = pauses.iter().filter(|pause| **pause < Duration::from_secs(1)).count();
+        assert!((20..80).contains(&soon), "{soon} of 100 in the first half");
+    }
+}
