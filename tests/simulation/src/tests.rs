@@ -5,7 +5,7 @@ use std::thread;
 
 use super::run;
 
-/// How many seeds `make test` runs, in less than a minute on two cores: a dev build takes 25 ms of processor time for each.
+/// How many seeds `make test` runs, in little more than a minute on two cores: a dev build takes 34 ms of processor time for each.
 const SEEDS: u64 = 4000;
 /// Seeds that have failed once. Each means what it did until something is drawn in another way.
 const KEPT: &[u64] = &[3750, 5175];
