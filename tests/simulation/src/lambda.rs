@@ -2,44 +2,27 @@
 
 use std::fmt;
 use std::mem;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use spillway_drainer::doubles::{Function, REGION, TestInvocation};
-use spillway_notice::Home;
 use spillway_notice::continued::KEY;
 use tokio::sync::Notify;
-use tokio::task;
-use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
 use crate::fact::Fact;
 use crate::plan::Plan;
-use crate::simulation::Shared;
 
 pub(crate) const ACCOUNT: &str = "123456789012";
 /// Lambda tries an event again after so many seconds.
 const RETRIES_AFTER_S: [u64; 2] = [60, 120];
 
-tokio::task_local! {
-    static CURRENT: AttemptId;
-}
-
 /// One attempt at an event: the how manieth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AttemptId(pub(crate) usize);
-
-impl AttemptId {
-    /// The attempt that is at work.
-    pub(crate) fn current() -> Self {
-        CURRENT.get()
-    }
-}
 
 impl fmt::Display for AttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,8 +46,8 @@ pub(crate) struct Attempt {
 /// An event on its way through Lambda's queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
-    event: Value,
-    request: String,
+    pub(crate) event: Value,
+    pub(crate) request: String,
     /// How often it was tried before.
     retries: usize,
 }
@@ -72,11 +55,12 @@ pub(crate) struct Delivery {
 /// An attempt that begins.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    id: AttemptId,
-    delivery: Delivery,
-    began: Timestamp,
-    longest: Duration,
-    kill: Arc<Notify>,
+    pub(crate) id: AttemptId,
+    pub(crate) delivery: Delivery,
+    /// By the function's clock.
+    pub(crate) began: Timestamp,
+    pub(crate) longest: Duration,
+    pub(crate) kill: Arc<Notify>,
 }
 
 /// How an attempt ended.
@@ -249,33 +233,4 @@ fn instance_of(event: &Value) -> Option<&str> {
     let named = [&detail["instance"], &detail["instance-id"], &detail["EC2InstanceId"]];
     let entity = || detail["affectedEntities"][0]["entityValue"].as_str()?.rsplit('/').next();
     named.into_iter().find_map(Value::as_str).or_else(entity)
-}
-
-/// Has the function work on an event.
-pub(crate) async fn run(simulation: Shared, function: Rc<Function>, begun: Begun) {
-    let (id, delivery) = (begun.id, begun.delivery.clone());
-    // A task of its own, whose panic ends nothing else.
-    let ending = task::spawn_local(attempt(function, begun)).await;
-    let ending = ending.unwrap_or_else(|panicked| Ending::Panicked(panicked.to_string()));
-    simulation.lock().attempt_ended(id, delivery, ending);
-}
-
-async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
-    let Begun { id, delivery, began, longest, kill } = begun;
-    let invocation = TestInvocation {
-        request_id: delivery.request,
-        home: Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() },
-        began,
-        lasts: SignedDuration::try_from(longest).unwrap_or_default(),
-    };
-    let handled = CURRENT.scope(id, function.handle(delivery.event, invocation));
-    tokio::select! {
-        biased;
-        () = kill.notified() => Ending::Killed,
-        handled = timeout(longest, handled) => match handled {
-            Err(_) => Ending::TimedOut,
-            Ok(Ok(receipt)) => Ending::Succeeded(format!("{:?}", receipt.ending)),
-            Ok(Err(failure)) => Ending::Failed(failure),
-        },
-    }
 }

@@ -12,10 +12,11 @@
 //! * `clock`, `dice`: time, and what is drawn as it happens
 //! * `event`, `fact`: what happens, what follows from it, what has happened
 //! * `cluster`, `aws`, `lambda`, `people`: the components; none reaches into another
-//! * `network`: the way of a request and of its answer
+//! * `network`: how long a request takes, and what goes wrong
 //! * `witness`: what must hold
 //! * `history`: what happened, to be read
-//! * `simulation`: the queue of events, which ties all together
+//! * `simulation`: the queue of events, which ties these together
+//! * `function`: the function at work, and the ways of its requests
 
 mod aws;
 mod clock;
@@ -23,6 +24,7 @@ mod cluster;
 mod dice;
 mod event;
 mod fact;
+mod function;
 mod history;
 mod lambda;
 mod network;
@@ -33,8 +35,6 @@ mod witness;
 
 use std::rc::Rc;
 
-use spillway_drainer::doubles::Function;
-use spillway_settings::Settings;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep_until;
 
@@ -63,12 +63,12 @@ pub fn run(seed: u64, is_recorded: bool) -> Ran {
 
 async fn live(seed: u64, is_recorded: bool) -> Ran {
     let simulation = Shared::of(Plan::of(seed), seed, is_recorded);
-    let function = Rc::new(function(&simulation));
+    let function = Rc::new(function::over(&simulation));
     let news = simulation.lock().news.clone();
     simulation.lock().set_up();
     loop {
         for begun in simulation.lock().step() {
-            spawn_local(lambda::run(simulation.clone(), Rc::clone(&function), begun));
+            spawn_local(function::work(simulation.clone(), Rc::clone(&function), begun));
         }
         let Some(next) = simulation.lock().next() else { break };
         tokio::select! {
@@ -82,16 +82,6 @@ async fn live(seed: u64, is_recorded: bool) -> Ran {
     let [api, aws] = inside.network.requests;
     let counts = [inside.lambda.attempts().len(), api, aws];
     Ran { broken: inside.verdict.broken.clone(), history: inside.history.text(), counts }
-}
-
-/// The function, which calls the simulation's cluster and AWS.
-fn function(simulation: &Shared) -> Function {
-    let variables = simulation.lock().plan.settings.clone();
-    let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
-    let settings = Settings::from_variables(variables).expect("what is drawn can be set");
-    let (cluster, log) = (simulation.clone(), simulation.clone());
-    let connect = move || cluster::client::connect(&cluster);
-    Function::new(settings, &aws::double(simulation), connect, move |line| log.lock().logged(line))
 }
 
 #[cfg(test)]

@@ -1,14 +1,9 @@
 //! The way of a request, to the API server or to AWS, and of its answer: how long they take, and what goes wrong.
 
-use std::future::pending;
 use std::time::Duration;
 
-use tokio::time::sleep;
-
 use crate::dice::Dice;
-use crate::lambda::AttemptId;
 use crate::plan::{Fault, Plan, Side};
-use crate::simulation::{Shared, Simulation};
 
 /// What is between the function and everybody else.
 #[derive(Debug)]
@@ -21,8 +16,8 @@ pub(crate) struct Network {
 /// How a request and its answer go.
 #[derive(Debug)]
 pub(crate) struct Route {
-    there: Duration,
-    back: Duration,
+    pub(crate) there: Duration,
+    pub(crate) back: Duration,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -44,33 +39,5 @@ impl Network {
     /// Which of so many things is in the way of a request.
     pub(crate) fn obstacle(&mut self, of: usize) -> usize {
         self.dice.below(of)
-    }
-}
-
-/// Has a request arrive, be answered, and its answer come back; unless something goes wrong, or the attempt is killed.
-pub(crate) async fn pass<A>(
-    simulation: &Shared,
-    side: Side,
-    by: AttemptId,
-    request: &str,
-    answer: impl FnOnce(&mut Simulation) -> A,
-) -> Result<A, Fault> {
-    let Route { there, back, fault } = simulation.lock().route(side, by, request);
-    sleep(there).await;
-    if fault == Some(Fault::RequestLost) {
-        return Err(Fault::RequestLost);
-    }
-    let (answer, is_killed) = {
-        let mut inside = simulation.lock();
-        let is_refused = matches!(fault, Some(Fault::Refused | Fault::Unauthorized));
-        ((!is_refused).then(|| answer(&mut inside)), inside.lambda.made_request(by))
-    };
-    if is_killed || fault == Some(Fault::Hangs) {
-        return pending().await;
-    }
-    sleep(back).await;
-    match (answer, fault) {
-        (_, Some(fault @ (Fault::AnswerLost | Fault::Unauthorized))) => Err(fault),
-        (answer, _) => answer.ok_or(Fault::Refused),
     }
 }

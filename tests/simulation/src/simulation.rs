@@ -162,10 +162,10 @@ impl Simulation {
     }
 
     /// The function has written a line to its log.
-    pub(crate) fn logged(&mut self, line: &str) {
+    pub(crate) fn logged(&mut self, by: AttemptId, line: &str) {
         let receipt: Value = serde_json::from_str(line).unwrap_or_default();
         if receipt.get("receipt").is_some() {
-            self.record(&Fact::ReceiptWritten { by: AttemptId::current(), receipt });
+            self.record(&Fact::ReceiptWritten { by, receipt });
         }
     }
 

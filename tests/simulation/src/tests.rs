@@ -5,10 +5,10 @@ use std::thread;
 
 use super::run;
 
-/// How many seeds `make test` runs, in less than a minute on two cores: a dev build takes 25 ms of processor time for each.
+/// How many seeds `make test` runs, in little more than a minute on two cores: a dev build takes 34 ms of processor time for each.
 const SEEDS: u64 = 4000;
 /// Seeds that have failed once. Each means what it did until something is drawn in another way.
-const KEPT: &[u64] = &[5175, 5433, 6193, 13792];
+const KEPT: &[u64] = &[3750, 5175];
 /// How many seeds may fail until it is enough.
 const MOST_FAILURES: usize = 20;
 fn number(variable: &str) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use spillway_drainer::doubles::aws::{AwsCall, AwsDouble, eks_cluster, hooks, instances, json_error, query_error};
+use spillway_drainer::doubles::aws::{AwsCall, eks_cluster, hooks, instances, json_error, query_error};
 use tokio::time::Instant;
 
 use super::actions::GROUP;
@@ -13,9 +13,6 @@ use super::{ActionResult, Aws, AwsEvent};
 use crate::event::Effects;
 use crate::fact::Fact;
 use crate::lambda::{AttemptId, LambdaEvent};
-use crate::network::pass;
-use crate::plan::{Fault, Side};
-use crate::simulation::Shared;
 
 /// A schedule: which one it is of those of its name, and the event that it sends.
 #[derive(Debug)]
@@ -26,22 +23,6 @@ pub(super) struct Schedule {
 
 /// A status and a body.
 pub(crate) type AwsAnswer = (u16, String);
-
-/// The function's way to AWS.
-pub(crate) fn double(simulation: &Shared) -> AwsDouble {
-    let simulation = simulation.clone();
-    AwsDouble::new(move |call| {
-        let (simulation, by) = (simulation.clone(), AttemptId::current());
-        async move {
-            let request = format!("{} {}", call.name, call.body);
-            match pass(&simulation, Side::Aws, by, &request, |inside| inside.ask_aws(by, &call)).await {
-                Ok(answer) => Some(answer),
-                Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
-                Err(_) => None,
-            }
-        }
-    })
-}
 
 impl Aws {
     /// Answers a call.

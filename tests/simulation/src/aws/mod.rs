@@ -25,8 +25,8 @@ use crate::lambda::{ACCOUNT, LambdaEvent};
 use crate::plan::{Interruption, Plan};
 use actions::Action;
 pub(crate) use actions::{ActionResult, AfterHook};
+pub(crate) use calls::AwsAnswer;
 use calls::Schedule;
-pub(crate) use calls::{AwsAnswer, double};
 use instances::Instance;
 
 /// All that AWS has.

@@ -26,7 +26,7 @@ impl fmt::Display for ApiAnswer {
 }
 
 /// A refusal about an object of that kind. Some have no reason.
-pub(super) fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
+fn status(code: u16, reason: &str, message: &str, details: Option<Value>) -> String {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "code": code});
     if !reason.is_empty() {
@@ -91,4 +91,18 @@ pub(super) fn success(code: u16) -> ApiAnswer {
 /// The version is too old to go on from.
 pub(super) fn expired(version: u64) -> String {
     status(410, "Expired", &format!("too old resource version: {version}"), None)
+}
+
+/// The authenticator has no time.
+pub(crate) fn unauthorized() -> ApiAnswer {
+    ApiAnswer::Says(401, status(401, "Unauthorized", "Unauthorized", None))
+}
+
+/// What an API server says that has no time, or that has lost its etcd; or what stands before it.
+pub(crate) fn refusal(obstacle: usize) -> ApiAnswer {
+    match obstacle {
+        0 => ApiAnswer::Says(429, "Too many requests, please try again later.\n".to_owned()),
+        1 => ApiAnswer::Says(503, "<html>503 Service Unavailable</html>".to_owned()),
+        _ => ApiAnswer::Says(500, status(500, "InternalError", "etcdserver: leader changed", None)),
+    }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http_body_util::BodyExt as _;
 use serde_json::Value;
 use spillway_contract::{Conversation, Server, conversations};
 use tokio::time::sleep;
 
 use super::pods::NAMESPACE;
 use super::{ApiAnswer, ApiRequest};
+use crate::function::next_line;
 use crate::lambda::{AttemptId, LambdaEvent};
 use crate::plan::{App, Owner, Plan};
 use crate::simulation::Shared;
@@ -24,9 +24,12 @@ impl Server for InMemory {
         let answer = self.0.lock().ask_cluster(&request);
         match answer {
             ApiAnswer::Says(code, body) => (code, body),
-            ApiAnswer::Watches(watch) => {
-                let told = watch.begin(self.0.clone()).into_body().collect().await.expect("it ends well").to_bytes();
-                (200, String::from_utf8(told.to_vec()).expect("text"))
+            ApiAnswer::Watches(mut watch) => {
+                let mut told = String::new();
+                while let Some(line) = next_line(&self.0, &mut watch).await {
+                    told += &line.expect("it ends well");
+                }
+                (200, told)
             }
         }
     }

@@ -5,11 +5,9 @@
 //! * `store`, `watch`: objects and their versions, lists and watches
 //! * `nodes`, `pods`: the objects and what may be done with them
 //! * `controllers`: what happens by itself
-//! * `client`: the way of a request
 //! * `contract`: a real API server answers that, too
 
 mod answers;
-pub(crate) mod client;
 #[cfg(test)]
 mod contract;
 mod controllers;
@@ -29,13 +27,14 @@ use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
 use crate::plan::{Owner, Plan};
-pub(crate) use answers::ApiAnswer;
+pub(crate) use answers::{ApiAnswer, refusal, unauthorized};
 use nodes::Kubelet;
 use pods::Budget;
 pub(crate) use pods::Pod;
 pub(crate) use request::ApiRequest;
 use request::Verb;
 use store::{Resource, Store};
+pub(crate) use watch::{Next, Watch};
 
 /// All that a cluster is.
 #[derive(Debug)]

@@ -1,21 +1,17 @@
 //! Lists and watches: what they choose, and how a watch lags, ends and loses its place.
 
-use std::io;
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream;
-use http::Response;
-use http_body_util::{BodyExt as _, StreamBody};
-use hyper::body::{Bytes, Frame};
 use serde_json::json;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::Cluster;
 use super::answers::{ApiAnswer, expired};
-use super::client::Streamed;
 use super::request::ApiRequest;
 use super::store::{Changed, Place, Resource, Store};
-use crate::simulation::Shared;
 
 /// Which objects are meant.
 #[derive(Debug)]
@@ -62,7 +58,7 @@ enum Break {
     Expires,
 }
 
-/// A watch that is to begin.
+/// A watch that is under way.
 #[derive(Debug)]
 pub(crate) struct Watch {
     selection: Selection,
@@ -70,7 +66,7 @@ pub(crate) struct Watch {
     ends: Instant,
     breaks: Option<(Instant, Break)>,
     /// Objects that come first, where the watch was asked for them.
-    first: Vec<String>,
+    first: VecDeque<String>,
     is_over: bool,
 }
 
@@ -102,11 +98,11 @@ impl Cluster {
         let now_at = self.store.version;
         let from = request.parameter("resourceVersion").and_then(|version| version.parse().ok());
         let version: u64 = from.filter(|version| *version > 0).unwrap_or(now_at);
-        let mut first = Vec::new();
+        let mut first = VecDeque::new();
         if request.parameter("sendInitialEvents") == Some("true") {
             let objects = objects(&self.store, &selection);
             first.extend(objects.map(|json| format!(r#"{{"type":"ADDED","object":{json}}}"#)));
-            first.push(end_of_first(resource, now_at));
+            first.push_back(end_of_first(resource, now_at));
         }
         let seconds = request.parameter("timeoutSeconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(1800);
         let now = Instant::now();
@@ -130,64 +126,67 @@ fn end_of_first(resource: Resource, version: u64) -> String {
     format!(r#"{{"type":"BOOKMARK","object":{{"apiVersion":"v1","kind":"{kind}","metadata":{metadata}}}}}"#)
 }
 
-impl Watch {
-    /// The stream of changes.
-    pub(super) fn begin(mut self, simulation: Shared) -> Streamed {
-        self.first.reverse();
-        let lines = stream::unfold((self, simulation), async |(mut watch, simulation)| {
-            let line = watch.next(&simulation).await?;
-            Some((line.map(|line| Frame::data(Bytes::from(line + "\n"))), (watch, simulation)))
-        });
-        Response::builder().status(200).body(StreamBody::new(lines).boxed_unsync()).expect("it has a status")
+/// What a watch tells next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A line, at that time.
+    Line(String, Instant),
+    /// Nothing, until then or until there is news.
+    Nothing {
+        until: Instant,
+    },
+    /// The connection is reset.
+    Resets,
+    Ends,
+}
+
+impl Cluster {
+    /// That something has changed.
+    pub(crate) fn news(&self) -> Arc<Notify> {
+        Arc::clone(&self.store.news)
     }
 
-    /// The next line; none, when the watch ends.
-    async fn next(&mut self, simulation: &Shared) -> Option<Result<String, io::Error>> {
-        if let Some(line) = self.first.pop() {
-            return Some(Ok(line));
+    /// What a watch tells next.
+    pub(crate) fn next(&mut self, watch: &mut Watch) -> Next {
+        let now = Instant::now();
+        if watch.is_over {
+            return Next::Ends;
         }
-        loop {
-            if self.is_over {
-                return None;
+        if let Some(line) = watch.first.pop_front() {
+            return Next::Line(line, now);
+        }
+        let breaks = watch.breaks.filter(|(at, _)| *at <= now).map(|(_, how)| how);
+        if breaks != Some(Break::Expires)
+            && let Some((line, at)) = self.due(watch)
+        {
+            return Next::Line(line, at);
+        }
+        let until = watch.breaks.map_or(watch.ends, |(at, _)| at.min(watch.ends));
+        if now < until {
+            return Next::Nothing { until };
+        }
+        watch.is_over = true;
+        match breaks {
+            Some(Break::Resets) => Next::Resets,
+            Some(Break::Expires) => {
+                Next::Line(format!(r#"{{"type":"ERROR","object":{}}}"#, expired(watch.version)), now)
             }
-            let news = simulation.lock().cluster.store.news.clone();
-            let news = news.notified();
-            if let Some((line, at)) = self.due(simulation) {
-                sleep_until(at).await;
-                return Some(Ok(line));
-            }
-            let until = self.breaks.map_or(self.ends, |(at, _)| at.min(self.ends));
-            if timeout_at(until, news).await.is_ok() {
-                continue;
-            }
-            self.is_over = true;
-            match self.breaks.filter(|(at, _)| *at <= Instant::now()) {
-                Some((_, Break::Resets)) => return Some(Err(io::Error::other("the connection was reset"))),
-                Some((_, Break::Expires)) => {
-                    return Some(Ok(format!(r#"{{"type":"ERROR","object":{}}}"#, expired(self.version))));
-                }
-                Some((_, Break::Ends)) | None => return None,
-            }
+            Some(Break::Ends) | None => Next::Ends,
         }
     }
 
     /// What has happened and was not told, and when it is told.
-    fn due(&mut self, simulation: &Shared) -> Option<(String, Instant)> {
-        if self.breaks.is_some_and(|(at, how)| how == Break::Expires && at <= Instant::now()) {
-            return None;
-        }
-        let cluster = &mut simulation.lock().cluster;
-        let store = &cluster.store;
-        let from = store.changes.partition_point(|change| change.version <= self.version);
-        let due = store.changes[from..].iter().find_map(|change| Some((self.selection.event(change)?, change)));
-        let Some((event, change)) = due else {
-            self.version = self.version.max(store.version);
+    fn due(&mut self, watch: &mut Watch) -> Option<(String, Instant)> {
+        let from = self.store.changes.partition_point(|change| change.version <= watch.version);
+        let mut changes = self.store.changes[from..].iter();
+        let Some((event, change)) = changes.find_map(|change| Some((watch.selection.event(change)?, change))) else {
+            watch.version = watch.version.max(self.store.version);
             return None;
         };
-        self.version = change.version;
+        watch.version = change.version;
         let line = format!(r#"{{"type":"{event}","object":{}}}"#, change.now.json);
-        let (at, most) = (change.at, cluster.plan.watch_lag_ms);
-        let lag = if most == 0 { Duration::ZERO } else { cluster.dice.ms(0..most) };
+        let (at, most) = (change.at, self.plan.watch_lag_ms);
+        let lag = if most == 0 { Duration::ZERO } else { self.dice.ms(0..most) };
         Some((line, at + lag))
     }
 }

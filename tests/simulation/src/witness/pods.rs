@@ -6,6 +6,7 @@ use super::deadline::{Deadline, Termination};
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
+use crate::plan::App;
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;
@@ -35,7 +36,7 @@ impl Witness for LeavingPods {
                 self.places.entry(uid.clone()).or_insert(Place { instance, app: *app });
             }
             Fact::LeaveRequested { by, request } => match &request.uid {
-                Some(uid) => self.leave(*by, uid, request, facts, verdict),
+                Some(uid) => self.leave(&Leave { by: *by, uid, request }, facts, verdict),
                 None => verdict.broken(Invariant::OwnPods, &format!("{by} names {} by no UID", request.name)),
             },
             _ => {}
@@ -43,8 +44,17 @@ impl Witness for LeavingPods {
     }
 }
 
+/// A pod is requested to leave.
+#[derive(Debug)]
+struct Leave<'a> {
+    by: AttemptId,
+    uid: &'a str,
+    request: &'a LeaveRequest,
+}
+
 impl LeavingPods {
-    fn leave(&mut self, by: AttemptId, uid: &str, request: &LeaveRequest, facts: &Facts<'_>, verdict: &mut Verdict) {
+    fn leave(&mut self, leave: &Leave<'_>, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let Leave { by, uid, request } = *leave;
         let (place, instance) = (self.places.get(uid).cloned(), facts.instance(by));
         let is_own = place.as_ref().is_some_and(|place| Some(&*place.instance) == instance);
         verdict.holds(Invariant::OwnPods, is_own, || {
@@ -60,14 +70,15 @@ impl LeavingPods {
             format!("{by} requests {uid} for the {requests}th time")
         });
 
-        check_grace(by, app, request, deadline, facts, verdict);
+        check_grace(leave, &facts.plan.apps[app], deadline, facts, verdict);
         match request.method {
-            Method::Evict => self.evict(by, uid, app, facts, verdict),
-            Method::Delete => self.delete(by, uid, app, deadline, facts, verdict),
+            Method::Evict => self.evict(leave, app, facts, verdict),
+            Method::Delete => self.delete(leave, &facts.plan.apps[app], deadline, facts, verdict),
         }
     }
 
-    fn evict(&mut self, by: AttemptId, uid: &str, app: usize, facts: &Facts<'_>, verdict: &mut Verdict) {
+    fn evict(&mut self, leave: &Leave<'_>, app: usize, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let Leave { by, uid, .. } = *leave;
         self.evictions.insert((by, uid.to_owned()));
         let notice = &facts.lambda.attempt(by).notice()["id"];
         // Each delivery and each of Lambda's retries begins again.
@@ -81,16 +92,8 @@ impl LeavingPods {
         });
     }
 
-    fn delete(
-        &mut self,
-        by: AttemptId,
-        uid: &str,
-        app: usize,
-        deadline: Deadline,
-        facts: &Facts<'_>,
-        verdict: &mut Verdict,
-    ) {
-        let app = &facts.plan.apps[app];
+    fn delete(&self, leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let Leave { by, uid, .. } = *leave;
         let was_blocked = app.annotation.is_some() || self.evictions.contains(&(by, uid.to_owned()));
         verdict.holds(Invariant::DeletedWhenDue, was_blocked, || format!("{by} deletes {uid}, which nothing blocks"));
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
@@ -103,17 +106,11 @@ impl LeavingPods {
     }
 }
 
-fn check_grace(
-    by: AttemptId,
-    app: usize,
-    request: &LeaveRequest,
-    deadline: Deadline,
-    facts: &Facts<'_>,
-    verdict: &mut Verdict,
-) {
+fn check_grace(leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
+    let Leave { by, uid, request } = leave;
     let left = deadline.time_left(facts.clock.now()).map(|left| left.as_secs());
     let skew = facts.skew().as_secs() + 1;
-    let own = i64::try_from(facts.plan.apps[app].grace_s).unwrap_or(i64::MAX);
+    let own = i64::try_from(app.grace_s).unwrap_or(i64::MAX);
     let given = request.grace_s.and_then(|given| i64::try_from(given).ok());
     let is_right = match (given, left) {
         // A notice that comes late has a window all the same: what is left is not known here.
@@ -125,6 +122,6 @@ fn check_grace(
         (None, None) => true,
     };
     verdict.holds(Invariant::GraceIsRight, is_right, || {
-        format!("{by} gives {} {given:?} of {own} s, and there are {left:?}", request.name)
+        format!("{by} gives {uid} {given:?} of {own} s, and there are {left:?}")
     });
 }

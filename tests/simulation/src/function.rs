@@ -1,0 +1,161 @@
+//! The function at work in a simulation: its attempts, and the way of each of its requests and of the answer.
+
+use std::future::pending;
+use std::io;
+use std::rc::Rc;
+
+use futures_util::stream;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
+use jiff::SignedDuration;
+use kube::Client;
+use kube::client::Body;
+use spillway_drainer::doubles::aws::{AwsCall, AwsDouble, query_error};
+use spillway_drainer::doubles::{Function, REGION, TestInvocation};
+use spillway_notice::Home;
+use spillway_settings::Settings;
+use tokio::task;
+use tokio::time::{sleep, sleep_until, timeout, timeout_at};
+
+use crate::cluster::{ApiAnswer, ApiRequest, Next, Watch, refusal, unauthorized};
+use crate::fact::Fact;
+use crate::lambda::{ACCOUNT, AttemptId, Begun, Ending};
+use crate::network::Route;
+use crate::plan::{Fault, Side};
+use crate::simulation::{Shared, Simulation};
+
+tokio::task_local! {
+    /// The attempt that is at work.
+    static CURRENT: AttemptId;
+}
+
+/// The function, whose requests go to the simulation.
+pub(crate) fn over(simulation: &Shared) -> Function {
+    let variables = simulation.lock().plan.settings.clone();
+    let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let settings = Settings::from_variables(variables).expect("what is drawn can be set");
+    let [to_aws, to_cluster, log] = [simulation.clone(), simulation.clone(), simulation.clone()];
+    let aws = AwsDouble::new(move |call| ask_aws(to_aws.clone(), CURRENT.get(), call));
+    let connect = move || {
+        let (simulation, by) = (to_cluster.clone(), CURRENT.get());
+        Client::new(tower::service_fn(move |request| ask_cluster(simulation.clone(), by, request)), "default")
+    };
+    Function::new(settings, &aws, connect, move |line| log.lock().logged(CURRENT.get(), line))
+}
+
+/// Has the function work on an event.
+pub(crate) async fn work(simulation: Shared, function: Rc<Function>, begun: Begun) {
+    let (id, delivery) = (begun.id, begun.delivery.clone());
+    // A task of its own, whose panic ends nothing else.
+    let ending = task::spawn_local(attempt(function, begun)).await;
+    let ending = ending.unwrap_or_else(|panicked| Ending::Panicked(panicked.to_string()));
+    simulation.lock().attempt_ended(id, delivery, ending);
+}
+
+async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
+    let Begun { id, delivery, began, longest, kill } = begun;
+    let invocation = TestInvocation {
+        request_id: delivery.request,
+        home: Home { account: ACCOUNT.to_owned(), region: REGION.to_owned() },
+        began,
+        lasts: SignedDuration::try_from(longest).unwrap_or_default(),
+    };
+    let handled = CURRENT.scope(id, function.handle(delivery.event, invocation));
+    tokio::select! {
+        biased;
+        () = kill.notified() => Ending::Killed,
+        handled = timeout(longest, handled) => match handled {
+            Err(_) => Ending::TimedOut,
+            Ok(Ok(receipt)) => Ending::Succeeded(format!("{:?}", receipt.ending)),
+            Ok(Err(failure)) => Ending::Failed(failure),
+        },
+    }
+}
+
+/// Has a request arrive, be answered, and its answer come back; unless something goes wrong, or the attempt is killed.
+async fn pass<A>(
+    simulation: &Shared,
+    side: Side,
+    by: AttemptId,
+    request: &str,
+    answer: impl FnOnce(&mut Simulation) -> A,
+) -> Result<A, Fault> {
+    let Route { there, back, fault } = simulation.lock().route(side, by, request);
+    sleep(there).await;
+    if fault == Some(Fault::RequestLost) {
+        return Err(Fault::RequestLost);
+    }
+    let (answer, is_killed) = {
+        let mut inside = simulation.lock();
+        let is_refused = matches!(fault, Some(Fault::Refused | Fault::Unauthorized));
+        ((!is_refused).then(|| answer(&mut inside)), inside.lambda.made_request(by))
+    };
+    if is_killed || fault == Some(Fault::Hangs) {
+        return pending().await;
+    }
+    sleep(back).await;
+    match (answer, fault) {
+        (_, Some(fault @ (Fault::AnswerLost | Fault::Unauthorized))) => Err(fault),
+        (answer, _) => answer.ok_or(Fault::Refused),
+    }
+}
+
+async fn ask_aws(simulation: Shared, by: AttemptId, call: AwsCall) -> Option<(u16, String)> {
+    let line = format!("{} {}", call.name, call.body);
+    match pass(&simulation, Side::Aws, by, &line, |inside| inside.ask_aws(by, &call)).await {
+        Ok(answer) => Some(answer),
+        Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
+        Err(_) => None,
+    }
+}
+
+async fn ask_cluster(
+    simulation: Shared,
+    by: AttemptId,
+    request: Request<Body>,
+) -> io::Result<Response<UnsyncBoxBody<Bytes, io::Error>>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect_bytes().await.map_err(io::Error::other)?;
+    let request = ApiRequest::read(by, &head.method, &head.uri, &body);
+    if let Some(request) = request.leave() {
+        simulation.lock().record(&Fact::LeaveRequested { by, request });
+    }
+    let line = request.to_string();
+    let answer = match pass(&simulation, Side::Api, by, &line, |inside| inside.ask_cluster(&request)).await {
+        Ok(answer) => answer,
+        Err(Fault::Refused) => refusal(simulation.lock().network.obstacle(3)),
+        Err(Fault::Unauthorized) => unauthorized(),
+        Err(_) => return Err(io::Error::other("the connection broke")),
+    };
+    let (code, body) = match answer {
+        ApiAnswer::Says(code, body) => (code, Full::from(body).map_err(|never| match never {}).boxed_unsync()),
+        ApiAnswer::Watches(watch) => {
+            let lines = stream::unfold((simulation, watch), async |(simulation, mut watch)| {
+                let line = next_line(&simulation, &mut watch).await?;
+                Some((line.map(|line| Frame::data(Bytes::from(line))), (simulation, watch)))
+            });
+            (200, StreamBody::new(lines).boxed_unsync())
+        }
+    };
+    Ok(Response::builder().status(code).body(body).expect("it has a status"))
+}
+
+/// The next line of a watch; none, when it ends.
+pub(crate) async fn next_line(simulation: &Shared, watch: &mut Watch) -> Option<io::Result<String>> {
+    loop {
+        let news = simulation.lock().cluster.news();
+        let news = news.notified();
+        let next = simulation.lock().cluster.next(watch);
+        match next {
+            Next::Line(line, at) => {
+                sleep_until(at).await;
+                return Some(Ok(line + "\n"));
+            }
+            Next::Nothing { until } => drop(timeout_at(until, news).await),
+            Next::Resets => return Some(Err(io::Error::other("the connection was reset"))),
+            Next::Ends => return None,
+        }
+    }
+}
