@@ -74,10 +74,9 @@ test: need ## everything: pure, on the wire, the template, end to end with the b
 	@$(MAKE) --jobs=2 test-scenarios test-others test-release
 	@scripts/step "least rights" env PYTHONPATH=tests/bed/aws $(PYTHON) tests/rights/least.py $(RIGHTS)
 
-lint: need venv ## format, clippy, the order of the rooms, dependencies, scripts
+lint: need venv ## format, clippy, dependencies, scripts
 	@scripts/step "format" cargo fmt --all --check
 	@scripts/step "clippy" cargo clippy --workspace --all-targets -- -D warnings
-	@scripts/step "one direction" scripts/check-direction
 	@scripts/step "dependencies" scripts/check-dependencies
 	@scripts/step "scripts" scripts/check-syntax
 
