@@ -186,20 +186,12 @@ async fn whose(
 async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
     let settings = &context.settings;
     let Attempt { notice, invocation, .. } = target.attempt;
-    let decision = match decision::is_over(notice, target.instance, invocation.clock.now()) {
-        Some(reason) => Decision::Ignore(reason),
-        None => decision::decide(notice, target.managed_by, settings),
-    };
-    (record.managed_by, record.decision) = (Some(target.managed_by), Some(decision.as_str()));
+    let decision = decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
+    (record.managed_by, record.decision) = (Some(target.managed_by), Some(decision.clone()));
     if settings.dry_run {
         return actions::dry_run::dry_run(context, decision, target, record).await;
     }
-    let begins = decision::begins(notice, settings);
     match decision {
-        Decision::Drain | Decision::Cordon | Decision::NodeClaim if invocation.clock.now() < begins => {
-            record.decision = Some("postpone");
-            actions::postpone::postpone(context, target, begins, record).await
-        }
         Decision::Drain => actions::drain::drain(context, target, record).await,
         Decision::Cordon => actions::cordon::cordon(context, target, record).await,
         Decision::Ignore(reason) => Ok(Outcome::Ignored(reason)),
@@ -207,6 +199,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         Decision::NodeClaim => actions::node_claim::hand_over(context, target, record).await,
         Decision::Undo => actions::uncordon::uncordon(context, target, record).await,
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
+        Decision::Postpone(begins) => actions::postpone::postpone(context, target, begins, record).await,
     }
 }
 
@@ -249,7 +242,7 @@ async fn look_again(
     let Some(cause) = UncordonCause::of_check(notice) else {
         return Ok(Outcome::Ignored(Reason::NothingToUndo(notice.kind.as_str())));
     };
-    record.decision = Some("uncordon");
+    record.decision = Some(Decision::Undo);
     if context.settings.dry_run {
         return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
     }

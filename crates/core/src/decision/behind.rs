@@ -28,7 +28,7 @@ pub fn is_behind(kind: Kind, described: Option<&Instance>, settings: &Settings) 
 
 /// Why a notice is about a state of its instance that is no more, if it is: delivered late, or tried again, it finds the
 /// instance running again. Stopping and starting may take less than the minutes after which Lambda tries again.
-pub fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
+pub(super) fn is_over(notice: &Notice, instance: &Instance, now: Timestamp) -> Option<Reason> {
     if instance.state != InstanceState::Up {
         return None;
     }

@@ -11,12 +11,14 @@ mod reason;
 mod switch;
 mod times;
 
+use jiff::Timestamp;
 use spillway_notice::{Hook, Kind, Notice};
 use spillway_settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 
 use crate::cluster::ClusterName;
 use crate::instance::{Instance, ManagedBy, Membership, membership};
-pub use behind::{is_behind, is_over};
+pub use behind::is_behind;
+use behind::is_over;
 pub use plausible::{implausible, of_another_group};
 pub use reason::{Reason, Refusal};
 pub use switch::{Switch, switch_of};
@@ -37,6 +39,8 @@ pub enum Decision {
     OutOfService,
     /// Delete its `NodeClaim`: Karpenter does the rest.
     NodeClaim,
+    /// Schedule the notice for that time.
+    Postpone(Timestamp),
     /// Leave it as it is.
     Ignore(Reason),
 }
@@ -51,6 +55,7 @@ impl Decision {
             Self::Undo => "uncordon",
             Self::OutOfService => "out-of-service",
             Self::NodeClaim => "nodeclaim",
+            Self::Postpone(_) => "postpone",
             Self::Ignore(_) => "ignore",
         }
     }
@@ -109,10 +114,26 @@ pub fn cluster_of(instance: &Instance, settings: &Settings) -> WhoseCluster {
     }
 }
 
-/// What is to be done: as the table says, but a node whose hook is left to others is only uncordoned.
-pub fn decide(notice: &Notice, owner: ManagedBy, settings: &Settings) -> Decision {
-    match by_table(notice.kind, owner, settings) {
+/// What is to be done now: as the table says, but
+/// * a notice about a state that is no more is ignored;
+/// * a node whose hook is left to others is only uncordoned;
+/// * what begins later is postponed, except in a dry run, which says what will be done then.
+pub fn decide(
+    notice: &Notice,
+    instance: &Instance,
+    managed_by: ManagedBy,
+    settings: &Settings,
+    now: Timestamp,
+) -> Decision {
+    if let Some(reason) = is_over(notice, instance, now) {
+        return Decision::Ignore(reason);
+    }
+    let begins = begins(notice, settings);
+    match by_table(notice.kind, managed_by, settings) {
         Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,
+        Decision::Drain | Decision::Cordon | Decision::NodeClaim if now < begins && !settings.dry_run => {
+            Decision::Postpone(begins)
+        }
         decision => decision,
     }
 }

@@ -61,6 +61,7 @@ pub(crate) async fn dry_run(
         Decision::OutOfService => format!("declared node {node} out of service, if it is not Ready"),
         Decision::NodeClaim => format!("deleted the NodeClaim of node {node}, so that Karpenter drains it"),
         Decision::Ignore(reason) => return Ok(Outcome::Ignored(reason)),
+        Decision::Postpone(begins) => format!("scheduled the notice for {begins}"),
     };
     let begins = decision::begins(attempt.notice, &context.settings);
     Ok(Outcome::WouldHave(if begins > clock.now() {

@@ -111,7 +111,7 @@ impl Publication {
             instance_type: described.and_then(|instance| instance.type_name.clone()),
             auto_scaling_group: described.and_then(|instance| instance.group().map(str::to_owned)),
             managed_by: record.managed_by.map(|managed_by| ManagedBy::as_str(managed_by).into()),
-            decision: record.decision.map(Into::into),
+            decision: record.decision.as_ref().map(|decision| decision.as_str().into()),
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
             not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(|error| error.to_string()),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, Unit};
 use kube::Client;
 use spillway_core::cluster::ClusterName;
+use spillway_core::decision::Decision;
 use spillway_core::drain::deadline::Window;
 use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::{Instance, ManagedBy};
@@ -30,7 +31,7 @@ pub(crate) struct Record {
     /// Who manages its node.
     pub(crate) managed_by: Option<ManagedBy>,
     /// What was to be done.
-    pub(crate) decision: Option<&'static str>,
+    pub(crate) decision: Option<Decision>,
     /// The node, claimed or not.
     pub(crate) node: Option<String>,
     /// The claim on it.

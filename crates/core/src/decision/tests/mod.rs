@@ -3,6 +3,7 @@
 mod switched;
 mod table;
 
+use jiff::SignedDuration;
 use spillway_notice::Deadline;
 
 use super::*;
@@ -85,7 +86,7 @@ fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
     for kind in [Kind::LaunchFromWarmPool, Kind::RootVolumeReplaced] {
         let decision = |variables: &[(&str, &str)]| {
             let (notice, settings) = (notice(kind, "spillway"), settings(variables));
-            let decide = || decide(&notice, ManagedBy::SelfManaged, &settings);
+            let decide = || decide(&notice, &instance(), ManagedBy::SelfManaged, &settings, notice.time);
             by_setting(&notice, &settings).map_or_else(decide, Decision::Ignore)
         };
         let (no_terminate, launch) = (("SPILLWAY_DRAIN_ON", "spot"), ("SPILLWAY_LAUNCH", "ABANDON"));
@@ -95,4 +96,19 @@ fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
         assert_eq!(decision(&[launch, no_terminate]), Decision::AwaitReady, "who drained it gives it back");
         assert_eq!(decision(&[no_terminate]), Decision::Ignore(Reason::SwitchedOff(Switch::Launch)));
     }
+}
+
+#[test]
+fn maintenance_is_postponed_until_its_lead_and_a_dry_run_says_what_will_be_done() {
+    let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24);
+    let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(starts));
+    let decision = |variables: &[(&str, &str)], hours| {
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours);
+        let lead = ("SPILLWAY_MAINTENANCE_LEAD_S", "3600");
+        let settings = settings(&[&[lead], variables].concat());
+        decide(&notice, &instance(), ManagedBy::SelfManaged, &settings, now)
+    };
+    assert_eq!(decision(&[], 1), Decision::Postpone(starts - SignedDuration::from_hours(1)));
+    assert_eq!(decision(&[], 23), Decision::Drain);
+    assert_eq!(decision(&[("SPILLWAY_DRY_RUN", "true")], 1), Decision::Drain);
 }

@@ -38,6 +38,7 @@ fn word(decision: &Decision) -> &'static str {
         Decision::Undo => "undo",
         Decision::OutOfService => "out of service",
         Decision::NodeClaim => "delete the NodeClaim",
+        Decision::Postpone(_) => unreachable!("the table knows no time"),
         Decision::Ignore(_) => "–",
     }
 }

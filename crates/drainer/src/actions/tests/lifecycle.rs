@@ -1,4 +1,5 @@
 use jiff::{SignedDuration, Timestamp};
+use spillway_core::decision::Decision;
 use spillway_core::decision::Reason;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
@@ -102,7 +103,7 @@ async fn the_last_answer_depends_on_what_failed_and_how_far_it_had_come() {
     let may_pass = || Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 1 };
     let denied = || Failure::Aws(CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None));
     let shut_out = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
-    let decided = |hook| Record { decision: Some("drain"), hook, ..Record::default() };
+    let decided = |hook| Record { decision: Some(Decision::Drain), hook, ..Record::default() };
     let of = |attempt, failure: Failure, record| last_answer(attempt, &failure, &record, &context.settings);
 
     assert_eq!(of(&terminate, may_pass(), decided(HookStatus::Left)), Some(Continue), "pods are left");
