@@ -3,7 +3,7 @@
 //! # Layout
 //! Read `handler` first: it tells what happens to a notice, in order. What a notice says is read by the crate
 //! `spillway-notice`, what was chosen by `spillway-settings`. The rooms, from the ground up; none imports a later one:
-//! * `invocation`: one invocation, its clock, what it keeps back for its end, how it tries again
+//! * `invocation`: one invocation, its clock, what it keeps back for its end
 //! * `aws`: EC2, Auto Scaling's lifecycle hooks, load balancers, the event bus, Lambda
 //! * `decision`: what is to be done, or the reason why nothing is (pure)
 //! * `kube`: calls to the API server, watches, pods as a drain reads them
