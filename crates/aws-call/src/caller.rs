@@ -99,7 +99,10 @@ impl Caller {
             let operation = operation.serializer(Ok::<HttpRequest, BoxError>).deserializer(answer).build();
             operation.invoke(request.map_err(SdkError::construction_failure)?).await
         };
-        timeout(ATTEMPT, attempt).await.unwrap_or_else(|late| Err(SdkError::timeout_error(late)))
+        match timeout(ATTEMPT, attempt).await {
+            Ok(answered) => answered,
+            Err(late) => Err(SdkError::timeout_error(late)),
+        }
     }
 
     /// The endpoint that the configuration names for the service, as in `AWS_ENDPOINT_URL_S3`, else the Region's.

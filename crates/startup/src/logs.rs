@@ -1,7 +1,8 @@
 //! Log lines: JSON on stdout with the timestamp and level that Lambda filters by.
 //!
 //! A line says in `span` whose it is: the fields of the span in which it was written, and the span's name. Only the innermost
-//! span is shown, so a function opens one span for each thing that it handles, and none within it:
+//! span is shown, so a function opens one span for each thing that it handles, and none within it. The span's level is ERROR:
+//! at INFO it would be missing where only warnings are logged.
 //!
 //! ```json
 //! {"timestamp": "…", "level": "INFO", "message": "…", "span": {"name": "notice", "instance.id": "i-0123456789abcdef0"}}
@@ -75,7 +76,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         let log = tracing_subscriber::registry().with(lines(file.try_clone().unwrap()));
         tracing::subscriber::with_default(log, || {
-            let span = tracing::info_span!("notice", instance.id = "i-1", node.name = tracing::field::Empty).entered();
+            let span = tracing::error_span!("notice", instance.id = "i-1", node.name = tracing::field::Empty).entered();
             span.record("node.name", "n-1");
             tracing::info!(cluster.name = "prod", "drained");
         });

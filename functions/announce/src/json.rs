@@ -1,4 +1,4 @@
-//! A message as plain JSON, for everything that is no chat. docs/message.schema.json describes it.
+//! A message as plain JSON, for programs. docs/message.schema.json describes it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub(crate) fn body(message: &Message<'_>) -> String {
     serde_json::to_string(&Plain::of(message)).expect("plain data with string keys")
 }
 
-/// The same in place of a form that failed, with the reason.
+/// Like [`body`], but says why the template was not used.
 pub(crate) fn body_instead(message: &Message<'_>, why: String) -> String {
     let plain = Plain::of(message);
     let text = format!("{} ({why})", plain.text);

@@ -47,12 +47,12 @@ impl Sink {
         missed
     }
 
-    /// Whose the lines of a message are: the channel that it goes to, and the notices and the instances that it tells of.
+    /// The span of a message: the channel that it goes to, and the notices and instances that it tells of.
     fn span(&self, message: &Message<'_>) -> Span {
         let receipts = || message.events.iter().map(|event| &event.receipt);
         let event_ids = list(receipts().filter_map(|receipt| receipt.notice.event_id.as_deref()));
         let instance_ids = list(receipts().filter_map(|receipt| receipt.instance.as_deref()));
-        tracing::info_span!("message", channel = self.name(), event.id = event_ids, instance.id = instance_ids)
+        tracing::error_span!("message", channel = self.name(), event.id = event_ids, instance.id = instance_ids)
     }
 
     /// Sends one message and remembers its events. Answers whether it was taken.

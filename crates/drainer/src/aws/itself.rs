@@ -27,7 +27,7 @@ impl Itself {
         self.of_itself("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
     }
 
-    /// Asks whether it might be, as the doctor does: nothing is invoked.
+    /// Asks whether the function may invoke itself. Nothing is invoked.
     pub async fn ask(&self) -> Result<(), Failed> {
         self.of_itself("DryRun", "{}").await
     }
