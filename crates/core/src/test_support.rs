@@ -11,12 +11,12 @@ use crate::instance::{Instance, InstanceState};
 /// The settings that these environment variables make; every other one has its default.
 pub fn settings(variables: &[(&str, &str)]) -> Settings {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Settings::from_variables(variables).unwrap()
+    Settings::from_variables(variables).expect("a test sets what can be set")
 }
 
 /// The id of the instance that the tests are about.
 pub fn instance_id() -> InstanceId {
-    InstanceId::parse("i-0123456789abcdef0").unwrap()
+    InstanceId::parse("i-0123456789abcdef0").expect("it is an id")
 }
 
 /// That instance, running, without tags or a DNS name.
@@ -56,5 +56,5 @@ pub fn hook(name: &str) -> Hook {
 
 /// A time as RFC 3339 writes it.
 pub fn at(time: &str) -> Timestamp {
-    time.parse().unwrap()
+    time.parse().expect("a test writes a time")
 }

@@ -61,10 +61,9 @@ impl Limits {
     /// Whether a later invocation may still do what this one could not.
     pub fn leave_time_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
-            Unfinished::Node => self.drain,
             Unfinished::Call if invocation.is_over() => self.retry,
-            // In mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
-            Unfinished::Call => self.drain,
+            // Of a call in mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
+            Unfinished::Node | Unfinished::Call => self.drain,
         };
         invocation.is_over_before(limit) && history.earlier.len() + 1 < MOST_INVOCATIONS
     }

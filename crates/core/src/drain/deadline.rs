@@ -147,6 +147,7 @@ impl Window {
 
     /// The same window, when nobody is left on the node to report that a pod has stopped: of an instance that is going, that
     /// says that it has gone, and nothing is respected any longer.
+    #[must_use]
     pub fn on_silence(self, now: Instant) -> Self {
         match self.instance_goes {
             Termination::Soon { respected_until } => {

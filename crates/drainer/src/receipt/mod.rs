@@ -114,7 +114,7 @@ impl Publication {
             decision: record.decision.as_ref().map(|decision| decision.as_str().into()),
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
-            not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(|error| error.to_string()),
+            not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(ToString::to_string),
             window: record.window.map(|window| WindowRecord {
                 start_ms: ms(invocation.clock.at(window.start)),
                 end_ms: ms(invocation.clock.at(window.end)),
