@@ -74,6 +74,31 @@ async fn a_spot_notice_that_comes_past_its_time_takes_no_grace_from_a_pod() {
     assert_eq!((count("create", "eviction"), count("delete", "")), (2, 1), "{requests:#?}");
 }
 
+/// Its kubelet dies seconds later, and nobody says any more that the ordinary pods have gone.
+#[tokio::test]
+async fn of_an_instance_that_stops_critical_pods_wait_for_no_others() {
+    let mut stage = Stage::set("no-order").await;
+    let client = stage.world.admin();
+    let shape = PodShape::default().grace(10).bound_to(&stage.node.name);
+    let pods = [
+        ("web", shape.clone().exits_after(Duration::from_secs(8))),
+        ("dns", shape.priority_class("system-cluster-critical")),
+    ];
+    for (name, shape) in &pods {
+        pods::create(&client, &pods::bare_pod(&stage.name, name, shape)).await.expect("a pod");
+    }
+    pods::until_running_on(&client, &stage.node.name, 2).await.expect("they run");
+
+    let outcome = stage.notify(&stopping(&stage, 0)).await;
+
+    let told = receipt(&outcome);
+    assert_eq!((ended(&outcome).0.as_str(), fates(&told)["clean"]), ("drained", 2), "{told:#}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let asked = requests.iter().position(|r| r.subresource == "eviction" && r.name == "dns").expect("it is evicted");
+    let watched = requests.iter().position(|r| r.resource == "pods" && r.verb == "watch").expect("they are watched");
+    assert!(asked < watched, "it is told with the first ones: {requests:#?}");
+}
+
 #[tokio::test]
 async fn a_stopping_that_comes_late_leaves_a_node_alone_whose_instance_runs_again() {
     let stage = Stage::set("runs-again").await;
