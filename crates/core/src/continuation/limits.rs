@@ -18,9 +18,9 @@ pub const MOST_INVOCATIONS: usize = 200;
 
 /// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
-/// How long a drain waits when the instance is going, or its maintenance has begun, and nobody says how long is left. An
+/// How long a drain waits when the instance is going, its deadline is over or its maintenance has begun, and nobody says how long is left. An
 /// instance that stops has stopped long before; its node then says so.
-const GONE_WITHIN: Duration = Duration::from_mins(10);
+pub const GONE_WITHIN: Duration = Duration::from_mins(10);
 /// How long it may take until the control plane takes a node for not Ready whose kubelet is gone (50 s by default).
 const SILENT_WITHIN: Duration = Duration::from_secs(90);
 

@@ -239,8 +239,12 @@ impl Progress {
         }
     }
 
-    /// Critical pods begin when the others have gone, or when they must to be in time.
+    /// Critical pods begin when the others have gone, or when they must to be in time. An instance that is going now knows no
+    /// order of pods: its kubelet may never say that the others have gone.
     fn tier(&self, now: Instant) -> Tier {
+        if matches!(self.window.instance_goes, Termination::Soon { .. }) {
+            return Tier::Critical;
+        }
         let ordinary = self.pods.values().any(|pod| {
             pod.tier == Tier::Ordinary
                 && (pod.waits() || matches!(pod.state, PodState::Requested | PodState::Leaving { .. }))

@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use spillway_core::cluster::ClusterName;
-use spillway_core::continuation::limits::Limits;
+use spillway_core::continuation::limits::{GONE_WITHIN, Limits};
 use spillway_core::drain::deadline::{MARGIN, Termination, Window};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
@@ -61,12 +61,17 @@ impl Attempt<'_> {
         // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
         let slow_by = self.notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
         let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
+        let over = self.is_past_deadline().then_some(limit);
+        let limit = over.map_or(limit, |over| over.saturating_add(GONE_WITHIN).unwrap_or(Timestamp::MAX));
         let limit = clock.instant(limit.max(clock.now() + least));
         let instance_goes = match self.notice.deadline {
             // It may be over by now: nobody says that the instance goes.
             Deadline::Unknown if self.notice.kind == Kind::Maintenance => Termination::Unknown,
             Deadline::Unknown => Termination::Soon { respected_until: clock.instant(self.notice.time + RESPECTED_FOR) },
-            Deadline::Hard(_) => Termination::At(limit),
+            Deadline::Hard(_) => match over {
+                Some(over) => Termination::Soon { respected_until: clock.instant(over) },
+                None => Termination::At(limit),
+            },
             Deadline::HeldByHook => Termination::AtTheLatest(limit),
             Deadline::Open => Termination::Unknown,
         };
@@ -76,6 +81,12 @@ impl Attempt<'_> {
             instance_goes,
             margin: MARGIN,
         }
+    }
+
+    /// Whether the instance was to go before the invocation began. Nobody says how long it stays since then: no pod is given
+    /// less than its own grace.
+    pub(crate) fn is_past_deadline(&self) -> bool {
+        matches!(self.notice.deadline, Deadline::Hard(at) if at <= self.invocation.clock.started())
     }
 
     /// Whether only the invocation's time is up, and not the notice's.

@@ -188,7 +188,8 @@ async fn a_pod_that_does_not_go_ends_as_failed_and_is_named_in_the_receipt() {
     let lost = pods::bare_pod(&stage.name, "lost", &lost.on_node(&stage.node.name));
     pods::create(&client, &lost).await.expect("it is created");
     pods::until_running_on(&client, &stage.node.name, 1).await.expect("it runs");
-    let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - SPOT);
+    // Late, so that the window is short.
+    let event = spot_notice(&stage.node.instance_id, jiff::Timestamp::now() - Duration::from_secs(115));
 
     let outcome = stage.deliver(&event).await;
 

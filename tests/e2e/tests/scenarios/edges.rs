@@ -48,6 +48,57 @@ async fn when_nobody_knows_the_deadline_every_pod_keeps_its_own_grace() {
     assert!(receipt["notice"]["deadline"].is_null(), "{receipt:#}");
 }
 
+/// Its kubelet would have given each pod as much: less would cost the pods and buy nothing.
+#[tokio::test]
+async fn a_spot_notice_that_comes_past_its_time_takes_no_grace_from_a_pod() {
+    let mut stage = Stage::set("past-its-time").await;
+    let client = stage.world.admin();
+    let shape = PodShape::default().grace(30).exits_after(Duration::from_secs(12)).bound_to(&stage.node.name);
+    for name in ["free", "held"] {
+        pods::create(&client, &pods::bare_pod(&stage.name, name, &shape)).await.expect("a pod");
+    }
+    pods::create(&client, &pods::budget(&stage.name, "held", 1)).await.expect("a budget");
+    pods::until_running_on(&client, &stage.node.name, 2).await.expect("they run");
+    pods::until_budget_sees(&client, &stage.name, "held", 1).await.expect("it counts");
+    let late = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(125));
+
+    let outcome = stage.lambda.invoke(late).await;
+
+    let told = receipt(&outcome);
+    assert_eq!(ended(&outcome).0, "drained", "{told:#}");
+    assert_eq!((fates(&told)["clean"], fates(&told)["forced"]), (1, 1), "{told:#}");
+    let given: Vec<&Value> = told["pods"].as_array().into_iter().flatten().map(|pod| &pod["given_s"]).collect();
+    assert!(given.iter().all(|given| given.is_null()), "none got less than it asks for: {told:#}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let count = |verb, resource| requests.iter().filter(|r| r.verb == verb && r.subresource == resource).count();
+    assert_eq!((count("create", "eviction"), count("delete", "")), (2, 1), "{requests:#?}");
+}
+
+/// Its kubelet dies seconds later, and nobody says any more that the ordinary pods have gone.
+#[tokio::test]
+async fn of_an_instance_that_stops_critical_pods_wait_for_no_others() {
+    let mut stage = Stage::set("no-order").await;
+    let client = stage.world.admin();
+    let shape = PodShape::default().grace(10).bound_to(&stage.node.name);
+    let pods = [
+        ("web", shape.clone().exits_after(Duration::from_secs(8))),
+        ("dns", shape.priority_class("system-cluster-critical")),
+    ];
+    for (name, shape) in &pods {
+        pods::create(&client, &pods::bare_pod(&stage.name, name, shape)).await.expect("a pod");
+    }
+    pods::until_running_on(&client, &stage.node.name, 2).await.expect("they run");
+
+    let outcome = stage.notify(&stopping(&stage, 0)).await;
+
+    let told = receipt(&outcome);
+    assert_eq!((ended(&outcome).0.as_str(), fates(&told)["clean"]), ("drained", 2), "{told:#}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let asked = requests.iter().position(|r| r.subresource == "eviction" && r.name == "dns").expect("it is evicted");
+    let watched = requests.iter().position(|r| r.resource == "pods" && r.verb == "watch").expect("they are watched");
+    assert!(asked < watched, "it is told with the first ones: {requests:#?}");
+}
+
 #[tokio::test]
 async fn a_stopping_that_comes_late_leaves_a_node_alone_whose_instance_runs_again() {
     let stage = Stage::set("runs-again").await;

@@ -283,7 +283,7 @@ async fn a_role_that_the_cluster_does_not_know_is_told_what_to_do() {
     };
     let lambda = Lambda::in_account(account, LambdaOptions::default());
     // Late, so that the window is short.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(115));
 
     let outcome = lambda.invoke(event).await;
 

@@ -40,7 +40,10 @@ impl Deadline {
         let sent: Timestamp = event["time"].as_str()?.parse().ok()?;
         let after = |seconds| sent + SignedDuration::from_secs(seconds);
         let termination = match event["detail-type"].as_str()? {
-            "EC2 Spot Instance Interruption Warning" => Termination::At(after(120)),
+            "EC2 Spot Instance Interruption Warning" => {
+                let (goes, skew) = (after(120), SignedDuration::from_millis(plan.skew_ms));
+                if goes + skew < began { Termination::Soon { respected_until: goes } } else { Termination::At(goes) }
+            }
             "EC2 Instance-terminate Lifecycle Action" => Termination::AtTheLatest(sent + longest_wait(plan)),
             "EC2 Instance State-change Notification" => Termination::Soon { respected_until: after(120) },
             "AWS Health Event" if event["detail"]["statusCode"] == "upcoming" => {

@@ -71,8 +71,12 @@ impl Invocations {
     fn ends(&self, id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
         verdict.holds(Invariant::ReceiptIsWritten, self.written.contains(&id), || format!("{id} writes none"));
         let Some(Termination::At(at)) = facts.deadline(id).map(|deadline| deadline.termination) else { return };
-        let begun = facts.lambda.attempt(id).began + SignedDuration::from_secs(10);
-        let (now, latest) = (facts.clock.now(), at.max(begun) + SignedDuration::from_secs(20) + facts.skew());
+        let began = facts.lambda.attempt(id).began;
+        // By its own clock it may have begun when its deadline was over.
+        let late = if at <= began + facts.skew() { SignedDuration::from_mins(10) } else { SignedDuration::ZERO };
+        let latest =
+            at.max(began + SignedDuration::from_secs(10)) + late + SignedDuration::from_secs(20) + facts.skew();
+        let now = facts.clock.now();
         verdict.holds(Invariant::EndsInTime, now <= latest, || {
             format!("{id} ends at {now}, and its instance goes at {at}")
         });

@@ -101,6 +101,14 @@ fn critical_pods_start_in_time_even_if_others_are_still_there() {
 }
 
 #[test]
+fn of_an_instance_that_is_going_now_critical_pods_wait_for_nobody() {
+    let now = Instant::now();
+    let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
+    let mut progress = drain(&pods, soon(now, 120), now);
+    assert_eq!(names(&progress.requests(now)), ["dns", "web-0"]);
+}
+
+#[test]
 fn a_pod_that_comes_after_the_list_is_evicted_too() {
     let now = Instant::now();
     let mut progress = drain(&[], held_by_hook(now), now);

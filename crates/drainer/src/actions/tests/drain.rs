@@ -1,6 +1,7 @@
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_core::decision::Reason;
+use spillway_core::drain::deadline::Termination;
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use spillway_notice::{Deadline, Kind};
@@ -53,6 +54,22 @@ async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
     let at = |step| record.steps.iter().find(|(done, _)| *done == step).unwrap().1.as_second();
     assert_eq!(record.begin, BeginNotified::Untold, "nothing had to leave");
     assert_eq!([StepName::Drained, StepName::Completed].map(at), [0, 5], "it was empty long before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_whose_deadline_was_over_when_it_came_clamps_nothing_and_waits_for_minutes() {
+    let context = TestContext::new(&[], [], []);
+    for (late_s, is_over) in [(-1, false), (0, true), (180, true)] {
+        let mut case = Case::spot();
+        let goes = Timestamp::UNIX_EPOCH - SignedDuration::from_secs(late_s);
+        case.notice.deadline = Deadline::Hard(goes);
+        let attempt = case.attempt(&context).await;
+        let (window, clock) = (attempt.window(), case.invocation.clock);
+        let over = Termination::Soon { respected_until: clock.instant(goes) };
+        assert_eq!(window.instance_goes == over, is_over, "{late_s} s late: {window:?}");
+        let waits_s = if is_over { 600 - late_s } else { 10 };
+        assert_eq!(clock.at(window.end).as_second(), waits_s, "{late_s} s late");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -63,6 +63,11 @@ fn pod_of(n: usize, draw: &Draw) -> Pod {
     pod
 }
 
+/// Which of the draws a pod is of.
+fn number(pod: &Tracked) -> usize {
+    pod.name.name[2..].parse().unwrap()
+}
+
 /// The same window, while a hook holds the instance.
 fn by_hook(window: Window) -> Window {
     Window { instance_goes: Termination::AtTheLatest(window.end), ..window }
@@ -175,11 +180,16 @@ proptest! {
         draws in prop::collection::vec(draw(), 1..9), respected_s in 0..300_u64,
     ) {
         let window = soon(Instant::now(), respected_s);
-        let (requested, _) = play(&draws, window);
+        let (requested, progress) = play(&draws, window);
         for (at, request) in &requested {
             prop_assert_eq!(request.grace, Grace::Own);
             let is_early = *at < Duration::from_secs(respected_s);
             prop_assert!(request.method == Method::Evict || !is_early, "{request:?} at {at:?}");
+        }
+        for (uid, pod) in progress.into_pods() {
+            let first = requested.iter().find(|(_, request)| request.uid == uid).map(|(at, _)| *at);
+            let is_free = !draws[number(&pod)].do_not_disrupt && pod.deletion.is_none();
+            prop_assert!(!is_free || first == Some(Duration::ZERO), "no pod waits for another: {pod:?}");
         }
     }
 
@@ -207,7 +217,7 @@ proptest! {
         let window = if hook { by_hook(window) } else { window };
         let (_, progress) = play(&draws, window);
         for pod in progress.into_pods().values().filter(|pod| pod.tier == Tier::Critical) {
-            let draw = &draws[pod.name.name[2..].parse::<usize>().unwrap()];
+            let draw = &draws[number(pod)];
             if !draw.do_not_disrupt && draw.deleted_s.is_none() {
                 prop_assert!(pod.history.requested_at() <= window.last_safe_moment(pod.grace), "{pod:?}");
                 prop_assert!(pod.history.requested_at().is_some(), "{pod:?}");
