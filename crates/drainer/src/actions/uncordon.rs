@@ -39,7 +39,7 @@ pub(super) fn cause(notice: &Notice) -> Option<UncordonCause> {
         (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
             Some(UncordonCause::Maintenance(maintenance.id.clone()))
         }
-        (Kind::Running, _) => Some(UncordonCause::Stop),
+        (Kind::Running, _) => Some(UncordonCause::Stop { runs_since: notice.time }),
         (Kind::LaunchFromWarmPool, _) => Some(UncordonCause::WarmPool),
         (Kind::RootVolumeReplaced, _) => Some(UncordonCause::RootVolume),
         _ => None,
