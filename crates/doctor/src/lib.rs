@@ -28,6 +28,7 @@ use futures_util::{StreamExt as _, stream};
 use spillway_core::invocation::Invocation;
 use spillway_drainer::Context;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 pub use report::SelfTestReport;
 pub use request::{SelfTestRequest, request};
@@ -47,6 +48,11 @@ fn asked_until(end: Instant) -> Instant {
 /// Looks at everything, tells the log, and answers the report. A check that cannot be made is no failure of
 /// the self-test: the report says so.
 pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
+    let span = tracing::error_span!("self-test", request.id = invocation.request_id);
+    look(context, request, invocation).instrument(span).await
+}
+
+async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
     let (clusters, checked) = clusters::look(context, request, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);

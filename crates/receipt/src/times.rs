@@ -23,7 +23,7 @@ pub struct WindowRecord {
 pub struct AfterDrain {
     /// Milliseconds for pods that the scheduler bound just before it saw the cordon.
     pub late_pods_ms: u64,
-    /// Milliseconds until the volumes of the pods that left were detached; absent if none was waited for.
+    /// Milliseconds until the volumes that were attached to the node were detached; absent if none was waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes_ms: Option<u64>,
     /// How many of them were attached still.

@@ -75,8 +75,8 @@ pub(crate) const VOLUME_WAIT: Setting = Setting {
     name: "SPILLWAY_VOLUME_WAIT_S",
     default: "60",
     accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
-    meaning: "for how long, when the last pod has gone, a hook is held until the volumes of the pods that left are \
-              [detached](what-happens.md#when-the-last-pod-has-gone)",
+    meaning: "for how long, when the last pod has gone, a hook is held until the volumes that are attached to the \
+              node are [detached](what-happens.md#when-the-last-pod-has-gone)",
 };
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",

@@ -24,7 +24,7 @@ const LEAST_GRACE: Duration = Duration::from_secs(1);
 const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The least time that an eviction has to be answered: of 110 at once the last was answered after 240 ms.
-const LEAST_PATIENCE: Duration = Duration::from_secs(2);
+pub const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A pod that is leaving already is not requested again unless its new end is at least so far ahead. One that is past when
 /// the API server gets to it makes a grace of one second. It has the end in whole seconds, and a clock of its own; the

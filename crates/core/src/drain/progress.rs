@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
-use super::deadline::{Deletion, Termination, Window};
+use super::deadline::{Deletion, LEAST_PATIENCE, Termination, Window};
 use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, Stays, Tier, plan};
 use super::pod::transition::Transition;
@@ -52,27 +52,21 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct InFlight {
     evictions: usize,
-    deletions: usize,
+    forced: usize,
 }
 
 impl InFlight {
-    /// Whether there is room for another. A deletion takes what evictions leave, and has some for itself.
+    /// Whether there is room for another. What is forced takes what evictions leave, and has some for itself.
     fn has_room_for(&self, method: Method) -> bool {
-        match method {
-            Method::Evict => self.evictions < EVICTIONS_AT_ONCE && self.all() < REQUESTS_AT_ONCE,
-            Method::Delete => self.all() < REQUESTS_AT_ONCE,
-        }
+        self.all() < REQUESTS_AT_ONCE && (method.is_forced() || self.evictions < EVICTIONS_AT_ONCE)
     }
 
     fn all(&self) -> usize {
-        self.evictions + self.deletions
+        self.evictions + self.forced
     }
 
     fn of(&mut self, method: Method) -> &mut usize {
-        match method {
-            Method::Evict => &mut self.evictions,
-            Method::Delete => &mut self.deletions,
-        }
+        if method.is_forced() { &mut self.forced } else { &mut self.evictions }
     }
 }
 
@@ -153,7 +147,11 @@ impl Progress {
             if let Some(budget) = pod.budget() {
                 self.budgets.requested(budget, now);
             }
-            let patience = window.patience(pod.grace, now).filter(|_| method == Method::Evict);
+            let patience = match method {
+                Method::Evict => window.patience(pod.grace, now),
+                Method::EvictAnyway => Some(LEAST_PATIENCE),
+                Method::Delete => None,
+            };
             pod.request(method, grace, now);
             *self.in_flight.of(method) += 1;
             requests.push(LeaveRequest { uid: uid.clone(), name: pod.name.clone(), method, grace, patience });

@@ -9,7 +9,7 @@ use super::plan::{PodName, PodUid};
 /// `secure_serving.go`); what else a drain takes of them at once, `drain/mod.rs` adds up. The other pods wait for the first
 /// answers: of 110 that left a node at once those came after 80 to 240 ms.
 pub const EVICTIONS_AT_ONCE: usize = 72;
-/// How many deletions are under way at once, beside the evictions: one at its pod's last safe moment never waits for them.
+/// How many forced requests are under way at once, beside the evictions: one at its pod's last safe moment never waits for them.
 pub const DELETIONS_AT_ONCE: usize = 10;
 
 /// How a pod is requested to leave.
@@ -17,8 +17,18 @@ pub const DELETIONS_AT_ONCE: usize = 10;
 pub enum Method {
     /// By the eviction API, which respects PodDisruptionBudgets.
     Evict,
+    /// By the eviction API, though the pod says that it is not to be disrupted. It tells the pod's Job that this is no
+    /// failure of the pod's, which a deletion does not.
+    EvictAnyway,
     /// By deleting it, past its budget.
     Delete,
+}
+
+impl Method {
+    /// Whether what blocks the pod is not respected any longer.
+    pub fn is_forced(self) -> bool {
+        matches!(self, Self::EvictAnyway | Self::Delete)
+    }
 }
 
 /// A pod to be requested to leave, and how.

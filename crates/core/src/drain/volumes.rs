@@ -13,20 +13,45 @@ const MULTI_ATTACH: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
 /// The namespace and the name of a persistent volume claim.
 pub type ClaimName = (String, String);
 
-/// The claims of the pods that left, but for those that a pod uses which is there still.
-pub fn claims_that_left(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
-    let claims = |gone: bool| {
-        let pods = pods.values().filter(|pod| matches!(pod.state, PodState::Gone { .. }) == gone);
-        let claims = pods.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone())));
-        claims.collect::<BTreeSet<ClaimName>>()
-    };
-    &claims(true) - &claims(false)
+/// Whether a pod has left that had a volume.
+pub fn one_left_with_claim(pods: &BTreeMap<PodUid, Tracked>) -> bool {
+    pods.values().any(|pod| matches!(pod.state, PodState::Gone { .. }) && !pod.claims.is_empty())
 }
 
-/// Whether a volume is waited for: one of these claims is bound to it, and it can be attached to one node at a time.
-pub fn is_awaited(volume: &PersistentVolume, claims: &BTreeSet<ClaimName>) -> bool {
+/// The claims of the pods that are on the node still: their volumes are in use.
+pub fn claims_in_use(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<ClaimName> {
+    let there = pods.values().filter(|pod| !matches!(pod.state, PodState::Gone { .. }));
+    there.flat_map(|pod| pod.claims.iter().map(|claim| (pod.name.namespace.clone(), claim.clone()))).collect()
+}
+
+/// Whether a volume that is attached to the node is waited for: it can be attached to one node at a time, and no pod uses it
+/// there. Which pod had it does not matter: others may have drained the node before.
+pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bool {
     let Some(spec) = &volume.spec else { return false };
     let claim = spec.claim_ref.as_ref().and_then(|claim| Some((claim.namespace.clone()?, claim.name.clone()?)));
     let mut modes = spec.access_modes.iter().flatten();
-    claim.is_some_and(|claim| claims.contains(&claim)) && !modes.any(|mode| MULTI_ATTACH.contains(&mode.as_str()))
+    claim.is_none_or(|claim| !in_use.contains(&claim)) && !modes.any(|mode| MULTI_ATTACH.contains(&mode.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn is_awaited_of(claim: &str, modes: &[&str]) -> bool {
+        let claim = json!({"namespace": "shop", "name": claim});
+        let volume = json!({"metadata": {"name": "pv"}, "spec": {"accessModes": modes, "claimRef": claim}});
+        let in_use = BTreeSet::from([("shop".to_owned(), "agent".to_owned())]);
+        is_awaited(&serde_json::from_value(volume).unwrap(), &in_use)
+    }
+
+    #[test]
+    fn a_volume_is_waited_for_whoever_had_it_unless_it_is_in_use_or_may_be_in_several_places() {
+        assert!(is_awaited_of("db-0", &["ReadWriteOnce"]));
+        assert!(is_awaited_of("db-0", &["ReadWriteOncePod"]));
+        assert!(!is_awaited_of("agent", &["ReadWriteOnce"]));
+        assert!(!is_awaited_of("db-0", &["ReadWriteMany"]));
+        assert!(!is_awaited_of("db-0", &["ReadWriteOnce", "ReadOnlyMany"]));
+    }
 }

@@ -20,6 +20,10 @@ pub struct ClaimAnnotation {
     /// The deadline; absent while a hook holds the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// From when on the instance was to go, by the clock that dates notices: an older notice that it runs is about a time
+    /// before the claim. Absent in claims of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// Whether it was we who cordoned the node: only then may we uncordon it.
     pub cordoned: bool,
     /// The taints that we put on it, as kubectl writes them.

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube_core::Selector;
 use proptest::prelude::*;
@@ -35,7 +36,11 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     let kinds = [Kind::Rebalance, Kind::Maintenance, Kind::Stopping, Kind::Spot, Kind::Terminate];
-    let overs = [UncordonCause::Rebalance, UncordonCause::Maintenance("m-1".to_owned()), UncordonCause::Stop];
+    let overs = [
+        UncordonCause::Rebalance,
+        UncordonCause::Maintenance("m-1".to_owned()),
+        UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH },
+    ];
     prop_oneof![
         4 => prop::sample::select(kinds.to_vec()).prop_map(Event::Claim),
         4 => prop::sample::select(overs.to_vec()).prop_map(Event::UncordonCause),
@@ -134,6 +139,7 @@ impl World {
             event,
             notice: kind.as_str().to_owned(),
             until: None,
+            since: None,
             cordoned: true,
             taints: Vec::new(),
             maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),

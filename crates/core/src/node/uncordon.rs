@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::ResourceExt as _;
@@ -27,8 +28,8 @@ pub enum UncordonCause {
     Maintenance(String),
     /// The reboot that this maintenance was for.
     Reboot(String),
-    /// The stop: the instance runs again.
-    Stop,
+    /// The stop: the instance runs again, since then.
+    Stop { runs_since: Timestamp },
     /// Its time in the warm pool.
     WarmPool,
     /// The replacement of its root volume.
@@ -94,7 +95,7 @@ impl fmt::Display for UncordonCause {
             Self::Rebalance => "no interruption has followed the rebalance recommendation",
             Self::Maintenance(_) => "its maintenance is over, called off or put off",
             Self::Reboot(_) => "it has rebooted",
-            Self::Stop => "its instance runs again",
+            Self::Stop { .. } => "its instance runs again",
             Self::WarmPool => "its instance has left the warm pool",
             Self::RootVolume => "its root volume is replaced",
         })
@@ -127,7 +128,7 @@ impl UncordonCause {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
                 Some(Self::Maintenance(maintenance.id.clone()))
             }
-            (Kind::Running, _) => Some(Self::Stop),
+            (Kind::Running, _) => Some(Self::Stop { runs_since: notice.time }),
             (Kind::LaunchFromWarmPool, _) => Some(Self::WarmPool),
             (Kind::RootVolumeReplaced, _) => Some(Self::RootVolume),
             _ => None,
@@ -154,9 +155,11 @@ impl UncordonCause {
             (Self::Maintenance(id) | Self::Reboot(id), Some(Kind::Maintenance)) => {
                 mark.maintenance.as_ref() == Some(id)
             }
-            // Maintenance may be just that an instance is stopped and started.
-            (Self::Stop, Some(kind)) => {
+            // Maintenance may be just that an instance is stopped and started. An instance that was launched may be
+            // interrupted before the notice arrives that it runs.
+            (Self::Stop { runs_since }, Some(kind)) => {
                 matches!(kind, Kind::Spot | Kind::Stopping | Kind::ReturnToWarmPool | Kind::Maintenance)
+                    && mark.since.is_none_or(|claimed| claimed <= *runs_since)
             }
             _ => false,
         }
@@ -170,7 +173,8 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     let ours = mark.as_ref().filter(|mark| over.was_for(mark));
     let is_ours = |taint: &Taint| {
         ours.is_some_and(|mark| mark.taints.contains(&taint::text(taint)))
-            || (matches!(over, UncordonCause::Stop | UncordonCause::WarmPool) && *taint == taint::out_of_service())
+            || (matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool)
+                && *taint == taint::out_of_service())
     };
     let taints: Vec<usize> =
         seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();

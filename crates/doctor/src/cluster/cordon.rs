@@ -55,6 +55,7 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
         request: request_id.to_owned(),
         notice: Kind::Spot.as_str().to_owned(),
         until: None,
+        since: None,
         cordoned: true,
         taints: Vec::new(),
         maintenance: None,

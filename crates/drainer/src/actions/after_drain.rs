@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::aws::target_groups;
 use crate::context::{Context, Target};
-use crate::drain::volumes::until_detached;
+use crate::drain::volumes::{Waiting, until_detached};
 use crate::node::ClaimedNode;
 use crate::receipt::AfterDrain;
 
@@ -29,9 +29,10 @@ pub(super) async fn wait(
 ) -> Option<AfterDrain> {
     let settings = &context.settings;
     let begin = Instant::now();
+    let waiting = if target.attempt.action.is_some() { Waiting::HoldsTheInstance } else { Waiting::IsToldOnly };
     let volumes = async {
         let end = end.min(begin + settings.volume_wait);
-        until_detached(&node.client, &node.claim.node, report, end, stop.clone()).await
+        until_detached(&node.client, &node.claim.node, report, waiting, end, stop.clone()).await
     };
     let targets = async {
         tokio::select! {

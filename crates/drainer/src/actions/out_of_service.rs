@@ -1,20 +1,46 @@
 //! Declaring a node out of service whose instance is down, so that its pods and volumes are free at once.
 
+use std::cell::RefCell;
+
+use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
+use spillway_core::node::claimant::{Claimant, Unclaimed};
 use spillway_core::outcome::Outcome;
 
 use super::claim::unclaimed;
+use crate::aws::{CallError, ec2};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
-use crate::kube::ApiError;
-use crate::node::out_of_service::{Declared, declare};
+use crate::kube::{ApiError, Contention as _};
+use crate::node::out_of_service::{declare, look};
 use crate::node::{NodeError, NodeWatch};
 use crate::receipt::record::Record;
 
+/// What came of it.
+enum Declared {
+    /// The node has the taint.
+    OutOfService(String),
+    /// Its instance runs again, or has run since the node was first looked at.
+    UpAgain(String),
+    /// It is not there, or not to be touched.
+    Unclaimed(Unclaimed),
+    /// EC2 does not say whether the instance is still down.
+    NotAsked(CallError),
+}
+
+/// The node as it was first looked at.
+#[derive(Debug, Default)]
+struct FirstLook {
+    boot: Option<String>,
+    /// Its name, if it has been Ready since.
+    ready: Option<String>,
+}
+
 /// Taints the node if its instance is down and it is not Ready. That it is still taken for Ready may mean that the control
-/// plane has not missed its kubelet yet, so its changes are waited for until the window ends.
+/// plane has not missed its kubelet yet, so its changes are waited for until the window ends. An instance that is started
+/// meanwhile may be about to run the same pods again, so EC2 is asked again right before the taint.
 pub(crate) async fn out_of_service(
     context: &Context,
     target: &Target<'_>,
@@ -25,32 +51,72 @@ pub(crate) async fn out_of_service(
         return Ok(Outcome::Ignored(Reason::NotDown(instance.id.to_string())));
     }
     let claimant = target.claimant(&context.settings);
-    let mut ready = None;
+    let first = RefCell::new(None);
     let doing = format!("declare the node of instance {} out of service", instance.id);
     let declared = context.in_cluster(cluster, attempt.window().end, &doing, async |client| {
-        let nodes = Api::all(client);
-        let mut watch = None;
-        loop {
-            match declare(&nodes, instance, &claimant).await {
-                Ok(Declared::Ready(node)) => {
-                    ready = Some(node.clone());
-                    watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &node)).next().await;
-                }
-                Ok(Declared::OutOfService(node)) => return Ok(Ok(node)),
-                Err(error) => return NodeError::settled(Err(error)),
-            }
-        }
+        declare_when_missed(context, target, &Api::all(client), &claimant, &first).await
     });
-    match (declared.await, ready) {
-        (Ok(Ok(node)), _) => {
+    let declared = declared.await;
+    let ready = first.into_inner().and_then(|first: FirstLook| first.ready);
+    match (declared, ready) {
+        (Ok(Declared::OutOfService(node)), _) => {
             record.found(&node);
             Ok(Outcome::OutOfService { node })
         }
-        (Ok(Err(why)), _) => unclaimed(why, target, record).await,
+        (Ok(Declared::UpAgain(node)), _) => {
+            record.found(&node);
+            Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.to_string())))
+        }
+        (Ok(Declared::Unclaimed(why)), _) => unclaimed(why, target, record).await,
+        (Ok(Declared::NotAsked(error)), _) => Err(error.into()),
         (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some(node)) => {
             record.found(&node);
             Ok(Outcome::Ignored(Reason::StillReady(node)))
         }
         (Err(failure), _) => Err(failure),
+    }
+}
+
+/// Waits until the node is not Ready, asks EC2 again, and taints it; all of that again if the node has changed meanwhile.
+async fn declare_when_missed(
+    context: &Context,
+    target: &Target<'_>,
+    nodes: &Api<Node>,
+    claimant: &Claimant<'_>,
+    first: &RefCell<Option<FirstLook>>,
+) -> Result<Declared, ApiError> {
+    let Target { attempt, instance, .. } = target;
+    let mut watch = None;
+    loop {
+        let looked = match look(nodes, instance, claimant).await {
+            Ok(looked) => looked,
+            Err(NodeError::Unclaimed(why)) => return Ok(Declared::Unclaimed(why)),
+            Err(NodeError::Api(error)) => return Err(error),
+        };
+        {
+            let mut first = first.borrow_mut();
+            let first = first.get_or_insert_with(|| FirstLook { boot: looked.boot.clone(), ready: None });
+            if first.boot != looked.boot {
+                return Ok(Declared::UpAgain(looked.name));
+            }
+            if looked.is_ready {
+                first.ready = Some(looked.name.clone());
+            }
+        }
+        if looked.is_ready {
+            watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &looked.name)).next().await;
+            continue;
+        }
+        match ec2::describe(&context.ec2, &instance.id, attempt.window().end, |_| false).await {
+            Ok(Some(instance)) if instance.state == InstanceState::Down => {}
+            Ok(_) => return Ok(Declared::UpAgain(looked.name)),
+            Err(error) => return Ok(Declared::NotAsked(error)),
+        }
+        match declare(nodes, &looked).await {
+            Ok(()) => return Ok(Declared::OutOfService(looked.name)),
+            Err(NodeError::Unclaimed(why)) => return Ok(Declared::Unclaimed(why)),
+            Err(error) if error.is_contention() => {}
+            Err(NodeError::Api(error)) => return Err(error),
+        }
     }
 }

@@ -6,6 +6,7 @@ use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use spillway_core::cluster::ClusterName;
 use spillway_core::continuation::limits::{GONE_WITHIN, Limits};
+use spillway_core::decision::begins;
 use spillway_core::drain::deadline::{MARGIN, Termination, Window};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
@@ -153,6 +154,7 @@ impl Target<'_> {
             request: invocation.request_id.clone(),
             notice: kind.as_str().to_owned(),
             until,
+            since: Some(notice.time.max(begins(notice, settings))),
             cordoned: true,
             taints: Vec::new(),
             maintenance: maintenance.map(|maintenance| maintenance.id.clone()),

@@ -27,7 +27,9 @@ use crate::kube::{ApiError, CALL_TIMEOUT};
 pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
     let LeaveRequest { uid, name, method, grace, patience } = request;
     let request = match method {
-        Method::Evict => PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default()),
+        Method::Evict | Method::EvictAnyway => {
+            PodRequest::Eviction(Box::new(eviction(&name, &uid, grace)), PostParams::default())
+        }
         Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
     match patience {

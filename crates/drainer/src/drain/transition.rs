@@ -9,7 +9,7 @@ pub(super) fn log(transition: Transition) {
         Transition::Evicted(pod) => tracing::info!(pod.name = %pod, "evicted pod {pod}: it is shutting down"),
         Transition::Forced(pod, by) => tracing::warn!(
             pod.name = %pod,
-            "deleted pod {pod}, which is blocked by {by}: any later, and it would not shut down cleanly"
+            "forced pod {pod} to leave, which is blocked by {by}: any later, and it would not shut down cleanly"
         ),
         Transition::Gone(pod) => tracing::info!(pod.name = %pod, "pod {pod} has gone"),
         Transition::PutBack(pod) => tracing::warn!(

@@ -1,4 +1,4 @@
-//! The volumes of the pods that left: which of them are waited for, and until they are detached.
+//! The volumes that are attached to a node which is empty: waiting until they are detached.
 //!
 //! Nothing detaches a volume in order once its instance has gone: Kubernetes waits six minutes before it attaches it to
 //! another node by force (kube-controller-manager, `maxWaitForUnmountDuration`), and the next pod waits as long.
@@ -13,7 +13,7 @@ use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Api, Client, ResourceExt};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::drain::volumes::{ClaimName, claims_that_left, is_awaited};
+use spillway_core::drain::volumes::{ClaimName, claims_in_use, is_awaited, one_left_with_claim};
 use spillway_core::kube::change::Change;
 use spillway_retry::{Backoff, Transient as _};
 use spillway_startup::logs::chain;
@@ -35,27 +35,40 @@ pub(crate) struct Detached {
     pub(crate) left: usize,
 }
 
-/// Waits until the volumes of the pods that left the node are detached: not past `end`, and not when there is something to
-/// `stop` it. `None`: no such pod had a volume, or they cannot be waited for.
+/// For whose sake volumes are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// A hook holds the instance: whoever drained the node, each volume counts.
+    HoldsTheInstance,
+    /// The instance goes when it goes. If no pod that left had a volume, nobody is asked.
+    IsToldOnly,
+}
+
+/// Waits until the volumes that are attached to the node are detached: not past `end`, and not when there is something to
+/// `stop` it. `None`: there was none, or they cannot be waited for.
 pub(crate) async fn until_detached(
     client: &Client,
     node: &str,
     report: &DrainReport,
+    waiting: Waiting,
     end: Instant,
     stop: impl Future<Output = StopReason>,
 ) -> Option<Detached> {
-    let (begin, claims) = (Instant::now(), claims_that_left(&report.pods));
+    let begin = Instant::now();
+    let is_asked = waiting == Waiting::HoldsTheInstance || one_left_with_claim(&report.pods);
     // Of a node that does not answer nobody detaches a volume before its time.
-    if report.end != DrainEnd::Empty || claims.is_empty() || end <= begin {
+    if report.end != DrainEnd::Empty || !is_asked || end <= begin {
         return None;
     }
+    let in_use = claims_in_use(&report.pods);
     let left = tokio::select! {
         biased;
-        left = until_none(client, node, &claims, end) => left,
+        left = until_none(client, node, &in_use, end) => left,
         _ = stop => return None,
     };
     match left {
-        Ok(left) => {
+        Ok(None) => None,
+        Ok(Some(left)) => {
             if !left.is_empty() {
                 let volumes: Vec<_> = left.values().map(String::as_str).collect();
                 let volumes = volumes.join(", ");
@@ -75,21 +88,24 @@ pub(crate) async fn until_detached(
     }
 }
 
-/// Waits until none is attached that is awaited, or `end` has come; answers those that are.
+/// Waits until none is attached that is awaited, or `end` has come; answers those that are. `None`: none was at first.
 async fn until_none(
     client: &Client,
     node: &str,
-    claims: &BTreeSet<ClaimName>,
+    in_use: &BTreeSet<ClaimName>,
     end: Instant,
-) -> Result<Attached, ApiError> {
+) -> Result<Option<Attached>, ApiError> {
     let api = Api::<VolumeAttachment>::all(client.clone());
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut is_first_look) = (Backoff::new(), true);
     loop {
-        let (mut left, version) = until(end, async || awaited(client, &api, node, claims).await, broke).await?;
+        let (mut left, version) = until(end, async || awaited(client, &api, node, in_use).await, broke).await?;
+        if std::mem::take(&mut is_first_look) && left.is_empty() {
+            return Ok(None);
+        }
         let mut watch = Selection { api: api.clone(), field_selector: None }.watch(Some(version));
         while !left.is_empty() {
             match timeout_at(end, watch.next()).await {
-                Err(_) => return Ok(left),
+                Err(_) => return Ok(Some(left)),
                 Ok(WatchEvent::Changed(Change::Gone(gone))) => _ = left.remove(&gone.name_any()),
                 Ok(WatchEvent::Changed(Change::OnlyThese(all))) => {
                     let there: BTreeSet<_> = all.iter().map(ResourceExt::name_any).collect();
@@ -104,7 +120,7 @@ async fn until_none(
             }
         }
         if left.is_empty() || timeout_at(end, sleep(backoff.next_pause())).await.is_err() {
-            return Ok(left);
+            return Ok(Some(left));
         }
     }
 }
@@ -118,13 +134,13 @@ async fn awaited(
     client: &Client,
     api: &Api<VolumeAttachment>,
     node: &str,
-    claims: &BTreeSet<ClaimName>,
+    in_use: &BTreeSet<ClaimName>,
 ) -> Result<(Attached, String), ApiError> {
     let (attached, version) = attached_to(client, api, node).await?;
     let volumes = Api::<PersistentVolume>::all(client.clone());
     let read = stream::iter(attached).map(async |(name, volume)| {
         let read = call(volumes.get_opt(&volume)).await?;
-        Ok::<_, ApiError>(read.is_some_and(|read| is_awaited(&read, claims)).then_some((name, volume)))
+        Ok::<_, ApiError>(read.is_some_and(|read| is_awaited(&read, in_use)).then_some((name, volume)))
     });
     let awaited = read.buffer_unordered(READ_AT_ONCE).try_collect::<Vec<_>>().await?;
     Ok((awaited.into_iter().flatten().collect(), version))

@@ -5,9 +5,9 @@ use spillway_notice::Notice;
 use tracing::Span;
 use tracing::field::Empty;
 
-/// The span of what an invocation does about an event.
+/// The span of what an invocation does about an event. Of the level ERROR, so that no log level takes it off the lines.
 pub(crate) fn open(request_id: &str, event_id: Option<&str>) -> Span {
-    tracing::info_span!(
+    tracing::error_span!(
         "notice",
         request.id = request_id,
         event.id = event_id,

@@ -1,48 +1,41 @@
 //! Declaring a node out of service, so that Kubernetes frees its pods and volumes at once. It is for a node that is
-//! not Ready; whether its instance is down, which no node can tell, has been asked of EC2.
+//! not Ready; whether its instance is down, which no node can tell, is asked of EC2 between `look` and `declare`.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use spillway_core::instance::Instance;
 use spillway_core::node::claimant::{Claimant, Unclaimed};
+use spillway_core::node::observed::ObservedNode;
 use spillway_core::node::out_of_service::tainting;
 use spillway_core::node::readiness::{Ready, ready};
 
 use super::find::find;
 use super::{NodeError, patch};
-use crate::kube::until_settled;
 
-/// How often it is tried again when the node changes between looking and patching.
-const ATTEMPTS: u32 = 5;
-
-/// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Declared {
-    /// It has the taint.
-    OutOfService(String),
-    /// It is Ready; nothing was changed.
-    Ready(String),
+/// The instance's node, as it was looked at.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    pub(crate) name: String,
+    pub(crate) is_ready: bool,
+    /// Another one after each boot.
+    pub(crate) boot: Option<String>,
+    node: Node,
 }
 
-/// Taints the instance's node.
-pub(crate) async fn declare(
-    nodes: &Api<Node>,
-    instance: &Instance,
-    claimant: &Claimant<'_>,
-) -> Result<Declared, NodeError> {
-    until_settled(ATTEMPTS, async || {
-        let node = find(nodes, instance).await?.ok_or(Unclaimed::NoNode)?;
-        if let Some(why) = claimant.barred_from(&node) {
-            return Err(why.into());
-        }
-        let name = node.name_any();
-        if ready(&node) == Ready::Yes {
-            return Ok(Declared::Ready(name));
-        }
-        if let Some(patch) = tainting(&node) {
-            patch::send(nodes, &name, patch).await?.ok_or(Unclaimed::NoNode)?;
-        }
-        Ok(Declared::OutOfService(name))
-    })
-    .await
+/// Looks at the instance's node.
+pub(crate) async fn look(nodes: &Api<Node>, instance: &Instance, claimant: &Claimant<'_>) -> Result<Looked, NodeError> {
+    let node = find(nodes, instance).await?.ok_or(Unclaimed::NoNode)?;
+    if let Some(why) = claimant.barred_from(&node) {
+        return Err(why.into());
+    }
+    let (name, is_ready, boot) = (node.name_any(), ready(&node) == Ready::Yes, ObservedNode::of(&node).boot);
+    Ok(Looked { name, is_ready, boot, node })
+}
+
+/// Taints the node, if it has not changed since it was looked at.
+pub(crate) async fn declare(nodes: &Api<Node>, looked: &Looked) -> Result<(), NodeError> {
+    if let Some(patch) = tainting(&looked.node) {
+        patch::send(nodes, &looked.name, patch).await?.ok_or(Unclaimed::NoNode)?;
+    }
+    Ok(())
 }

@@ -34,7 +34,7 @@ pub(crate) async fn uncordon(
         let found = match over {
             // Every instance that is launched runs, and most are not in the cluster yet, or never will be: a search
             // through all nodes is not worth it.
-            UncordonCause::Stop => by_likely_names(nodes, instance).await?,
+            UncordonCause::Stop { .. } => by_likely_names(nodes, instance).await?,
             _ => find(nodes, instance).await?,
         };
         undo.has_looked = true;

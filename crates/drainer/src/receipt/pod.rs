@@ -38,7 +38,7 @@ pub(crate) fn of_preview(preview: &Preview) -> Vec<PodRecord> {
 fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Option<&str>) -> PodRecord {
     let given_s = pod.given_less().map(|given| given.as_secs());
     let history = &pod.history;
-    let forced = history.last_method() == Some(Method::Delete);
+    let forced = history.is_forced();
     let (fate, why) = match pod.state {
         PodState::Stays(why) => (Fate::Stayed, Some(why.as_str().to_owned())),
         PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(blocked)),

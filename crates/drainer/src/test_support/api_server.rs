@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::instance;
+use super::script::{Expected, call};
 pub(crate) use crate::doubles::scripted::status;
 
 /// The node's name where EC2 tells of no DNS name: the instance's id.
@@ -47,6 +48,11 @@ pub(crate) fn pod(name: &str) -> Value {
 /// A list of that kind.
 pub(crate) fn list(kind: &str, items: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": format!("{kind}List"), "metadata": {"resourceVersion": "7"}, "items": items})
+}
+
+/// The API server is asked which volumes are attached, as for each hook: none.
+pub(crate) fn no_volumes() -> Expected {
+    call("GET /apis/storage.k8s.io/v1/volumeattachments").says(200, list("VolumeAttachment", &[]))
 }
 
 /// An event of a watch.

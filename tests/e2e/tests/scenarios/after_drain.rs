@@ -92,6 +92,29 @@ async fn volumes_that_several_nodes_may_have_and_those_of_pods_that_stay_hold_no
     );
 }
 
+/// cluster-autoscaler drains a node and waits for its pods, but not for their volumes.
+#[tokio::test]
+async fn a_hook_is_completed_after_the_volume_is_detached_of_a_pod_that_others_evicted() {
+    let mut stage = Stage::set_in_group("drained-before", Hook::terminate("spillway")).await;
+    let volume = attached(&stage, "data", "ReadWriteOnce").await;
+    let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    let waits = |requests: &[Request]| {
+        requests.iter().any(|request| request.resource == "volumeattachments" && request.verb == "watch")
+    };
+    stage.audit.wait_until("it to wait for the volume", Duration::from_mins(1), waits).await.expect("it waits");
+    assert_eq!(completed(&stage).await, 0);
+    volume.detach().await.expect("it was attached");
+
+    let outcome = drain.await.expect("no panic");
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
+    let waited = &answer["after_drain"];
+    assert!(waited["volumes_ms"].is_u64() && waited["volumes_attached"].is_null(), "{answer:#}");
+    assert_eq!(completed(&stage).await, 1);
+}
+
 #[tokio::test]
 async fn volumes_are_not_waited_for_if_the_setting_says_so() {
     let (mut stage, _attached) = with_a_volume("no-volume-wait", &[("SPILLWAY_VOLUME_WAIT_S", "0")]).await;

@@ -1,13 +1,14 @@
 //! Giving a node back among people: what is ours goes, and what somebody did to the node meanwhile stays.
 
 use std::process::Command;
+use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::nodes;
-use spillway_e2e::{Stage, receipt, sample};
+use spillway_e2e::{Stage, receipt, sample, spot_notice};
 
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 const MARKS: [(&str, &str); 2] = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
@@ -115,6 +116,22 @@ async fn a_node_that_a_person_has_uncordoned_and_cordoned_again_stays_cordoned()
     let why = "somebody else has cordoned it since; the cordon stays";
     assert_eq!(ended, nothing_of_ours(&stage, why));
     assert!(is_cordoned_without_marks(&stage).await);
+}
+
+/// Lambda's queue may keep *running* for an hour when a burst of launches throttles it.
+#[tokio::test]
+async fn a_late_notice_that_an_instance_runs_gives_back_nothing_that_was_claimed_since() {
+    let stage = stage("late-running").await;
+    stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
+    assert!(stage.is_cordoned().await);
+    let mut running = event(&stage, "running").await;
+    let sent = Timestamp::now() - Duration::from_mins(10);
+    running["time"] = json!(sent.round(Unit::Second).expect("a time of these days").to_string());
+
+    let undone = stage.lambda.invoke(running).await;
+
+    assert!(stage.is_cordoned().await, "{undone:#?}");
+    assert!(stage.node_now().await.annotations().contains_key("spillway/claim"));
 }
 
 #[tokio::test]

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use kube::ResourceExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
+use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::maintenance::Maintenance;
@@ -170,6 +171,10 @@ async fn a_node_that_does_not_come_back_in_time_is_told_as_a_failure() {
     assert_eq!(ended(&waiting).0, "continued", "the invocation is over, the time is not: {waiting:#?}");
 
     running["time"] = json!((Timestamp::now() - SignedDuration::from_mins(10)).round(Unit::Second).expect("a time"));
+    // It was stopped before that.
+    let mut claim: Value = serde_json::from_str(&stage.node_now().await.annotations()["spillway/claim"]).expect("JSON");
+    claim["since"] = json!(Timestamp::now() - SignedDuration::from_mins(11));
+    stage.change_node(&json!({"metadata": {"annotations": {"spillway/claim": claim.to_string()}}})).await;
     let given_up = stage.lambda.invoke(&running).await;
     let error = given_up.result.as_ref().expect_err("somebody has to look");
     assert_eq!(error.error_type, "NotBack");
@@ -253,6 +258,29 @@ async fn a_node_whose_instance_is_down_is_declared_out_of_service_until_it_is_ba
 
     let taints = stage.taints().await;
     assert!(!taints.iter().any(|taint| taint.contains("out-of-service")), "{taints:?}");
+}
+
+/// Its kubelet is about to run the same pods again, and to mount their volumes.
+#[tokio::test]
+async fn an_instance_that_is_started_again_meanwhile_keeps_its_node_in_service() {
+    let mut stage = stage("started-meanwhile", false, &[("SPILLWAY_TAINTS", "out-of-service")]).await;
+    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
+    let gateway = stage.through_gateway().await;
+    let held = Held::default();
+    gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
+    let (id, node) = (stage.node.instance_id.clone(), stage.node.name.clone());
+    let stopped = aws.stop(&id).await.expect("it stops").pop().expect("it tells");
+
+    let (declared, ()) = tokio::join!(stage.lambda.invoke(stopped.event), async {
+        held.reached().await;
+        aws.start(&id).await.expect("it starts");
+        nodes::until_ready(&client, &node).await.expect("it is back");
+        kubelet::silence(&client, &node).await.expect("it is missed");
+        held.release();
+    });
+
+    assert_eq!(ended(&declared), ("ignored".to_owned(), format!("instance {id} runs again")));
+    assert!(!stage.node_requests().iter().any(|request| request.starts_with("patch")));
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ pub(crate) enum Invariant {
     HookAnswered,
     /// An invocation that has completed a hook does not complete it again.
     HookOnce,
-    /// Only a pod that something blocks is deleted, and not before its last safe moment.
+    /// Only a pod whose eviction came to nothing is deleted, and not before its last safe moment.
     DeletedWhenDue,
     /// No pod is given more grace than it asks for or has, nor less than there is time for.
     GraceIsRight,

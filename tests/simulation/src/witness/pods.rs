@@ -94,8 +94,10 @@ impl LeavingPods {
 
     fn delete(&self, leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
         let Leave { by, uid, .. } = *leave;
-        let was_blocked = app.annotation.is_some() || self.evictions.contains(&(by, uid.to_owned()));
-        verdict.holds(Invariant::DeletedWhenDue, was_blocked, || format!("{by} deletes {uid}, which nothing blocks"));
+        // An eviction tells the pod's Job that it was disrupted, whatever its annotation says.
+        let was_evicted = self.evictions.contains(&(by, uid.to_owned()));
+        verdict
+            .holds(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} without evicting it first"));
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
         let is_silent = facts.instance(by).is_some_and(|instance| !facts.cluster.reports(instance));
         let is_going = matches!(deadline.termination, Termination::Soon { .. });

@@ -10,7 +10,6 @@ use super::transition::Transition;
 use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Window;
-use crate::drain::request::Method;
 
 /// The longest pause while no answer comes at all: requests burden nobody then, and an API server that is back should not
 /// find that seconds of a spot notice's two minutes are slept through.
@@ -89,7 +88,7 @@ impl Tracked {
 
     fn leaves(&mut self, now: Instant) -> Transition {
         self.accepted(now);
-        let forced = self.blocked.by().filter(|_| self.history.last_method() == Some(Method::Delete)).cloned();
+        let forced = self.blocked.by().filter(|_| self.history.is_forced()).cloned();
         self.settle(PodState::Leaving { by: later(now, self.granted()) });
         match forced {
             Some(by) => Transition::Forced(self.name.clone(), by),

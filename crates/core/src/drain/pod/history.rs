@@ -73,6 +73,11 @@ impl PodHistory {
         self.last_request().map(|last| last.method)
     }
 
+    /// Whether it was last requested to leave in spite of what blocks it.
+    pub fn is_forced(&self) -> bool {
+        self.last_method().is_some_and(Method::is_forced)
+    }
+
     /// When it was first requested to leave.
     pub fn requested_at(&self) -> Option<Instant> {
         self.requests.map(|requests| requests.first_at)
@@ -98,7 +103,7 @@ impl PodHistory {
     /// Notes a request.
     pub fn request(&mut self, last: LastRequest) {
         let requests = self.requests.get_or_insert(RequestsMade { first_at: last.at, evictions: 0, last });
-        requests.evictions += u32::from(last.method == Method::Evict);
+        requests.evictions += u32::from(last.method != Method::Delete);
         requests.last = last;
     }
 }

@@ -137,7 +137,7 @@ impl Tracked {
     }
 
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
-    /// deleted, and only when respecting that any longer would cost it its clean shutdown.
+    /// forced, and only when respecting that any longer would cost it its clean shutdown.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
@@ -149,8 +149,16 @@ impl Tracked {
         let forced = forced.map(|from| from.max(self.not_deleted_before()));
         match (forced, due) {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
-            (Some(forced), _) => Some((forced, Method::Delete)),
+            (Some(forced), _) => Some((forced, self.forced_by())),
             (None, due) => due.map(|at| (at, Method::Evict)),
+        }
+    }
+
+    /// How it is forced. Nobody has said that its eviction would be refused if only its annotation blocks it.
+    fn forced_by(&self) -> Method {
+        match self.blocked.by() {
+            Some(Blocker::DoNotDisrupt(_)) if self.failures.is_none() => Method::EvictAnyway,
+            _ => Method::Delete,
         }
     }
 

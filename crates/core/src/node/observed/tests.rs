@@ -11,6 +11,7 @@ fn mark(event: &str, request: &str) -> ClaimAnnotation {
         request: request.to_owned(),
         notice: "terminate lifecycle action".to_owned(),
         until: None,
+        since: None,
         cordoned: true,
         taints: Vec::new(),
         maintenance: None,

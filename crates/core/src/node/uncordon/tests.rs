@@ -2,6 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+const RUNS: UncordonCause = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
+
 /// A node that we cordoned and marked for a rebalance recommendation, Ready.
 fn node() -> Value {
     let mark = ClaimAnnotation {
@@ -9,6 +11,7 @@ fn node() -> Value {
         request: "r-1".to_owned(),
         notice: "rebalance recommendation".to_owned(),
         until: None,
+        since: None,
         cordoned: true,
         taints: vec!["spillway/rebalance-recommendation=e-1:NoSchedule".to_owned()],
         maintenance: None,
@@ -131,10 +134,10 @@ fn a_label_of_somebody_else_stays() {
 fn only_what_the_node_was_claimed_for_gives_it_back() {
     let maintenance = |id: &str| UncordonCause::Maintenance(id.to_owned());
     for (node, over) in [
-        (claimed_for("spot interruption"), UncordonCause::Stop),
-        (claimed_for("instance stopping"), UncordonCause::Stop),
-        (claimed_for("return to warm pool"), UncordonCause::Stop),
-        (for_maintenance(), UncordonCause::Stop),
+        (claimed_for("spot interruption"), RUNS),
+        (claimed_for("instance stopping"), RUNS),
+        (claimed_for("return to warm pool"), RUNS),
+        (for_maintenance(), RUNS),
         (for_maintenance(), maintenance("m-1")),
         (claimed_for("return to warm pool"), UncordonCause::WarmPool),
         (claimed_for("root volume replacement"), UncordonCause::RootVolume),
@@ -143,16 +146,29 @@ fn only_what_the_node_was_claimed_for_gives_it_back() {
     }
     for (node, over) in [
         (claimed_for("spot interruption"), UncordonCause::Rebalance),
-        (claimed_for("terminate lifecycle action"), UncordonCause::Stop),
+        (claimed_for("terminate lifecycle action"), RUNS),
         (claimed_for("instance stopping"), UncordonCause::WarmPool),
-        (claimed_for("root volume replacement"), UncordonCause::Stop),
+        (claimed_for("root volume replacement"), RUNS),
         (for_maintenance(), maintenance("m-2")),
         (for_maintenance(), UncordonCause::Reboot("m-2".to_owned())),
-        (claimed_for("what a later version knows"), UncordonCause::Stop),
+        (claimed_for("what a later version knows"), RUNS),
     ] {
         let (patch, undone) = decided(node, &over);
         assert!(patch.is_empty() && matches!(undone, UncordonResult::Held { .. }), "{over:?}: {undone:?}");
     }
+}
+
+#[test]
+fn what_was_claimed_after_its_instance_ran_stays_claimed() {
+    let claimed = |since: &str| {
+        marked(|mark| {
+            "spot interruption".clone_into(&mut mark.notice);
+            mark.since = Some(since.parse().unwrap());
+        })
+    };
+    assert_eq!(decided(claimed("1970-01-01T00:00:00Z"), &RUNS).1, given_back(), "notices are dated to the second");
+    let (patch, undone) = decided(claimed("1970-01-01T00:00:01Z"), &RUNS);
+    assert!(patch.is_empty() && matches!(undone, UncordonResult::Held { .. }), "{undone:?}");
 }
 
 #[test]
@@ -201,12 +217,12 @@ fn an_instance_that_runs_again_is_in_service_again_whoever_claims_its_node() {
     let mut held = claimed_for("terminate lifecycle action");
     held["spec"]["taints"] = json!([out_of_service]);
     for node in [unmarked, held] {
-        let (patch, _) = decided(node, &UncordonCause::Stop);
+        let (patch, _) = decided(node, &RUNS);
         assert_eq!(patch.len(), 2, "{patch:?}");
         assert!(patch[1].contains("/spec/taints/0"), "{patch:?}");
     }
     let mut others = node();
     others["metadata"]["annotations"] = json!({});
     others["spec"]["taints"] = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
-    assert_eq!(decided(others, &UncordonCause::Stop).1, UncordonResult::NotOurs { node: "n-1".to_owned() });
+    assert_eq!(decided(others, &RUNS).1, UncordonResult::NotOurs { node: "n-1".to_owned() });
 }

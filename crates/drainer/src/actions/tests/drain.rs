@@ -11,7 +11,7 @@ use crate::actions::drain::drain;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, BeginNotified, Counts, StepName};
-use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, pod, status, watched};
 use crate::test_support::aws::{completed, heartbeat, hook_described, put_event, scheduled, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
@@ -42,7 +42,7 @@ fn gone(name: &str) -> serde_json::Value {
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
-    let api = [claim(), pods(&[]), watch().streams(&[])];
+    let api = [claim(), pods(&[]), watch().streams(&[]), no_volumes()];
     let context = TestContext::new(&[], api, [hook_described(), completed("CONTINUE")]);
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
@@ -101,6 +101,7 @@ async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_
             watch().streams(&[watched("ADDED", &late)]),
             call(format!("GET {NODE_PATH}")).says(200, node()),
             eviction("late").says(404, status(404, "NotFound", "pods")),
+            no_volumes(),
         ],
         [hook_described(), completed("CONTINUE")],
     );
@@ -114,7 +115,14 @@ async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_
 async fn a_drain_claims_lists_evicts_watches_and_lets_the_instance_go() {
     let context = TestContext::new(
         &[],
-        [claim(), pods(&["a", "b"]), eviction("a"), eviction("b"), watch().streams(&[gone("a"), gone("b")])],
+        [
+            claim(),
+            pods(&["a", "b"]),
+            eviction("a"),
+            eviction("b"),
+            watch().streams(&[gone("a"), gone("b")]),
+            no_volumes(),
+        ],
         [hook_described(), heartbeat(), completed("CONTINUE")],
     );
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());

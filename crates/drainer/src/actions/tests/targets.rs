@@ -6,7 +6,7 @@ use spillway_notice::Kind;
 use crate::actions::drain::drain;
 use crate::receipt::AfterDrain;
 use crate::receipt::record::Record;
-use crate::test_support::api_server::{NODE, NODE_PATH, list, node};
+use crate::test_support::api_server::{NODE, NODE_PATH, list, no_volumes, node};
 use crate::test_support::aws::{completed, hook_described};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
@@ -14,11 +14,12 @@ use crate::test_support::script::{Expected, call};
 const WAITS: [(&str, &str); 1] = [("SPILLWAY_LOAD_BALANCERS", "wait")];
 
 /// What the API server is asked by the drain of an empty node that is to be labelled.
-fn api() -> [Expected; 3] {
+fn api() -> [Expected; 4] {
     [
         call(format!("PATCH {NODE_PATH}")).with("exclude-from-external-load-balancers").says(200, node()),
         call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[])),
         call("GET /api/v1/pods").with("watch=true").streams(&[]),
+        no_volumes().perhaps(),
     ]
 }
 

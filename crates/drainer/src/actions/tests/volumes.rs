@@ -155,11 +155,32 @@ async fn without_the_right_nothing_is_waited_for() {
 async fn where_nothing_is_to_be_waited_for_nothing_is_asked() {
     let nothing = (after_drain(None, None), 5);
     assert_eq!(waited(&[("SPILLWAY_VOLUME_WAIT_S", "0")], &[with_claim("db-0")], []).await, nothing);
-    assert_eq!(waited(&[], &[pod("db-0")], []).await, nothing);
+    assert_eq!(waited(&[], &[pod("db-0")], [listed(&[])]).await, nothing);
+    let context = TestContext::new(&[], drained(&[pod("db-0")]), []);
+    let (case, mut record) = (Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert_eq!(record.after_drain, Some(nothing.0), "no hook holds the instance");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_pod_uses_that_stays_is_not_waited_for() {
     let mut agent = with_claim("agent");
     agent["metadata"]["ownerReferences"][0]["kind"] = json!("DaemonSet");
     agent["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] = json!("db-0");
-    assert_eq!(waited(&[], &[with_claim("db-0"), agent], []).await, nothing, "a pod that stays has it too");
+    let api = [listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce")];
+    assert_eq!(waited(&[], &[with_claim("db-0"), agent], api).await, (after_drain(None, None), 5));
+}
+
+/// cluster-autoscaler evicts the pods, waits for them but not for their volumes, and then has the instance terminated.
+#[tokio::test(start_paused = true)]
+async fn a_hook_waits_for_the_volume_of_a_pod_that_left_before_the_drain() {
+    let api = [
+        listed(&[attachment("pv-db", NODE)]),
+        volume("pv-db", "db-7", "ReadWriteOnce"),
+        watch().streams(&[watched("DELETED", &attachment("pv-db", NODE))]),
+    ];
+    assert_eq!(waited(&[], &[pod("db-0")], api).await, (after_drain(Some(0), None), 5));
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,7 +23,7 @@ fn a_pod_that_says_so_is_not_requested_to_leave_before_its_last_safe_moment() {
     let last_safe_moment = now + Duration::from_secs(88);
     assert_eq!(progress.next_due(now), Some(last_safe_moment));
     let requests = progress.requests(last_safe_moment);
-    assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Delete));
+    assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::EvictAnyway));
     progress.answered(&uid("web-0"), Answer::Leaving, last_safe_moment);
     let transitions = progress.take_transitions();
     let [Transition::Blocked(_, by), Transition::Forced(_, forced)] = transitions.as_slice() else {
@@ -33,6 +33,29 @@ fn a_pod_that_says_so_is_not_requested_to_leave_before_its_last_safe_moment() {
     assert_eq!(by.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
 }
 
+/// What a budget says of it nobody has asked before.
+#[test]
+fn its_last_eviction_is_followed_by_a_deletion_if_that_is_refused_or_not_answered_soon() {
+    let failed = |message: &str| message.to_owned();
+    for answer in [
+        blocked(),
+        Answer::BlockedBySeveral,
+        Answer::Throttled { retry_after: Some(Duration::from_secs(30)) },
+        Answer::ServerError { message: failed("500"), retry_after: None },
+        Answer::Refused { message: failed("a webhook's no") },
+        Answer::GivenUp { message: failed("nothing came") },
+    ] {
+        let now = Instant::now();
+        let mut progress = drain(&[not_to_be_disrupted("web-0", "true", None)], hard(now, 120), now);
+        let last_safe_moment = now + Duration::from_secs(88);
+        let requests = progress.requests(last_safe_moment);
+        assert_eq!(requests[0].patience, Some(Duration::from_secs(2)));
+        progress.answered(&uid("web-0"), answer.clone(), last_safe_moment);
+        let requests = progress.requests(last_safe_moment);
+        assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::Delete), "{answer:?}");
+    }
+}
+
 #[test]
 fn while_a_hook_holds_the_instance_the_annotation_is_respected_until_the_pod_has_to_leave() {
     let now = Instant::now();
@@ -40,7 +63,7 @@ fn while_a_hook_holds_the_instance_the_annotation_is_respected_until_the_pod_has
     let last_safe_moment = now + Duration::from_secs(600 - 32);
     assert_eq!(progress.next_due(now), Some(last_safe_moment));
     assert!(progress.requests(last_safe_moment - Duration::from_millis(1)).is_empty());
-    assert_eq!(progress.requests(last_safe_moment)[0].method, Method::Delete);
+    assert_eq!(progress.requests(last_safe_moment)[0].method, Method::EvictAnyway);
 }
 
 #[test]
@@ -132,7 +155,7 @@ fn an_ordinary_pods_annotation_does_not_keep_the_critical_ones_too_long() {
     assert_eq!(progress.next_due(now), Some(must));
     let methods: Vec<_> =
         progress.requests(must).into_iter().map(|request| (request.name.name, request.method)).collect();
-    assert_eq!(methods, [("dns".to_owned(), Method::Evict), ("web-0".to_owned(), Method::Delete)]);
+    assert_eq!(methods, [("dns".to_owned(), Method::Evict), ("web-0".to_owned(), Method::EvictAnyway)]);
 }
 
 #[test]
@@ -146,7 +169,7 @@ fn critical_pods_start_in_time_under_a_hook_too() {
     let requests = progress.requests(must);
     let made: Vec<_> =
         requests.iter().map(|request| (request.name.name.as_str(), request.method, request.grace)).collect();
-    assert_eq!(made, [("dns", Method::Evict, Grace::Own), ("web-0", Method::Delete, Grace::Own)]);
+    assert_eq!(made, [("dns", Method::Evict, Grace::Own), ("web-0", Method::EvictAnyway, Grace::Own)]);
 }
 
 #[test]
@@ -157,5 +180,5 @@ fn a_critical_pod_is_deleted_in_time_too_whatever_its_annotation_says() {
     assert_eq!(names(&progress.requests(now)), ["web-0"]);
     progress.answered(&uid("web-0"), Answer::Leaving, now);
     let requests = progress.requests(now + Duration::from_secs(88));
-    assert_eq!((names(&requests), requests[0].method), (vec!["dns"], Method::Delete));
+    assert_eq!((names(&requests), requests[0].method), (vec!["dns"], Method::EvictAnyway));
 }
