@@ -265,6 +265,13 @@ mod tests {
     }
 
     #[test]
+    fn instances_are_left_out_only_where_some_are() {
+        let handed_on = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
+        assert_eq!(handed_on(0), "handed on, once for each of its instances: 20");
+        assert!(handed_on(2).ends_with("20; it names 2 more, which are left out"));
+    }
+
+    #[test]
     fn one_pod_is_not_several() {
         let drained = |moved| {
             let counts = Counts { moved, lost: 0, unconfirmed: 0 };

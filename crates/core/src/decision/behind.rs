@@ -56,7 +56,7 @@ mod tests {
         };
         for kind in [Kind::Stopping, Kind::ShuttingDown] {
             assert!(is_over(kind, InstanceState::Up, 180));
-            assert!(!is_over(kind, InstanceState::Up, 5), "EC2's answer may be behind");
+            assert!(!is_over(kind, InstanceState::Up, CAUGHT_UP_AFTER.as_secs()), "EC2's answer may be behind");
             assert!(!is_over(kind, InstanceState::GoingDown, 180));
             assert!(!is_over(kind, InstanceState::Down, 180), "its pods are to be replaced");
         }
