@@ -312,11 +312,11 @@ impl Progress {
         }
     }
 
-    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing.
+    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing; of one that was edited each pod is tried.
     pub fn budgets_changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) {
-        for gone in self.budgets.changed(scope, change, now) {
+        for released in self.budgets.changed(scope, change, now) {
             for pod in self.pods.values_mut() {
-                pod.release(|by| by.budget() == Some(&gone), now);
+                pod.release(|by| by.budget() == Some(&released), now);
             }
         }
     }
