@@ -3,7 +3,8 @@
 //!
 //! A budget that allows so many disruptions gets as many evictions, of those pods first that have waited the longest,
 //! and no more until it says that it allows more. In case that what it says does not reach us, the eviction of one of
-//! its pods is tried every few seconds, each in turn.
+//! its pods is tried every few seconds, each in turn. When somebody has edited it, all of its pods are tried once: what it
+//! allows does not say that unhealthy pods may go now, or which pods it no longer selects.
 //!
 //! Those that are allowed are requested all at once. The API server lets an eviction wait for half a second when the
 //! budget was changed under it (kubernetes, `eviction.go`, `EvictionsRetry`), by another eviction or by the budget's
@@ -70,6 +71,8 @@ struct DisruptionsAllowed {
     /// When the budget said so.
     said_at: Instant,
     probe_at: Instant,
+    /// The generation of its specification that its controller has looked at, as far as is known.
+    generation: Option<i64>,
 }
 
 impl KnownBudgets {
@@ -109,7 +112,8 @@ impl KnownBudgets {
 
     /// Notes that the budget refused a request of that time. What the budget has said since counts more.
     pub fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
-        let unknown = DisruptionsAllowed { pods: 0, said_at: requested_at, probe_at: now + PROBE_EVERY };
+        let unknown =
+            DisruptionsAllowed { pods: 0, said_at: requested_at, probe_at: now + PROBE_EVERY, generation: None };
         let allowed = self.0.entry(budget.clone()).or_insert(unknown);
         if allowed.said_at <= requested_at {
             allowed.pods = 0;
@@ -123,30 +127,31 @@ impl KnownBudgets {
         }
     }
 
-    /// Takes what a watch saw of the budgets of its scope; returns those that are no more.
+    /// Takes what a watch saw of the budgets of its scope; returns those that block nothing now, as far as is known: they are
+    /// no more, or were edited.
     pub fn changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) -> Vec<BudgetName> {
         match change {
-            Change::Seen(budget) => {
-                self.see(&budget, now);
-                Vec::new()
-            }
+            Change::Seen(budget) => self.see(&budget, now).into_iter().collect(),
             Change::Gone(budget) => self.forget(|known| name(&budget).as_ref() == Some(known)),
             Change::OnlyThese(budgets) => {
                 let there: BTreeSet<BudgetName> = budgets.iter().filter_map(name).collect();
-                for budget in &budgets {
-                    self.see(budget, now);
-                }
-                self.forget(|known| scope.has(&known.namespace) && !there.contains(known))
+                let edited: Vec<BudgetName> = budgets.iter().filter_map(|budget| self.see(budget, now)).collect();
+                let gone = self.forget(|known| scope.has(&known.namespace) && !there.contains(known));
+                edited.into_iter().chain(gone).collect()
             }
         }
     }
 
-    fn see(&mut self, budget: &DisruptionBudget, now: Instant) {
-        let Some(name) = name(budget) else { return };
-        let unknown = DisruptionsAllowed { pods: 0, said_at: now, probe_at: now + PROBE_EVERY };
-        let allowed = self.0.entry(name).or_insert(unknown);
+    /// Returns the budget if it has been edited since it was last seen, and its controller has looked at it.
+    fn see(&mut self, budget: &DisruptionBudget, now: Instant) -> Option<BudgetName> {
+        let name = name(budget)?;
+        let unknown = DisruptionsAllowed { pods: 0, said_at: now, probe_at: now + PROBE_EVERY, generation: None };
+        let allowed = self.0.entry(name.clone()).or_insert(unknown);
         allowed.pods = disruptions_allowed(budget);
         allowed.said_at = now;
+        let before = allowed.generation;
+        allowed.generation = before.max(budget.status.as_ref().and_then(|status| status.observed_generation));
+        (before.is_some() && before < allowed.generation).then_some(name)
     }
 
     fn forget(&mut self, is_gone: impl Fn(&BudgetName) -> bool) -> Vec<BudgetName> {

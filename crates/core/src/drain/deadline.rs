@@ -26,6 +26,14 @@ const LEAST_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The least time that an eviction has to be answered: of 110 at once the last was answered after 240 ms.
 pub const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long before it may be forced a critical pod is asked at least: so long its budget has to let it go, or another of its
+/// app before it.
+const LEAST_TIME_FOR_A_BUDGET: Duration = Duration::from_secs(20);
+
+/// How long before it may be forced a critical pod is asked at the earliest while a hook holds the instance and others are
+/// still leaving: its replacement starts in minutes.
+const MOST_TIME_FOR_A_BUDGET: Duration = Duration::from_mins(10);
+
 /// A pod that is leaving already is not requested again unless its new end is at least so far ahead. One that is past when
 /// the API server gets to it makes a grace of one second. It has the end in whole seconds, and a clock of its own; the
 /// rest is for the request's way.
@@ -163,9 +171,27 @@ impl Window {
         if let Termination::Soon { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
         }
-        let goes = self.instance_goes.latest()?;
-        let half = self.start + goes.saturating_duration_since(self.start) / 2;
-        self.last_safe_moment(grace).map(|moment| moment.max(half))
+        Some(self.last_safe_moment(grace)?.max(self.half()?))
+    }
+
+    /// From when on a critical pod is evicted although others are still there: at half of the window, so that its budget can
+    /// work before it is forced; while a hook holds the instance, not more than some minutes before.
+    pub fn critical_from(&self, grace: Duration) -> Option<Instant> {
+        if let Termination::Soon { .. } = self.instance_goes {
+            return Some(self.start);
+        }
+        let (forced, half) = (self.forced_from(grace)?, self.half()?);
+        let before = |time| forced.checked_sub(time).unwrap_or(self.start);
+        let opens = match self.instance_goes {
+            Termination::AtTheLatest(_) => half.max(before(MOST_TIME_FOR_A_BUDGET)),
+            _ => half,
+        };
+        let in_time = before(LEAST_TIME_FOR_A_BUDGET).min(self.last_safe_moment(grace)?);
+        Some(opens.min(in_time).max(self.start))
+    }
+
+    fn half(&self) -> Option<Instant> {
+        Some(self.start + self.instance_goes.latest()?.saturating_duration_since(self.start) / 2)
     }
 }
 
@@ -227,6 +253,25 @@ mod tests {
         assert_eq!(hard(now, 120).forced_from(Duration::from_secs(30)), at(88));
         assert_eq!(hard(now, 120).forced_from(Duration::from_secs(90)), at(60), "not before half the window");
         assert_eq!(hard(now, 120).forced_from(Duration::MAX), at(60));
+    }
+
+    #[test]
+    fn a_critical_pod_is_asked_at_half_the_window_and_early_enough_for_its_budget() {
+        let now = Instant::now();
+        let seconds = Duration::from_secs;
+        let from = |window: Window, grace_s| window.critical_from(seconds(grace_s)).unwrap() - now;
+        assert_eq!(from(hard(now, 120), 30), seconds(60), "it is forced at 88 s");
+        assert_eq!(from(hard(now, 120), 58), seconds(40), "it is forced at 60 s");
+        assert_eq!(from(hard(now, 120), 90), seconds(28), "its last safe moment");
+        assert_eq!(from(hard(now, 120), 600), seconds(0));
+        let hook = |window_s| Window {
+            instance_goes: Termination::AtTheLatest(now + seconds(window_s)),
+            ..hard(now, window_s)
+        };
+        assert_eq!(from(hook(3600), 30), seconds(3568 - 600));
+        assert_eq!(from(hook(3600), 900), seconds(2698 - 600));
+        assert_eq!(from(hook(600), 30), seconds(300));
+        assert_eq!(from(soon(now, seconds(120)), 30), seconds(0));
     }
 
     #[test]
@@ -320,6 +365,21 @@ mod tests {
             let forced = window(start, 2 * half_ms, margin_ms).forced_from(Duration::from_secs(asked_s));
             let by_the_rule = forced_by_the_rule(2 * half_ms, 1000 * asked_s, margin_ms);
             prop_assert_eq!(forced, Some(start + Duration::from_millis(by_the_rule)));
+        }
+
+        #[test]
+        fn a_critical_pods_budget_has_time_whatever_its_grace_and_never_less_for_a_longer_one(
+            asked_s in 0..200_000_u64, more_s in 0..1000_u64, half_ms in 0..86_400_000_u64, hook in any::<bool>(),
+        ) {
+            let start = Instant::now();
+            let window = window(start, 2 * half_ms, 2000);
+            let window = if hook { Window { instance_goes: Termination::AtTheLatest(window.end), ..window } } else { window };
+            let grace = Duration::from_secs(asked_s);
+            let (asked, forced) = (window.critical_from(grace).unwrap(), window.forced_from(grace).unwrap());
+            prop_assert!(asked == start || asked + LEAST_TIME_FOR_A_BUDGET <= forced);
+            prop_assert!(asked <= window.last_safe_moment(grace).unwrap());
+            prop_assert!(hook || asked <= start + Duration::from_millis(half_ms));
+            prop_assert!(window.critical_from(grace + Duration::from_secs(more_s)).unwrap() <= asked);
         }
 
         #[test]

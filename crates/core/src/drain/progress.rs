@@ -237,24 +237,28 @@ impl Progress {
         }
     }
 
-    /// Critical pods begin when the others have gone, or when they must to be in time. An instance that is going now knows no
-    /// order of pods: its kubelet may never say that the others have gone.
+    /// Critical pods begin when the others have gone, or are merely blocked; or when they must, for their budgets to have time.
+    /// An instance that is going now knows no order of pods: its kubelet may never say that the others have gone.
     fn tier(&self, now: Instant) -> Tier {
         if matches!(self.window.instance_goes, Termination::Soon { .. }) {
             return Tier::Critical;
         }
         let ordinary = self.pods.values().any(|pod| {
             pod.tier == Tier::Ordinary
-                && (pod.waits() || matches!(pod.state, PodState::Requested | PodState::Leaving { .. }))
+                && match pod.state {
+                    PodState::Waits { .. } => pod.blocked.by().is_none(),
+                    PodState::Requested | PodState::Leaving { .. } => true,
+                    PodState::Stays(_) | PodState::Unconfirmed(_) | PodState::Gone { .. } => false,
+                }
         });
         let must = self.critical_tier_at().is_some_and(|at| at <= now);
         if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
     }
 
-    /// The last safe moment of the critical pod that asks for the longest grace.
+    /// When the critical pod must be asked that asks for the longest grace.
     fn critical_tier_at(&self) -> Option<Instant> {
         let critical = self.pods.values().filter(|pod| pod.tier == Tier::Critical && pod.waits());
-        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.last_safe_moment(grace))
+        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.critical_from(grace))
     }
 
     /// Takes the answer to a request.
@@ -306,11 +310,11 @@ impl Progress {
         }
     }
 
-    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing.
+    /// Takes what a watch saw of budgets. A budget that is no more blocks nothing; of one that was edited each pod is tried.
     pub fn budgets_changed(&mut self, scope: &WatchScope, change: Change<DisruptionBudget>, now: Instant) {
-        for gone in self.budgets.changed(scope, change, now) {
+        for released in self.budgets.changed(scope, change, now) {
             for pod in self.pods.values_mut() {
-                pod.release(|by| by.budget() == Some(&gone), now);
+                pod.release(|by| by.budget() == Some(&released), now);
             }
         }
     }

@@ -132,6 +132,35 @@ async fn pods_leave_when_their_budget_is_given_room() {
     assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 20, "not one every five seconds");
 }
 
+/// It selects none of them from then on, and what it allows stays 0.
+#[tokio::test]
+async fn pods_leave_at_once_when_their_budget_is_edited_so_that_it_lets_them_go() {
+    const PODS: usize = 8;
+    let mut stage = Stage::set("edited-budget").await;
+    stage.deploy("web", 8, PodShape::default()).await;
+    budget(&stage, "web", 0, 8).await;
+
+    let event = stage.interrupt(SPOT).await;
+    let lambda = stage.lambda.clone();
+    let drain = tokio::spawn(async move { lambda.invoke(event).await });
+    let refused = |requests: &[Request]| {
+        let watched = requests.iter().any(|r| r.verb == "watch" && r.resource == "poddisruptionbudgets");
+        watched && requests.iter().filter(|r| r.code == Some(429)).count() >= PODS
+    };
+    stage.audit.wait_until("refused evictions", WAIT, refused).await.expect("the budget refuses");
+    let budgets = Api::<PodDisruptionBudget>::namespaced(stage.world.admin(), &stage.name);
+    let others = Patch::Merge(json!({"spec": {"selector": {"matchLabels": {"app": "elsewhere"}}}}));
+    budgets.patch("web", &PatchParams::default(), &others).await.expect("it is changed");
+
+    let outcome = drain.await.expect("no panic");
+    assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], PODS);
+    let requests = stage.audit.requests().expect("the audit log");
+    let granted = requests.iter().filter(|r| r.subresource == "eviction" && r.code == Some(201));
+    let granted: Vec<_> = granted.map(|r| r.received).collect();
+    // By the fallback alone they would go one after the other, in 35 seconds.
+    assert!(granted[PODS - 1].duration_since(granted[0]).as_secs() < 10, "{requests:#?}");
+}
+
 #[tokio::test]
 async fn a_watch_of_the_budgets_that_breaks_is_begun_again() {
     let mut stage = Stage::set("broken-watch").await;

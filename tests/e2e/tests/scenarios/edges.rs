@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
@@ -79,14 +80,11 @@ async fn a_spot_notice_that_comes_past_its_time_takes_no_grace_from_a_pod() {
 async fn of_an_instance_that_stops_critical_pods_wait_for_no_others() {
     let mut stage = Stage::set("no-order").await;
     let client = stage.world.admin();
-    let shape = PodShape::default().grace(10).bound_to(&stage.node.name);
-    let pods = [
-        ("web", shape.clone().exits_after(Duration::from_secs(8))),
-        ("dns", shape.priority_class("system-cluster-critical")),
-    ];
-    for (name, shape) in &pods {
-        pods::create(&client, &pods::bare_pod(&stage.name, name, shape)).await.expect("a pod");
-    }
+    let web = PodShape::default().grace(10).exits_after(Duration::from_secs(8)).bound_to(&stage.node.name);
+    pods::create(&client, &pods::bare_pod(&stage.name, "web", &web)).await.expect("a pod");
+    // Critical pods may only live in kube-system.
+    let dns = PodShape::default().priority_class("system-cluster-critical").bound_to(&stage.node.name);
+    pods::create(&client, &pods::bare_pod("kube-system", "no-order-dns", &dns)).await.expect("a pod");
     pods::until_running_on(&client, &stage.node.name, 2).await.expect("they run");
 
     let outcome = stage.notify(&stopping(&stage, 0)).await;
@@ -94,9 +92,41 @@ async fn of_an_instance_that_stops_critical_pods_wait_for_no_others() {
     let told = receipt(&outcome);
     assert_eq!((ended(&outcome).0.as_str(), fates(&told)["clean"]), ("drained", 2), "{told:#}");
     let requests = stage.audit.requests().expect("the audit log");
-    let asked = requests.iter().position(|r| r.subresource == "eviction" && r.name == "dns").expect("it is evicted");
+    let asked =
+        requests.iter().position(|r| r.subresource == "eviction" && r.name == "no-order-dns").expect("it is evicted");
     let watched = requests.iter().position(|r| r.resource == "pods" && r.verb == "watch").expect("they are watched");
     assert!(asked < watched, "it is told with the first ones: {requests:#?}");
+}
+
+/// It was asked at the very moment from which it is forced: two nodes that went together took both pods of a Service at once.
+#[tokio::test]
+async fn a_critical_pods_budget_has_time_though_an_ordinary_pod_is_blocked_to_the_end() {
+    let mut stage = Stage::set("time-for-a-budget").await;
+    let (client, app) = (stage.world.admin(), "time-for-a-budget-dns");
+    let annotation = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+    let shape = PodShape::default().grace(1).bound_to(&stage.node.name);
+    pods::create(&client, &pods::bare_pod(&stage.name, "web", &shape.clone().with(annotation))).await.expect("a pod");
+    // Critical pods may only live in kube-system.
+    let dns = shape.priority_class("system-cluster-critical");
+    pods::create(&client, &pods::bare_pod("kube-system", app, &dns)).await.expect("a pod");
+    pods::create(&client, &pods::budget("kube-system", app, 1)).await.expect("a budget");
+    pods::until_running_on(&client, &stage.node.name, 2).await.expect("they run");
+    pods::until_budget_sees(&client, "kube-system", app, 1).await.expect("it counts");
+    let (lambda, notice) = (stage.lambda.clone(), spot_notice_with(&stage, 30));
+    let budget_works = async {
+        let refused = |requests: &[Request]| requests.iter().any(|r| r.code == Some(429));
+        stage.audit.wait_until("a refused eviction", Duration::from_mins(1), refused).await.expect("it refuses");
+        let budgets = Api::<PodDisruptionBudget>::namespaced(client, "kube-system");
+        budgets.delete(app, &DeleteParams::default()).await.expect("it is there");
+    };
+
+    let (outcome, ()) = tokio::join!(lambda.invoke(notice), budget_works);
+
+    let told = receipt(&outcome);
+    assert_eq!((fates(&told)["clean"], fates(&told)["forced"]), (1, 1), "{told:#}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let deleted: Vec<&str> = requests.iter().filter(|r| r.verb == "delete").map(|r| r.name.as_str()).collect();
+    assert_eq!(deleted, ["web"]);
 }
 
 #[tokio::test]

@@ -2,14 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::deadline::{Deadline, Termination};
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
-use crate::plan::App;
+use crate::plan::{App, Side};
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;
+
+/// How long before it is forced a pod is asked to leave at least.
+const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
+/// How long it takes at most from a notice to the first evictions, when nothing is out of order.
+const BEGINS_WITHIN: SignedDuration = SignedDuration::from_secs(25);
 
 /// The pods that were requested to leave.
 #[derive(Debug, Default)]
@@ -18,6 +25,8 @@ pub(super) struct LeavingPods {
     places: BTreeMap<String, Place>,
     requests: BTreeMap<(AttemptId, String), u32>,
     evictions: BTreeSet<(AttemptId, String)>,
+    /// When the eviction of each pod was first requested, by whichever attempt.
+    asked: BTreeMap<String, Timestamp>,
     /// The pods that were evicted for each notice, by its event's id, its instance and their app.
     evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
 }
@@ -26,6 +35,7 @@ pub(super) struct LeavingPods {
 struct Place {
     instance: String,
     app: usize,
+    since: Timestamp,
 }
 
 impl Witness for LeavingPods {
@@ -33,7 +43,7 @@ impl Witness for LeavingPods {
         match fact {
             Fact::PodBound { uid, node, app } => {
                 let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
-                self.places.entry(uid.clone()).or_insert(Place { instance, app: *app });
+                self.places.entry(uid.clone()).or_insert(Place { instance, app: *app, since: facts.clock.now() });
             }
             Fact::LeaveRequested { by, request } => match &request.uid {
                 Some(uid) => self.leave(&Leave { by: *by, uid, request }, facts, verdict),
@@ -60,7 +70,8 @@ impl LeavingPods {
         verdict.holds(Invariant::OwnPods, is_own, || {
             format!("{by} is about {instance:?}, and touches {uid} of {place:?}")
         });
-        let (Some(Place { app, .. }), Some(deadline)) = (place, facts.deadline(by)) else { return };
+        let (Some(place), Some(deadline)) = (place, facts.deadline(by)) else { return };
+        let app = place.app;
 
         // Past its last safe moment it is evicted and deleted in turn, each once a second, while no answer comes.
         let requests = self.requests.entry((by, uid.to_owned())).or_default();
@@ -73,13 +84,17 @@ impl LeavingPods {
         check_grace(leave, &facts.plan.apps[app], deadline, facts, verdict);
         match request.method {
             Method::Evict => self.evict(leave, app, facts, verdict),
-            Method::Delete => self.delete(leave, &facts.plan.apps[app], deadline, facts, verdict),
+            Method::Delete => {
+                self.delete(leave, &facts.plan.apps[app], deadline, facts, verdict);
+                self.check_asked(leave, &place, deadline, facts, verdict);
+            }
         }
     }
 
     fn evict(&mut self, leave: &Leave<'_>, app: usize, facts: &Facts<'_>, verdict: &mut Verdict) {
         let Leave { by, uid, .. } = *leave;
         self.evictions.insert((by, uid.to_owned()));
+        self.asked.entry(uid.to_owned()).or_insert(facts.clock.now());
         let notice = &facts.lambda.attempt(by).notice()["id"];
         // Each delivery and each of Lambda's retries begins again.
         let attempts = facts.lambda.attempts().iter();
@@ -104,6 +119,30 @@ impl LeavingPods {
         let is_due = due.is_some_and(|due| due <= now + facts.skew()) || is_silent && is_going;
         verdict.holds(Invariant::DeletedWhenDue, is_due, || {
             format!("{by} deletes {uid} at {now}, and by {deadline:?} it is due at {due:?}")
+        });
+    }
+
+    /// Where the instance goes at a known time, and the drain and the pod were there in time, its budget had time.
+    fn check_asked(
+        &self,
+        leave: &Leave<'_>,
+        place: &Place,
+        deadline: Deadline,
+        facts: &Facts<'_>,
+        verdict: &mut Verdict,
+    ) {
+        let Leave { by, uid, .. } = *leave;
+        let app = &facts.plan.apps[place.app];
+        let is_known = matches!(deadline.termination, Termination::At(_) | Termination::AtTheLatest(_));
+        let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
+        let began = facts.lambda.attempt(by).began.max(place.since);
+        let due =
+            deadline.forced_from(app.grace_s).filter(|due| is_known && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
+        let (Some(due), true, None) = (due, is_well, app.annotation) else { return };
+        let asked = self.asked.get(uid).copied();
+        let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= due);
+        verdict.holds(Invariant::AskedBeforeForced, is_early, || {
+            format!("{by} deletes {uid}, due at {due}, which was asked at {asked:?}")
         });
     }
 }

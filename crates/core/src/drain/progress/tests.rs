@@ -89,15 +89,29 @@ fn critical_pods_wait_until_the_others_have_gone() {
 }
 
 #[test]
-fn critical_pods_start_in_time_even_if_others_are_still_there() {
+fn critical_pods_start_at_half_of_the_window_even_if_others_are_still_there() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
     let mut progress = drain(&pods, hard(now, 120), now);
     progress.requests(now);
     let must = progress.next_due(now).unwrap();
-    assert_eq!(must, now + Duration::from_secs(120 - 32));
+    assert_eq!(must, now + Duration::from_secs(60));
     assert!(progress.requests(must - Duration::from_millis(1)).is_empty());
     assert_eq!(names(&progress.requests(must)), ["dns"]);
+}
+
+#[test]
+fn critical_pods_do_not_wait_for_what_is_merely_blocked() {
+    let now = Instant::now();
+    let pods = [pod("dns", Some("system-cluster-critical")), pod("slow", None), pod("web-0", None)];
+    let mut progress = drain(&pods, held_by_hook(now), now);
+    assert_eq!(names(&progress.requests(now)), ["slow", "web-0"]);
+    progress.answered(&uid("web-0"), blocked(), now);
+    progress.answered(&uid("slow"), Answer::Leaving, now);
+    assert!(progress.requests(now).is_empty(), "one is shutting down");
+    progress.changed(gone("slow"), now);
+    assert_eq!(progress.next_due(now), Some(now));
+    assert_eq!(names(&progress.requests(now)), ["dns"]);
 }
 
 #[test]
@@ -203,7 +217,7 @@ fn a_blocked_pod_is_never_deleted_while_nobody_says_that_the_instance_goes() {
 }
 
 #[test]
-fn a_critical_pod_whose_budget_blocks_it_is_deleted_without_a_pause() {
+fn a_critical_pods_budget_has_time_before_the_pod_is_deleted() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];
     let mut progress = drain(&pods, hard(now, 120), now);
@@ -211,8 +225,10 @@ fn a_critical_pod_whose_budget_blocks_it_is_deleted_without_a_pause() {
     let must = progress.next_due(now).unwrap();
     progress.requests(must);
     progress.answered(&uid("dns"), blocked(), must);
-    assert_eq!(progress.next_due(must), Some(must));
-    assert_eq!(progress.requests(must)[0].method, Method::Delete);
+    let last_safe_moment = now + Duration::from_secs(88);
+    assert_eq!(must + Duration::from_secs(28), last_safe_moment);
+    assert_eq!(progress.next_due(must), Some(must + Duration::from_secs(5)), "it is asked again");
+    assert_eq!(progress.requests(last_safe_moment)[0].method, Method::Delete);
 }
 
 #[test]

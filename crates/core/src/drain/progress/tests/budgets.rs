@@ -39,6 +39,35 @@ fn take(progress: &mut Progress, requests: Vec<LeaveRequest>, now: Instant) {
     }
 }
 
+/// That generation of it; its controller has looked at the other.
+fn edited(generation: i64, observed: i64) -> Change<DisruptionBudget> {
+    let mut budget = budget("web", 0);
+    budget.metadata.generation = Some(generation);
+    budget.status.as_mut().unwrap().observed_generation = Some(observed);
+    Change::Seen(Box::new(budget))
+}
+
+#[test]
+fn a_budget_that_was_edited_lets_all_of_its_pods_be_tried_once() {
+    let now = Instant::now();
+    let mut progress = drain(&pods(20), held_by_hook(now), now);
+    all_blocked(&mut progress, now);
+    for (generation, observed, tried) in [(2, 2, 0), (3, 2, 0), (3, 3, 20), (3, 3, 0), (4, 4, 20)] {
+        progress.budgets_changed(&namespace("shop"), edited(generation, observed), now);
+        let requests = progress.requests(now);
+        assert_eq!(requests.len(), tried, "generation {generation}, observed {observed}");
+        for request in requests {
+            progress.answered(&request.uid, blocked(), now);
+        }
+    }
+    let listed = Change::OnlyThese(vec![match edited(5, 5) {
+        Change::Seen(budget) => *budget,
+        other => panic!("{other:?}"),
+    }]);
+    progress.budgets_changed(&namespace("shop"), listed, now);
+    assert_eq!(progress.requests(now).len(), 20, "after a watch that broke too");
+}
+
 #[test]
 fn nothing_is_watched_before_a_budget_blocks_a_pod() {
     let now = Instant::now();

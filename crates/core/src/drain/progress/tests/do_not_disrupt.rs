@@ -146,30 +146,18 @@ fn an_annotation_that_is_put_on_when_the_pod_is_leaving_comes_too_late() {
 }
 
 #[test]
-fn an_ordinary_pods_annotation_does_not_keep_the_critical_ones_too_long() {
+fn an_ordinary_pods_annotation_does_not_keep_the_critical_ones() {
     let now = Instant::now();
     let pods = [not_to_be_disrupted("web-0", "true", None), pod("dns", Some("system-cluster-critical"))];
-    let mut progress = drain(&pods, hard(now, 120), now);
-    assert!(progress.requests(now).is_empty());
-    let must = now + Duration::from_secs(88);
-    assert_eq!(progress.next_due(now), Some(must));
-    let methods: Vec<_> =
-        progress.requests(must).into_iter().map(|request| (request.name.name, request.method)).collect();
-    assert_eq!(methods, [("dns".to_owned(), Method::Evict), ("web-0".to_owned(), Method::EvictAnyway)]);
-}
-
-#[test]
-fn critical_pods_start_in_time_under_a_hook_too() {
-    let now = Instant::now();
-    let pods = [not_to_be_disrupted("web-0", "true", None), pod("dns", Some("system-cluster-critical"))];
-    let mut progress = drain(&pods, held_by_hook(now), now);
-    let must = now + Duration::from_secs(600 - 32);
-    assert_eq!(progress.next_due(now), Some(must));
-    assert!(progress.requests(must - Duration::from_millis(1)).is_empty());
-    let requests = progress.requests(must);
-    let made: Vec<_> =
-        requests.iter().map(|request| (request.name.name.as_str(), request.method, request.grace)).collect();
-    assert_eq!(made, [("dns", Method::Evict, Grace::Own), ("web-0", Method::EvictAnyway, Grace::Own)]);
+    for (window, forced_s) in [(hard(now, 120), 88), (held_by_hook(now), 568)] {
+        let mut progress = drain(&pods, window, now);
+        assert_eq!(names(&progress.requests(now)), ["dns"]);
+        progress.answered(&uid("dns"), Answer::Leaving, now);
+        let forced = now + Duration::from_secs(forced_s);
+        assert!(progress.requests(forced - Duration::from_millis(1)).is_empty());
+        let requests = progress.requests(forced);
+        assert_eq!((names(&requests), requests[0].method), (vec!["web-0"], Method::EvictAnyway));
+    }
 }
 
 #[test]

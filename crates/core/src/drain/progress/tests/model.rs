@@ -226,6 +226,22 @@ proptest! {
     }
 
     #[test]
+    fn what_blocks_a_pod_had_time_to_let_it_go_before_the_pod_is_deleted(
+        draws in prop::collection::vec(draw(), 1..9), window_s in 50..300_u64, hook in any::<bool>(),
+    ) {
+        let window = hard(Instant::now(), window_s);
+        let window = if hook { by_hook(window) } else { window };
+        let (requested, progress) = play(&draws, window);
+        let pods = progress.into_pods();
+        for (at, request) in requested.iter().filter(|(_, request)| request.method == Method::Delete) {
+            let pod = &pods[&request.uid];
+            let asked = pod.history.requested_at().unwrap() - window.start;
+            let is_free = !draws[number(pod)].do_not_disrupt && pod.deletion.is_none();
+            prop_assert!(!is_free || asked + Duration::from_secs(20) <= *at, "{pod:?} at {at:?}, asked at {asked:?}");
+        }
+    }
+
+    #[test]
     fn no_pod_is_requested_again_and_again_without_a_pause(
         draws in prop::collection::vec(draw(), 1..9), window_s in 1..300_u64,
     ) {
