@@ -116,6 +116,11 @@ impl Progress {
         self.put_back.so_far(|uid| self.pods.get(uid).is_some_and(Tracked::has_left))
     }
 
+    /// Notes that the node is cordoned again, which somebody had uncordoned.
+    pub fn cordoned_again(&mut self, now: Instant) {
+        self.put_back.cordoned_again(self.clock.at(now));
+    }
+
     /// The pods, by UID.
     pub fn into_pods(self) -> BTreeMap<PodUid, Tracked> {
         self.pods

@@ -75,6 +75,11 @@ impl PutBack {
         put_back
     }
 
+    /// The node took pods until then, because somebody had uncordoned it: what was created before has not been put back.
+    pub fn cordoned_again(&mut self, at: Timestamp) {
+        self.since = at.saturating_add(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MAX);
+    }
+
     /// Takes a pod that is seen for the first time. It is back if its owner's pods have left here before. An owner with
     /// several of them has each come back once before the first comes back again.
     pub fn seen(&mut self, uid: &PodUid, pod: &Pod, has_left: impl Fn(&PodUid) -> bool) -> Return {
@@ -169,6 +174,16 @@ mod tests {
         assert_eq!(put_back.seen(&uid(1), &pod("web", LONG_BEFORE, true), |_| true), Return::None, "it was bound late");
         assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |_| false), Return::None, "none has left");
         assert_eq!(put_back.seen(&uid(3), &pod("web", AFTER, false), |_| true), Return::None, "nobody puts it back");
+    }
+
+    #[test]
+    fn what_came_while_the_node_was_uncordoned_is_not_back() {
+        let mut put_back = put_back(&[]);
+        put_back.seen(&uid(0), &pod("web", LONG_BEFORE, true), |_| true);
+        put_back.cordoned_again("2026-11-21T03:12:05Z".parse().unwrap());
+        assert_eq!(put_back.seen(&uid(1), &pod("web", AFTER, true), |_| true), Return::None);
+        assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |_| true), Return::None);
+        assert_eq!(put_back.seen(&uid(3), &pod("web", "2026-11-21T03:12:30Z", true), |_| true), Return::Once);
     }
 
     #[test]

@@ -7,12 +7,14 @@
 //! * `taint`: the taint for each kind of notice
 //! * `labels`: what a node's labels say
 //! * `readiness`: whether pods can come to a node
+//! * `cordon_again`: whether a node that somebody has uncordoned in mid-drain is cordoned again
 //! * `uncordon`: what is taken off a node that is given back
 //! * `out_of_service`: the taint that declares a node out of service
 //! * `node_claim`: what came of handing a node to Karpenter
 
 pub mod claim_annotation;
 pub mod claimant;
+pub mod cordon_again;
 pub mod labels;
 #[cfg(test)]
 mod model;

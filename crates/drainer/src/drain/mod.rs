@@ -49,7 +49,7 @@ use budget_watch::BudgetWatch;
 use kubelet::KubeletWatch;
 pub(crate) use list::list;
 use list::pods_of;
-use newcomers::Newcomers;
+use newcomers::{Came, Newcomers};
 use side_task::SideTask;
 
 /// Evictions go first: the watch begins when all that can be requested at once are answered, so
@@ -180,7 +180,10 @@ impl<'a> Drain<'a> {
             biased;
             Some((uid, answer)) = self.requests.next() => self.progress.answered(&uid, answer, Instant::now()),
             event = next_event(&mut self.pods) => self.take(event),
-            pods = self.newcomers.next() => {
+            Came { pods, cordoned_again } = self.newcomers.next() => {
+                if cordoned_again {
+                    self.progress.cordoned_again(Instant::now());
+                }
                 for pod in pods {
                     self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
                 }

@@ -1,6 +1,6 @@
 //! Pods that come to the node after the list: its name alone says whose they are, and another instance's node may have taken
 //! it by then. They wait until a look at the node has said that it is still the one that was claimed. Once it is another's,
-//! it stays another's.
+//! it stays another's. One that somebody has uncordoned, and whose instance goes, is cordoned again.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -13,6 +13,7 @@ use spillway_core::node::claimant::Claim;
 use tokio::time::Instant;
 
 use crate::kube::{call, until};
+use crate::node::cordon_again;
 
 /// The pods that have come, and the look at their node.
 pub(super) struct Newcomers<'a> {
@@ -28,7 +29,23 @@ pub(super) struct Newcomers<'a> {
 /// A look that is under way. A pod that came after it began waits for the next one.
 struct Look {
     about: usize,
-    is_anothers: LocalBoxFuture<'static, bool>,
+    looked: LocalBoxFuture<'static, Looked>,
+}
+
+/// What a look has said.
+enum Looked {
+    /// Another instance's node has the claimed one's name.
+    Anothers,
+    /// It is the claimed one.
+    Claimed { cordoned_again: bool },
+}
+
+/// What has come to the claimed node.
+#[derive(Default)]
+pub(super) struct Came {
+    pub(super) pods: Vec<Pod>,
+    /// Whether it took pods, because somebody had uncordoned it, and does no longer.
+    pub(super) cordoned_again: bool,
 }
 
 impl<'a> Newcomers<'a> {
@@ -75,37 +92,37 @@ impl<'a> Newcomers<'a> {
 
     /// Those that have come to the claimed node; never, if none wait. What has come to another is let go. Can be cancelled
     /// without losing one.
-    pub(super) async fn next(&mut self) -> Vec<Pod> {
+    pub(super) async fn next(&mut self) -> Came {
         if self.held.is_empty() {
             return std::future::pending().await;
         }
         let (client, claim, end, about) = (self.client, self.claim, self.end, self.held.len());
-        let look =
-            self.look.get_or_insert_with(|| Look { about, is_anothers: is_anothers(client, claim, end).boxed_local() });
-        self.is_anothers = (&mut look.is_anothers).await;
+        let look = self.look.get_or_insert_with(|| Look { about, looked: look(client, claim, end).boxed_local() });
+        let looked = (&mut look.looked).await;
         let about = look.about;
         self.look = None;
-        if self.is_anothers {
-            self.held.clear();
-            return Vec::new();
+        match looked {
+            Looked::Anothers => {
+                self.is_anothers = true;
+                self.held.clear();
+                Came::default()
+            }
+            Looked::Claimed { cordoned_again } => Came { pods: self.held.drain(..about).collect(), cordoned_again },
         }
-        self.held.drain(..about).collect()
     }
 }
 
-/// Whether another instance's node has the claimed one's name. If the API server refuses to say, it has not.
-fn is_anothers(client: &Client, claim: &Claim, end: Instant) -> impl Future<Output = bool> + use<> {
+/// Looks at the node. If the API server refuses to say whose it is, it is the claimed one.
+fn look(client: &Client, claim: &Claim, end: Instant) -> impl Future<Output = Looked> + use<> {
     let (nodes, claim) = (Api::<Node>::all(client.clone()), claim.clone());
     async move {
         let node = until(end, async || call(nodes.get_opt(&claim.node)).await, |_| ()).await.ok().flatten();
-        let is_anothers = node.is_some_and(|node| !claim.is_of(&node));
-        if is_anothers {
-            let node = &claim.node;
-            tracing::warn!(
-                node.name = node,
-                "another instance's node is called {node} by now: its pods are left alone"
-            );
+        let Some(node) = node else { return Looked::Claimed { cordoned_again: false } };
+        if claim.is_of(&node) {
+            return Looked::Claimed { cordoned_again: cordon_again(&nodes, &node, &claim).await };
         }
-        is_anothers
+        let node = &claim.node;
+        tracing::warn!(node.name = node, "another instance's node is called {node} by now: its pods are left alone");
+        Looked::Anothers
     }
 }

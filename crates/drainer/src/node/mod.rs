@@ -3,12 +3,14 @@
 //! * `find`: by the names that EKS gives nodes, then by the provider id
 //! * `claim`: the one patch that makes a node ours
 //! * `watch`: whether a claim still counts while its drain goes on
+//! * `cordon_again`: cordoning it again in mid-drain
 //! * `uncordon`: giving a node back
 //! * `node_claim`: handing a node to Karpenter
 //! * `out_of_service`: declaring a node out of service
 //! * `patch`: how patches are sent
 
 mod claim;
+mod cordon_again;
 mod find;
 pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
@@ -22,6 +24,7 @@ use spillway_core::node::claimant::{Claim, Unclaimed};
 use crate::kube::{ApiError, Contention};
 pub(crate) use claim::claim;
 pub use claim::{Rehearsed, rehearse};
+pub(crate) use cordon_again::cordon_again;
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
 

@@ -10,6 +10,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::NodeOptions;
 use spillway_bed::audit::Request;
+use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, ended, fates, receipt, sample, spot_notice};
@@ -223,6 +224,30 @@ async fn a_node_that_a_policy_does_not_let_us_cordon_is_emptied_all_the_same_if_
         assert!(told["steps"].as_array().is_some_and(|steps| steps.iter().all(|step| step["step"] != "claimed")));
         assert!(stage.is_untouched().await);
     }
+}
+
+#[tokio::test]
+async fn a_node_that_somebody_uncordons_in_mid_drain_is_cordoned_again_and_what_came_leaves() {
+    let mut stage = Stage::set_in_group("uncordoned", Hook::terminate("spillway")).await;
+    stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(20))).await;
+    let (client, name, lambda) = (stage.world.admin(), stage.node.name.clone(), stage.lambda.clone());
+    let notice = stage.terminate().await;
+    let uncordoned = async {
+        stage.until_evicted(1).await;
+        stage.change_node(&json!({"spec": {"unschedulable": null}})).await;
+        let came = pods::bare_pod(&stage.name, "came", &PodShape::default().bound_to(&name));
+        pods::create(&client, &came).await.expect("a pod");
+    };
+
+    let (outcome, ()) = tokio::join!(lambda.invoke(notice), uncordoned);
+
+    let told = receipt(&outcome);
+    assert_eq!((ended(&outcome).0.as_str(), fates(&told).values().sum()), ("drained", 2), "{told:#}");
+    assert!(stage.is_cordoned().await);
+    let requests = stage.audit.requests().expect("the audit log");
+    assert_eq!(evictions(&requests), 2);
+    let patches = requests.iter().filter(|request| request.resource == "nodes" && request.verb == "patch");
+    assert_eq!(patches.count(), 2, "the claim, and the second cordon");
 }
 
 #[tokio::test]

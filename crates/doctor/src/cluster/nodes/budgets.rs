@@ -22,6 +22,8 @@ pub(super) struct Budget {
     pub(super) allows: Allows,
     /// Its pods, as it counts them.
     pub(super) pods: Count,
+    /// Whether its policy lets pods that are not Ready go in any case.
+    evicts_unhealthy: bool,
 }
 
 /// How many pods a budget counts.
@@ -84,11 +86,13 @@ impl Budget {
     fn of(budget: PodDisruptionBudget) -> Option<Self> {
         let name = BudgetName { namespace: budget.metadata.namespace?, name: budget.metadata.name? };
         // A missing selector chooses no pod, an empty one every pod of the namespace.
-        let selector = budget.spec?.selector?.try_into().ok()?;
+        let spec = budget.spec?;
+        let evicts_unhealthy = spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow");
+        let selector = spec.selector?.try_into().ok()?;
         let status = budget.status.unwrap_or_default();
         let pods =
             Count { expected: status.expected_pods, healthy: status.current_healthy, desired: status.desired_healthy };
-        Some(Self { name, selector, allows: allows(&status), pods })
+        Some(Self { name, selector, allows: allows(&status), pods, evicts_unhealthy })
     }
 
     /// Why its controller cannot reckon, if it cannot.
@@ -97,6 +101,11 @@ impl Budget {
             Allows::Unknown(why) => Some(why),
             Allows::Now(_) | Allows::NoneNow | Allows::Never => None,
         }
+    }
+
+    /// Whether it keeps pods that are not Ready: by default it does while fewer are healthy than it wants (`IfHealthyBudget`).
+    pub(super) fn holds_unhealthy(&self) -> bool {
+        !self.evicts_unhealthy && self.pods.healthy < self.pods.desired
     }
 
     /// The selector as kubectl takes it.
@@ -161,6 +170,20 @@ pub(super) mod tests {
         assert_eq!(allows_of(0, 1, 2, 3), Allows::NoneNow, "two of its pods are not healthy");
         assert_eq!(allows_of(1, 3, 2, 3), Allows::Now(1));
         assert_eq!(allows_of(0, 0, 0, 0), Allows::NoneNow, "it covers no pod, or has not been looked at yet");
+    }
+
+    #[test]
+    fn a_budget_with_too_few_healthy_pods_holds_those_that_are_not_unless_its_policy_lets_them_go() {
+        let of = |healthy: i32, policy: Option<&str>| {
+            let status =
+                json!({"disruptionsAllowed": 0, "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3});
+            let mut budget = budget("web", "web", &status);
+            budget.spec.as_mut().unwrap().unhealthy_pod_eviction_policy = policy.map(str::to_owned);
+            Budget::of(budget).unwrap().holds_unhealthy()
+        };
+        assert!(of(1, None) && of(1, Some("IfHealthyBudget")));
+        assert!(!of(1, Some("AlwaysAllow")));
+        assert!(!of(2, None), "what is not healthy is not counted, and may go");
     }
 
     #[test]

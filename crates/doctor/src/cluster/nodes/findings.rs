@@ -39,6 +39,15 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
     finding.on(held_up.nodes.iter())
 }
 
+/// What lets those pods of a budget go that nobody is served by, if it holds them.
+fn held_unhealthy(budget: Option<&Budget>) -> &'static str {
+    if budget.is_some_and(Budget::holds_unhealthy) {
+        ". So that its pods that are not Ready hold no drain, give it unhealthyPodEvictionPolicy: AlwaysAllow"
+    } else {
+        ""
+    }
+}
+
 /// One cause and all it holds.
 struct Telling<'a> {
     object: String,
@@ -74,7 +83,8 @@ impl Telling<'_> {
                 ),
             ),
         };
-        self.finding(FindingId::BudgetAllowsNoDisruptions, Severity::Fail, what, to_do).with_command(command)
+        let to_do = format!("{to_do}{}", held_unhealthy(budget));
+        self.finding(FindingId::BudgetAllowsNoDisruptions, Severity::Fail, what, &to_do).with_command(command)
     }
 
     fn allows_none_now(&self, budget: &BudgetName) -> Finding {
@@ -83,7 +93,8 @@ impl Telling<'_> {
             known.map_or_else(String::new, |budget| format!(": {}, and has {}", budget.pods, budget.pods.healthy));
         let what = format!("it allows no disruption at the moment{wants}. {}", self.nodes());
         let to_do = "see why its other pods are not healthy; it allows a disruption again when they are";
-        self.finding(FindingId::BudgetAllowsNoDisruptionsNow, Severity::Warn, what, to_do)
+        let to_do = format!("{to_do}{}", held_unhealthy(known));
+        self.finding(FindingId::BudgetAllowsNoDisruptionsNow, Severity::Warn, what, &to_do)
             .with_command(self.show_pods(budget))
     }
 

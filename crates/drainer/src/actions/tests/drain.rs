@@ -155,6 +155,25 @@ async fn a_pod_that_comes_later_is_evicted_unless_another_instances_node_has_the
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_somebody_uncordons_is_cordoned_again_when_a_pod_comes() {
+    let mut uncordoned = claimed(Kind::Spot.as_str(), "e-1", "r-1");
+    uncordoned["spec"]["unschedulable"] = json!(false);
+    let api = [
+        claim(),
+        pods(&["a"]),
+        eviction("a"),
+        watch().streams(&[watched("ADDED", &pod("b")), gone("a")]),
+        call(format!("GET {NODE_PATH}")).says(200, uncordoned),
+        call(format!("PATCH {NODE_PATH}")).with(r#""op":"add","path":"/spec/unschedulable""#).says(200, node()),
+        eviction("b").says(404, status(404, "NotFound", "pods")),
+    ];
+    let (context, case) = (TestContext::new(&[], api, []), Case::spot());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained { counts: Counts { moved: 2, .. }, .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn that_a_drain_has_begun_is_told_once_it_is_under_way() {
     let context = TestContext::new(
         &[],

@@ -1,0 +1,92 @@
+//! Cordoning a claimed node again, which somebody has uncordoned while its drain goes on. Pure.
+
+use json_patch::Patch;
+use k8s_openapi::api::core::v1::Node;
+use serde_json::Value;
+use spillway_notice::Kind;
+
+use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
+use super::claimant::Claim;
+use super::labels::IGNORE;
+use super::observed::ObservedNode;
+use super::patch::Operations;
+
+/// The patch that cordons the node again. `None`: it is cordoned, or may stay in use: it was given back, it is opted out by
+/// now, or what it is claimed for may be called off.
+pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
+    let seen = ObservedNode::of(node);
+    let mark = seen.mark()?;
+    let goes = mark.kind().is_some_and(|kind: Kind| !kind.may_be_called_off());
+    if seen.cordoned || !goes || !claim.is_of(node) || seen.label(IGNORE).is_some() {
+        return None;
+    }
+    let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());
+    let mut patch = Operations::default();
+    patch.test(&["spec", "providerID"], claim.provider_id.clone());
+    patch.test_entry("annotations", ANNOTATION, annotations);
+    patch.test_entry("labels", IGNORE, labels);
+    patch.test(&["spec", "unschedulable"], Value::Null);
+    patch.add(&["spec", "unschedulable"], true);
+    if !mark.cordoned {
+        let mark = ClaimAnnotation { cordoned: true, ..mark };
+        patch.add_entry("annotations", ANNOTATION, &mark.text(), annotations);
+    }
+    Some(patch.done())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::node::claimant::How;
+
+    /// A node that was claimed for such a notice and is not cordoned.
+    fn uncordoned(notice: &str, cordoned_by_us: bool) -> Value {
+        let mark = json!({"event": "e-1", "request": "r-1", "notice": notice, "cordoned": cordoned_by_us});
+        json!({
+            "metadata": {"name": "n-1", "labels": {}, "annotations": {ANNOTATION: mark.to_string()}},
+            "spec": {"providerID": "aws:///us-east-1a/i-1"},
+        })
+    }
+
+    fn patch(node: Value) -> Option<String> {
+        let claim = Claim {
+            node: "n-1".to_owned(),
+            provider_id: "aws:///us-east-1a/i-1".to_owned(),
+            how: How::First,
+            holder: "e-1".to_owned(),
+            labels: BTreeMap::new(),
+        };
+        cordoning_again(&serde_json::from_value(node).unwrap(), &claim).map(|patch| json!(patch).to_string())
+    }
+
+    #[test]
+    fn a_node_whose_instance_goes_is_cordoned_again_and_the_cordon_is_ours_from_then_on() {
+        let again = patch(uncordoned("spot interruption", true)).unwrap();
+        assert!(again.contains(r#"{"op":"add","path":"/spec/unschedulable","value":true}"#), "{again}");
+        assert!(!again.contains(r#""op":"add","path":"/metadata"#), "{again}");
+        let of_others = patch(uncordoned("spot interruption", false)).unwrap();
+        assert!(of_others.contains(r#"\"cordoned\":true"#), "{of_others}");
+    }
+
+    #[test]
+    fn a_node_that_may_be_in_use_is_left_uncordoned() {
+        assert_eq!(patch(uncordoned("scheduled maintenance", true)), None, "it may have been called off");
+        assert_eq!(patch(uncordoned("rebalance recommendation", true)), None);
+        let mut cordoned = uncordoned("spot interruption", true);
+        cordoned["spec"]["unschedulable"] = json!(true);
+        assert_eq!(patch(cordoned), None);
+        let mut given_back = uncordoned("spot interruption", true);
+        given_back["metadata"]["annotations"] = json!({});
+        assert_eq!(patch(given_back), None);
+        let mut opted_out = uncordoned("spot interruption", true);
+        opted_out["metadata"]["labels"][IGNORE] = json!("");
+        assert_eq!(patch(opted_out), None);
+        let mut anothers = uncordoned("spot interruption", true);
+        anothers["spec"]["providerID"] = json!("aws:///us-east-1a/i-2");
+        assert_eq!(patch(anothers), None);
+    }
+}
