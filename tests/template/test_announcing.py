@@ -229,7 +229,8 @@ class RulesOfOnesOwn(unittest.TestCase):
         self.assertLessEqual(set(event["detail"]), set(RECEIPT))
 
     def test_what_the_page_says_of_the_log_the_function_says(self) -> None:
-        sources = "".join(path.read_text() for path in (ROOT / "functions/announce/src").glob("*.rs"))
+        folders = (ROOT / "functions/announce/src", ROOT / "crates/aws-call/src")
+        sources = "".join(path.read_text() for folder in folders for path in folder.glob("*.rs"))
         table = PAGE.split("| the log says | then |")[1].split("\n\n")[0]
         phrases = [phrase.rstrip("4…") for phrase in re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)]
         self.assertEqual(len(phrases), 7)
