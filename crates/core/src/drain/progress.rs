@@ -116,11 +116,6 @@ impl Progress {
         self.put_back.so_far(|uid| self.pods.get(uid).is_some_and(Tracked::has_left))
     }
 
-    /// Notes that the node is cordoned again, which somebody had uncordoned.
-    pub fn cordoned_again(&mut self, now: Instant) {
-        self.put_back.cordoned_again(self.clock.at(now));
-    }
-
     /// The pods, by UID.
     pub fn into_pods(self) -> BTreeMap<PodUid, Tracked> {
         self.pods
@@ -322,6 +317,12 @@ impl Progress {
                 pod.release(|by| by.budget() == Some(&released), now);
             }
         }
+    }
+
+    /// Takes a pod that came while the node was not cordoned.
+    pub fn came_to_uncordoned(&mut self, pod: Pod, now: Instant) {
+        self.put_back.came_to_uncordoned(&pod);
+        self.see(&pod, now);
     }
 
     /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have

@@ -75,9 +75,11 @@ impl PutBack {
         put_back
     }
 
-    /// The node took pods until then, because somebody had uncordoned it: what was created before has not been put back.
-    pub fn cordoned_again(&mut self, at: Timestamp) {
-        self.since = at.saturating_add(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MAX);
+    /// Takes a pod that came while the node was not cordoned, because somebody had uncordoned it: it has not been put back.
+    pub fn came_to_uncordoned(&mut self, pod: &Pod) {
+        if let (Some(owner), Some(uid)) = (owner_of(pod), &pod.metadata.uid) {
+            self.owners.entry(owner.to_owned()).or_default().first.insert(PodUid(uid.clone()));
+        }
     }
 
     /// Takes a pod that is seen for the first time. It is back if its owner's pods have left here before. An owner with
@@ -180,10 +182,15 @@ mod tests {
     fn what_came_while_the_node_was_uncordoned_is_not_back() {
         let mut put_back = put_back(&[]);
         put_back.seen(&uid(0), &pod("web", LONG_BEFORE, true), |_| true);
-        put_back.cordoned_again("2026-11-21T03:12:05Z".parse().unwrap());
-        assert_eq!(put_back.seen(&uid(1), &pod("web", AFTER, true), |_| true), Return::None);
-        assert_eq!(put_back.seen(&uid(2), &pod("web", AFTER, true), |_| true), Return::None);
-        assert_eq!(put_back.seen(&uid(3), &pod("web", "2026-11-21T03:12:30Z", true), |_| true), Return::Once);
+        for n in 1..3 {
+            let mut came = pod("web", AFTER, true);
+            came.metadata.uid = Some(uid(n).0);
+            put_back.came_to_uncordoned(&came);
+            assert_eq!(put_back.seen(&uid(n), &came, |_| true), Return::None);
+        }
+        let back = pod("web", AFTER, true);
+        let returns = (3..7).map(|n| put_back.seen(&uid(n), &back, |_| true));
+        assert_eq!(returns.collect::<Vec<_>>(), [Return::Once, Return::Once, Return::Once, Return::Again]);
     }
 
     #[test]

@@ -180,14 +180,18 @@ impl<'a> Drain<'a> {
             biased;
             Some((uid, answer)) = self.requests.next() => self.progress.answered(&uid, answer, Instant::now()),
             event = next_event(&mut self.pods) => self.take(event),
-            Came { pods, cordoned_again } = self.newcomers.next() => {
-                if cordoned_again {
-                    self.progress.cordoned_again(Instant::now());
+            came = self.newcomers.next() => match came {
+                Came::ToCordoned(pods) => {
+                    for pod in pods {
+                        self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
+                    }
                 }
-                for pod in pods {
-                    self.progress.changed(Change::Seen(Box::new(pod)), Instant::now());
+                Came::ToUncordoned(pods) => {
+                    for pod in pods {
+                        self.progress.came_to_uncordoned(pod, Instant::now());
+                    }
                 }
-            }
+            },
             (scope, change) = self.budgets.next() => self.progress.budgets_changed(&scope, change, Instant::now()),
             observed = next_observed(&mut self.kubelet) => self.progress.kubelet_seen(observed, Instant::now()),
             () = side_task.go_on(), if is_side_task_due => {}

@@ -40,12 +40,11 @@ enum Looked {
     Claimed { cordoned_again: bool },
 }
 
-/// What has come to the claimed node.
-#[derive(Default)]
-pub(super) struct Came {
-    pub(super) pods: Vec<Pod>,
-    /// Whether it took pods, because somebody had uncordoned it, and does no longer.
-    pub(super) cordoned_again: bool,
+/// The pods that have come to the claimed node.
+pub(super) enum Came {
+    ToCordoned(Vec<Pod>),
+    /// Somebody had uncordoned it. It is cordoned again.
+    ToUncordoned(Vec<Pod>),
 }
 
 impl<'a> Newcomers<'a> {
@@ -105,9 +104,10 @@ impl<'a> Newcomers<'a> {
             Looked::Anothers => {
                 self.is_anothers = true;
                 self.held.clear();
-                Came::default()
+                Came::ToCordoned(Vec::new())
             }
-            Looked::Claimed { cordoned_again } => Came { pods: self.held.drain(..about).collect(), cordoned_again },
+            Looked::Claimed { cordoned_again: false } => Came::ToCordoned(self.held.drain(..about).collect()),
+            Looked::Claimed { cordoned_again: true } => Came::ToUncordoned(std::mem::take(&mut self.held)),
         }
     }
 }

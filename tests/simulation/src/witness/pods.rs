@@ -8,7 +8,7 @@ use super::deadline::{Deadline, Termination};
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
-use crate::plan::{App, Side};
+use crate::plan::{App, Command, Side};
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;
@@ -29,6 +29,8 @@ pub(super) struct LeavingPods {
     asked: BTreeMap<String, Timestamp>,
     /// The pods that were evicted for each notice, by its event's id, its instance and their app.
     evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
+    /// How often people have uncordoned the node of each instance: what comes then has not been put back.
+    uncordoned: BTreeMap<String, usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,6 +46,9 @@ impl Witness for LeavingPods {
             Fact::PodBound { uid, node, app } => {
                 let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
                 self.places.entry(uid.clone()).or_insert(Place { instance, app: *app, since: facts.clock.now() });
+            }
+            Fact::Person { command: Command::Uncordon | Command::Recordon, instance, .. } => {
+                *self.uncordoned.entry(instance.clone()).or_default() += 1;
             }
             Fact::LeaveRequested { by, request } => match &request.uid {
                 Some(uid) => self.leave(&Leave { by: *by, uid, request }, facts, verdict),
@@ -99,6 +104,8 @@ impl LeavingPods {
         // Each delivery and each of Lambda's retries begins again.
         let attempts = facts.lambda.attempts().iter();
         let beginnings = attempts.filter(|attempt| attempt.is_first() && attempt.notice()["id"] == *notice).count();
+        let uncordoned = facts.instance(by).and_then(|instance| self.uncordoned.get(instance)).copied();
+        let beginnings = beginnings + uncordoned.unwrap_or_default();
         let evicted = self.evicted.entry((notice.to_string(), facts.instance(by).map(str::to_owned), app)).or_default();
         evicted.insert(uid.to_owned());
         let (evicted, pods) = (evicted.len(), facts.plan.apps[app].pods);
