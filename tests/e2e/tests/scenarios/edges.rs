@@ -127,7 +127,7 @@ async fn a_critical_pods_budget_has_time_though_an_ordinary_pod_is_blocked_to_th
     assert_eq!((fates(&told)["clean"], fates(&told)["forced"]), (1, 1), "{told:#}");
     let requests = stage.audit.requests().expect("the audit log");
     let deleted: Vec<&str> = requests.iter().filter(|r| r.verb == "delete").map(|r| r.name.as_str()).collect();
-    assert_eq!(deleted, ["web"]);
+    assert!(deleted.is_empty(), "the critical pod leaves by its budget, the other one by an eviction: {deleted:?}");
 }
 
 #[tokio::test]
