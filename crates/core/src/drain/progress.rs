@@ -320,9 +320,9 @@ impl Progress {
     }
 
     /// Takes a pod that came while the node was not cordoned.
-    pub fn came_to_uncordoned(&mut self, pod: Pod, now: Instant) {
-        self.put_back.came_to_uncordoned(&pod);
-        self.see(&pod, now);
+    pub fn came_to_uncordoned(&mut self, pod: &Pod, now: Instant) {
+        self.put_back.came_to_uncordoned(pod);
+        self.see(pod, now);
     }
 
     /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have

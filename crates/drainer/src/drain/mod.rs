@@ -188,7 +188,7 @@ impl<'a> Drain<'a> {
                 }
                 Came::ToUncordoned(pods) => {
                     for pod in pods {
-                        self.progress.came_to_uncordoned(pod, Instant::now());
+                        self.progress.came_to_uncordoned(&pod, Instant::now());
                     }
                 }
             },
