@@ -9,7 +9,6 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
-use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::maintenance::Maintenance;
@@ -258,29 +257,6 @@ async fn a_node_whose_instance_is_down_is_declared_out_of_service_until_it_is_ba
 
     let taints = stage.taints().await;
     assert!(!taints.iter().any(|taint| taint.contains("out-of-service")), "{taints:?}");
-}
-
-/// Its kubelet is about to run the same pods again, and to mount their volumes.
-#[tokio::test]
-async fn an_instance_that_is_started_again_meanwhile_keeps_its_node_in_service() {
-    let mut stage = stage("started-meanwhile", false, &[("SPILLWAY_TAINTS", "out-of-service")]).await;
-    let (aws, client) = (stage.world.aws_side(), stage.world.admin());
-    let gateway = stage.through_gateway().await;
-    let held = Held::default();
-    gateway.rules().add(Rule::new("get nodes", Which::Nth(1), Fault::Hold(Side::Before, held.clone())));
-    let (id, node) = (stage.node.instance_id.clone(), stage.node.name.clone());
-    let stopped = aws.stop(&id).await.expect("it stops").pop().expect("it tells");
-
-    let (declared, ()) = tokio::join!(stage.lambda.invoke(stopped.event), async {
-        held.reached().await;
-        aws.start(&id).await.expect("it starts");
-        nodes::until_ready(&client, &node).await.expect("it is back");
-        kubelet::silence(&client, &node).await.expect("it is missed");
-        held.release();
-    });
-
-    assert_eq!(ended(&declared), ("ignored".to_owned(), format!("instance {id} runs again")));
-    assert!(!stage.node_requests().iter().any(|request| request.starts_with("patch")));
 }
 
 #[tokio::test]
