@@ -15,6 +15,7 @@ CURVE = 1000
 STEP_WORDS = {
     "begun": "begun",
     "described": "EC2 answered",
+    "found-by-node": "found by its node, without EC2",
     "claimed": "node cordoned",
     "drained": "drain over",
     "completed": "hook completed",
