@@ -1,4 +1,4 @@
-"""The page of NTH's defects: the tests that it names are there."""
+"""What NTH gets wrong: the tests that the page names are there."""
 
 import re
 import unittest
@@ -15,7 +15,7 @@ def sources() -> str:
 
 class ThePage(unittest.TestCase):
     def test_the_tests_that_it_names_are_there(self) -> None:
-        page = (ROOT / "docs/nth-defects.md").read_text()
+        page = (ROOT / "docs/from-nth.md").read_text()
         rows = [row.split("|") for row in page.splitlines() if row.startswith("| F")]
         text = sources()
         for row in rows:
