@@ -10,7 +10,7 @@ TEMPLATE = text("template.yaml")
 PARAMETERS = set(re.findall(r"^  (\w+):$", TEMPLATE.split("\nParameters:\n")[1].split("\nRules:\n")[0], re.M))
 TROUBLESHOOTING = "docs/troubleshooting.md"
 # They tell of names that there were.
-PAST = {"CHANGELOG.md", "docs/releasing.md"}
+PAST = {"CHANGELOG.md", "docs/upgrading.md"}
 # Of other programs' commands and templates, in this form too.
 OTHERS = {"DurationBeforeInterruption", "InstanceId", "InvocationType", "Key", "Name", "PropagateAtLaunch", "Ready",
           "ResourceId", "ResourceType", "RoutingKey", "TerminateHookAbandon", "Value", "Values", "FailureToleranceCount", "MaxConcurrentCount"}
@@ -88,7 +88,7 @@ class Settings(unittest.TestCase):
                         self.assertIn(parameter, PARAMETERS)
 
     def test_no_page_names_a_parameter_that_is_gone(self) -> None:
-        notes = section("docs/releasing.md", "### 0.2.0").split("| before | now |")[1].split("\n\n")[0]
+        notes = section("docs/upgrading.md", "### 0.2.0").split("| before | now |")[1].split("\n\n")[0]
         gone = {word for row in rows("| |\n|-|\n" + notes) for cell in quoted(row[0]) for word in re.findall(r"^[A-Z]\w+", cell)}
         gone -= PARAMETERS | {"Spot", "Capacity", "Maintenance", "Terminate", "Rebalance", "StateChange"}  # words of AWS and NTH, too
         self.assertIn("HeldPods", gone)
