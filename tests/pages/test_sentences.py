@@ -5,7 +5,7 @@ import unittest
 
 from pages import LINK, prose
 
-PAGES = ("docs/what-happens.md", "docs/daemonsets.md", "docs/other-drainers.md")
+PAGES = ("docs/what-happens.md", "docs/daemonsets.md", "docs/other-drainers.md", "docs/eks-gaps.md")
 MOST_WORDS = 30
 
 
