@@ -161,6 +161,7 @@ python-tests = @scripts/step "$(1)" env PYTHONPATH=tests/bed/aws \
 test-pure:
 	@scripts/step "template: lint" scripts/check-template
 	$(call python-tests,tests/template)
+	$(call python-tests,tests/pages)
 	$(call python-tests,tests/bed/aws/tests,tests/bed/aws)
 	$(call python-tests,tests/rights)
 	$(call python-tests,tests/smoke/tests,tests/smoke)
