@@ -16,6 +16,7 @@ UNITS = {"s": 1, "seconds": 1, "ms": 0.001, "minutes": 60, "hours": 3600, "days"
 # A page, what it says with the number in brackets, the file of the constant, and its name.
 NUMBERS = (
     (WHAT_HAPPENS, r"asks? again for up to (30 s)", f"{DRAIN}/aws/ec2.rs", "CATCHES_UP_WITHIN"),
+    (WHAT_HAPPENS, r"waits (five seconds) for EC2", f"{DRAIN}/actions/identify.rs", "EC2_ANSWERS_WITHIN"),
     (WHAT_HAPPENS, r"all nodes in pages of (100)", f"{DRAIN}/node/find.rs", "PAGE"),
     (WHAT_HAPPENS, r"Up to (72) are under way at once", f"{CORE}/drain/request.rs", "EVICTIONS_AT_ONCE"),
     (WHAT_HAPPENS, r"(10) more streams are kept for deletions", f"{CORE}/drain/request.rs", "DELETIONS_AT_ONCE"),

@@ -63,10 +63,10 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
 
 /// AWS documents one notice with `detail_type` for `detail-type`: a test event that somebody sends may have it too.
 fn mend(payload: &mut Value) {
-    if let Some(event) = payload.as_object_mut() {
-        if let Some(detail_type) = event.remove("detail_type") {
-            event.entry("detail-type").or_insert(detail_type);
-        }
+    if let Some(event) = payload.as_object_mut()
+        && let Some(detail_type) = event.remove("detail_type")
+    {
+        event.entry("detail-type").or_insert(detail_type);
     }
 }
 
@@ -196,8 +196,17 @@ mod tests {
     #[test]
     fn resources_as_a_bare_string_are_no_obstacle() {
         let mut event = sample("spot-interruption");
-        event["resources"] = json!("arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0");
-        notice(event);
+        event["resources"] = json!("arn:aws:ec2:us-east-1b:instance/i-1234567890abcdef0");
+        assert_eq!(notice(event).zone.as_deref(), Some("us-east-1b"));
+    }
+
+    #[test]
+    fn a_resource_that_names_no_zone_of_the_region_is_no_hint() {
+        for place in ["us-east-1", "us-east-2a", "us-east-1-atl-2a", "", "us-east-1A"] {
+            let mut event = sample("spot-interruption");
+            event["resources"] = json!([format!("arn:aws:ec2:{place}:instance/i-1234567890abcdef0")]);
+            assert_eq!(notice(event).zone, None, "{place}");
+        }
     }
 
     #[test]
