@@ -90,6 +90,7 @@ build: need venv ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or
 	@scripts/sam-build $(ARCHITECTURE) .aws-sam/build
 
 release: need venv ## dist/: the bundle of both architectures, its bill of materials and its checksums, from the committed sources
+	@scripts/test-arm64 --need
 	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
 	@$(PYTHON) tools/release changes
 	@rm -rf dist .aws-sam/release
