@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use spillway_notice::{Deadline, Hook, InstanceId, Kind, Notice};
+use spillway_notice::{Deadline, Hook, InstanceId, Kind, Maintenance, Notice};
 use spillway_settings::Settings;
 
 use crate::instance::{Instance, InstanceState};
@@ -48,6 +48,11 @@ pub fn notice(kind: Kind, deadline: Deadline) -> Notice {
         hook: None,
         maintenance: None,
     }
+}
+
+/// A reboot of that id.
+pub fn maintenance(id: &str) -> Maintenance {
+    Maintenance { id: id.to_owned(), reboots: true, starts: None }
 }
 
 /// A hook of that name, of the group `workers`.

@@ -131,6 +131,9 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
         }
         Whose::NotOurs(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,
     };
+    if let Some(reason) = actions::found::over(context, attempt, &instance).await? {
+        return Ok(Outcome::Ignored(reason));
+    }
     let mut target = Target { attempt, instance: &instance, managed_by: managed_by(&instance.tags), cluster: &cluster };
     // Decided once more at most: a node's labels count only where the tags of its instance name no manager.
     loop {

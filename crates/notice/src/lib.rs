@@ -31,6 +31,7 @@ use serde_json::Value;
 use continued::History;
 pub use envelope::NoticeError;
 use envelope::{Envelope, quoted};
+pub use health::found::ScheduledEvent;
 pub use home::Home;
 pub use instance_id::InstanceId;
 pub use kind::Kind;
@@ -70,6 +71,8 @@ pub struct Maintenance {
     pub id: String,
     /// Whether the instance comes back by itself, having been rebooted.
     pub reboots: bool,
+    /// When it starts, or was to start.
+    pub starts: Option<Timestamp>,
 }
 
 /// What a notice means for one instance.

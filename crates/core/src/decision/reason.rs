@@ -73,6 +73,12 @@ pub enum Reason {
     NothingLeft,
     #[error("no claim of ours is for a {0} that is over")]
     NothingToUndo(&'static str),
+    #[error("EC2 has named maintenance of instance {0} and names it no longer, or as done or called off")]
+    NoLongerNamed(String),
+    #[error(
+        "EC2 names another time by now, {starts}, for the maintenance of instance {instance}: it is scheduled for then"
+    )]
+    Moved { instance: String, starts: Timestamp },
     #[error("instance {0} runs again")]
     RunsAgain(String),
     #[error("instance {0} was to go long ago, and still runs")]

@@ -70,7 +70,7 @@ mod tests {
     fn notice(kind: Kind, reboots: bool) -> Notice {
         Notice {
             time: at("2026-12-24T00:00:00Z"),
-            maintenance: Some(Maintenance { id: "M".to_owned(), reboots }),
+            maintenance: Some(Maintenance { id: "M".to_owned(), reboots, starts: None }),
             ..test_support::notice(kind, Deadline::Hard(at("2026-12-24T03:00:00Z")))
         }
     }

@@ -20,6 +20,7 @@ use super::patch::FIELD_MANAGER;
 use super::taint;
 use super::uncordon::{UncordonCause, UncordonResult, decide};
 use crate::instance::ManagedBy;
+use crate::test_support::maintenance;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
@@ -38,7 +39,7 @@ fn event() -> impl Strategy<Value = Event> {
     let kinds = [Kind::Rebalance, Kind::Maintenance, Kind::Stopping, Kind::Spot, Kind::Terminate];
     let overs = [
         UncordonCause::Rebalance,
-        UncordonCause::Maintenance("m-1".to_owned()),
+        UncordonCause::Maintenance(maintenance("m-1")),
         UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH },
     ];
     prop_oneof![

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use json_patch::Patch;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube_core::ResourceExt as _;
-use spillway_notice::{Kind, Notice};
+use spillway_notice::{Kind, Maintenance, Notice};
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
 use super::observed::ObservedNode;
@@ -25,9 +25,9 @@ pub enum UncordonCause {
     /// The time in which an interruption might have followed a rebalance recommendation.
     Rebalance,
     /// This maintenance, or it was called off or put off.
-    Maintenance(String),
+    Maintenance(Maintenance),
     /// The reboot that this maintenance was for.
-    Reboot(String),
+    Reboot(Maintenance),
     /// The stop: the instance runs again, since then.
     Stop { runs_since: Timestamp },
     /// Its time in the warm pool.
@@ -126,7 +126,7 @@ impl UncordonCause {
     pub fn of_notice(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::MaintenanceOver | Kind::Maintenance, Some(maintenance)) => {
-                Some(Self::Maintenance(maintenance.id.clone()))
+                Some(Self::Maintenance(maintenance.clone()))
             }
             (Kind::Running, _) => Some(Self::Stop { runs_since: notice.time }),
             (Kind::LaunchFromWarmPool, _) => Some(Self::WarmPool),
@@ -139,7 +139,7 @@ impl UncordonCause {
     pub fn of_check(notice: &Notice) -> Option<Self> {
         match (notice.kind, &notice.maintenance) {
             (Kind::Rebalance, _) => Some(Self::Rebalance),
-            (Kind::Maintenance, Some(maintenance)) => Some(Self::Reboot(maintenance.id.clone())),
+            (Kind::Maintenance, Some(maintenance)) => Some(Self::Reboot(maintenance.clone())),
             (Kind::ReplaceRootVolume, _) => Some(Self::RootVolume),
             // Its cluster could not be reached when it came.
             _ => Self::of_notice(notice),
@@ -152,8 +152,8 @@ impl UncordonCause {
             (Self::Rebalance, Some(Kind::Rebalance))
             | (Self::WarmPool, Some(Kind::ReturnToWarmPool))
             | (Self::RootVolume, Some(Kind::ReplaceRootVolume)) => true,
-            (Self::Maintenance(id) | Self::Reboot(id), Some(Kind::Maintenance)) => {
-                mark.maintenance.as_ref() == Some(id)
+            (Self::Maintenance(over) | Self::Reboot(over), Some(Kind::Maintenance)) => {
+                mark.maintenance.as_ref().is_some_and(|id| over.is(id))
             }
             // Maintenance may be just that an instance is stopped and started. An instance that was launched may be
             // interrupted before the notice arrives that it runs.

@@ -5,6 +5,7 @@
 //! * `rights`: each AWS call of a drain, made so that it changes nothing
 //! * `bus`, `pattern`: the rules that hear our notices
 //! * `rules`: whether ours are there and enabled (pure)
+//! * `maintenance`: whether a drain is scheduled for all maintenance that EC2 names
 //! * `groups`: the Auto Scaling groups with nodes in our clusters
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
@@ -16,6 +17,7 @@ mod dry_run;
 mod groups;
 mod hooks;
 mod karpenter;
+mod maintenance;
 mod pattern;
 mod rights;
 mod rules;
@@ -53,6 +55,7 @@ pub(super) async fn checks(
         variables::look(settings),
         dry_run::look(settings),
         rights::look(context, some_group, invocation, end).await,
+        maintenance::look(context, clusters, invocation, end).await,
     ];
     match &rules {
         Ok(rules) => {

@@ -9,6 +9,7 @@
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
 //! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
+//! * `found`: maintenance that EC2 named and no notice brought
 //! * `postpone`, `fan_out`, `hand_on`: later, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
 
@@ -18,6 +19,7 @@ pub(crate) mod cordon;
 pub(crate) mod drain;
 pub(crate) mod dry_run;
 pub(crate) mod fan_out;
+pub(crate) mod found;
 mod give_back;
 pub(crate) mod hand_on;
 pub(crate) mod identify;

@@ -35,6 +35,7 @@ pub(crate) async fn postpone(
     };
     let (now, end) = (invocation.clock.now(), invocation.hands_on_until());
     context.scheduler.put(&Name::of(notice), begins, &payload, now, end).await?;
+    context.scheduler.delete_found(notice, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
 
     let uncordoned = uncordoned?;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
 use super::undo_check;
 use crate::context::{Context, Target};
-use crate::continuation::schedule::{Deleted, Name};
+use crate::continuation::schedule::Deleted;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 
@@ -19,7 +19,7 @@ pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mu
     let notice = target.attempt.notice;
     let end = target.attempt.window().end;
     let deleted = match notice.kind {
-        Kind::MaintenanceOver => context.scheduler.delete(&Name::of(notice), end).await?,
+        Kind::MaintenanceOver => context.scheduler.delete_all_of(notice, end).await?,
         _ => Deleted::No,
     };
     let node = uncordon_claimed(context, target, end, record).await?;

@@ -31,7 +31,7 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
     let end = (Instant::now() + PATIENCE).min(attempt.invocation.hands_on_until());
     let arranged = async {
         if notice.kind == Kind::Maintenance {
-            context.scheduler.delete(&Name::of(notice), end).await?;
+            context.scheduler.delete_all_of(notice, end).await?;
         }
         match decision::first_check(notice, now, &context.settings) {
             Some(at) => {

@@ -1,18 +1,26 @@
-//! EC2: the instance of a notice, and the instances of a capacity reservation.
+//! EC2: the instance of a notice, the instances of a capacity reservation, and the scheduled events of instances.
 
 use std::time::Duration;
 
-use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
+use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName, InstanceStatusEvent};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
+use jiff::Timestamp;
 use spillway_core::instance::{Instance, InstanceState};
-use spillway_notice::InstanceId;
+use spillway_notice::{InstanceId, ScheduledEvent};
 use spillway_retry::{Backoff, jittered};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::aws::{self, CallError};
 
 /// The call that says who an instance is.
-pub(crate) const DESCRIBE: &str = "ec2:DescribeInstances";
+pub const DESCRIBE: &str = "ec2:DescribeInstances";
+/// The call that names scheduled events.
+pub const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
+/// The codes of scheduled events: all that EC2 has.
+const EVENT_CODES: [&str; 5] =
+    ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
+/// The most values that EC2 takes for a filter.
+const MOST_VALUES: usize = 200;
 /// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
@@ -51,9 +59,6 @@ async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instan
 
 /// The instances of a capacity reservation that are not gone.
 pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
-    let filter = |name: &str, values: &[&str]| {
-        Filter::builder().name(name).set_values(Some(values.iter().map(|v| (*v).to_owned()).collect())).build()
-    };
     let mut pages = ec2
         .describe_instances()
         .filters(filter("capacity-reservation-id", &[reservation]))
@@ -67,6 +72,57 @@ pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str)
         found.extend(instances.filter_map(|instance| InstanceId::parse(&instance.instance_id?)));
     }
     Ok(found)
+}
+
+/// The scheduled events of an instance, or of all that run.
+pub async fn scheduled_events(
+    ec2: &aws_sdk_ec2::Client,
+    instance: Option<&InstanceId>,
+) -> Result<Vec<ScheduledEvent>, CallError> {
+    let call = ec2.describe_instance_status().filters(filter("event.code", &EVENT_CODES));
+    let call = match instance {
+        Some(id) => call.filters(filter("instance-id", &[id.as_str()])),
+        None => call,
+    };
+    let mut statuses = call.into_paginator().items().send();
+    let mut found = Vec::new();
+    while let Some(status) = statuses.next().await {
+        let status = status.map_err(|error| CallError::new(DESCRIBE_STATUS, error))?;
+        let Some(instance) = status.instance_id.as_deref().and_then(InstanceId::parse) else { continue };
+        found.extend(status.events.into_iter().flatten().filter_map(|event| scheduled_event(&instance, event)));
+    }
+    Ok(found)
+}
+
+/// The instances that these events are of.
+pub async fn instances(ec2: &aws_sdk_ec2::Client, events: &[ScheduledEvent]) -> Result<Vec<Instance>, CallError> {
+    let mut found = Vec::new();
+    for some in events.chunks(MOST_VALUES) {
+        let ids: Vec<&str> = some.iter().map(|event| event.instance.as_str()).collect();
+        let mut pages = ec2.describe_instances().filters(filter("instance-id", &ids)).into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| CallError::new(DESCRIBE, error))?;
+            let described = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
+            found.extend(
+                described.filter_map(|one| Some(from_ec2(InstanceId::parse(one.instance_id.as_deref()?)?, one))),
+            );
+        }
+    }
+    Ok(found)
+}
+
+fn scheduled_event(instance: &InstanceId, event: InstanceStatusEvent) -> Option<ScheduledEvent> {
+    Some(ScheduledEvent {
+        id: event.instance_event_id?,
+        instance: instance.clone(),
+        code: event.code?.as_str().to_owned(),
+        description: event.description.unwrap_or_default(),
+        starts: Timestamp::from_second(event.not_before?.secs()).ok()?,
+    })
+}
+
+fn filter(name: &str, values: &[&str]) -> Filter {
+    Filter::builder().name(name).set_values(Some(values.iter().map(|v| (*v).to_owned()).collect())).build()
 }
 
 fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {

@@ -5,7 +5,7 @@ use spillway_aws_call::{Call, Caller, Failed, Service};
 
 use crate::aws::CallError;
 
-pub(crate) const INVOKE: &str = "lambda:InvokeFunction";
+pub const INVOKE: &str = "lambda:InvokeFunction";
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
 /// Calls Lambda about the function itself.
@@ -23,7 +23,7 @@ impl Itself {
     }
 
     /// Has the function invoked with a payload, soon and by itself.
-    pub(crate) async fn invoke(&self, payload: &str) -> Result<(), CallError> {
+    pub async fn invoke(&self, payload: &str) -> Result<(), CallError> {
         self.of_itself("Event", payload).await.map_err(|failed| CallError::new(INVOKE, failed))
     }
 

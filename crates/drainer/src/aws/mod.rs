@@ -1,8 +1,8 @@
 //! Calls to AWS: what each service is asked, and for how long.
 
-pub(crate) mod ec2;
+pub mod ec2;
 pub(crate) mod events;
-pub(crate) mod itself;
+pub mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
 pub(crate) mod target_groups;

@@ -6,12 +6,15 @@
 use aws_sdk_scheduler::Client;
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
+use aws_sdk_scheduler::operation::get_schedule::GetScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use spillway_core::clock::Clock;
-use spillway_notice::{InstanceId, Notice};
+use spillway_notice::{InstanceId, Maintenance, Notice, undo_check};
 use spillway_settings::Schedules;
 use tokio::time::Instant;
 
@@ -21,6 +24,8 @@ use crate::failure::Failure;
 const CREATE: &str = "scheduler:CreateSchedule";
 const UPDATE: &str = "scheduler:UpdateSchedule";
 const DELETE: &str = "scheduler:DeleteSchedule";
+const LIST: &str = "scheduler:ListSchedules";
+const GET: &str = "scheduler:GetSchedule";
 
 /// The longest name that Scheduler takes.
 const LONGEST_NAME: usize = 64;
@@ -39,6 +44,13 @@ impl Name {
     /// For what a notice begins later: one for each instance and each maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &what(notice))
+    }
+
+    /// For the maintenance of a notice, where it was found before its notice came.
+    fn of_found(notice: &Notice) -> Vec<Self> {
+        let maintenance = notice.maintenance.as_ref().filter(|maintenance| !maintenance.is_found());
+        let ids = maintenance.map(Maintenance::found_ids).unwrap_or_default();
+        ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
     /// For a check whether what was done for a notice may be undone: one for each instance and each maintenance. Each has a
@@ -127,8 +139,58 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Takes away what begins later for a notice, if there is something: also what was scheduled before the notice came, because EC2
+    /// named its maintenance. Tried until `end`.
+    pub(crate) async fn delete_all_of(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
+        let own = self.delete(&Name::of(notice), end).await?;
+        let found = self.delete_found(notice, end).await?;
+        Ok(if own == Deleted::Yes { own } else { found })
+    }
+
+    /// Takes away what was scheduled for the maintenance of a notice before the notice came. Tried until `end`.
+    pub(crate) async fn delete_found(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
+        let mut deleted = Deleted::No;
+        for name in Name::of_found(notice) {
+            if self.delete(&name, end).await? == Deleted::Yes {
+                deleted = Deleted::Yes;
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// When the schedules of an instance invoke the function, those of undo checks left out. Tried until `end`.
+    pub(crate) async fn times_of(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
+        let place = self.place.as_ref().ok_or(Failure::NoSchedules)?;
+        let names = aws::until(LIST, end, async || {
+            let prefix = format!("{instance}.");
+            let pages = self.client.list_schedules().group_name(&place.group).name_prefix(prefix);
+            let listed: Result<Vec<_>, _> = pages.into_paginator().items().send().collect().await;
+            listed.map_err(|error| CallError::new(LIST, error))
+        });
+        let mut times = Vec::new();
+        for name in names.await?.into_iter().filter_map(|schedule| schedule.name) {
+            let schedule = aws::until(GET, end, async || {
+                match self.client.get_schedule().name(&name).group_name(&place.group).send().await {
+                    Ok(schedule) => Ok(Some(schedule)),
+                    // It has fired meanwhile.
+                    Err(error)
+                        if error.as_service_error().is_some_and(GetScheduleError::is_resource_not_found_exception) =>
+                    {
+                        Ok(None)
+                    }
+                    Err(error) => Err(CallError::new(GET, error)),
+                }
+            });
+            let Some(schedule) = schedule.await? else { continue };
+            let is_check =
+                schedule.target.and_then(|target| target.input).is_some_and(|input| input.contains(undo_check::KEY));
+            times.extend(schedule.schedule_expression.filter(|_| !is_check).and_then(|at| time_of(&at)));
+        }
+        Ok(times)
+    }
+
     /// Takes a schedule away, if there is one. Tried until `end`.
-    pub(crate) async fn delete(&self, name: &Name, end: Instant) -> Result<Deleted, Failure> {
+    async fn delete(&self, name: &Name, end: Instant) -> Result<Deleted, Failure> {
         // Without a place nothing was ever scheduled.
         let Some(place) = &self.place else { return Ok(Deleted::No) };
         let deleted = aws::until(DELETE, end, async || {
@@ -205,6 +267,12 @@ fn expression(at: Timestamp) -> String {
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()
 }
 
+/// The time of such an expression.
+fn time_of(expression: &str) -> Option<Timestamp> {
+    let at = expression.strip_prefix("at(")?.strip_suffix(')')?;
+    Some(at.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
 /// The function is in the account of the role, and in its partition.
 fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
     let part = |at| role_arn.split(':').nth(at).unwrap_or_default();
@@ -238,7 +306,7 @@ mod tests {
     #[test]
     fn the_checks_of_two_maintenances_of_an_instance_do_not_replace_each_other() {
         let check = |id: &str, number| {
-            let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true });
+            let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true, starts: None });
             let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(Timestamp::UNIX_EPOCH));
             Name::of_check(&Notice { maintenance, ..notice }, number)
         };

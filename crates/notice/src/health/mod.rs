@@ -4,6 +4,7 @@
 //! A long list comes in pages, each an event of its own with instances of its own: they need no putting together.
 
 mod entity;
+pub(super) mod found;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,9 @@ use super::date::Date;
 use super::envelope::{Envelope, quoted, unreadable};
 use super::{Concerns, Deadline, Instances, Kind, Maintenance, NoticeError, Parsed, ParsedNotice};
 use entity::Entity;
+
+/// What the code of an event has that reboots an instance.
+const REBOOT: &str = "REBOOT";
 
 pub(super) const DETAIL_TYPE: &str = "AWS Health Event";
 
@@ -52,7 +56,11 @@ pub(super) fn read(envelope: &Envelope) -> Result<Parsed, NoticeError> {
         Some("open" | "upcoming" | "closed") | None => (Kind::MaintenanceOver, Deadline::Open),
         Some(other) => return Ok(Parsed::Nothing(format!("Spillway does not know the statusCode {}", quoted(other)))),
     };
-    let maintenance = Maintenance { id: detail.id()?, reboots: detail.event_type_code.contains("REBOOT") };
+    let maintenance = Maintenance {
+        id: detail.id()?,
+        reboots: detail.event_type_code.contains(REBOOT),
+        starts: detail.start_time.map(|Date(starts)| starts),
+    };
     let named = instances.into_iter().map(|(id, entity)| (id, entity.into_value()));
     let which = Concerns::Several(Instances::Named(named.collect()));
     Ok(Parsed::Of(which, ParsedNotice { maintenance: Some(maintenance), ..ParsedNotice::of(kind, deadline) }))

@@ -66,6 +66,7 @@ class BedApi:
             ("POST", "/bed/moves", self.post_move),
             ("POST", "/bed/states", self.post_state),
             ("POST", "/bed/reboot", state.instances.reboot),
+            ("POST", "/bed/scheduled-events", state.instances.announce),
             ("GET", "/bed/changes", self.get_changes),
             ("POST", "/bed/pages", state.pages.put),
             ("GET", "/bed/calls", state.journal.calls),

@@ -1,12 +1,14 @@
 """EC2 instances in moto: run for a test, stopped, started and ended as EC2 does it, with its events."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Condition
 from typing import Any
 
 from moto.ec2.exceptions import InvalidInstanceIdError
+from moto.ec2.models import EC2Backend
 from moto.ec2.models.instances import Instance
-from moto.ec2.utils import filter_dict_attribute_mapping
+from moto.ec2.utils import filter_dict_attribute_mapping, passes_filter_dict
 
 from bed_aws.errors import BedError
 from bed_aws.moto_side import Moto
@@ -22,9 +24,25 @@ NEXT = {
     "terminated": (),
 }
 REBOOTED = "rebooted"
-# moto knows neither filter; it looks them up here.
+# moto knows none of these filters; it looks them up here.
 filter_dict_attribute_mapping["capacity-reservation-id"] = "capacity_reservation_id"
 filter_dict_attribute_mapping["instance-lifecycle"] = "lifecycle"
+filter_dict_attribute_mapping["event.code"] = "event_codes"
+# No instance has a scheduled event until a test says so.
+Instance.events = ()
+# moto names an instance in its status by an attribute that it does not have.
+Instance.instance_id = property(lambda instance: instance.id)
+Instance.event_codes = property(lambda instance: [event["Code"] for event in instance.events])
+_unfiltered = EC2Backend.describe_instance_status
+
+
+def _instance_status(backend: EC2Backend, ids: list[str], stopped_too: bool, filters: list[dict[str, Any]]) -> list[Instance]:
+    """moto passes over most filters of DescribeInstanceStatus, though it knows them elsewhere."""
+    wanted = {one["name"]: one["values"] for one in filters}
+    return [one for one in _unfiltered(backend, ids, stopped_too, None) if passes_filter_dict(one, wanted)]
+
+
+EC2Backend.describe_instance_status = _instance_status
 
 
 @dataclass(frozen=True)
@@ -129,6 +147,11 @@ class Instances:
             if instance.state != "running":
                 raise BedError(f"{instance_id} is {instance.state}: only what runs is rebooted", 409)
             self._note(instance, REBOOTED)
+
+    def announce(self, instance_id: str, events: list[dict[str, Any]]) -> None:
+        """EC2 names these scheduled events of an instance, as it describes them, and sends no event of it."""
+        instance = self.get(instance_id)
+        instance.events = [{**event, "NotBefore": datetime.fromisoformat(event["NotBefore"])} for event in events]
 
     def collect(self) -> None:
         """Finds the instances that were ended by a call to EC2."""

@@ -21,6 +21,20 @@ class Launched(OnTheSide):
         self.client("ec2").terminate_instances(InstanceIds=[instance])
         until_gone(instance)
 
+    def test_scheduled_events_are_those_that_were_announced(self) -> None:
+        affected, other = self.instance(), self.instance()
+        event = {"InstanceEventId": "instance-event-1", "Code": "system-reboot", "Description": "[Canceled] d", "NotBefore": "2027-01-02T03:04:05Z"}
+        bed("POST", "scheduled-events", instance_id=affected, events=[event])
+        codes = [{"Name": "event.code", "Values": ["instance-stop", "system-reboot"]}]
+        statuses = self.client("ec2").describe_instance_status(Filters=codes)["InstanceStatuses"]
+        found = {status["InstanceId"]: status["Events"] for status in statuses}
+        self.assertNotIn(other, found)
+        [named] = found[affected]
+        self.assertEqual((named["Code"], named["Description"]), ("system-reboot", "[Canceled] d"))
+        self.assertEqual(named["NotBefore"].isoformat(), "2027-01-02T03:04:05+00:00")
+        of_another = [*codes, {"Name": "instance-id", "Values": [other]}]
+        self.assertEqual(self.client("ec2").describe_instance_status(Filters=of_another)["InstanceStatuses"], [])
+
     def test_only_spot_instances_are_interrupted(self) -> None:
         with self.assertRaisesRegex(Refused, "409"):
             bed("POST", "interrupt", instance_id=self.instance())

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::shapes::ChangePage;
 use super::{Aws, Delivered, Ec2State, Instance, InstanceRequest, InstanceState, Launched};
@@ -91,6 +91,11 @@ impl Aws {
     /// EC2 sends no event of it.
     pub async fn reboot(&self, instance_id: &str) -> Result<(), BedError> {
         self.post("reboot", &json!({"instance_id": instance_id})).await
+    }
+
+    /// EC2 names these scheduled events of the instance, as `DescribeInstanceStatus` describes them, and sends no event of it.
+    pub async fn announce(&self, instance_id: &str, events: &[Value]) -> Result<(), BedError> {
+        self.post("scheduled-events", &json!({"instance_id": instance_id, "events": events})).await
     }
 
     /// Waits up to `wait` for what has become of instances since `since`, for their nodes.

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::test_support::maintenance;
 
 const RUNS: UncordonCause = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
 
@@ -132,13 +133,13 @@ fn a_label_of_somebody_else_stays() {
 
 #[test]
 fn only_what_the_node_was_claimed_for_gives_it_back() {
-    let maintenance = |id: &str| UncordonCause::Maintenance(id.to_owned());
+    let over = |id: &str| UncordonCause::Maintenance(maintenance(id));
     for (node, over) in [
         (claimed_for("spot interruption"), RUNS),
         (claimed_for("instance stopping"), RUNS),
         (claimed_for("return to warm pool"), RUNS),
         (for_maintenance(), RUNS),
-        (for_maintenance(), maintenance("m-1")),
+        (for_maintenance(), over("m-1")),
         (claimed_for("return to warm pool"), UncordonCause::WarmPool),
         (claimed_for("root volume replacement"), UncordonCause::RootVolume),
     ] {
@@ -149,8 +150,8 @@ fn only_what_the_node_was_claimed_for_gives_it_back() {
         (claimed_for("terminate lifecycle action"), RUNS),
         (claimed_for("instance stopping"), UncordonCause::WarmPool),
         (claimed_for("root volume replacement"), RUNS),
-        (for_maintenance(), maintenance("m-2")),
-        (for_maintenance(), UncordonCause::Reboot("m-2".to_owned())),
+        (for_maintenance(), over("m-2")),
+        (for_maintenance(), UncordonCause::Reboot(maintenance("m-2"))),
         (claimed_for("what a later version knows"), RUNS),
     ] {
         let (patch, undone) = decided(node, &over);
@@ -192,7 +193,7 @@ fn a_node_is_given_back_when_it_is_of_use() {
     node["status"]["conditions"][0]["status"] = json!("Unknown");
     assert_eq!(decided(node, &UncordonCause::Rebalance), not_yet(NotYet::NotReady));
 
-    let reboot = UncordonCause::Reboot("m-1".to_owned());
+    let reboot = UncordonCause::Reboot(maintenance("m-1"));
     let mut node = for_maintenance();
     assert_eq!(decided(node.clone(), &reboot), not_yet(NotYet::NotRebooted));
     node["status"]["nodeInfo"] = boot("b-2");

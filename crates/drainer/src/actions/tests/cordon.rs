@@ -65,7 +65,7 @@ async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
     let context = TestContext::new(&[], [claim()], [deleted]);
     let mut case = Case::spot();
     case.notice.kind = Kind::Maintenance;
-    case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false });
+    case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });

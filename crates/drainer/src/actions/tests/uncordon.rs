@@ -96,7 +96,7 @@ async fn maintenance_that_is_called_off_takes_its_schedule_along() {
     let deleted = call(format!("DELETE /schedules/{NODE}.M-1")).says(200, json!({}));
     let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
     let (context, mut case) = (TestContext::new(&[], api, [deleted]), Case::of(Kind::MaintenanceOver, Deadline::Open));
-    case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false });
+    case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
     let attempt = case.attempt(&context).await;
     let outcome = uncordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert!(matches!(outcome, Outcome::CalledOff { .. }), "{outcome:?}");

@@ -1,0 +1,170 @@
+//! Maintenance that EC2 names and no notice has brought, as the AWS Health event that would have brought it.
+//!
+//! The self-test looks it up (`DescribeInstanceStatus`) and hands the event to the function. So one form of notice is read,
+//! whoever brought it.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::super::continued::History;
+use super::super::{Home, InstanceId, Maintenance};
+use super::DETAIL_TYPE;
+
+/// What EC2 writes before the description of an event that is over. It keeps such an event for a week.
+const OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
+/// How far apart EC2 and AWS Health may say that one maintenance starts.
+const APART: SignedDuration = SignedDuration::from_hours(1);
+
+/// A scheduled event of an instance, as EC2 names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledEvent {
+    /// EC2's id of the event. AWS Health has another.
+    pub id: String,
+    /// The instance.
+    pub instance: InstanceId,
+    /// What happens: `instance-reboot`, `system-reboot`, `system-maintenance`, `instance-retirement` or `instance-stop`.
+    pub code: String,
+    /// What EC2 says of it.
+    pub description: String,
+    /// When it starts.
+    pub starts: Timestamp,
+}
+
+impl ScheduledEvent {
+    /// Whether it has been done, or called off.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        OVER.iter().any(|over| self.description.starts_with(over))
+    }
+
+    /// The event as a notice that nobody has worked on yet.
+    #[must_use]
+    pub fn as_notice(&self, home: &Home, now: Timestamp) -> History {
+        let code = format!("AWS_EC2_{}_SCHEDULED", self.code.to_uppercase().replace('-', "_"));
+        let id = found_id(code.contains(super::REBOOT), self.starts);
+        History::of(json!({
+            "id": self.id,
+            "source": "aws.health",
+            "detail-type": DETAIL_TYPE,
+            "account": home.account,
+            "region": home.region,
+            "time": now,
+            "detail": {
+                "eventArn": format!("arn:aws:health:{}::event/EC2/{code}/{id}", home.region),
+                "service": "EC2",
+                "eventTypeCode": code,
+                "eventTypeCategory": "scheduledChange",
+                "statusCode": "upcoming",
+                "startTime": self.starts,
+                "affectedEntities": [{"entityValue": self.instance.as_str()}],
+            },
+        }))
+    }
+}
+
+impl Maintenance {
+    /// Whether EC2 named it, and no notice.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.id.starts_with(FOUND)
+    }
+
+    /// Whether the maintenance of that id is this one: the ids are the same, or one is of a maintenance of the same kind that was
+    /// found and starts within an hour.
+    #[must_use]
+    pub fn is(&self, id: &str) -> bool {
+        self.id == id || self.found_ids().iter().any(|found| found == id)
+    }
+
+    /// The ids that this maintenance has where it was found.
+    #[must_use]
+    pub fn found_ids(&self) -> Vec<String> {
+        let around = |starts: Timestamp| [-APART, SignedDuration::ZERO, APART].map(|by| starts.saturating_add(by));
+        let times = self.starts.map(around).into_iter().flatten();
+        times.flatten().map(|starts| found_id(self.reboots, starts)).collect()
+    }
+}
+
+/// What the id of a maintenance begins with that was found.
+const FOUND: &str = "found-";
+
+/// The id of a maintenance that was found: its kind, and the hour of its start.
+fn found_id(reboots: bool, starts: Timestamp) -> String {
+    let kind = if reboots { "reboot" } else { "stop" };
+    format!("{FOUND}{kind}-{}", starts.strftime("%Y%m%dT%H"))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::ToSpan as _;
+
+    use super::*;
+    use crate::{Deadline, Incoming, Kind, Notice, continued, payload};
+
+    fn home() -> Home {
+        Home { account: "123456789012".to_owned(), region: "us-east-1".to_owned() }
+    }
+
+    fn event(code: &str) -> ScheduledEvent {
+        ScheduledEvent {
+            id: "instance-event-1".to_owned(),
+            instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
+            code: code.to_owned(),
+            description: "The instance is running on degraded hardware".to_owned(),
+            starts: "2026-12-05T13:59:03Z".parse().unwrap(),
+        }
+    }
+
+    /// What the function reads when the event is handed to it.
+    fn read(event: &ScheduledEvent) -> Notice {
+        let payload = payload(continued::KEY, &event.as_notice(&home(), "2026-11-24T12:00:00Z".parse().unwrap()));
+        match crate::read(serde_json::from_str(&payload).unwrap(), &home()).unwrap() {
+            Incoming::Notice { notice, .. } => notice,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_event_is_read_as_the_maintenance_that_it_is() {
+        for (code, reboots) in [
+            ("instance-reboot", true),
+            ("system-reboot", true),
+            ("system-maintenance", false),
+            ("instance-retirement", false),
+            ("instance-stop", false),
+        ] {
+            let notice = read(&event(code));
+            assert_eq!(
+                (notice.kind, notice.deadline),
+                (Kind::Maintenance, Deadline::Hard(event(code).starts)),
+                "{code}"
+            );
+            assert_eq!(notice.maintenance.map(|maintenance| maintenance.reboots), Some(reboots), "{code}");
+            assert_eq!(notice.instance, event(code).instance);
+        }
+    }
+
+    #[test]
+    fn what_is_found_and_its_notice_of_aws_health_are_one_maintenance() {
+        let found = read(&event("system-reboot")).maintenance.unwrap();
+        let of_health = |minutes: i64, reboots| Maintenance {
+            id: "90353408594353983".to_owned(),
+            reboots,
+            starts: Some(event("").starts + minutes.minutes()),
+        };
+        for minutes in [-60, -1, 0, 1, 60] {
+            assert!(of_health(minutes, true).is(&found.id), "{minutes}");
+        }
+        assert!(!of_health(24 * 60, true).is(&found.id), "the next day's is another");
+        assert!(!of_health(0, false).is(&found.id), "a stop is another");
+        assert!(found.is_found() && !of_health(0, true).is_found());
+    }
+
+    #[test]
+    fn what_is_done_or_called_off_is_over() {
+        let described =
+            |description: &str| ScheduledEvent { description: description.to_owned(), ..event("system-reboot") };
+        assert!(described("[Completed] A maintenance").is_over() && described("[Canceled] A maintenance").is_over());
+        assert!(!described("A maintenance").is_over());
+    }
+}
