@@ -1,4 +1,6 @@
-"""deploy/iam/deployer-policy.json allows what CloudFormation needs for this template, by its own schemas, and no more."""
+"""deploy/iam/deployer-policy.json allows what CloudFormation needs for this template, by its own schemas, and no more. Of the
+enroller's policy tests/rights/least.py takes each right away.
+"""
 
 import json
 import re
@@ -81,6 +83,12 @@ class TheDeployer(unittest.TestCase):
 
     def test_it_is_as_short_as_a_managed_policy_may_be(self) -> None:
         self.assertLessEqual(len(json.dumps(POLICY, separators=(",", ":"))), 6144)
+
+    def test_and_the_enroller_likewise(self) -> None:
+        for one in json.loads((ROOT / "deploy/iam/enroller-policy.json").read_text())["Statement"]:
+            for action in one["Action"]:
+                with self.subTest(statement=one["Sid"], action=action):
+                    self.assertEqual(one["Resource"] != "*", has_resources(action))
 
 
 if __name__ == "__main__":
