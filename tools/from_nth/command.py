@@ -153,6 +153,10 @@ def closing(conversion: Conversion, options: argparse.Namespace) -> str:
     out += ["  3. scripts/doctor, and the receipts of real notices"]
     out += [f"  4. {tool} --live {file} && {deploy}"]
     out += ["  5. scripts/doctor"]
-    out += ["  6. group by group: Spillway's tag on, then NTH's tag off"]
+    if "ManagedTag" in conversion.parameters:
+        out += ["  6. group by group: Spillway's tag on, then NTH's tag off"]
+        out += ["  7. uninstall NTH, when no instance has its tag any more"]
+    else:
+        out += ["  6. a drill, and then uninstall NTH: until then both act on each node"]
     out += ["What each parameter does: docs/settings.md"]
     return "\n".join(out) + "\n"
