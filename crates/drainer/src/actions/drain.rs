@@ -12,6 +12,7 @@ use spillway_core::node::claimant::{Claim, How};
 use spillway_core::outcome::{Outcome, not_yet};
 use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
+use tokio::time::Instant;
 
 use super::claim::{Claiming, claim};
 use super::{after_drain, lifecycle, undo_check};
@@ -30,6 +31,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let Target { attempt, cluster, .. } = target;
     let window = attempt.window();
     record.window = Some(window);
+    let claim_began = Instant::now();
     let node = match claim(context, target, record).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(outcome) => return Ok(outcome),
@@ -40,7 +42,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let arranged = undo_check::arrange(context, attempt, claim).await;
     let listed = tokio::select! {
         biased;
-        listed = drain::list(client, &claim.node, window) => {
+        listed = drain::list_claimed(&node, claim_began, window) => {
             listed.map_err(|error| cannot_list(claim, cluster, error))?
         }
         () = attempt.wait_until_action_is_over() => {
@@ -69,7 +71,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     let stop = stop.shared();
-    let drain = Drain::new(&node, &listed, attempt.history.put_back.as_ref(), window, attempt.invocation.clock);
+    let put_back = attempt.history.put_back.as_ref();
+    let drain = Drain::new(&node, &listed, put_back, claim_began, window, attempt.invocation.clock);
     let report = drain.run(stop.clone(), &mut side_task).await;
     record.put_back.clone_from(&report.put_back);
     record.begin = publish::begin(claim, attempt.history, &side_task);

@@ -155,6 +155,40 @@ async fn a_pod_that_comes_later_is_evicted_unless_another_instances_node_has_the
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_that_comes_late_is_used_only_if_the_node_is_still_the_claimed_one() {
+    let mut successor = node();
+    successor["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
+    for (now_there, moved) in [(node(), 1), (successor, 0)] {
+        let never_answered = call("GET /api/v1/pods");
+        let look = call(format!("GET {NODE_PATH}")).says(200, now_there);
+        let asked = eviction("a").says(404, status(404, "NotFound", "pods"));
+        let asked = (moved == 1).then_some(asked);
+        let calls = [claim(), never_answered, pods(&["a"]), look].into_iter().chain(asked);
+        let context = TestContext::new(&[], calls.chain([watch().streams(&[])]), []);
+        let case = Case::spot();
+        let attempt = case.attempt(&context).await;
+        let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+        let counts = Counts { moved, lost: 0, unconfirmed: 0 };
+        assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_created_while_the_list_was_awaited_has_come_back() {
+    let mut back = pod("b");
+    back["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:05Z");
+    let look = || call(format!("GET {NODE_PATH}")).says(200, node());
+    let has_gone = |name| eviction(name).says(404, status(404, "NotFound", "pods"));
+    let streamed = watch().streams(&[watched("ADDED", &back)]);
+    let calls = [claim(), call("GET /api/v1/pods"), pods(&["a"]), look(), has_gone("a"), streamed, look(), has_gone("b")];
+    let context = TestContext::new(&[], calls, []);
+    let (case, mut record) = (Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert_eq!(record.put_back.unwrap().owners["rs"].once, ["uid-b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_somebody_uncordons_is_cordoned_again_when_a_pod_comes() {
     let mut uncordoned = claimed(Kind::Spot.as_str(), "e-1", "r-1");
     uncordoned["spec"]["unschedulable"] = json!(false);
