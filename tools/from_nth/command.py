@@ -152,6 +152,10 @@ def closing(conversion: Conversion, options: argparse.Namespace) -> str:
     out += ["  2. scripts/doctor, and the receipts of real notices"]
     out += [f"  3. {tool} --live {file} && {deploy}"]
     out += ["  4. scripts/doctor"]
-    out += ["  5. group by group: Spillway's tag on, then NTH's tag off"]
+    if "ManagedTag" in conversion.parameters:
+        out += ["  5. group by group: Spillway's tag on, then NTH's tag off"]
+        out += ["  6. uninstall NTH, when no instance has its tag any more"]
+    else:
+        out += ["  5. a drill, and then uninstall NTH: until then both act on each node"]
     out += ["What each parameter does: docs/settings.md"]
     return "\n".join(out) + "\n"

@@ -16,11 +16,12 @@ use spillway_receipt::Receipt;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use crate::actions::identify::{Identified, identify};
 use crate::actions::lifecycle::{Stage, last_answer};
 use crate::actions::undo_check::{self, DueCheck};
 use crate::actions::{self, Next};
 use crate::aws::lifecycle::LifecycleAction;
-use crate::aws::{ec2, managed_tag};
+use crate::aws::managed_tag;
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::invocation::span;
@@ -160,11 +161,17 @@ async fn whose(
     (invocation, end): (&Invocation, Instant),
     record: &mut Record,
 ) -> Result<Whose, Failure> {
-    let Context { settings, ec2, autoscaling, .. } = context;
-    let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
-    let described = ec2::describe(ec2, &notice.instance, end, is_behind).await?;
-    let Some(instance) = described else {
-        return Ok(Whose::NotOurs(Reason::NoInstance(notice.instance.to_string())));
+    let Context { settings, autoscaling, .. } = context;
+    let instance = match identify(context, notice, end).await? {
+        Some(Identified::ByEc2(instance)) => instance,
+        Some(Identified::ByNode(instance, cluster)) => {
+            record.step(StepName::FoundByNode, invocation.clock.now());
+            record.instance = Some(instance.clone());
+            record.cluster = Some(cluster.clone());
+            span::cluster(&cluster);
+            return Ok(Whose::Ours(Box::new(instance), cluster));
+        }
+        None => return Ok(Whose::NotOurs(Reason::NoInstance(notice.instance.to_string()))),
     };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());

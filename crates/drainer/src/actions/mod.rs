@@ -3,6 +3,7 @@
 //! An action is handed the clients, what the notice is about, and the record that it fills; it returns what it came to.
 //! It decides nothing of the notice: one that may find a node whose labels name another manager returns [`Next`].
 //!
+//! * `identify`: who the instance is, by EC2 or by its node
 //! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
 //! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
@@ -19,6 +20,7 @@ pub(crate) mod dry_run;
 pub(crate) mod fan_out;
 mod give_back;
 pub(crate) mod hand_on;
+pub(crate) mod identify;
 pub(crate) mod launch;
 pub(crate) mod lifecycle;
 pub(crate) mod node_claim;

@@ -72,6 +72,7 @@ pub(super) fn story() -> (Notice, Record) {
         event_id: "e-1".to_owned(),
         kind: Kind::Terminate,
         instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+        zone: None,
         time: notice_time(),
         deadline: Deadline::HeldByHook,
         hook: Some(hook),

@@ -66,9 +66,9 @@ impl Aws {
         self.call(Method::GET, &format!("functions?role={role}"), None).await
     }
 
-    /// Registers a cluster for `DescribeCluster`, or updates it. `ca` is base64 of PEM.
-    pub async fn put_cluster(&self, name: &str, endpoint: &str, ca: &str) -> Result<(), BedError> {
-        let body = json!({"name": name, "endpoint": endpoint, "ca": ca});
+    /// Registers a cluster for `DescribeCluster`, or updates it. `ca` is base64 of PEM; the mode is `API` if nobody says.
+    pub async fn put_cluster(&self, name: &str, endpoint: &str, ca: &str, mode: Option<&str>) -> Result<(), BedError> {
+        let body = json!({"name": name, "endpoint": endpoint, "ca": ca, "mode": mode.unwrap_or("API")});
         self.post::<Value>("clusters", &body).await.map(drop)
     }
 

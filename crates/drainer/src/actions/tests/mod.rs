@@ -6,6 +6,7 @@ mod drain;
 mod dry_run;
 mod fan_out;
 mod hand_on;
+mod identify;
 mod launch;
 mod lifecycle;
 mod node_claim;
