@@ -5,7 +5,7 @@ use spillway_core::decision::Reason;
 use spillway_core::node::claimant::Unclaimed;
 use spillway_core::outcome::Outcome;
 
-use super::lifecycle;
+use super::{Next, lifecycle};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::node::{self, ClaimedNode, NodeError};
@@ -16,8 +16,8 @@ use crate::receipt::record::{HookStatus, Record};
 pub(crate) enum Claiming {
     /// It is claimed.
     Claimed(ClaimedNode),
-    /// It is not, and that is what the notice came to.
-    Ended(Outcome),
+    /// It is not, and that follows.
+    Ended(Next),
 }
 
 /// Claims the target's node, until its window ends or its lifecycle action waits no longer. What follows from a node that
@@ -40,7 +40,7 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
         claimed = claiming => claimed?,
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver)));
+            return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver).into()));
         }
     };
     match claimed {
@@ -56,13 +56,14 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
 }
 
 /// What becomes of a notice whose node is not claimed.
-pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
-    Ok(match why {
-        Unclaimed::NoNode => lifecycle::no_node(target, record).await?,
-        Unclaimed::OptedOut(node) => Outcome::Ignored(Reason::OptedOut(node)),
-        Unclaimed::GivenBack(node) => Outcome::Ignored(Reason::GivenBack(node)),
-        Unclaimed::MaintenanceBegan(node) => Outcome::Ignored(Reason::MaintenanceBegan(node)),
-        Unclaimed::NotSelected(node) => Outcome::Ignored(Reason::NotSelected(node)),
-        Unclaimed::ManagedBy(managed_by) => Outcome::ManagedBy(managed_by),
-    })
+pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
+    let reason = match why {
+        Unclaimed::NoNode => return Ok(lifecycle::no_node(target, record).await?.into()),
+        Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(managed_by)),
+        Unclaimed::OptedOut(node) => Reason::OptedOut(node),
+        Unclaimed::GivenBack(node) => Reason::GivenBack(node),
+        Unclaimed::MaintenanceBegan(node) => Reason::MaintenanceBegan(node),
+        Unclaimed::NotSelected(node) => Reason::NotSelected(node),
+    };
+    Ok(Outcome::Ignored(reason).into())
 }

@@ -8,6 +8,7 @@ use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
+use crate::actions::Next;
 use crate::actions::claim::{Claiming, claim};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -22,20 +23,16 @@ fn patch() -> Expected {
 }
 
 /// The claim's node and how it went, or what the notice came to.
-async fn claimed(
-    context: &Context,
-    case: &Case,
-    record: &mut Record,
-) -> Result<Result<(String, How), Outcome>, Failure> {
+async fn claimed(context: &Context, case: &Case, record: &mut Record) -> Result<Result<(String, How), Next>, Failure> {
     let attempt = case.attempt(context).await;
     let target = case.target(&attempt);
     match attempt.hold_action_during(claim(context, &target, record)).await? {
         Claiming::Claimed(node) => Ok(Ok((node.claim.node, node.claim.how))),
-        Claiming::Ended(outcome) => Ok(Err(outcome)),
+        Claiming::Ended(next) => Ok(Err(next)),
     }
 }
 
-async fn of_spot(api: impl IntoIterator<Item = Expected>) -> Result<Result<(String, How), Outcome>, Failure> {
+async fn of_spot(api: impl IntoIterator<Item = Expected>) -> Result<Result<(String, How), Next>, Failure> {
     let context = TestContext::new(&[], api, []);
     claimed(&context, &Case::spot(), &mut Record::default()).await
 }
@@ -70,7 +67,7 @@ async fn a_node_with_the_label_that_opts_out_is_left_alone() {
         patch().says(422, status(422, "Invalid", "nodes")),
         call(format!("GET {NODE_PATH}")).says(200, ours_not),
     ]);
-    assert_eq!(claimed.await.unwrap(), Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned()))));
+    assert_eq!(claimed.await.unwrap(), Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned())).into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +83,7 @@ async fn an_instance_without_a_node_is_let_go() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let claiming = claim(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert!(matches!(claiming, Claiming::Ended(Outcome::Ignored(Reason::NoNode { .. }))));
+    assert!(matches!(claiming, Claiming::Ended(Next::Done(Outcome::Ignored(Reason::NoNode { .. })))));
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
 }
 
@@ -180,6 +177,6 @@ async fn a_hook_that_is_over_before_the_claim_ends_the_notice() {
     let context = TestContext::new(&[], [patch().repeated()], [hook_described(), heartbeat(), over]);
     let mut record = Record::default();
     let claimed = claimed(&context, &Case::held(Kind::Terminate), &mut record).await.unwrap();
-    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver)));
+    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver).into()));
     assert_eq!(record.hook, HookStatus::AlreadyOver(None));
 }

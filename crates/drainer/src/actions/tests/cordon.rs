@@ -20,7 +20,7 @@ async fn a_node_is_cordoned_its_pods_stay_and_its_hook_is_completed() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() }.into());
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
 }
 
@@ -43,7 +43,7 @@ async fn a_cordon_that_may_be_undone_has_its_check_scheduled() {
     let case = Case::of(Kind::Rebalance, Deadline::Open);
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() }.into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,5 +68,5 @@ async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
     case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() }.into());
 }
