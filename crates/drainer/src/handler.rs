@@ -136,7 +136,7 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
             return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
         }
     };
-    if let Some(reason) = actions::found::over(context, attempt, &instance).await? {
+    if let Some(reason) = actions::found::over(context, attempt, &instance).await.map_err(undecided)? {
         return Ok(Outcome::Ignored(reason));
     }
     let mut target = Target { attempt, instance: &instance, managed_by: managed_by(&instance.tags), cluster: &cluster };

@@ -189,6 +189,7 @@ async fn rights_that_are_missing(account: &Account) {
     let mut tried = BTreeSet::new();
     for (service, action, found) in [
         ("ec2", "DescribeInstances", vec!["fail aws-right-missing"]),
+        ("ec2", "DescribeInstanceStatus", vec!["fail aws-right-missing"]),
         ("eks", "DescribeCluster", vec!["fail aws-right-missing", "fail unknown-cluster"]),
         ("eks", "ListClusters", vec!["unknown clusters-unknown"]),
         ("autoscaling", "CompleteLifecycleAction", vec!["fail aws-right-missing"]),
@@ -200,6 +201,8 @@ async fn rights_that_are_missing(account: &Account) {
         ("events", "ListRules", vec!["unknown rules-unknown"]),
         ("events", "ListTargetsByRule", vec!["unknown rules-unknown"]),
         ("lambda", "GetAccountSettings", vec!["unknown concurrency-unknown"]),
+        ("scheduler", "ListSchedules", vec!["fail aws-right-missing"]),
+        ("scheduler", "GetSchedule", vec!["fail aws-right-missing"]),
         ("scheduler", "UpdateSchedule", vec!["fail aws-right-missing"]),
         ("scheduler", "DeleteSchedule", vec!["fail aws-right-missing"]),
     ] {

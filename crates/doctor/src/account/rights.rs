@@ -129,6 +129,11 @@ fn of_nodes(context: &Context) -> Vec<Right<'_>> {
             probe: probe("DryRunOperation", || ec2.describe_instances().dry_run(true).send()),
         },
         Right {
+            action: "ec2:DescribeInstanceStatus",
+            without_it: "scheduled maintenance that no notice has brought is not drained for",
+            probe: probe("DryRunOperation", || ec2.describe_instance_status().dry_run(true).send()),
+        },
+        Right {
             action: "eks:DescribeCluster",
             without_it: "no cluster can be reached",
             probe: probe(NOT_FOUND, || async {
@@ -200,13 +205,24 @@ fn of_every_end(context: &Context) -> [Right<'_>; 2] {
     ]
 }
 
-/// The rights to move and to delete the schedules of maintenance.
+/// The rights to look at, to move and to delete the schedules of maintenance.
 fn of_schedules<'a>(
     client: &'a aws_sdk_scheduler::Client,
     schedules: &'a Schedules,
     invocation: &'a Invocation,
-) -> [Right<'a>; 2] {
+) -> [Right<'a>; 4] {
+    let not_compared = "scheduled maintenance is not compared with what is scheduled for it";
     [
+        Right {
+            action: "scheduler:ListSchedules",
+            without_it: not_compared,
+            probe: probe(NOT_FOUND, move || client.list_schedules().group_name(&schedules.group).max_results(1).send()),
+        },
+        Right {
+            action: "scheduler:GetSchedule",
+            without_it: not_compared,
+            probe: probe(NOT_FOUND, move || client.get_schedule().name(NOBODYS).group_name(&schedules.group).send()),
+        },
         Right {
             action: UPDATE_SCHEDULE,
             without_it: "maintenance that AWS puts off is drained at its old time",
@@ -305,11 +321,14 @@ mod tests {
         let in_an_hour = "\"ScheduleExpression\":\"at(1970-01-01T01:00:00)\"";
         let aws = [
             call("DescribeInstances").with("DryRun=true").says(412, dry_run),
+            call("DescribeInstanceStatus").with("DryRun=true").says(412, dry_run),
             call("DescribeLifecycleHooks").with(NOBODYS).says(400, invalid()),
             call("CompleteLifecycleAction").with("AutoScalingGroupName=workers").with(NOBODYS).says(400, invalid()),
             call("RecordLifecycleActionHeartbeat").with(NOBODYS).says(403, query_error("AccessDenied", "no")),
             call("PutEvents").with(NOBODYS).says(200, no_entry),
             call("POST /2015-03-31/functions/drain/invocations").with("{}").says(204, ""),
+            call("GET /schedules").says(200, json!({"Schedules": []})),
+            call(format!("GET /schedules/{NOBODYS}")).says(404, json_error(NOT_FOUND)),
             call(format!("PUT /schedules/{NOBODYS}")).with(in_an_hour).says(404, json_error(NOT_FOUND)),
             call(format!("DELETE /schedules/{NOBODYS}")).says(404, json_error(NOT_FOUND)),
         ];
@@ -328,7 +347,7 @@ mod tests {
         assert_eq!(missing, [(FindingId::AwsRightMissing, HEARTBEAT)]);
         assert_eq!(
             check.what,
-            "8 of 9 AWS calls that a drain makes are allowed; not tried, because there is nothing to try it on or it would \
+            "11 of 12 AWS calls that a drain makes are allowed; not tried, because there is nothing to try it on or it would \
              change something: scheduler:CreateSchedule, iam:PassRole"
         );
     }

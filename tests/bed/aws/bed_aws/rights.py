@@ -27,6 +27,7 @@ ON_NO_RESOURCE = {
     ("elasticloadbalancing", "DescribeTargetHealth"),
     ("events", "ListRules"),
     ("lambda", "GetAccountSettings"),
+    ("scheduler", "ListSchedules"),
 }
 
 
@@ -167,6 +168,7 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("s3", "PutObject"): _object,
     ("scheduler", "CreateSchedule"): _schedule,
     ("scheduler", "DeleteSchedule"): _schedule,
+    ("scheduler", "GetSchedule"): _schedule,
     ("scheduler", "UpdateSchedule"): _schedule,
     ("secretsmanager", "GetSecretValue"): _secret,
     ("sns", "Publish"): _topic,
