@@ -101,12 +101,7 @@ pub(crate) struct Ports {
 }
 
 impl<'a> ClusterLayout<'a> {
-    fn new(
-        layout: &'a Layout,
-        name: &'a str,
-        unprepared: Option<&'a String>,
-        ports: Ports,
-    ) -> Result<Self, BedError> {
+    fn new(layout: &'a Layout, name: &'a str, unprepared: Option<&'a String>, ports: Ports) -> Result<Self, BedError> {
         let (folder, logs) = (layout.path("clusters").join(name), layout.logs.join(name));
         for folder in [&folder, &logs] {
             std::fs::create_dir_all(folder).map_err(BedError::io(format!("make the folders of cluster {name}")))?;
