@@ -85,6 +85,15 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn an_invocation_is_the_functions_in_its_account_and_region_until_lambda_ends_it() {
+        let function = "arn:aws:lambda:eu-west-1:123456789012:function:spillway";
+        let invocation = Invocation::begin("r-1", function, 1_000);
+        assert_eq!((&*invocation.request_id, &*invocation.function), ("r-1", function));
+        assert_eq!((&*invocation.home.account, &*invocation.home.region), ("123456789012", "eu-west-1"));
+        assert_eq!(invocation.end, Timestamp::from_second(1).unwrap());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_comes_last_in_an_invocation_has_time_of_its_own() {
         let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);

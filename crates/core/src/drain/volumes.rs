@@ -35,9 +35,32 @@ pub fn is_awaited(volume: &PersistentVolume, in_use: &BTreeSet<ClaimName>) -> bo
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
+    use tokio::time::Instant;
 
     use super::*;
+    use crate::drain::plan::{PodName, Tier};
+
+    fn pod(state: PodState, claims: &[&str]) -> BTreeMap<PodUid, Tracked> {
+        let name = PodName { namespace: "shop".to_owned(), name: "db-0".to_owned() };
+        let pod = Tracked::new(name, Tier::Ordinary, Duration::ZERO, Instant::now());
+        let claims = claims.iter().map(|claim| (*claim).to_owned()).collect();
+        [(PodUid("u-1".to_owned()), Tracked { claims, state, ..pod })].into()
+    }
+
+    #[test]
+    fn a_claim_is_in_use_until_its_pod_has_gone() {
+        let at = Instant::now();
+        for (state, has_gone) in [(PodState::Leaving { by: at }, false), (PodState::Gone { at }, true)] {
+            let pods = pod(state, &["data"]);
+            assert_eq!(one_left_with_claim(&pods), has_gone);
+            let claim = ("shop".to_owned(), "data".to_owned());
+            assert_eq!(claims_in_use(&pods).contains(&claim), !has_gone);
+            assert!(!one_left_with_claim(&pod(state, &[])), "it had no volume");
+        }
+    }
 
     fn is_awaited_of(claim: &str, modes: &[&str]) -> bool {
         let claim = json!({"namespace": "shop", "name": claim});

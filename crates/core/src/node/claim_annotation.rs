@@ -38,6 +38,21 @@ pub struct ClaimAnnotation {
 }
 
 impl ClaimAnnotation {
+    /// A claim of that event for such a notice, which cordons the node and does nothing else.
+    pub fn new(event: &str, request: &str, kind: Kind) -> Self {
+        Self {
+            event: event.to_owned(),
+            request: request.to_owned(),
+            notice: kind.as_str().to_owned(),
+            until: None,
+            since: None,
+            cordoned: true,
+            taints: Vec::new(),
+            maintenance: None,
+            boot: None,
+        }
+    }
+
     /// The mark in an annotation; one that cannot be read counts as none.
     pub fn read(annotation: &str) -> Option<Self> {
         serde_json::from_str(annotation).ok()

@@ -107,3 +107,22 @@ pub enum Unclaimed {
     /// Its labels say that somebody else manages it than its instance's tags did.
     ManagedBy(ManagedBy),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_claim_of_another_notice_is_joined() {
+        let claim = |how| Claim {
+            node: "n-1".to_owned(),
+            provider_id: String::new(),
+            how,
+            holder: String::new(),
+            labels: BTreeMap::new(),
+        };
+        let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
+        assert!(claim(joined).is_joined());
+        assert!(!claim(How::First).is_joined() && !claim(How::Again).is_joined());
+    }
+}

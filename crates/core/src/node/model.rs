@@ -136,15 +136,8 @@ impl World {
         let event = format!("e-{}", self.claims);
         let taint = taint::for_notice(kind, &event, TaintNames::Spillway);
         let mark = ClaimAnnotation {
-            request: event.clone(),
-            event,
-            notice: kind.as_str().to_owned(),
-            until: None,
-            since: None,
-            cordoned: true,
-            taints: Vec::new(),
             maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),
-            boot: None,
+            ..ClaimAnnotation::new(&event, &event, kind)
         };
         let (managed_by, selector) = (ManagedBy::SelfManaged, &*ANY);
         let claimant = Claimant {

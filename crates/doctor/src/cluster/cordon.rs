@@ -50,19 +50,8 @@ pub(super) async fn look(
 /// Rehearses the claim of one node. One that has gone is not free.
 async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &str) -> Result<Rehearsed, ApiError> {
     let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
-    let mark = ClaimAnnotation {
-        event: request_id.to_owned(),
-        request: request_id.to_owned(),
-        notice: Kind::Spot.as_str().to_owned(),
-        until: None,
-        since: None,
-        cordoned: true,
-        taints: Vec::new(),
-        maintenance: None,
-        boot: None,
-    };
     let claimant = Claimant {
-        mark,
+        mark: ClaimAnnotation::new(request_id, request_id, Kind::Spot),
         handed_on_by: None,
         reboots: false,
         only_goes_on: false,

@@ -152,15 +152,10 @@ impl Target<'_> {
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         let mark = ClaimAnnotation {
-            event: event.clone(),
-            request: invocation.request_id.clone(),
-            notice: kind.as_str().to_owned(),
             until,
             since: Some(notice.time.max(begins(notice, settings))),
-            cordoned: true,
-            taints: Vec::new(),
             maintenance: maintenance.map(|maintenance| maintenance.id.clone()),
-            boot: None,
+            ..ClaimAnnotation::new(event, &invocation.request_id, kind)
         };
         Claimant {
             mark,

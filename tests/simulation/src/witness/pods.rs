@@ -111,6 +111,10 @@ impl LeavingPods {
         let Leave { by, uid, .. } = *leave;
         self.evictions.insert((by, uid.to_owned()));
         self.asked.entry(uid.to_owned()).or_insert(facts.clock.now());
+        // A pod that leaves already, by another drain's request, is given less time: no other takes its place for that.
+        if facts.cluster.pod(uid).is_none_or(|pod| pod.deletion.is_some()) {
+            return;
+        }
         let notice = &facts.lambda.attempt(by).notice()["id"];
         // Each delivery and each of Lambda's retries begins again.
         let attempts = facts.lambda.attempts().iter();

@@ -45,6 +45,14 @@ fn the_family_that_is_named_is_drained_for_or_cordoned_for_and_no_other() {
 }
 
 #[test]
+fn a_family_that_is_switched_off_is_the_reason_whoever_manages_the_node() {
+    let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(NoticeFamily::Spot)));
+    for owner in [ManagedBy::ManagedNodeGroup, ManagedBy::Karpenter, ManagedBy::AutoMode, ManagedBy::Fargate] {
+        assert_eq!(decided(Kind::Spot, owner, &[("SPILLWAY_DRAIN_ON", "none")]), off, "{owner:?}");
+    }
+}
+
+#[test]
 fn managed_node_groups_that_are_left_alone_are_left_alone_whatever_comes() {
     let variables =
         [("SPILLWAY_MANAGED_NODE_GROUPS", "leave"), ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change")];

@@ -84,6 +84,18 @@ fn a_pod_by_the_same_name_is_not_the_one_that_was_waited_for() {
 }
 
 #[test]
+fn a_drain_knows_its_pods_and_what_volumes_they_claim() {
+    let now = Instant::now();
+    let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}]);
+    let db =
+        json!({"metadata": {"name": "db-0", "namespace": "shop", "uid": "uid-of-db-0"}, "spec": {"volumes": volumes}});
+    let db = serde_json::from_value(db).unwrap();
+    let progress = drain(&[db], held_by_hook(now), now);
+    assert_eq!([uid("db-0"), uid("db-1")].map(|uid| progress.knows(&uid)), [true, false]);
+    assert_eq!(progress.into_pods()[&uid("db-0")].claims, ["data-db-0"]);
+}
+
+#[test]
 fn critical_pods_wait_until_the_others_have_gone() {
     let now = Instant::now();
     let pods = [pod("dns", Some("system-cluster-critical")), pod("web-0", None)];

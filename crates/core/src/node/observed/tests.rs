@@ -6,17 +6,7 @@ use super::*;
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
 fn mark(event: &str, request: &str) -> ClaimAnnotation {
-    ClaimAnnotation {
-        event: event.to_owned(),
-        request: request.to_owned(),
-        notice: "terminate lifecycle action".to_owned(),
-        until: None,
-        since: None,
-        cordoned: true,
-        taints: Vec::new(),
-        maintenance: None,
-        boot: None,
-    }
+    ClaimAnnotation::new(event, request, Kind::Terminate)
 }
 
 /// A claimant that takes any node.

@@ -7,17 +7,8 @@ const RUNS: UncordonCause = UncordonCause::Stop { runs_since: Timestamp::UNIX_EP
 
 /// A node that we cordoned and marked for a rebalance recommendation, Ready.
 fn node() -> Value {
-    let mark = ClaimAnnotation {
-        event: "e-1".to_owned(),
-        request: "r-1".to_owned(),
-        notice: "rebalance recommendation".to_owned(),
-        until: None,
-        since: None,
-        cordoned: true,
-        taints: vec!["spillway/rebalance-recommendation=e-1:NoSchedule".to_owned()],
-        maintenance: None,
-        boot: None,
-    };
+    let taints = vec!["spillway/rebalance-recommendation=e-1:NoSchedule".to_owned()];
+    let mark = ClaimAnnotation { taints, ..ClaimAnnotation::new("e-1", "r-1", Kind::Rebalance) };
     json!({
         "metadata": {
             "name": "n-1",

@@ -103,7 +103,7 @@ fn as_many_pods_are_evicted_as_the_budget_allows_longest_waiting_first() {
     assert_eq!(names(&requested), ["web-01", "web-02"]);
     assert!(progress.requests(later).is_empty(), "no more than it allows");
     take(&mut progress, requested, later);
-    allows(&mut progress, 0, later);
+    assert!(progress.requests(later).is_empty(), "what it allowed is used up");
     allows(&mut progress, 3, later);
     assert_eq!(names(&progress.requests(later)), ["web-00", "web-03", "web-04"]);
 }
