@@ -11,6 +11,7 @@ from unittest.mock import patch
 from cluster_enrollment import enrolment, objects
 from cluster_enrollment.aws import AwsError, NotSignedIn
 from cluster_enrollment.enrolment import Result, Work
+from cluster_enrollment.groups import Group
 from cluster_enrollment.kubectl import KubectlError, Unreachable
 from cluster_enrollment.stack import Stack
 from cluster_enrollment.step import Command
@@ -61,10 +62,10 @@ class World:
             raise AwsError("ResourceNotFoundException", "there is none")
         return self.entry
 
-    def visit(self, does: str = "enroll", of: Stack | None = None, plan: bool = False, mode: str = "API") -> Result:
-        work = Work(self, of or stack(), [group()], True, plan, [])  # type: ignore[arg-type]
+    def visit(self, does: str = "enroll", of: Stack | None = None, plan: bool = False, of_group: Group | None = None) -> Result:
+        work = Work(self, of or stack(), [of_group or group()], True, plan, [])  # type: ignore[arg-type]
         with patch.object(enrolment, "Kubectl", lambda *_: self):
-            result: Result = getattr(work, does)(cluster(mode=mode))
+            result: Result = getattr(work, does)(cluster())
         return result
 
 
@@ -117,6 +118,12 @@ class Enrolling(unittest.TestCase):
         world.hooks = [hook()]
         self.assertIn("done tag team=shop of group workers", states(world.visit(of=stack(HookGroupTag="team=shop"))))
 
+    def test_leaves_groups_alone_that_others_drain(self) -> None:
+        managed_by_eks = Group("blue", {"kubernetes.io/cluster/prod": "owned", "eks:nodegroup-name": "blue"})
+        world = World()
+        result = world.visit(of_group=managed_by_eks)
+        self.assertEqual((world.done, result.with_hook + result.without_hook), (PUT[:2], []))
+
     def test_tells_of_another_hook_of_that_name(self) -> None:
         world = World()
         world.hooks = [hook(HeartbeatTimeout=60)]
@@ -142,9 +149,9 @@ class Enrolling(unittest.TestCase):
 
     def test_of_one_that_fails_does_not_stop_the_others(self) -> None:
         world = World()
-        with patch.object(World, "_entry", side_effect=NotSignedIn("expired")):
-            result = world.visit()
-        self.assertEqual(states(result), ["failed cluster"])
+        for error in (NotSignedIn("expired"), AwsError("AccessDeniedException", "no")):
+            with patch.object(World, "_entry", side_effect=error):
+                self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
 
 
 class TakingAway(unittest.TestCase):
