@@ -80,7 +80,7 @@ def remarks(wanted: Wanted, found: list[Cluster], stack: Stack) -> list[str]:
     """What the person who asked should know, and what stops nothing."""
     twice = sorted({name for name in wanted.names if wanted.names.count(name) > 1})
     said = [f"{name} was named more than once, and is done once" for name in twice]
-    ignored = [one.name for one in found if stack.clusters and one.name not in stack.clusters]
+    ignored = [one.name for one in found if not stack.serves(one.name)]
     if ignored:
         names = ",".join([*stack.clusters, *ignored])
         said.append(

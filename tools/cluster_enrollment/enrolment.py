@@ -14,7 +14,7 @@ from .access import Entry
 from .aws import Aws, AwsError, NotSignedIn
 from .clusters import Cluster
 from .groups import Group
-from .kubectl import Kubectl, KubectlError
+from .kubectl import Kubectl, KubectlError, Unreachable
 from .stack import Stack
 from .step import Command, Part, State, Step, kubectl
 
@@ -33,7 +33,8 @@ class Result:
         return [step for step in self.steps if step.part is part]
 
     def is_fine(self, *parts: Part) -> bool:
-        return all(step.state.is_fine for step in self.steps if not parts or step.part in parts)
+        """Whether nothing in these parts has failed or is left to somebody."""
+        return not any(step.state in (State.TOLD, State.FAILED) for step in self.steps if step.part in parts)
 
     @property
     def changed(self) -> bool:
@@ -64,7 +65,7 @@ class Work:
         with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
             try:
                 does(_Visit(self, cluster, Path(folder), result))
-            except (AwsError, NotSignedIn) as error:
+            except (AwsError, KubectlError, NotSignedIn) as error:
                 result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, str(error)))
         return result
 
@@ -78,7 +79,7 @@ class _Visit:
         self._closed: str | None = None
 
     def enroll(self) -> None:
-        if self._cluster.status != "ACTIVE":
+        if self._cluster.status not in ("ACTIVE", "UPDATING"):
             why = f"the cluster is {self._cluster.status}: run it again when it is ACTIVE"
             self._carry_out([Step(Part.ACCESS, "cluster", State.TOLD, why)])
             return
@@ -91,10 +92,9 @@ class _Visit:
         for group, hooks in self._groups():
             self._carry_out(groups.remove(group, hooks, self._work.stack))
         self._carry_out(self._nodes_to_give_back())
-        drains = any(step.drains or step.state is State.FAILED for step in self._result.steps)
         entry, aws_auth = self._entry(), self._aws_auth()
         last = [*self._objects_to_delete(), access.remove(self._cluster, self._work.stack, entry, aws_auth)]
-        if drains and not self._closed:
+        if self._closed or any(step.drains or step.state is State.FAILED for step in self._result.steps):
             # Without rights a drain that is under way would end in its middle.
             last = [step.told("it is needed until what stands above is done: run it again then") for step in last]
         self._carry_out(last)
@@ -133,6 +133,8 @@ class _Visit:
         if objects.is_ours(live):
             try:
                 (after,) = self._api.read(objects.apply(wanted, dry=True))
+            except Unreachable:
+                raise
             except KubectlError as error:
                 # What follows is kubectl's advice to its own users.
                 after = str(error).splitlines()[0].removeprefix("error: ")
@@ -164,15 +166,24 @@ class _Visit:
                 yield group, told["LifecycleHooks"]
 
     def _see_to_hooks(self) -> None:
-        # A hook that nobody completes delays the end of each instance.
-        is_ready = self._work.plan or self._result.is_fine(Part.ACCESS, Part.RIGHTS)
+        why_not = self._why_no_hook()
         for group, hooks in self._groups():
             has_hook = groups.hook_name(hooks, self._work.stack) is not None
             if self._work.with_groups:
                 steps = groups.enroll(group, hooks, self._work.stack)
-                steps = steps if is_ready else [step.told("not before the function can drain here: see above") for step in steps]
-                has_hook = has_hook or self._carry_out(steps)[-1].state is State.DONE
+                ended = self._carry_out([step.told(why_not) for step in steps] if why_not else steps)
+                has_hook = has_hook or ended[-1].state is State.DONE
             (self._result.with_hook if has_hook else self._result.without_hook).append(group.name)
+
+    def _why_no_hook(self) -> str | None:
+        """A hook that nobody completes delays the end of each instance."""
+        if not self._work.stack.serves(self._cluster.name):
+            return "the stack ignores this cluster: its parameter Clusters names others"
+        if not self._work.stack.completes_hooks:
+            return "the stack ignores terminate hooks: neither DrainOn nor CordonOn has terminate"
+        if not self._result.is_fine(Part.ACCESS, Part.RIGHTS):
+            return "not before the function can drain here: see above"
+        return None
 
     def _nodes_to_give_back(self) -> Iterable[Step]:
         claimed = nodes.claimed(self._look(kubectl("get", "nodes", "--show-managed-fields")) or [])

@@ -68,7 +68,9 @@ def remove(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
     steps = [_taken_off(group, hook) for hook in hooks if hook["LifecycleHookName"] in stack.hooks]
     if MARK in group.tags and stack.group_tag:
         tags = json.dumps([_tag_of(group, key) for key in (stack.group_tag[0], MARK)])
-        steps.append(_step(group, f"tag {stack.group_tag[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags)))
+        off = _step(group, f"tag {stack.group_tag[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags))
+        # Without it the function may not complete the hook that an instance waits in.
+        steps.append(off.told("its drain needs it: run it again when it has gone") if any(one.drains for one in steps) else off)
     return steps
 
 

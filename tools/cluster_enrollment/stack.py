@@ -22,6 +22,15 @@ class Stack:
         """Those whose nodes are acted on; none means all."""
         return _words(self.parameters.get("Clusters", ""))
 
+    def serves(self, cluster: str) -> bool:
+        return not self.clusters or cluster in self.clusters
+
+    @property
+    def completes_hooks(self) -> bool:
+        """By its default it does."""
+        lists = [self.parameters.get(name) for name in ("DrainOn", "CordonOn")]
+        return lists[0] is None or any("terminate" in _words(one or "") for one in lists)
+
     @property
     def hooks(self) -> list[str]:
         return _words(self.parameters.get("Hooks", "")) or ["spillway"]

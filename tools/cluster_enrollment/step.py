@@ -27,10 +27,6 @@ class State(Enum):
     TOLD = "told"
     FAILED = "failed"
 
-    @property
-    def is_fine(self) -> bool:
-        return self in (State.THERE, State.DONE)
-
 
 @dataclass(frozen=True)
 class Command:

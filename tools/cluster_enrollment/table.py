@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from doctor_report.report import shown
+
 from .enrolment import Result
 from .step import Part, State, Step
 
@@ -12,8 +14,8 @@ HEAD = ("CLUSTER", "ACCESS", "RIGHTS", "HOOKS", "DOCTOR")
 
 def steps(result: Result) -> str:
     """A cluster's steps, each with what the reader can do about it. What is there already is left out."""
-    shown = [line for step in result.steps if step.state is not State.THERE for line in _lines(step)]
-    return "\n".join([result.cluster, *(shown or ["  = nothing to do"])])
+    lines = [line for step in result.steps if step.state is not State.THERE for line in _lines(step)]
+    return "\n".join(shown(line) for line in [result.cluster, *(lines or ["  = nothing to do"])])
 
 
 def table(results: list[Result]) -> str:
@@ -29,7 +31,7 @@ def as_json(results: list[Result], remarks: list[str], code: int) -> str:
 def _row(result: Result) -> tuple[str, ...]:
     groups = len(result.with_hook) + len(result.without_hook)
     hooks = f"{len(result.with_hook)} of {groups} groups" if groups else "no groups"
-    return (result.cluster, word(result, Part.ACCESS), word(result, Part.RIGHTS), hooks, result.verdict or "not asked")
+    return (result.cluster, word(result, Part.ACCESS), word(result, Part.RIGHTS), hooks, shown(_line(result.verdict or "not asked")))
 
 
 def word(result: Result, part: Part) -> str:
@@ -40,11 +42,15 @@ def word(result: Result, part: Part) -> str:
 
 
 def _lines(step: Step) -> list[str]:
-    lines = [f"  {MARKS[step.state]} {step.what}{': ' if step.why else ''}{step.why}"]
+    lines = [f"  {MARKS[step.state]} {step.what}{': ' if step.why else ''}{_line(step.why)}"]
     # What we do ourselves needs no command.
     if step.state in (State.TOLD, State.FAILED):
         lines += [f"      {command}" for command in step.commands]
     return lines
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split("\n"))
 
 
 def _document(result: Result) -> dict[str, Any]:

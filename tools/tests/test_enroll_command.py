@@ -104,6 +104,17 @@ class TheDocuments(unittest.TestCase):
                 command._parser().parse_args(words.split()[1:])
 
 
+    def test_explain_what_the_tool_says(self) -> None:
+        table = (ROOT / "docs/troubleshooting.md").read_text().partition("## Enrolling")[2]
+        said = "".join(file.read_text() for file in (ROOT / "tools/cluster_enrollment").glob("*.py"))
+        phrases = re.findall(r"^\| \*(.+?)\* \|", table, re.MULTILINE)
+        self.assertGreaterEqual(len(phrases), 12)
+        for phrase in phrases:
+            for words in re.split("…|;", phrase):
+                with self.subTest(phrase=phrase):
+                    self.assertIn(words.strip(), said)
+
+
 class TheOutcome(unittest.TestCase):
     def test_is_in_the_exit_code(self) -> None:
         for found, code in (
@@ -128,6 +139,12 @@ class TheOutcome(unittest.TestCase):
     def test_says_what_is_left_to_do_and_not_what_was_there(self) -> None:
         self.assertEqual(table.steps(result(step(State.THERE))), "prod\n  = nothing to do")
         self.assertEqual(table.steps(result(step(State.TOLD))), "prod\n  ! access entry: because\n      do this")
+
+    def test_shows_no_control_character_of_somebody_elses_name(self) -> None:
+        step = Step(Part.NODES, "node n", State.TOLD, "it drains (\x1b[2J\u202e): wait\nor not", ("kubectl describe node n",))
+        text = table.steps(result(step)) + table.table([result(verdict="fail: \x07")])
+        self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\u202e]")
+        self.assertIn("wait or not", text)
 
     def test_is_json_for_a_pipeline(self) -> None:
         document = json.loads(table.as_json([result(step(State.TOLD))], ["remark"], 1))

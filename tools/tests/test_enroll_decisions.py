@@ -92,8 +92,9 @@ class AnObject(unittest.TestCase):
         status = ("api-priority-and-fairness-config-consumer-v1", "Apply", "status")
         edited = ("kubectl-edit", "Update")
         self.assertEqual(told(objects.remove(managed(ROLE_OBJECT, US, status, edited))), ("to do", ["kubectl delete ClusterRole spillway"]))
-        self.assertEqual(objects.remove(managed(ROLE_OBJECT, US, ("kustomize-controller", "Apply"))).state, State.TOLD)
-        self.assertEqual(objects.remove(managed(ROLE_OBJECT, ("kubectl-client-side-apply", "Update"))).state, State.TOLD)
+        by_hand = ("kubectl-client-side-apply", "Update")
+        for managers in ((US, ("kustomize-controller", "Apply")), (by_hand,), (US, by_hand)):
+            self.assertEqual(objects.remove(managed(ROLE_OBJECT, *managers)).state, State.TOLD, managers)
 
     def test_comes_from_a_file_that_the_parameters_need(self) -> None:
         def names(extra: list[str], **parameters: str) -> set[str]:
@@ -159,8 +160,9 @@ class AHook(unittest.TestCase):
         delete = "aws autoscaling delete-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway"
         (step,) = groups.remove(group(), [hook(), hook("others")], stack())
         self.assertEqual(told(step), ("to do", [delete]))
-        (step,) = groups.remove(group(), [hook(HeartbeatTimeout=600)], stack())
-        self.assertEqual((step.state, step.drains), (State.TOLD, False))
+        for values in ({"HeartbeatTimeout": 600}, {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}):
+            (step,) = groups.remove(group(), [hook(**values)], stack())
+            self.assertEqual((step.state, step.drains), (State.TOLD, False), values)
         (step,) = groups.remove(group(instances={"i-1": "Terminating:Wait"}), [hook()], stack())
         self.assertEqual((step.state, step.drains), (State.TOLD, True))
 
@@ -169,6 +171,9 @@ class AHook(unittest.TestCase):
         (step,) = groups.remove(marked, [], stack(HookGroupTag="team=shop"))
         self.assertEqual([one["Key"] for one in json.loads(step.commands[0].arguments[-1])], ["team", "spillway/enrolled"])
         self.assertEqual(groups.remove(groups.Group("g", {"team": "shop"}), [], stack(HookGroupTag="team=shop")), [])
+        drains = groups.Group("g", marked.tags, {"i-1": "Terminating:Wait"})
+        states = [step.state for step in groups.remove(drains, [hook()], stack(HookGroupTag="team=shop"))]
+        self.assertEqual(states, [State.TOLD, State.TOLD], "IAM lets no hook of a group without the tag be completed")
 
 
 class TheGroupsOfACluster(unittest.TestCase):

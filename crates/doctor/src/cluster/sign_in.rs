@@ -83,8 +83,8 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         _ if error.code() == Some(401) => (
             FindingId::NoAccessEntry,
             "the cluster does not know the function's role, so that no drain can sign in".to_owned(),
-            "give the role an access entry; in a cluster whose authentication mode is CONFIG_MAP a line in aws-auth (see \
-             docs/install.md); or leave the cluster out of the parameter Clusters",
+            "run tools/enroll for the cluster, which also knows what to do if its authentication mode is CONFIG_MAP; or give the \
+             role an access entry yourself (see docs/install.md); or leave the cluster out of the parameter Clusters",
             format!(
                 "aws eks create-access-entry --cluster-name {name} --region {region} --kubernetes-groups spillway \
                  --principal-arn \"$(aws lambda get-function-configuration --function-name {function} --region {region} \

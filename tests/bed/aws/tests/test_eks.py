@@ -1,6 +1,7 @@
 """EKS' clusters and access entries, and the file that the authenticator follows; and what CloudFormation makes of an entry."""
 
 import json
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -10,6 +11,7 @@ from bed_aws.eks import CONFIG_MAP, Cluster, Eks
 from bed_aws.stacks import Stacks
 from tests.side import OnTheSide, bed, moto, state, temporary_folder, until_gone
 
+ROOT = Path(__file__).parents[4]
 ROLE = "arn:aws:iam::123456789012:role/team/spillway-drain"
 
 
@@ -82,6 +84,18 @@ class AccessEntries(OnTheSide):
         self.assertEqual(deployed("", kept), ["one", "two"])
         stacks.put("s", {"RoleArn": ROLE}, {}, "Resources: {}")
         self.assertEqual([name for name in ("one", "two") if eks.entries(name)], ["one", "two"])
+
+
+    def test_of_the_products_template_stays_whatever_happens_to_its_parameter(self) -> None:
+        for after in ("", "two", None):
+            eks = Eks(moto)
+            for name in ("one", "two"):
+                eks.put(Cluster(name, "", ""))
+            stacks, template = Stacks(moto, eks), (ROOT / "template.yaml").read_text()
+            stacks.put("s", {"RoleArn": ROLE}, {"ClusterAccess": "one"}, template)
+            # None is the next version, which knows neither the parameter nor the entry.
+            stacks.put("s", {"RoleArn": ROLE}, {"ClusterAccess": after or ""}, "Resources: {}" if after is None else template)
+            self.assertEqual([entry["kubernetesGroups"] for entry in eks.entries("one")], [["spillway"]], after)
 
 
 class SomebodyWhoWaits(OnTheSide):

@@ -1,0 +1,187 @@
+"""tools/enroll in one cluster: what is done in which order, and what is left when something before it is not as it should be.
+
+AWS and kubectl are played here; with real ones it is tested end to end (tests/e2e/tests/enroll.rs).
+"""
+
+import json
+import unittest
+from typing import Any
+from unittest.mock import patch
+
+from cluster_enrollment import enrolment, objects
+from cluster_enrollment.aws import AwsError, NotSignedIn
+from cluster_enrollment.enrolment import Result, Work
+from cluster_enrollment.groups import Group
+from cluster_enrollment.kubectl import KubectlError, Unreachable
+from cluster_enrollment.stack import Stack
+from cluster_enrollment.step import Command
+from tests.enrollment import cluster, group, hook, managed, stack
+
+OURS = {"kubernetesGroups": ["spillway"], "tags": {"spillway/enrolled": "spillway"}, "accessEntryArn": "arn:entry"}
+ROLE = {"kind": "ClusterRole", "metadata": {"name": "spillway"}}
+
+
+class World:
+    """An account with one cluster, and what was done to it."""
+
+    def __init__(self) -> None:
+        self.entry: dict[str, Any] | None = None
+        self.hooks: list[dict[str, Any]] = []
+        self.live: list[dict[str, Any]] = []
+        self.nodes: list[dict[str, Any]] = []
+        self.refuses: dict[str, Exception] = {}
+        self.done: list[str] = []
+
+    def call(self, *arguments: str) -> Any:
+        answers = {
+            "describe-access-entry": lambda: {"accessEntry": self._entry()},
+            "describe-lifecycle-hooks": lambda: {"LifecycleHooks": self.hooks},
+            "describe-instances": lambda: {"Reservations": []},
+        }
+        return answers[arguments[1]]()
+
+    def run(self, command: Command) -> Any:
+        what = " ".join(command.arguments[:2])
+        if what in self.refuses:
+            raise self.refuses[what]
+        self.done.append(what)
+        return ""
+
+    def read(self, command: Command) -> list[dict[str, Any]]:
+        what = command.arguments[0]
+        if what in self.refuses:
+            raise self.refuses[what]
+        if what == "create":
+            return [ROLE] if command.arguments[-1].endswith("rbac.yaml") else []
+        if what == "apply":
+            return [json.loads(command.stdin)]
+        return self.nodes if "nodes" in command.arguments else self.live if command.arguments[1] != "configmap" else []
+
+    def _entry(self) -> dict[str, Any]:
+        if self.entry is None:
+            raise AwsError("ResourceNotFoundException", "there is none")
+        return self.entry
+
+    def visit(self, does: str = "enroll", of: Stack | None = None, plan: bool = False, of_group: Group | None = None) -> Result:
+        work = Work(self, of or stack(), [of_group or group()], True, plan, [])  # type: ignore[arg-type]
+        with patch.object(enrolment, "Kubectl", lambda *_: self):
+            result: Result = getattr(work, does)(cluster())
+        return result
+
+
+def states(result: Result) -> list[str]:
+    return [f"{step.state.value} {step.what}" for step in result.steps]
+
+
+ENTRY, OBJECT, HOOK = "access entry", "ClusterRole spillway", "hook spillway of group workers"
+PUT = ["eks create-access-entry", "apply --server-side", "autoscaling put-lifecycle-hook"]
+
+
+class Enrolling(unittest.TestCase):
+    def test_comes_before_what_stands_on_it(self) -> None:
+        world = World()
+        result = world.visit()
+        self.assertEqual(world.done, PUT)
+        self.assertEqual((result.with_hook, result.without_hook, result.changed), (["workers"], [], True))
+
+    def test_is_only_shown_by_a_plan(self) -> None:
+        world = World()
+        result = world.visit(plan=True)
+        self.assertEqual((world.done, states(result)), ([], [f"to do {ENTRY}", f"to do {OBJECT}", f"to do {HOOK}"]))
+        self.assertEqual((result.without_hook, result.changed), (["workers"], False))
+
+    def test_goes_on_where_it_was_stopped(self) -> None:
+        world = World()
+        world.entry = OURS
+        world.visit()
+        self.assertEqual(world.done, PUT[1:])
+
+    def test_puts_no_hook_where_the_function_cannot_drain(self) -> None:
+        for refused in ("eks create-access-entry", "apply --server-side"):
+            world = World()
+            world.refuses[refused] = AwsError("AccessDenied", "no") if refused.startswith("eks") else KubectlError("no")
+            result = world.visit()
+            self.assertNotIn("autoscaling put-lifecycle-hook", world.done)
+            self.assertIn(f"told {HOOK}", states(result), refused)
+            self.assertIn("failed", " ".join(states(result)))
+
+    def test_puts_no_hook_that_the_stack_does_not_complete(self) -> None:
+        for parameters in ({"Clusters": "stage"}, {"DrainOn": "spot", "CordonOn": ""}):
+            world = World()
+            self.assertIn(f"told {HOOK}", states(world.visit(of=stack(**parameters))), parameters)
+            self.assertEqual(world.done, PUT[:2])
+        for parameters in ({"Clusters": "prod"}, {"DrainOn": "spot", "CordonOn": "terminate"}):
+            self.assertIn(f"done {HOOK}", states(World().visit(of=stack(**parameters))), parameters)
+
+    def test_tags_a_group_that_has_the_hook(self) -> None:
+        world = World()
+        world.hooks = [hook()]
+        self.assertIn("done tag team=shop of group workers", states(world.visit(of=stack(HookGroupTag="team=shop"))))
+
+    def test_leaves_groups_alone_that_others_drain(self) -> None:
+        managed_by_eks = Group("blue", {"kubernetes.io/cluster/prod": "owned", "eks:nodegroup-name": "blue"})
+        world = World()
+        result = world.visit(of_group=managed_by_eks)
+        self.assertEqual((world.done, result.with_hook + result.without_hook), (PUT[:2], []))
+
+    def test_tells_of_another_hook_of_that_name(self) -> None:
+        world = World()
+        world.hooks = [hook(HeartbeatTimeout=60)]
+        result = world.visit()
+        self.assertIn(f"told {HOOK}", states(result))
+        self.assertEqual(result.with_hook, ["workers"])
+
+    def test_of_a_cluster_out_of_reach_makes_the_entry_and_prints_the_rest(self) -> None:
+        world = World()
+        world.refuses = {"get": Unreachable("dial tcp"), "create": Unreachable("dial tcp")}
+        result = world.visit()
+        self.assertEqual(world.done, PUT[:1])
+        (step,) = (step for step in result.steps if step.what == "objects of deploy/")
+        self.assertEqual(step.commands[0], "tools/enroll --stack spillway --region eu-central-1 --cluster prod --groups")
+        self.assertIn("deploy/rbac.yaml", str(step.commands[-1]))
+        self.assertIn(f"told {HOOK}", states(result))
+
+    def test_waits_for_a_cluster_that_is_being_made(self) -> None:
+        world, made = World(), cluster()
+        work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
+        result = work.enroll(type(made)(made.name, "CREATING", made.mode))
+        self.assertEqual((world.done, states(result)), ([], ["told cluster"]))
+
+    def test_of_one_that_fails_does_not_stop_the_others(self) -> None:
+        world = World()
+        for error in (NotSignedIn("expired"), AwsError("AccessDeniedException", "no")):
+            with patch.object(World, "_entry", side_effect=error):
+                self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
+
+
+class TakingAway(unittest.TestCase):
+    def setUp(self) -> None:
+        self.world = World()
+        self.world.entry = OURS
+        self.world.hooks = [hook()]
+        self.world.live = [managed(ROLE, (objects.MANAGER, "Apply"))]
+
+    def test_begins_with_what_waits_for_the_function(self) -> None:
+        result = self.world.visit("remove")
+        wanted = ["autoscaling delete-lifecycle-hook", "delete ClusterRole", "eks delete-access-entry"]
+        self.assertEqual((self.world.done, result.is_fine(*enrolment.Part)), (wanted, True))
+
+    def test_leaves_the_rights_while_a_node_drains(self) -> None:
+        claim = json.dumps({"notice": "terminate lifecycle action", "cordoned": True})
+        metadata = {"name": "n", "resourceVersion": "1", "annotations": {"spillway/claim": claim}}
+        self.world.nodes = [{"metadata": metadata, "spec": {"providerID": "aws:///a/i-1"}}]
+        with patch.object(enrolment, "_instances", lambda *_: {"i-1": enrolment.nodes.Instance("running", "Terminating:Wait")}):
+            result = self.world.visit("remove")
+        self.assertEqual(self.world.done, ["autoscaling delete-lifecycle-hook"])
+        self.assertIn(f"told {ENTRY}", states(result))
+
+    def test_leaves_the_rights_of_a_cluster_that_it_cannot_look_at(self) -> None:
+        self.world.refuses["get"] = Unreachable("dial tcp")
+        result = self.world.visit("remove")
+        self.assertEqual(self.world.done, ["autoscaling delete-lifecycle-hook"])
+        self.assertIn(f"told {ENTRY}", states(result))
+        self.assertIn("told objects of deploy/", states(result))
+
+
+if __name__ == "__main__":
+    unittest.main()
