@@ -148,9 +148,9 @@ async fn maintenance_that_no_notice_has_brought() {
     let heard = maintenance.moved_to(maintenance.starts + SignedDuration::from_mins(30));
     stage.notify(&heard.notice("health")).await;
 
-    let names: Vec<String> = scheduled().await.into_iter().map(|schedule| schedule.name).collect();
-    assert!(names.contains(&format!("{id}.{}", heard.id)), "{names:?}");
-    assert_eq!(names.len(), 2, "what was found for that hour is gone, and the next day's is another: {names:?}");
+    let left: Vec<String> = scheduled().await.into_iter().map(|schedule| schedule.name).collect();
+    assert!(left.contains(&format!("{id}.{}", heard.id)), "{left:?}");
+    assert_eq!(left.len(), 2, "what was found for that hour is gone, and the next day's is another: {left:?}");
 }
 
 /// What the doctor says of maintenance.

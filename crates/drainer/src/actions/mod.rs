@@ -35,6 +35,7 @@ use spillway_core::instance::ManagedBy;
 use spillway_core::outcome::Outcome;
 
 /// What follows an action.
+#[expect(clippy::large_enum_variant, reason = "there is one for each notice")]
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// Nothing: that is what the notice came to.
