@@ -76,7 +76,8 @@ pub(crate) const VOLUME_WAIT: Setting = Setting {
     default: "60",
     accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
     meaning: "for how long, when the last pod has gone, a hook is held until the volumes that are attached to the \
-              node are [detached](what-happens.md#when-the-last-pod-has-gone)",
+              node are [detached](what-happens.md#when-the-last-pod-has-gone); a blocked pod with a volume is \
+              [forced](what-happens.md#forced-in-time) so much earlier",
 };
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",

@@ -32,6 +32,8 @@ pub struct Limits {
     /// Until when what fails for a while is tried again. A hook waits for its answer longer than the
     /// setting lets it wait for the drain.
     retry: Timestamp,
+    /// How long a hook that is ours is held until volumes are detached.
+    pub detaching: Duration,
 }
 
 impl Limits {
@@ -49,13 +51,14 @@ impl Limits {
             })),
             (Deadline::HeldByHook, waits) => {
                 let longest = waits.map_or(settings.hook_max_wait, HookTimeouts::longest_for_an_answer);
-                Self { drain: after(settings.hook_max_wait.min(longest)), retry: after(longest) }
+                let drain = after(settings.hook_max_wait.min(longest));
+                Self { drain, retry: after(longest), detaching: settings.volume_wait }
             }
         }
     }
 
     fn until(at: Timestamp) -> Self {
-        Self { drain: at, retry: at }
+        Self { drain: at, retry: at, detaching: Duration::ZERO }
     }
 
     /// Whether a later invocation may still do what this one could not.

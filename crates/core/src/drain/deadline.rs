@@ -49,6 +49,8 @@ pub struct Window {
     pub instance_goes: Termination,
     /// What is kept before that: the kubelet must have told the API server that the pods are gone.
     pub margin: Duration,
+    /// What is kept for the volumes of a pod that has stopped: as long as a hook is held until they are detached.
+    pub detaching: Duration,
 }
 
 /// When the instance goes.
@@ -203,7 +205,7 @@ mod tests {
 
     fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
-        Window { start: from, end: at, instance_goes: Termination::At(at), margin: MARGIN }
+        Window { start: from, end: at, instance_goes: Termination::At(at), margin: MARGIN, detaching: Duration::ZERO }
     }
 
     #[test]
@@ -236,7 +238,13 @@ mod tests {
     fn a_hook_that_is_held_clamps_nothing_and_forces_in_time_for_its_longest_wait() {
         let now = Instant::now();
         let end = now + Duration::from_secs(600);
-        let window = Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN };
+        let window = Window {
+            start: now,
+            end,
+            instance_goes: Termination::AtTheLatest(end),
+            margin: MARGIN,
+            detaching: Duration::ZERO,
+        };
         assert_eq!(window.grace(Duration::MAX, now), Grace::Own);
         assert_eq!(window.shortened(deletion(0, 600, now), now), None);
         assert_eq!(window.forced_from(Duration::from_secs(30)), Some(end - Duration::from_secs(32)));
@@ -292,7 +300,13 @@ mod tests {
 
     fn soon(start: Instant, respected: Duration) -> Window {
         let instance_goes = Termination::Soon { respected_until: start + respected };
-        Window { start, end: start + Duration::from_secs(600), instance_goes, margin: MARGIN }
+        Window {
+            start,
+            end: start + Duration::from_secs(600),
+            instance_goes,
+            margin: MARGIN,
+            detaching: Duration::ZERO,
+        }
     }
 
     #[test]
@@ -325,7 +339,13 @@ mod tests {
 
     fn window(start: Instant, window_ms: u64, margin_ms: u64) -> Window {
         let goes = start + Duration::from_millis(window_ms);
-        Window { start, end: goes, instance_goes: Termination::At(goes), margin: Duration::from_millis(margin_ms) }
+        Window {
+            start,
+            end: goes,
+            instance_goes: Termination::At(goes),
+            margin: Duration::from_millis(margin_ms),
+            detaching: Duration::ZERO,
+        }
     }
 
     fn given(window: Window, grace: Duration, now: Instant) -> Duration {

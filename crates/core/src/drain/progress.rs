@@ -148,7 +148,7 @@ impl Progress {
                 self.budgets.requested(budget, now);
             }
             let patience = match method {
-                Method::Evict => window.patience(pod.grace, now),
+                Method::Evict => window.patience(pod.needs(window), now),
                 Method::EvictAnyway => Some(LEAST_PATIENCE),
                 Method::Delete => None,
             };
@@ -255,10 +255,10 @@ impl Progress {
         if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
     }
 
-    /// When the critical pod must be asked that asks for the longest grace.
+    /// When the critical pod must be asked that needs the longest to leave.
     fn critical_tier_at(&self) -> Option<Instant> {
         let critical = self.pods.values().filter(|pod| pod.tier == Tier::Critical && pod.waits());
-        critical.map(|pod| pod.grace).max().and_then(|grace| self.window.critical_from(grace))
+        critical.map(|pod| pod.needs(self.window)).max().and_then(|needs| self.window.critical_from(needs))
     }
 
     /// Takes the answer to a request.

@@ -81,6 +81,7 @@ impl Attempt<'_> {
             end: limit.min(self.invocation.drains_until()),
             instance_goes,
             margin: MARGIN,
+            detaching: self.limits.detaching,
         }
     }
 

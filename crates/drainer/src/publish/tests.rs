@@ -302,6 +302,7 @@ async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_
         end: now,
         instance_goes: Termination::At(now + Duration::from_secs(seconds)),
         margin: Duration::from_secs(2),
+        detaching: Duration::ZERO,
     };
     story.1.window = Some(goes_after(120));
     assert_eq!(measured(&receipt_of(&story, Err(&pods_lost()))), (None, Some(111_000)));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde_json::json;
 use spillway_bed::audit::Request;
@@ -10,6 +11,10 @@ use spillway_bed::gateway::{Fault, Held, Rule, Side, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::volumes::{AttachedVolume, with_claim};
 use spillway_e2e::{Stage, fates};
+use tokio::time::sleep;
+
+/// How long a volume takes to be unmounted and detached when its pod has gone.
+const DETACHING: Duration = Duration::from_secs(5);
 
 /// A stage whose node has a hook, and a pod with the claim `data`.
 async fn with_a_volume(name: &str, settings: &[(&str, &str)]) -> (Stage, AttachedVolume) {
@@ -26,11 +31,12 @@ async fn attached(stage: &Stage, claim: &str, mode: &str) -> AttachedVolume {
 }
 
 /// Runs a bare pod with that claim, past the scheduler, which would wait until the claim is bound.
-async fn run(stage: &Stage, name: &str, shape: PodShape, claim: &str) {
+async fn run(stage: &Stage, name: &str, shape: PodShape, claim: &str) -> Pod {
     let pod = pods::bare_pod(&stage.name, name, &with_claim(shape.bound_to(&stage.node.name), claim));
     let pod = pods::create(&stage.world.admin(), &pod).await.expect("it is created");
     let running = |pod: &_| if pods::is_running(pod) { Ok(()) } else { Err("it does not run".to_owned()) };
     pods::until_pod(&stage.world.admin(), &pod, "to run", running).await.expect("it runs");
+    pod
 }
 
 /// How often the function has completed a hook.
@@ -66,6 +72,29 @@ async fn a_hook_is_completed_after_the_volume_of_the_last_pod_is_detached() {
     assert_eq!(completed(&stage).await, 1);
     let asked = ["list volumeattachments", "get persistentvolumes", "watch volumeattachments"];
     assert_eq!(asked_of_volumes(&mut stage), asked, "it does not ask again and again");
+}
+
+#[tokio::test]
+async fn a_blocked_pod_is_forced_early_enough_for_its_volume_to_be_detached_before_the_hooks_end() {
+    let settings = [("SPILLWAY_HOOK_MAX_WAIT_S", "60"), ("SPILLWAY_VOLUME_WAIT_S", "20")];
+    let stage = Stage::set_in_group("forced-volume", Hook::terminate("spillway")).await.with_settings(&settings).await;
+    let (volume, client) = (attached(&stage, "data", "ReadWriteOnce").await, stage.world.admin());
+    let shape = PodShape::default().grace(5).exits_after(Duration::from_secs(4));
+    let pod = run(&stage, "db-0", shape, "data").await;
+    pods::create(&client, &pods::budget(&stage.name, "db-0", 1)).await.expect("a budget");
+    pods::until_budget_sees(&client, &stage.name, "db-0", 1).await.expect("it counts");
+    let detaches = async {
+        pods::until_gone(&client, &pod).await.expect("it is forced");
+        sleep(DETACHING).await;
+        volume.detach().await.expect("it was attached");
+    };
+
+    let (outcome, ()) = tokio::join!(stage.lambda.invoke(stage.terminate().await), detaches);
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((fates(answer)["forced"], &answer["hook"]["state"]), (1, &json!("completed")), "{answer:#}");
+    let waited = &answer["after_drain"];
+    assert!(waited["volumes_ms"].is_u64() && waited["volumes_attached"].is_null(), "{answer:#}");
 }
 
 #[tokio::test]

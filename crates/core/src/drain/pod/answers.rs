@@ -62,7 +62,7 @@ impl Tracked {
     /// When it is requested again after a failure: as late as the API server asks for, or the later the more have failed
     /// in a row. A webhook that fails for as long as a hook holds the instance would be called millions of times.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
-        window.again(self.spread(retry_after.unwrap_or_else(|| self.pause())), self.grace, now)
+        window.again(self.spread(retry_after.unwrap_or_else(|| self.pause())), self.needs(window), now)
     }
 
     fn pause(&self) -> Duration {

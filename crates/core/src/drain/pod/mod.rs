@@ -118,6 +118,13 @@ impl Tracked {
         matches!(self.state, PodState::Waits { .. })
     }
 
+    /// How long it needs to leave: its grace, and what is kept for its volumes. Whether they can be attached to several nodes at
+    /// once is not known yet: they are read when it has gone.
+    pub fn needs(&self, window: Window) -> Duration {
+        let detaching = if self.claims.is_empty() { Duration::ZERO } else { window.detaching };
+        self.grace.saturating_add(detaching)
+    }
+
     /// Whether it waits because something blocks it, and not because a request has failed.
     fn is_blocked(&self) -> bool {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
@@ -143,7 +150,7 @@ impl Tracked {
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion => window.forced_from(self.grace),
+            Some(_) if !has_failed_deletion => window.forced_from(self.needs(window)),
             _ => None,
         };
         let forced = forced.map(|from| from.max(self.not_deleted_before()));

@@ -47,7 +47,7 @@ fn gone(name: &str) -> Change<Pod> {
 
 fn held_by_hook(now: Instant) -> Window {
     let end = now + Duration::from_secs(600);
-    Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN }
+    Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN, detaching: Duration::ZERO }
 }
 
 fn names(requests: &[LeaveRequest]) -> Vec<&str> {
@@ -152,7 +152,7 @@ fn the_number_of_evictions_under_way_is_bounded() {
 
 fn hard(now: Instant, seconds: u64) -> Window {
     let goes = now + Duration::from_secs(seconds);
-    Window { start: now, end: goes, instance_goes: Termination::At(goes), margin: MARGIN }
+    Window { start: now, end: goes, instance_goes: Termination::At(goes), margin: MARGIN, detaching: Duration::ZERO }
 }
 
 /// An instance that is going: what blocks a pod is respected so long.
@@ -201,6 +201,32 @@ fn a_blocked_pod_is_deleted_in_time_for_its_own_grace_before_a_hooks_longest_wai
     }
     let forced = progress.requests(at);
     assert_eq!((at, forced[0].method, forced[0].grace), (last_safe_moment, Method::Delete, Grace::Own));
+}
+
+#[test]
+fn a_blocked_pod_with_a_volume_is_deleted_early_enough_for_the_volume_too() {
+    let now = Instant::now();
+    let mut with_volume = pod("db-0", None);
+    let volumes =
+        json!({"containers": [], "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}]});
+    with_volume.spec = serde_json::from_value(volumes).unwrap();
+    let window = Window { detaching: Duration::from_secs(60), ..held_by_hook(now) };
+    let mut progress = drain(&[with_volume, pod("web-0", None)], window, now);
+    for request in progress.requests(now) {
+        progress.answered(&request.uid, Answer::BlockedBySeveral, now);
+    }
+    for (forced_s, name) in [(600 - 32 - 60, "db-0"), (600 - 32, "web-0")] {
+        let forced = now + Duration::from_secs(forced_s);
+        let deleted = |requests: &[LeaveRequest]| requests.iter().any(|one| one.method == Method::Delete);
+        let early = progress.requests(forced - Duration::from_millis(1));
+        assert!(!deleted(&early), "{early:?}");
+        for request in early {
+            progress.answered(&request.uid, Answer::BlockedBySeveral, forced - Duration::from_millis(1));
+        }
+        let requests = progress.requests(forced);
+        assert_eq!((names(&requests), requests[0].method), (vec![name], Method::Delete));
+        progress.answered(&requests[0].uid, Answer::Leaving, forced);
+    }
 }
 
 #[test]
