@@ -247,7 +247,6 @@ async fn a_dead_nodes_blocked_pod_is_deleted_unless_most_of_its_zone_is_silent()
         zone(&[silent.clone(), silent.clone(), node()]),
         zone(&[silent, node()]),
         call("DELETE /api/v1/namespaces/shop/pods/a").with("uid-a").says(200, pod("a")).at_any_time(),
-        no_volumes().at_any_time(),
     ];
     let context = TestContext::new(&[], api, [hook_described(), completed("CONTINUE")]);
     let (case, began) = (Case::held(Kind::Terminate), Instant::now());
