@@ -76,6 +76,8 @@ class WhatItHolds(unittest.TestCase):
             "deploy/rbac.yaml",
             "events/doctor.json",
             "tools/doctor",
+            "tools/enroll",
+            "deploy/iam/enroller-policy.json",
             "scripts/doctor",
             "docs/install.md",
             "LICENSE",

@@ -1,4 +1,6 @@
-"""The deployer's policies in deploy/iam allow what CloudFormation needs for this template, by its own schemas, and no more."""
+"""The deployer's policies in deploy/iam allow what CloudFormation needs for this template, by its own schemas, and no more. Of the
+enroller's policy tests/rights/least.py takes each right away.
+"""
 
 import json
 import re
@@ -164,6 +166,12 @@ class TheGuard(unittest.TestCase):
             self.assert_only(("NODE-MAKERS", "DEPLOYERS"), "ec2:CreateTags", instance, **{"aws:TagKeys": ["team", key]})
         team = {"aws:TagKeys": ["team"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}
         self.assertTrue(allows(("guard-scp",), "ec2:CreateTags", instance, "developer", **team))
+
+    def test_and_the_enroller_likewise(self) -> None:
+        for one in POLICIES["enroller-policy"]["Statement"]:
+            for action in one["Action"]:
+                with self.subTest(statement=one["Sid"], action=action):
+                    self.assertEqual(one["Resource"] != "*", has_resources(action))
 
 
 if __name__ == "__main__":

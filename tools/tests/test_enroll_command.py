@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from cluster_enrollment.clusters import NoCluster, Wanted
 from cluster_enrollment.enrolment import Result
 from cluster_enrollment.step import Part, State, Step
 
-TOOL = Path(__file__).parents[1] / "enroll"
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "tools/enroll"
 
 
 class WhichClusters(unittest.TestCase):
@@ -85,6 +87,21 @@ def result(*steps: Step, verdict: str = "ok") -> Result:
 
 def step(state: State, part: Part = Part.ACCESS) -> Step:
     return Step(part, "access entry", state, "because", ("do this",))
+
+
+class TheDocuments(unittest.TestCase):
+    # At the beginning of a line, or between backquotes; up to a comment or another command.
+    COMMAND = re.compile(r"(?:^(?:    Value: !Sub )?|`)(tools/enroll [^`\n#;&|]+)", re.MULTILINE)
+
+    def test_have_no_command_that_the_tool_does_not_take(self) -> None:
+        pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "template.yaml"]
+        found = [(page.name, words) for page in pages for words in self.COMMAND.findall(page.read_text())]
+        # What only names an option has no clusters.
+        whole = [(page, words) for page, words in found if re.search("--all|--cluster|--tag", words)]
+        self.assertGreaterEqual(len(whole), 8)
+        for page, words in whole:
+            with self.subTest(page=page, command=words):
+                command._parser().parse_args(words.split()[1:])
 
 
 class TheOutcome(unittest.TestCase):

@@ -119,7 +119,7 @@ class TheCommand(unittest.TestCase):
 
     def test_says_to_change_over_in_the_order_of_the_guide(self) -> None:
         steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
-        places = [steps.index(step) for step in ("a dry run", "scripts/doctor,", "--live", "4. scripts/doctor", "NTH's tag off")]
+        places = [steps.index(step) for step in ("a dry run", "tools/enroll", "scripts/doctor,", "--live", "5. scripts/doctor", "NTH's tag off")]
         self.assertEqual(places, sorted(places))
         self.assertIn("ManagedTag=spillway/managed", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
 

@@ -157,6 +157,11 @@ class AutoScaling:
             if name not in before:
                 raise _invalid(f"No Lifecycle Hook found with name {name}")
             del before[name]
+            # Whoever waits in it goes on.
+            for action in [one for life in self._lives.values() for one in life.actions if one.active]:
+                if (action.group.name, action.hook.name) == (group, name):
+                    with self._lock:
+                        self._finish(action, "CONTINUE", "deletion")
         else:
             seconds = float(form.get("HeartbeatTimeout", 3600))
             before[name] = Hook(name, form.get("LifecycleTransition", ""), seconds, form.get("DefaultResult", "ABANDON"))

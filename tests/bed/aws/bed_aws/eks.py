@@ -76,6 +76,20 @@ class Eks:
     def entries(self, cluster: str) -> list[dict[str, Any]]:
         return [_described(entry, cluster) for entry in self._entries[cluster].values()]
 
+    def create(self, cluster: str, principal: str, groups: list[str], tags: dict[str, str]) -> Entry:
+        if not (role := _ROLE.fullmatch(principal)):
+            raise _invalid(f"The specified principalArn is invalid: {principal}")
+        if principal in self._entries[cluster]:
+            raise AwsError(409, "ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
+        kind = f"{self._moto.region}:{self._moto.account}:access-entry/{cluster}/role/{role[1]}/{role[2]}/{uuid.uuid4()}"
+        entry = self._entries[cluster][principal] = Entry(principal, f"arn:aws:eks:{kind}", groups, tags)
+        self._write(cluster)
+        return entry
+
+    def delete(self, cluster: str, principal: str) -> None:
+        del self._entries[cluster][principal]
+        self._write(cluster)
+
     def answer(self, call: Call) -> Response | None:
         answers = {
             "ListClusters": self._list,
@@ -116,16 +130,8 @@ class Eks:
 
     def _create_entry(self, call: Call, parts: list[str]) -> dict[str, Any]:
         cluster, asked = self._with_entries(parts), call.request.get_json()
-        principal = asked["principalArn"]
-        if not (role := _ROLE.fullmatch(principal)):
-            raise _invalid(f"The specified principalArn is invalid: {principal}")
-        if principal in self._entries[cluster.name]:
-            raise AwsError(409, "ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
-        kind = f"{self._moto.region}:{self._moto.account}:access-entry/{cluster.name}/role/{role[1]}/{role[2]}/{uuid.uuid4()}"
-        groups = _groups(asked)
-        self._entries[cluster.name][principal] = Entry(principal, f"arn:aws:eks:{kind}", groups, asked.get("tags", {}))
-        self._write(cluster.name)
-        return {"accessEntry": _described(self._entries[cluster.name][principal], cluster.name)}
+        entry = self.create(cluster.name, asked["principalArn"], _groups(asked), asked.get("tags", {}))
+        return {"accessEntry": _described(entry, cluster.name)}
 
     def _describe_entry(self, call: Call, parts: list[str]) -> dict[str, Any]:
         return {"accessEntry": _described(self._entry(parts), parts[1])}
@@ -137,8 +143,7 @@ class Eks:
         return {"accessEntry": _described(entry, parts[1])}
 
     def _delete_entry(self, call: Call, parts: list[str]) -> dict[str, Any]:
-        del self._entries[parts[1]][self._entry(parts).principal]
-        self._write(parts[1])
+        self.delete(parts[1], self._entry(parts).principal)
         return {}
 
     def _tag(self, call: Call, parts: list[str]) -> dict[str, Any]:

@@ -4,12 +4,14 @@
 //! * `instances`: an instance's life, as EC2 and Auto Scaling have it;
 //! * `bus`: events and schedules, and what the template's rules make of them;
 //! * `announcing`: the queues of messages about drains, and what they go to;
+//! * `enrolling`: the stack, access entries, and a function that answers who invokes it;
 //! * `shapes`: what goes over the wire.
 //!
 //! The product never comes here: it speaks the AWS APIs of the same server.
 
 mod announcing;
 mod bus;
+mod enrolling;
 mod instances;
 mod shapes;
 
