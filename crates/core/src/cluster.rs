@@ -24,3 +24,14 @@ impl fmt::Display for ClusterName {
         f.write_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_as_it_was_given() {
+        let name = ClusterName::new("prod");
+        assert_eq!((name.as_str(), &*name.to_string()), ("prod", "prod"));
+    }
+}

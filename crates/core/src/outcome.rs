@@ -195,6 +195,15 @@ mod tests {
     }
 
     #[test]
+    fn a_notice_of_an_instance_that_is_in_no_cluster_of_ours_is_not_ours() {
+        let elsewhere = || Reason::NoCluster("i-1".to_owned());
+        assert!(Outcome::Ignored(elsewhere()).is_not_ours());
+        assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_not_ours());
+        assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_not_ours());
+        assert!(!Outcome::NotANode { reason: elsewhere() }.is_not_ours(), "its hook had an answer");
+    }
+
+    #[test]
     fn instances_are_left_out_only_where_some_are() {
         let handed_on = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
         assert_eq!(handed_on(0), "handed on, once for each of its instances: 20");

@@ -203,25 +203,6 @@ pub(crate) fn nobody_waits(stage: &Stage, action: &str) -> Fault {
 }
 
 #[tokio::test]
-async fn completing_a_hook_is_tried_again_when_auto_scaling_fails() {
-    let stage = Stage::set_in_group("flaky", Hook::terminate("spillway")).await;
-    let fault = Fault {
-        times: 4,
-        status: Some(500),
-        code: Some("InternalFailure".to_owned()),
-        ..Fault::of(stage.lambda.access_key_id(), "autoscaling", "CompleteLifecycleAction")
-    };
-    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
-
-    let outcome = stage.lambda.invoke(stage.terminate().await).await;
-
-    let answer = outcome.result.as_ref().expect("it drains");
-    assert_eq!(answer["hook"]["state"], "completed");
-    let completions = stage.aws_calls().await.into_iter().filter(|call| call.ends_with("CompleteLifecycleAction"));
-    assert_eq!(completions.count(), 5);
-}
-
-#[tokio::test]
 async fn a_hook_that_may_not_be_completed_is_said_to_be_left_and_the_event_is_kept() {
     let stage = Stage::set_in_group("denied-hook", Hook::terminate("spillway")).await;
     let fault = Fault {

@@ -118,23 +118,6 @@ async fn the_same_event_twice_is_claimed_once_and_the_second_delivery_joins() {
 }
 
 #[tokio::test]
-async fn of_two_notices_at_once_one_claims_the_node_and_the_other_joins() {
-    let stage = Stage::set_in_group("at-once", Hook::terminate("spillway")).await;
-    // As long as its pod shuts down, the node is there for whichever notice comes second.
-    stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(10))).await;
-    let terminate = stage.terminate().await;
-    let spot = spot_notice(&stage.node.instance_id, Timestamp::now());
-
-    let (one, other) = tokio::join!(stage.lambda.invoke(terminate), stage.lambda.invoke(spot));
-
-    let mut endings: Vec<String> = [&one, &other].map(|outcome| receipt(outcome)["ending"].to_string()).into();
-    endings.sort();
-    assert_eq!(endings, ["\"drained\"", "\"joined\""], "{one:#?} {other:#?}");
-    let instance = stage.world.aws_side().instance(&stage.node.instance_id).await.expect("it is known");
-    assert_eq!(instance.actions[0].result.as_deref(), Some("CONTINUE"));
-}
-
-#[tokio::test]
 async fn a_notice_that_cannot_be_read_fails_and_its_text_is_kept() {
     let world = world().await;
     let lambda = function(world, "unreadable", &[]).await;
@@ -237,22 +220,6 @@ async fn a_denied_call_names_the_permission_and_the_event_is_kept() {
         assert!(error.message.contains(&format!("the function's role lacks {service}:{action}")), "{error}");
         assert!(delivery.failure_record.is_some());
     }
-}
-
-#[tokio::test]
-async fn a_throttled_call_is_made_again_within_the_window() {
-    let stage = Stage::set("throttled").await;
-    let fault = Fault {
-        times: 5,
-        status: Some(503),
-        code: Some("RequestLimitExceeded".to_owned()),
-        ..Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances")
-    };
-    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
-
-    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
-
-    assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
 }
 
 /// As for the instances of an Availability Zone that is down.

@@ -94,28 +94,47 @@ fn owned_by(api_version: &str, kind: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_bare_pod_leaves() {
-    let stage = stage("bare").await;
-    odd(&stage, PodShape::default()).await;
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
-    assert!(on_node(&stage).await.is_empty());
-}
-
-#[tokio::test]
-async fn a_pod_with_an_empty_dir_leaves() {
-    let stage = stage("empty-dir").await;
+async fn pods_leave_whatever_they_are_and_only_the_nodes_static_pod_stays() {
+    let mut stage = stage("all-kinds").await;
+    let client = stage.world.admin();
+    let create = async |name: &str, shape: PodShape| {
+        pods::create(&client, &pods::bare_pod(&stage.name, name, &shape)).await.expect("it is created")
+    };
+    let on_its_node = || PodShape::default().on_node(&stage.node.name);
     let scratch = json!({"spec": {"volumes": [{"name": "scratch", "emptyDir": {}}]}});
-    odd(&stage, PodShape::default().with(scratch)).await;
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
-    assert!(on_node(&stage).await.is_empty());
-}
+    let mirror = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "f00d"}}});
+    let running = [
+        ("bare", on_its_node()),
+        ("scratch", on_its_node().with(scratch)),
+        ("gadget", on_its_node().with(owned_by("example.test/v1", "Gadget"))),
+        ("failed", on_its_node()),
+        // Its kubelet binds it.
+        ("static", PodShape::default().with(mirror).bound_to(&stage.node.name)),
+    ];
+    for (name, shape) in running {
+        create(name, shape).await;
+        pods::until_running_of(&client, &stage.name, name, 1).await.expect("it runs");
+    }
+    let failed = Patch::Merge(json!({"status": {"phase": "Failed"}}));
+    let pods = Api::<Pod>::namespaced(client.clone(), &stage.name);
+    pods.patch_status("failed", &PatchParams::default(), &failed).await.expect("it fails");
+    create("done", on_its_node().completes_after(Duration::ZERO)).await;
+    pods::until_succeeded(&client, &stage.name, "done").await.expect("it ends");
+    let pending = create("pending", on_its_node().ready_after(Duration::from_secs(600))).await;
+    let bound = pods::until_pod(&client, &pending, "to be bound", |pod| {
+        pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()).map(drop).ok_or_else(|| "it is not".to_owned())
+    });
+    bound.await.expect("the scheduler binds it");
 
-#[tokio::test]
-async fn a_pod_of_an_owner_that_the_cluster_does_not_know_leaves() {
-    let stage = stage("unknown-owner").await;
-    odd(&stage, PodShape::default().with(owned_by("example.test/v1", "Gadget"))).await;
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
-    assert!(on_node(&stage).await.is_empty());
+    let receipt = drained(&stage).await;
+
+    for name in ["bare", "scratch", "gadget", "failed", "done", "pending"] {
+        assert_eq!(record(&receipt, name)["fate"], "clean", "{name}");
+    }
+    let stays = record(&receipt, "static");
+    assert_eq!((&stays["fate"], &stays["why"]), (&json!("stayed"), &json!("a static pod of the node")));
+    assert!(evictions(&mut stage, "static").is_empty());
+    assert_eq!(on_node(&stage).await, ["static"]);
 }
 
 #[tokio::test]
@@ -236,14 +255,6 @@ async fn a_namespace_that_is_deleted_while_its_pod_is_evicted_stops_nobody() {
     assert!(on_node(&stage).await.is_empty());
 }
 
-async fn until_bound(stage: &Stage, pod: &Pod) {
-    let client = stage.world.admin();
-    let bound = pods::until_pod(&client, pod, "to be bound", |pod| {
-        pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()).map(drop).ok_or_else(|| "it is not".to_owned())
-    });
-    bound.await.expect("the scheduler binds it");
-}
-
 async fn until_leaving(stage: &Stage, pod: &Pod) {
     let client = stage.world.admin();
     let leaving = pods::until_pod(&client, pod, "to be leaving", |pod| {
@@ -343,49 +354,4 @@ async fn a_pod_that_is_being_deleted_already_is_waited_for_and_not_evicted() {
 
     assert!(evictions(&mut stage, ODD).is_empty());
     assert!(on_node(&stage).await.is_empty());
-}
-
-#[tokio::test]
-async fn finished_pods_leave() {
-    let stage = stage("finished").await;
-    let client = stage.world.admin();
-    odd(&stage, PodShape::default()).await;
-    let failed = Patch::Merge(json!({"status": {"phase": "Failed"}}));
-    let pods = Api::<Pod>::namespaced(client.clone(), &stage.name);
-    pods.patch_status(ODD, &PatchParams::default(), &failed).await.expect("it fails");
-    let shape = PodShape::default().completes_after(Duration::ZERO).on_node(&stage.node.name);
-    pods::create(&client, &pods::bare_pod(&stage.name, "done", &shape)).await.expect("it is created");
-    pods::until_succeeded(&client, &stage.name, "done").await.expect("it ends");
-
-    let receipt = drained(&stage).await;
-
-    assert_eq!((&record(&receipt, ODD)["fate"], &record(&receipt, "done")["fate"]), (&json!("clean"), &json!("clean")));
-    assert!(on_node(&stage).await.is_empty());
-}
-
-#[tokio::test]
-async fn a_pod_that_never_came_up_leaves() {
-    let stage = stage("pending").await;
-    let client = stage.world.admin();
-    let shape = PodShape::default().ready_after(Duration::from_secs(600)).on_node(&stage.node.name);
-    let pod = pods::create(&client, &pods::bare_pod(&stage.name, ODD, &shape)).await.expect("it is created");
-    until_bound(&stage, &pod).await;
-
-    assert_eq!(record(&drained(&stage).await, ODD)["fate"], "clean");
-    assert!(on_node(&stage).await.is_empty());
-}
-
-#[tokio::test]
-async fn a_static_pod_stays() {
-    let mut stage = stage("static").await;
-    let mirror = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "f00d"}}});
-    // Its kubelet binds it.
-    odd(&stage, PodShape::default().with(mirror).bound_to(&stage.node.name)).await;
-
-    let receipt = drained(&stage).await;
-
-    let pod = record(&receipt, ODD);
-    assert_eq!((&pod["fate"], &pod["why"]), (&json!("stayed"), &json!("a static pod of the node")));
-    assert!(evictions(&mut stage, ODD).is_empty());
-    assert_eq!(on_node(&stage).await, [ODD]);
 }

@@ -72,6 +72,29 @@ fn what_nothing_follows_from_is_ruled_out_before_anything_is_asked_of_aws() {
 }
 
 #[test]
+fn a_node_stands_for_its_instance_if_that_goes_soon_and_no_tag_of_ec2_is_asked_for() {
+    let may = |kind, deadline, variables: &[(&str, &str)]| {
+        may_be_identified_by_node(&test_support::notice(kind, deadline), &settings(variables))
+    };
+    let hard = Deadline::Hard(Timestamp::UNIX_EPOCH);
+    assert!(may(Kind::Spot, hard, &[]));
+    assert!(!may(Kind::Spot, hard, &[("SPILLWAY_MANAGED_TAG", "drains")]));
+    assert!(!may(Kind::Maintenance, hard, &[]), "it begins later");
+    assert!(!may(Kind::Rebalance, Deadline::Open, &[]), "it may stay");
+    assert!(!may(Kind::Terminate, Deadline::HeldByHook, &[]), "a hook holds it");
+}
+
+#[test]
+fn a_receipt_names_each_decision() {
+    let later = Decision::Postpone(Timestamp::UNIX_EPOCH);
+    let all = [Decision::Drain, Decision::Cordon, Decision::AwaitReady, Decision::Undo, Decision::OutOfService];
+    let all = all.into_iter().chain([Decision::NodeClaim, later, Decision::Ignore(Reason::AutoMode)]);
+    let names: Vec<_> = all.map(|decision| decision.as_str()).collect();
+    let expected = ["drain", "cordon", "await-ready", "uncordon", "out-of-service", "nodeclaim", "postpone", "ignore"];
+    assert_eq!(names, expected);
+}
+
+#[test]
 fn a_hook_is_ours_if_the_setting_names_it() {
     let not_ours = |name: &str| Some(Reason::NotOurHook(name.to_owned()));
     assert_eq!(hook("spillway", &[]), None);
