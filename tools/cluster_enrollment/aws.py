@@ -25,8 +25,8 @@ class AwsError(Exception):
         self.code = code
 
 
-class NotSignedIn(Exception):
-    """Nothing more will work in this run."""
+class Unusable(Exception):
+    """The AWS CLI is not signed in, or not there: nothing more will work in this run."""
 
 
 class Aws:
@@ -45,14 +45,14 @@ class Aws:
         try:
             ran = subprocess.run(whole, env=environment, capture_output=True, text=True, check=False)
         except FileNotFoundError:
-            raise NotSignedIn("the AWS CLI is not installed: there is no program aws") from None
+            raise Unusable("the AWS CLI is not installed: there is no program aws") from None
         if ran.returncode:
             raise _refusal(ran.stderr.strip())
         return json.loads(ran.stdout) if ran.stdout.strip() else {}
 
 
-def _refusal(said: str) -> AwsError | NotSignedIn:
+def _refusal(said: str) -> AwsError | Unusable:
     if NOT_SIGNED_IN.search(said):
-        return NotSignedIn(f"the AWS CLI is not signed in: {said}\nSign in (aws sso login, for example) and run it again")
+        return Unusable(f"the AWS CLI is not signed in: {said}\nSign in (aws sso login, for example) and run it again")
     found = REFUSED.search(said)
     return AwsError(found[1], f"{found[2]}: {found[3]}") if found else AwsError("", said or "the AWS CLI said nothing")

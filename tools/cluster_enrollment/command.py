@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from . import clusters, doctor, objects, stack, table
-from .aws import Aws, AwsError, NotSignedIn
+from .aws import Aws, AwsError, Unusable
 from .clusters import NoCluster, Wanted, side_by_side
 from .enrolment import Result, Work
 from .groups import Group
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         return _run(options)
-    except (NoStack, NoCluster, NotSignedIn, AwsError) as error:
+    except (NoStack, NoCluster, Unusable, AwsError) as error:
         print(f"enroll: {error}", file=sys.stderr)
         return NOT_LOOKED_AT
     except KeyboardInterrupt:
@@ -73,7 +73,8 @@ def _closing(results: list[Result], remarks: list[str], options: argparse.Namesp
     if options.plan:
         lines += ["", "Nothing was changed: ~ is what a run without --plan would do."]
     elif options.remove and all(result.is_fine(*Part) for result in results):
-        lines.append(f"Nothing in these clusters waits for Spillway any longer. If it was the last: sam delete --stack-name {deployed.name}")
+        lines.append("Nothing in these clusters waits for Spillway any longer. If they were the last:")
+        lines.append(f"sam delete --stack-name {deployed.name} --region {deployed.region}")
     elif options.remove:
         lines.append("Not all is taken away: see what is marked ! or x above, and run it again.")
     elif not all(doctor.is_green(result.verdict) for result in results):

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import access, groups, nodes, objects
 from .access import Entry
-from .aws import Aws, AwsError, NotSignedIn
+from .aws import Aws, AwsError, Unusable
 from .clusters import Cluster
 from .groups import Group
 from .kubectl import Kubectl, KubectlError, Unreachable
@@ -65,7 +65,7 @@ class Work:
         with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
             try:
                 does(_Visit(self, cluster, Path(folder), result))
-            except (AwsError, KubectlError, NotSignedIn) as error:
+            except (AwsError, KubectlError, Unusable) as error:
                 result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, str(error)))
         return result
 
@@ -231,9 +231,10 @@ def _instances(aws: Aws, ids: list[str]) -> dict[str, nodes.Instance]:
     states = {one["InstanceId"]: one["State"]["Name"] for each in reservations for one in each["Instances"]}
     if not states:
         return {}
-    told = aws.call("autoscaling", "describe-auto-scaling-instances", "--instance-ids", *states)["AutoScalingInstances"]
+    these = ("--instance-ids", *states)
+    told = aws.call("autoscaling", "describe-auto-scaling-instances", *these)["AutoScalingInstances"]
     lifecycle = {one["InstanceId"]: one["LifecycleState"] for one in told}
-    statuses = aws.call("ec2", "describe-instance-status", "--include-all-instances", "--instance-ids", *states)["InstanceStatuses"]
+    statuses = aws.call("ec2", "describe-instance-status", "--include-all-instances", *these)["InstanceStatuses"]
     awaited = {one["InstanceId"] for one in statuses if any(map(_is_ahead, one.get("Events", [])))}
     return {one: nodes.Instance(state, lifecycle.get(one, ""), one in awaited) for one, state in states.items()}
 

@@ -39,8 +39,9 @@ class Group:
     @property
     def clusters(self) -> set[str]:
         """Those that its tags name."""
-        by_key = {key.removeprefix(KEY) for key, value in self.tags.items() if key.startswith(KEY) and value in ("owned", "shared")}
-        return {name for name in {self.tags.get(key, "") for key in NAMES} | by_key if name}
+        shared = [key for key, value in self.tags.items() if key.startswith(KEY) and value in ("owned", "shared")]
+        names = {key.removeprefix(KEY) for key in shared} | {self.tags.get(key, "") for key in NAMES}
+        return names - {""}
 
     @property
     def drained_by(self) -> str | None:
@@ -128,7 +129,8 @@ def is_as_made(hook: Hook) -> bool:
 
 
 def _values(hook: Hook) -> str:
-    values = [hook["LifecycleTransition"].rpartition("_")[2].lower(), f"{hook.get('HeartbeatTimeout')} s", hook.get("DefaultResult", "ABANDON")]
+    transition = hook["LifecycleTransition"].rpartition("_")[2].lower()
+    values = [transition, f"{hook.get('HeartbeatTimeout')} s", hook.get("DefaultResult", "ABANDON")]
     if target := hook.get("NotificationTargetARN"):
         values.append(f"notifies {target}")
     return ", ".join(values)

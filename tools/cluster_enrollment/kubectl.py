@@ -63,7 +63,7 @@ class Kubectl:
 
 def _refusal(said: str) -> KubectlError:
     if any(words in said for words in NOT_LET_IN):
-        return Unreachable("the cluster does not let you in: you need an access entry of your own with the right to administer it")
+        return Unreachable("the cluster does not let you in: you need an access entry of your own, as an administrator")
     if any(words in said for words in NO_WAY):
         return Unreachable(f"its API server cannot be reached from here: {said.splitlines()[-1]}")
     return KubectlError(said or "kubectl said nothing")

@@ -53,7 +53,7 @@ def read(aws: Aws, name: str) -> Stack:
         raise
     outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
     if not {"RoleArn", "FunctionName"} <= outputs.keys():
-        raise NoStack(f"the stack {name} has no outputs RoleArn and FunctionName: is it Spillway's, and has its deployment ended?")
+        raise NoStack(f"the stack {name} has no outputs RoleArn and FunctionName: is it Spillway's? Has its deployment ended?")
     parameters = {one["ParameterKey"]: one.get("ParameterValue", "") for one in described.get("Parameters", [])}
     region = described["StackId"].split(":")[3]
     return Stack(name, region, outputs["RoleArn"], outputs["FunctionName"], parameters)

@@ -3,7 +3,6 @@
 import shlex
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
 
 class Part(Enum):
@@ -44,7 +43,7 @@ def aws(*arguments: str) -> Command:
     return Command("aws", arguments)
 
 
-def kubectl(*arguments: str, stdin: Any = "") -> Command:
+def kubectl(*arguments: str, stdin: str = "") -> Command:
     return Command("kubectl", arguments, stdin)
 
 

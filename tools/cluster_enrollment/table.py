@@ -31,7 +31,8 @@ def as_json(results: list[Result], remarks: list[str], code: int) -> str:
 def _row(result: Result) -> tuple[str, ...]:
     groups = len(result.with_hook) + len(result.without_hook)
     hooks = f"{len(result.with_hook)} of {groups} groups" if groups else "no groups"
-    return (result.cluster, word(result, Part.ACCESS), word(result, Part.RIGHTS), hooks, shown(_line(result.verdict or "not asked")))
+    verdict = shown(_line(result.verdict or "not asked"))
+    return (result.cluster, word(result, Part.ACCESS), word(result, Part.RIGHTS), hooks, verdict)
 
 
 def word(result: Result, part: Part) -> str:

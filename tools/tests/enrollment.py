@@ -18,10 +18,9 @@ def cluster(name: str = "prod", mode: str = "API", **fields: Any) -> Cluster:
     return Cluster(name, "ACTIVE", mode, **fields)
 
 
-def group(name: str = "workers", instances: dict[str, str] | None = None, **tags: str) -> Group:
-    """Of the cluster prod, if no tag says otherwise; `__` is a slash in a tag's key."""
-    keys = {key.replace("__", "/").replace("_", "."): value for key, value in tags.items()}
-    return Group(name, keys or {"kubernetes.io/cluster/prod": "owned"}, instances or {})
+def group(instances: dict[str, str] | None = None) -> Group:
+    """The group workers, of the cluster prod."""
+    return Group("workers", {"kubernetes.io/cluster/prod": "owned"}, instances or {})
 
 
 def hook(name: str = "spillway", **values: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from cluster_enrollment import enrolment, objects
-from cluster_enrollment.aws import AwsError, NotSignedIn
+from cluster_enrollment.aws import AwsError, Unusable
 from cluster_enrollment.enrolment import Result, Work
 from cluster_enrollment.groups import Group
 from cluster_enrollment.kubectl import KubectlError, Unreachable
@@ -149,7 +149,7 @@ class Enrolling(unittest.TestCase):
 
     def test_of_one_that_fails_does_not_stop_the_others(self) -> None:
         world = World()
-        for error in (NotSignedIn("expired"), AwsError("AccessDeniedException", "no")):
+        for error in (Unusable("expired"), AwsError("AccessDeniedException", "no")):
             with patch.object(World, "_entry", side_effect=error):
                 self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
 

@@ -70,7 +70,7 @@ class WhatIsRefused(unittest.TestCase):
             "Unable to locate credentials. You can configure credentials by running \"aws configure\".",
         ):
             error = aws._refusal(said)
-            self.assertIsInstance(error, aws.NotSignedIn)
+            self.assertIsInstance(error, aws.Unusable)
             self.assertIn("Sign in", str(error))
 
     def test_of_a_cluster_tells_no_way_from_no_right(self) -> None:

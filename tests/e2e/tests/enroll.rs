@@ -233,12 +233,17 @@ impl Fleet {
         timeout(Duration::from_mins(1), let_in).await.unwrap_or_else(|_| panic!("{cluster} does not let us in"));
     }
 
-    /// Whether the doctor finds that in a cluster, asked about all.
+    /// Whether the doctor finds that in a cluster, asked about all, and names the command that enrols it.
     async fn doctor_finds(&self, cluster: &str, id: &str) -> bool {
         let report = self.lambda.invoke(&sample("doctor")).await.result.expect("the doctor answers");
         let checks = report["checks"].as_array().cloned().unwrap_or_default();
         let of_cluster = checks.iter().filter(|check| check["cluster"] == cluster);
-        of_cluster.flat_map(|check| check["findings"].as_array().into_iter().flatten()).any(|one| one["id"] == id)
+        let mut findings = of_cluster.flat_map(|check| check["findings"].as_array().into_iter().flatten());
+        let Some(found) = findings.find(|one| one["id"] == id) else { return false };
+        let command = found["command"].as_str().unwrap_or_default();
+        let enroll = format!("tools/enroll --stack {STACK} --region {} --cluster {cluster}", self.world.region);
+        assert!(command.starts_with(&enroll), "{found:#}");
+        true
     }
 }
 

@@ -35,10 +35,11 @@ async fn a_cluster_without_rights_and_flow_control_is_told_to_apply_them() {
 
     let rights = finding(&report, "kubernetes-rights").expect("as waited for");
     assert_eq!((&rights["id"], &rights["severity"]), (&json!("no-rights"), &json!("fail")), "{report:#}");
-    assert_eq!(rights["command"], "kubectl apply -f deploy/");
+    let enroll = format!("tools/enroll --stack spillway --region us-east-1 --cluster {}", world.cluster);
+    assert_eq!(rights["command"], json!(enroll));
     let flow_control = finding(&report, "flow-control").expect("as waited for");
     assert_eq!((&flow_control["id"], &flow_control["severity"]), (&json!("no-flow-control"), &json!("warn")));
-    assert_eq!(flow_control["command"], "kubectl apply -f deploy/optional/flow-control.yaml");
+    assert_eq!(flow_control["command"], json!(format!("{enroll} --with flow-control.yaml")));
     assert_eq!(report["status"], "fail");
 }
 

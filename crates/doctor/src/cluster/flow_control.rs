@@ -34,9 +34,10 @@ struct Flows {
     others: Flow,
 }
 
-pub(super) async fn look(client: &Client, end: Instant) -> Check {
+/// `enroll`: the command that lets Spillway into this cluster.
+pub(super) async fn look(client: &Client, enroll: &str, end: Instant) -> Check {
     match flows(client, end).await {
-        Ok(Some(flows)) => said(&flows),
+        Ok(Some(flows)) => said(&flows, enroll),
         Ok(None) => Check::skipped(ID, "the API server does not say how it shares its time"),
         Err(error) => {
             Check::unknown(ID, format!("the API server does not say how it shares its time: {}", chain(&error)))
@@ -63,7 +64,7 @@ async fn flow(client: &Client, path: &str, end: Instant) -> Result<Option<Flow>,
     Ok(schema.zip(level).map(|(schema, level)| Flow { schema, level }))
 }
 
-fn said(Flows { nodes, others }: &Flows) -> Check {
+fn said(Flows { nodes, others }: &Flows, enroll: &str) -> Check {
     if nodes.schema != others.schema && nodes.level == others.level {
         return Check::made(ID, "Spillway has its own share of the API server", Vec::new());
     }
@@ -71,7 +72,7 @@ fn said(Flows { nodes, others }: &Flows) -> Check {
                 answered with 429 and a second of waiting";
     let to_do = "apply Spillway's flow control, once in each cluster (for few nodes it makes no difference)";
     let finding = Finding::new(FindingId::NoFlowControl, Severity::Warn, "FlowSchema spillway", what, to_do)
-        .with_command("kubectl apply -f deploy/optional/flow-control.yaml");
+        .with_command(format!("{enroll} --with flow-control.yaml"));
     Check::made(ID, "Spillway has no share of its own of the API server", vec![finding])
 }
 
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn spillways_own_flow_control_puts_nodes_and_all_else_into_two_schemas_of_one_level() {
         let flow = |schema: &str, level: &str| Flow { schema: schema.to_owned(), level: level.to_owned() };
-        let status = |nodes: Flow, others: Flow| said(&Flows { nodes, others }).status;
+        let status = |nodes: Flow, others: Flow| said(&Flows { nodes, others }, "tools/enroll").status;
         assert_eq!(status(flow("claims", "spillway"), flow("others", "spillway")), CheckStatus::Ok);
         assert_eq!(status(flow("global-default", "l"), flow("global-default", "l")), CheckStatus::Warn);
         assert_eq!(status(flow("of-somebody", "l-1"), flow("global-default", "l-2")), CheckStatus::Warn);

@@ -9,6 +9,7 @@
 //! * `nodes`: which nodes could not be drained in two minutes, and because of what
 
 mod cordon;
+mod enroll;
 mod flow_control;
 mod nodes;
 mod nth;
@@ -40,15 +41,16 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
     let looked = match context.access.connect(cluster, asked_until(end)).await {
         Ok(connection) => {
             let client = &connection.client;
-            let (user, signed_in) = sign_in::look(client, cluster, invocation, end).await;
+            let enroll = enroll::command(cluster, &context.settings.stack, invocation);
+            let (user, signed_in) = sign_in::look(client, cluster, invocation, &enroll, end).await;
             match user {
                 Some(user) => {
                     let (evictions, rights) =
-                        rights::look(client, &context.settings, cluster, &user, invocation, end).await;
+                        rights::look(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
                     let (version, nth, flow_control, mut nodes) = tokio::join!(
                         version::look(client, end),
                         nth::look(client, end),
-                        flow_control::look(client, end),
+                        flow_control::look(client, &enroll, end),
                         nodes::look(client, &context.settings, evictions, invocation, end),
                     );
                     nodes.checks.splice(0..0, [signed_in, rights, version, nth, flow_control]);

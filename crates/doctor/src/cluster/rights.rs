@@ -133,9 +133,10 @@ pub(super) enum Evictions {
 pub(super) async fn look(
     client: &Client,
     settings: &Settings,
-    cluster: &ClusterName,
     user: &User,
     invocation: &Invocation,
+    cluster: &ClusterName,
+    enroll: &str,
     end: Instant,
 ) -> (Evictions, Check) {
     let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
@@ -144,7 +145,7 @@ pub(super) async fn look(
         .buffered(ASKED_AT_ONCE)
         .collect::<Vec<_>>();
     let answers = answers.await;
-    (evictions(&answers), said(&answers, cluster, user, invocation))
+    (evictions(&answers), said(&answers, cluster, user, invocation, enroll))
 }
 
 fn evictions(answers: &[Answer]) -> Evictions {
@@ -185,7 +186,8 @@ async fn has(reviews: &Api<SelfSubjectAccessReview>, right: Right, end: Instant)
 }
 
 /// What the answers come to. Pure.
-fn said(answers: &[Answer], cluster: &ClusterName, user: &User, invocation: &Invocation) -> Check {
+/// `enroll`: the command that lets Spillway into this cluster.
+fn said(answers: &[Answer], cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Check {
     if let Some(error) = answers.iter().find_map(|answer| answer.is_given.as_ref().err()) {
         return Check::unknown(ID, format!("the API server does not say which rights Spillway has: {}", chain(&error)));
     }
@@ -196,22 +198,21 @@ fn said(answers: &[Answer], cluster: &ClusterName, user: &User, invocation: &Inv
     }
     let what = format!("Spillway lacks {} of the {} rights that it needs", missing.len(), answers.len());
     let findings = if missing.len() == answers.len() {
-        vec![none_at_all(cluster, user, invocation)]
+        vec![none_at_all(cluster, user, invocation, enroll)]
     } else {
-        missing.iter().map(|right| right.is_missing(cluster)).collect()
+        missing.iter().map(|right| right.is_missing(enroll)).collect()
     };
     Check::made(ID, what, findings)
 }
 
 /// Either nobody has given the group its rights, or we are not in the group.
-fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation) -> Finding {
+fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation, enroll: &str) -> Finding {
     let (name, function, region) = (quoted(cluster), &invocation.function, &invocation.home.region);
     let object = format!("group {GROUP}");
     if user.groups.iter().any(|group| group == GROUP) {
         let what = format!("the group {GROUP} has no rights in the cluster, so that no drain can do anything");
-        let to_do = format!("apply the rights, once in each cluster, with kubectl's context set to {cluster}");
-        return Finding::new(FindingId::NoRights, Severity::Fail, object, what, to_do)
-            .with_command("kubectl apply -f deploy/");
+        let to_do = "enrol the cluster, or have what manages it apply deploy/rbac.yaml";
+        return Finding::new(FindingId::NoRights, Severity::Fail, object, what, to_do).with_command(enroll);
     }
     let what = format!(
         "the function signs in as {}, but not as one of the group {GROUP}, whose rights it is to have",
@@ -226,7 +227,7 @@ fn none_at_all(cluster: &ClusterName, user: &User, invocation: &Invocation) -> F
 }
 
 impl Right {
-    fn is_missing(self, cluster: &ClusterName) -> Finding {
+    fn is_missing(self, enroll: &str) -> Finding {
         let Self { group, resource, verb, without_it, manifest } = self;
         let (severity, without_it) = match without_it {
             Fails(without_it) => (Severity::Fail, without_it),
@@ -234,9 +235,8 @@ impl Right {
         };
         let of_group = if group.is_empty() { String::new() } else { format!(" ({group})") };
         let what = format!("Spillway may not {verb} {resource}{of_group}: {without_it}");
-        let to_do = format!("apply the rights again, with kubectl's context set to {cluster}");
-        Finding::new(FindingId::MissingRight, severity, format!("{verb} {resource}"), what, to_do)
-            .with_command(format!("kubectl apply -f {manifest}"))
+        let to_do = format!("bring the cluster up to date, or have what manages it apply {manifest}");
+        Finding::new(FindingId::MissingRight, severity, format!("{verb} {resource}"), what, to_do).with_command(enroll)
     }
 }
 
@@ -299,7 +299,9 @@ mod tests {
         let mut invocation = Invocation::until(jiff::Timestamp::MAX, "r-1", Clock::starting_at(jiff::Timestamp::MIN));
         "arn:aws:lambda:us-east-1:123456789012:function:drain".clone_into(&mut invocation.function);
         "us-east-1".clone_into(&mut invocation.home.region);
-        said(answers, &ClusterName::new("prod"), &user, &invocation)
+        let cluster = ClusterName::new("prod");
+        let enroll = crate::cluster::enroll::command(&cluster, "spillway", &invocation);
+        said(answers, &cluster, &user, &invocation, &enroll)
     }
 
     #[tokio::test(start_paused = true)]

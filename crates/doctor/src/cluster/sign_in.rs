@@ -28,6 +28,7 @@ pub(super) async fn look(
     client: &Client,
     cluster: &ClusterName,
     invocation: &Invocation,
+    enroll: &str,
     end: Instant,
 ) -> (Option<User>, Check) {
     let reviews = Api::<SelfSubjectReview>::all(client.clone());
@@ -37,7 +38,7 @@ pub(super) async fn look(
     };
     match until(asked_until(end), ask, |_| ()).await {
         Ok(review) => signed_in(cluster, review.status.unwrap_or_default()),
-        Err(error) => (None, not_signed_in(&error, cluster, invocation)),
+        Err(error) => (None, not_signed_in(&error, cluster, invocation, enroll)),
     }
 }
 
@@ -59,8 +60,8 @@ fn signed_in(cluster: &ClusterName, status: SelfSubjectReviewStatus) -> (Option<
     (Some(User { name, groups: user.groups.unwrap_or_default() }), check)
 }
 
-fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocation) -> Check {
-    let (name, function, region) = (quoted(cluster), &invocation.function, &invocation.home.region);
+fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocation, enroll: &str) -> Check {
+    let (name, region) = (quoted(cluster), &invocation.home.region);
     let said = chain(error);
     let (id, what, to_do, command) = match error {
         ApiError::Certificate(_) => (
@@ -83,22 +84,19 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         _ if error.code() == Some(401) => (
             FindingId::NoAccessEntry,
             "the cluster does not know the function's role, so that no drain can sign in".to_owned(),
-            "run tools/enroll for the cluster, which also knows what to do if its authentication mode is CONFIG_MAP; or give the \
-             role an access entry yourself (see docs/install.md); or leave the cluster out of the parameter Clusters",
-            format!(
-                "aws eks create-access-entry --cluster-name {name} --region {region} --kubernetes-groups spillway \
-                 --principal-arn \"$(aws lambda get-function-configuration --function-name {function} --region {region} \
-                 --query Role --output text)\""
-            ),
+            "enrol the cluster, which prints a line for aws-auth if its authentication mode is CONFIG_MAP; or give the role an \
+             access entry yourself (see docs/install.md); or leave the cluster out of the parameter Clusters",
+            enroll.to_owned(),
         ),
         // Signed in, and refused: who may ask nothing of himself lacks what Kubernetes gives everybody.
         _ if error.code() == Some(403) => (
             FindingId::NoBasicRights,
             format!("the function signs in, and may not even ask who it is: {said}"),
             "give the group system:authenticated its role system:basic-user back, and apply Spillway's own rights",
-            "kubectl create clusterrolebinding system:basic-user --clusterrole=system:basic-user \
-             --group=system:authenticated; kubectl apply -f deploy/"
-                .to_owned(),
+            format!(
+                "kubectl create clusterrolebinding system:basic-user --clusterrole=system:basic-user \
+                 --group=system:authenticated; {enroll}"
+            ),
         ),
         _ => (
             FindingId::ApiServerError,
