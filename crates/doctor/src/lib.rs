@@ -70,7 +70,7 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     context.log.write(&log::line(&report, now));
     // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
     if request.cluster.is_none() {
-        context.log.write(&metrics::line(&report, now));
+        context.log.write(&metrics::line(&report, &context.settings.stack, now));
     }
     report
 }
