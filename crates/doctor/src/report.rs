@@ -20,6 +20,9 @@ const VERSION: u32 = 2;
 const FINDINGS_OF_A_CHECK: usize = 30;
 /// How many nodes one finding names, for the same reason.
 const NODES_OF_A_FINDING: usize = 20;
+/// What to do when the stack is not as its template has it: a deployment of the same template changes nothing.
+pub(crate) const PUT_BACK: &str =
+    "a drift-aware change set puts back what was changed by hand: docs/troubleshooting.md has its commands";
 
 /// Everything that one self-test found.
 #[derive(Debug, Serialize)]

@@ -55,7 +55,7 @@ pub enum Failure {
     TooLate { instance: String, deadline: Timestamp },
     /// Something is to be done at a time, and the template did not say where such things are kept.
     #[error(
-        "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time: deploy the template, which sets it"
+        "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time (docs/troubleshooting.md, NoSchedules)"
     )]
     NoSchedules,
     /// The node is not of use again, though it ought to be.

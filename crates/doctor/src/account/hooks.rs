@@ -12,7 +12,7 @@ use spillway_startup::logs::chain;
 
 use super::groups::{Group, GroupHook};
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, Severity, quoted};
+use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
@@ -59,8 +59,8 @@ fn names(groups: &[&Group]) -> String {
 /// The check when Auto Scaling would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
     let what = format!("cannot see the Auto Scaling groups and their hooks: {}", chain(&error));
-    let to_do = "deploy the template again, which gives the function's role the right";
-    Check::made(ID, &what, vec![Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, to_do)])
+    let finding = Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, PUT_BACK);
+    Check::made(ID, &what, vec![finding])
 }
 
 /// Whether its nodes are drained for its hooks, as far as it goes by whose they are.
