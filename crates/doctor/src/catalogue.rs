@@ -51,6 +51,8 @@ pub(crate) enum FindingId {
     HookTimeoutShort,
     HookWaitsShorterThanSet,
     HookDefaultAbandon,
+    HookDefaultContinue,
+    InstanceKept,
     HookLeftToOthers,
     HookOfNoGroup,
     ConcurrencyLow,

@@ -320,6 +320,7 @@ mod tests {
             managed_by: ManagedBy::SelfManaged,
             tags: BTreeMap::new(),
             keeps_abandoned: false,
+            kept: Vec::new(),
             hooks: Vec::new(),
         };
         let end = Instant::now() + Duration::from_secs(60);
