@@ -227,7 +227,9 @@ class TheQueries(unittest.TestCase):
         of_self_tests = {*SELF_TEST["properties"]} | {
             f"{name.lower()}.{field}" for name in ("Check", "Finding") for field in SELF_TEST["$defs"][name]["properties"]
         }
-        known = fields(SCHEMA) | of_pods | of_metrics | of_self_tests | unnested | SPAN | {"@timestamp", "@message", "level", "message"} | LANGUAGE
+        # What the lines of a long receipt have: crates/receipt/src/lines.rs
+        of_parts = {"receipt_part"}
+        known = fields(SCHEMA) | of_parts | of_pods | of_metrics | of_self_tests | unnested | SPAN | {"@timestamp", "@message", "level", "message"} | LANGUAGE
         for name, query in [*self.queries.items(), *((widget["title"], widget["query"]) for widget in widgets("log"))]:
             made = {word for words in re.findall(r" as (\w+)|into (\w+)|\(\?<(\w+)>", query) for word in words}
             bare = re.sub(r"#.*|/\S.*/|\"[^\"]*\"|'[^']*'", "", query)
