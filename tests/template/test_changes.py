@@ -8,6 +8,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import botocore.session
+import jmespath
 from samcli.cli.types import CfnParameterOverridesType
 from samcli.commands.deploy.deploy_context import DeployContext
 from test_template import PARAMETERS, ROOT, TEMPLATE
@@ -90,6 +92,41 @@ class WhatADeploymentChanges(unittest.TestCase):
         self.assertEqual(deployed(stack, parsed(overrides_of(emptied)))["ManagedTag"], "")
         (back,) = [command for command in commands(ROOT / "docs/from-nth.md") if "DryRun=true" in command]
         self.assertEqual(deployed(stack, parsed(overrides_of(back))), stack | {"DryRun": "true"})
+
+
+def sentences() -> list[str]:
+    """Every sentence that somebody reads who looks for what to do: the pages, the alarms, what the functions say."""
+    texts = [page.read_text() for page in PAGES]
+    texts += [text["Fn::Sub"] for one in TEMPLATE["Resources"].values() if (text := one.get("Properties", {}).get("AlarmDescription"))]
+    for source in [*(ROOT / "crates/doctor/src").rglob("*.rs"), *(ROOT / "crates/drainer/src").rglob("*.rs")]:
+        code = re.sub(r"(?m)^\s*//.*$", "", source.read_text())
+        texts += [re.sub(r"\\\n\s*", "", text) for text in re.findall(r'"((?:[^"\\]|\\.)*)"', code, re.DOTALL)]
+    return [" ".join(one.split()) for text in texts for one in re.split(r"[.:;|](?=\s)|\n\n", text)]
+
+
+class WhatADeploymentDoesNotChange(unittest.TestCase):
+    def test_no_text_has_the_same_template_put_back_what_was_changed_by_hand(self) -> None:
+        # CloudFormation compares a template with the one before it: what is deployed again has to be another one.
+        relying = re.compile(
+            r"(?i)\bdeploy(s|ed|ing)?( \S+){0,3} again\b|\bdeploy\b.*\bputs?\b.*\bback\b|\bdeploy .*which (gives|makes|sets)\b|\bnext deployment\b"
+        )
+        another = re.compile(r"\b[A-Z][A-Za-z]+=|\bparameters?\b|\brelease|\bversion|of the same template|another value")
+        relies = [one for one in sentences() if relying.search(one) and not another.search(one)]
+        self.assertEqual(relies, [])
+
+    def test_the_change_set_that_does_it_is_asked_for_as_cloudformation_takes_it(self) -> None:
+        page = (ROOT / "docs/troubleshooting.md").read_text()
+        (block,) = (one for one in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "REVERT_DRIFT" in one)
+        operation = botocore.session.get_session().get_service_model("cloudformation").operation_model("CreateChangeSet")
+        members = operation.input_shape.members
+        self.assertIn("REVERT_DRIFT", members["DeploymentMode"].enum)
+        command = next(one for one in block.replace("\\\n", " ").splitlines() if "create-change-set" in one)
+        for option in re.findall(r"--([a-z-]+)", command):
+            self.assertIn("".join(word.title() for word in option.split("-")), members)
+        # Of a parameter that is not named CloudFormation takes the default.
+        (query,) = re.findall(r'"(Stacks\[0\]\.Parameters[^"]*)"', block)
+        stack = {"Stacks": [{"Parameters": [{"ParameterKey": name, "ParameterValue": "x"} for name in PARAMETERS]}]}
+        self.assertEqual(jmespath.search(query, stack), [f"ParameterKey={name},UsePreviousValue=true" for name in PARAMETERS])
 
 
 class WhatSamReads(unittest.TestCase):

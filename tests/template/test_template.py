@@ -705,7 +705,7 @@ class TheAlarms(unittest.TestCase):
             "UnreadAlarm": "notBreaching",
         }
         self.assertEqual({name: alarm["TreatMissingData"] for name, alarm in alarms.items()}, without_data)
-        for name, alarm in alarms.items():
+        for name, alarm in {**alarms, **of_type("AWS::CloudWatch::CompositeAlarm")}.items():
             text = alarm["AlarmDescription"]["Fn::Sub"]
             with self.subTest(alarm=name):
                 self.assertIn("aws ", text)
@@ -717,8 +717,10 @@ class TheAlarms(unittest.TestCase):
         # CloudWatch's limit.
         self.assertEqual(alarm["Period"] * alarm["EvaluationPeriods"], 604_800)
         self.assertEqual((alarm["ComparisonOperator"], alarm["Threshold"]), ("LessThanThreshold", 1))
-        # Without which it rings until the first test, at the end of the first deployment.
-        self.assertTrue(alarm["WarmUpConfiguration"]["OnlyStartEvaluatingAfterWarmUpPeriodEnds"])
+        # Without which it rings until the first test, at the end of the first deployment; and the other one by that test,
+        # which comes before the clusters and groups are prepared.
+        for name in ("SelfTestAlarm", "FindingsAlarm"):
+            self.assertTrue(properties(name)["WarmUpConfiguration"]["OnlyStartEvaluatingAfterWarmUpPeriodEnds"])
         # So that each week has one whole day with a test in it, however the week is cut.
         days = re.findall(r"MON|TUE|WED|THU|FRI|SAT|SUN", properties(SCHEDULE)["ScheduleExpression"])
         self.assertGreaterEqual(len(days), 2)

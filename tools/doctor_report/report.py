@@ -75,17 +75,36 @@ def shown(value: Any) -> Any:
 
 
 def read(text: str) -> Report:
-    """The report in a text: the text itself, or the last line of it that is one, as in a log."""
-    for candidate in [text, *reversed(text.splitlines())]:
-        try:
-            value = shown(json.loads(candidate))
-        except ValueError:
-            continue
-        if isinstance(value, dict) and "self_test" in value:
-            return _report(value)
-        if isinstance(value, dict) and "errorMessage" in value:
-            raise NoReport(f"the function failed: {value['errorMessage']}")
+    """The report in a text: the text itself, or the last one in its lines, as a log has it, with a line for each check."""
+    for candidates in ([text], text.splitlines()):
+        values = [value for one in candidates if isinstance(value := _json(one), dict)]
+        told = [value for value in values if "self_test" in value or "errorMessage" in value]
+        if told and "errorMessage" in told[-1]:
+            raise NoReport(f"the function failed: {told[-1]['errorMessage']}")
+        if told:
+            return _report(_joined([value for value in told if "self_test" in value]))
     raise NoReport("this is no report of the doctor's")
+
+
+def _json(text: str) -> Any:
+    try:
+        return shown(json.loads(text))
+    except ValueError:
+        return None
+
+
+def _joined(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last self-test of these lines, with the checks of all of its lines. A check with many findings has several."""
+    last = lines[-1]
+    of_last = [line for line in lines if all(line.get(name) == last.get(name) for name in ("request_id", "time"))]
+    if len(of_last) == 1:
+        return last
+    checks: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for check in (check for line in of_last for check in line["checks"]):
+        known = checks.setdefault((check["id"], check.get("cluster")), {**check, "findings": [], "nodes": []})
+        known["findings"] += check.get("findings", [])
+        known["nodes"] += check.get("nodes", [])
+    return {**last, "checks": list(checks.values())}
 
 
 def _report(value: dict[str, Any]) -> Report:

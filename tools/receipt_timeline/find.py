@@ -30,13 +30,26 @@ def receipts_in(text: str) -> list[dict[str, Any]]:
     objects = [found for value in _values(text) for found in _objects(value)]
     receipts: dict[str, dict[str, Any]] = {}
     for found in objects:
-        if _means_to_be_a_receipt(found):
+        if "receipt_part" not in found and _means_to_be_a_receipt(found):
+            found = _whole(found, objects)
             alone = {name: value for name, value in found.items() if name not in OF_THE_LOG}
             key = json.dumps(alone, sort_keys=True)
             receipts[key] = {**receipts.get(key, {}), **found}
     if not receipts:
         raise NoReceipt(_why_none(text, objects))
     return list(receipts.values())
+
+
+def _whole(first: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
+    """A receipt of several lines, with the pods of all of them that are there."""
+    if first.get("receipt_parts", 1) == 1:
+        return first
+    # A retry of Lambda's has the same request id.
+    whose = (first.get("timestamp"), first.get("request_id"))
+    parts = [one for one in objects if "receipt_part" in one and (one.get("timestamp"), one.get("request_id")) == whose]
+    others = {one["receipt_part"]: one["pods"] for one in parts}
+    pods = [pod for part in sorted(others) for pod in others[part]]
+    return {name: value for name, value in first.items() if name != "receipt_parts"} | {"pods": [*first["pods"], *pods]}
 
 
 def _means_to_be_a_receipt(found: dict[str, Any]) -> bool:

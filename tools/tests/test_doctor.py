@@ -124,6 +124,18 @@ class TheTool(unittest.TestCase):
         of_log = run(f'{{"level": "INFO", "message": "x"}}\n{line}\nREPORT RequestId: x')
         self.assertEqual(of_log.stdout, run("", str(SAMPLES / "broken.json")).stdout)
 
+    def test_joins_the_lines_of_a_log_each_of_which_has_a_check_or_a_part_of_one(self) -> None:
+        whole = json.loads(BROKEN)
+        earlier = {**whole, "request_id": "r-0", "checks": whole["checks"][:1]}
+        lines = [json.dumps(earlier)]
+        for check in whole["checks"]:
+            findings = check.get("findings", [])
+            for part in [findings[at : at + 1] for at in range(len(findings))] or [[]]:
+                nodes = [] if part != findings[:1] else check.get("nodes", [])
+                lines.append(json.dumps({**whole, "checks": [{**check, "findings": part, "nodes": nodes}]}))
+        self.assertGreater(len(lines), len(whole["checks"]) + 1, "a check has several")
+        self.assertEqual(run("\n".join(lines)).stdout, run(BROKEN).stdout)
+
     def test_says_what_is_no_report(self) -> None:
         for text, said in (
             ("", "this is no report of the doctor's"),

@@ -62,6 +62,28 @@ class Found(unittest.TestCase):
         self.in_(json.dumps(answer), answer)
 
 
+class InSeveralLines(unittest.TestCase):
+    def setUp(self) -> None:
+        pods = [receipts.pod(f"shop/web-{n}", "clean") for n in range(6)]
+        self.whole = receipts.receipt(pods=pods)
+        first = {**self.whole, "pods": pods[:2], "receipt_parts": 3}
+        shared = {name: self.whole[name] for name in ("timestamp", "level", "request_id", "notice", "node", "ending")}
+        others = [{**shared, "receipt_part": part, "pods": pods[2 * part - 2 : 2 * part]} for part in (2, 3)]
+        self.lines = [json.dumps(line) for line in (first, *others)]
+
+    def test_the_lines_are_one_receipt_in_whatever_order(self) -> None:
+        for lines in (self.lines, self.lines[::-1]):
+            self.assertEqual(receipts_in("\n".join(lines)), [self.whole])
+
+    def test_those_of_a_retry_with_the_same_request_id_are_not_its_own(self) -> None:
+        earlier = [line.replace(self.whole["timestamp"], "2026-11-21T03:10:00Z").replace("web-", "api-") for line in self.lines]
+        self.assertEqual([len(found["pods"]) for found in receipts_in("\n".join(earlier + self.lines))], [6, 6])
+
+    def test_a_line_that_is_missing_leaves_the_rest(self) -> None:
+        [found] = receipts_in("\n".join(self.lines[:2]))
+        self.assertEqual(len(found["pods"]), 4)
+
+
 class NotFound(unittest.TestCase):
     def because(self, text: str, why: str) -> None:
         with self.assertRaisesRegex(NoReceipt, why):

@@ -53,6 +53,8 @@ pub(crate) enum FindingId {
     HookTimeoutShort,
     HookWaitsShorterThanSet,
     HookDefaultAbandon,
+    HookDefaultContinue,
+    InstanceKept,
     HookLeftToOthers,
     HookOfNoGroup,
     ConcurrencyLow,

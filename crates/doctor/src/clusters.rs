@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, Severity};
+use crate::report::{Check, Finding, PUT_BACK, Severity};
 use crate::request::SelfTestRequest;
 
 const ID: CheckId = CheckId::Clusters;
@@ -40,8 +40,7 @@ pub(crate) async fn look(context: &Context, request: &SelfTestRequest, end: Inst
         Ok(clusters) => named(clusters, "all that EKS has in this Region"),
         Err(error) => {
             let what = format!("cannot find out which clusters there are: {}", chain(&error));
-            let to_do = "deploy the template again, which gives the function's role the right, or name the clusters in \
-                         the parameter Clusters";
+            let to_do = format!("{PUT_BACK}; or name the clusters in the parameter Clusters");
             let finding = Finding::new(FindingId::ClustersUnknown, Severity::Unknown, LIST, &what, to_do);
             (Vec::new(), Check::made(ID, what, vec![finding]))
         }

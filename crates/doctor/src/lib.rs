@@ -67,10 +67,12 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     let checks = [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect();
     let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
     let now = invocation.clock.now();
-    context.log.write(&log::line(&report, now));
+    for line in log::lines(&report, now) {
+        context.log.write(&line);
+    }
     // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
     if request.cluster.is_none() {
-        context.log.write(&metrics::line(&report, now));
+        context.log.write(&metrics::line(&report, &context.settings.stack, now));
     }
     report
 }

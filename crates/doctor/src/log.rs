@@ -1,9 +1,9 @@
-//! The report as one wide line of the log.
+//! The report as wide lines of the log, short enough to arrive whole.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::report::{CheckStatus, SelfTestReport};
+use crate::report::{Check, CheckStatus, SelfTestReport};
 
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -15,23 +15,52 @@ struct Line<'a> {
     report: &'a SelfTestReport,
 }
 
-/// The line. It has the timestamp and the level that Lambda needs to filter by level.
-pub(crate) fn line(report: &SelfTestReport, now: Timestamp) -> String {
-    let level = match report.status {
-        CheckStatus::Ok | CheckStatus::Skipped => "INFO",
-        CheckStatus::Warn | CheckStatus::Unknown => "WARN",
-        CheckStatus::Fail => "ERROR",
-    };
-    let line = Line { timestamp: now, level, message: format!("self-test: {}", report.summary), report };
-    serde_json::to_string(&line).expect("a report is plain data with string keys")
+/// The lines: one for each check, and several for one with many findings. Each is a report with that check alone, with the
+/// timestamp and the level that Lambda needs to filter by level.
+pub(crate) fn lines(report: &SelfTestReport, now: Timestamp) -> impl Iterator<Item = String> {
+    report.checks.iter().flat_map(Check::in_parts).map(move |check| {
+        let level = match check.status {
+            CheckStatus::Ok | CheckStatus::Skipped => "INFO",
+            CheckStatus::Warn | CheckStatus::Unknown => "WARN",
+            CheckStatus::Fail => "ERROR",
+        };
+        let message = format!("self-test: {}", check.what);
+        let line = Line { timestamp: now, level, message, report: &report.of_one(check) };
+        serde_json::to_string(&line).expect("a report is plain data with string keys")
+    })
 }
 
 #[cfg(test)]
 mod tests {
 
-    use spillway_receipt::schema;
+    use spillway_core::clock::Clock;
+    use spillway_receipt::{LONGEST_LINE, schema};
 
-    use super::Line;
+    use super::*;
+    use crate::catalogue::{CheckId, FindingId};
+    use crate::report::{Finding, HeldUpNode, Severity};
+    use crate::request::{Occasion, SelfTestRequest};
+
+    #[tokio::test(start_paused = true)]
+    async fn every_finding_arrives_in_a_line_that_is_short_enough() {
+        let node = |n: usize| format!("{n:0>250}");
+        let finding = |n: usize| {
+            let what = "w".repeat(2_000);
+            Finding::new(FindingId::BarePods, Severity::Warn, format!("pod {n}"), what, "").on((0..20).map(node))
+        };
+        let held_up = |n| HeldUpNode { node: node(n), because: vec![node(n); 3] };
+        let nodes = Check::made(CheckId::Nodes, "all", (0..30).map(finding).collect());
+        let checks = vec![nodes.with_nodes((0..50).map(held_up).collect()), Check::skipped(CheckId::Hooks, "none")];
+        let order = SelfTestRequest { occasion: Occasion::Asked, cluster: None };
+        let report = SelfTestReport::new(&order, "r-1", Clock::start(), checks);
+        let lines: Vec<_> = lines(&report, Timestamp::UNIX_EPOCH).collect();
+        assert!(lines.iter().all(|line| line.len() <= LONGEST_LINE), "{:?}", lines.iter().map(String::len));
+        let lines: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told = |what: &str| lines.iter().filter_map(|line| line["checks"][0][what].as_array()).map(Vec::len).sum();
+        let told: [usize; 2] = ["findings", "nodes"].map(told);
+        assert_eq!(told, [30, 50]);
+        assert!(lines.iter().all(|line| line["checks"].as_array().unwrap().len() == 1 && line["request_id"] == "r-1"));
+    }
 
     #[test]
     fn the_schema_in_the_documents_is_that_of_the_types() {

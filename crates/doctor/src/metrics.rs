@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use spillway_startup::emf::{self, Metric, Unit};
+use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::report::{CheckStatus, SelfTestReport, Severity};
 
 /// The line of the log that CloudWatch reads as metrics.
-pub(crate) fn line(report: &SelfTestReport, now: Timestamp) -> String {
+pub(crate) fn line(report: &SelfTestReport, stack: &str, now: Timestamp) -> String {
     let metrics: Vec<_> = metrics(report).map(|(name, unit, value)| (name, unit, json!(value))).collect();
-    emf::line(&[], &metrics, now)
+    emf::line(stack, &metrics, &Breakdown::default(), now)
 }
 
 /// Every metric. docs/metrics.md says what each means.
@@ -31,6 +31,7 @@ fn metrics(report: &SelfTestReport) -> impl Iterator<Item = Metric<usize>> {
 #[cfg(test)]
 mod tests {
 
+    use serde_json::Value;
     use spillway_core::clock::Clock;
 
     use super::*;
@@ -53,6 +54,12 @@ mod tests {
         let documented: Vec<_> = rows.map(cells).map(|row| (row[1].trim_matches('`'), row[2])).collect();
         let made: Vec<_> = metrics(&report(Vec::new())).map(|(name, unit, _)| (name, unit.as_str())).collect();
         assert_eq!(documented, made);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_metrics_of_a_self_test() {
+        let line: Value = serde_json::from_str(&line(&report(Vec::new()), "spillway", Timestamp::UNIX_EPOCH)).unwrap();
+        insta::assert_json_snapshot!(line);
     }
 
     #[tokio::test(start_paused = true)]

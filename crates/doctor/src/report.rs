@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
+use spillway_receipt::LONGEST_LINE;
 
 use crate::catalogue::{CheckId, FindingId};
 use crate::request::{Occasion, SelfTestRequest};
@@ -16,10 +17,16 @@ use crate::request::{Occasion, SelfTestRequest};
 /// The version of this document. It changes when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
 
-/// How many findings of one check the report has room for: all of them must fit into one line of the log.
+/// How many findings of one check the report has room for: more are for nobody to read.
 const FINDINGS_OF_A_CHECK: usize = 30;
 /// How many nodes one finding names, for the same reason.
 const NODES_OF_A_FINDING: usize = 20;
+/// How long a check may be in one line of the log, beside its sentence once more and the report's other fields.
+const MOST_BYTES_OF_A_PART: usize = LONGEST_LINE - 8 * 1024;
+
+/// What to do when the stack is not as its template has it: a deployment of the same template changes nothing.
+pub(crate) const PUT_BACK: &str =
+    "a drift-aware change set puts back what was changed by hand: docs/troubleshooting.md has its commands";
 
 /// Everything that one self-test found.
 #[derive(Debug, Serialize)]
@@ -220,13 +227,43 @@ impl Check {
         Self { nodes, ..self }
     }
 
+    /// The check in parts that a line of the log has room for each: with so many of its findings and nodes.
+    pub(crate) fn in_parts(&self) -> Vec<Self> {
+        let mut parts = vec![Self { findings: Vec::new(), nodes: Vec::new(), ..self.clone() }];
+        for finding in &self.findings {
+            last_with_room_for(&mut parts, finding).findings.push(finding.clone());
+        }
+        for node in &self.nodes {
+            last_with_room_for(&mut parts, node).nodes.push(node.clone());
+        }
+        parts
+    }
+
     /// The check as one of a cluster's.
     pub(crate) fn of(self, cluster: &ClusterName) -> Self {
         Self { cluster: Some(cluster.to_string()), ..self }
     }
 }
 
+/// The last of a check's parts, or a new one if that has no room for one thing more.
+fn last_with_room_for<'a>(parts: &'a mut Vec<Check>, more: &impl Serialize) -> &'a mut Check {
+    let last = parts.last().expect("a check has one part at least");
+    if json_bytes(last) + json_bytes(more) > MOST_BYTES_OF_A_PART {
+        parts.push(Check { findings: Vec::new(), nodes: Vec::new(), ..last.clone() });
+    }
+    parts.last_mut().expect("a check has one part at least")
+}
+
+fn json_bytes(part: &impl Serialize) -> usize {
+    serde_json::to_string(part).expect("a report is plain data with string keys").len()
+}
+
 impl SelfTestReport {
+    /// The report with one check alone.
+    pub(super) fn of_one(&self, check: Check) -> Self {
+        Self { request_id: self.request_id.clone(), summary: self.summary.clone(), checks: vec![check], ..*self }
+    }
+
     /// The report of these checks, which are all made by now.
     pub(super) fn new(request: &SelfTestRequest, request_id: &str, clock: Clock, checks: Vec<Check>) -> Self {
         let any = |status| checks.iter().any(|check| check.status == status);

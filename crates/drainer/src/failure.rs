@@ -55,7 +55,7 @@ pub enum Failure {
     TooLate { instance: String, deadline: Timestamp },
     /// Something is to be done at a time, and the template did not say where such things are kept.
     #[error(
-        "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time: deploy the template, which sets it"
+        "the setting SPILLWAY_SCHEDULES is missing, without which nothing can be done at a later time (docs/troubleshooting.md, NoSchedules)"
     )]
     NoSchedules,
     /// The node is not of use again, though it ought to be.
@@ -64,6 +64,14 @@ pub enum Failure {
     /// The node is not empty.
     #[error("{} still on node {node} when the time was up", those_lost(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
+    /// The node is not empty, and its group keeps the instance.
+    #[error(
+        "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
+         forced. When the pods have left, end it: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id \
+         {instance} --no-should-decrement-desired-capacity --region {region}",
+        those_lost(*left, *all)
+    )]
+    InstanceKept { node: String, left: usize, all: usize, what_blocks: String, instance: String, region: String },
     /// The instance was launched, and pods cannot come to it.
     #[error("instance {instance} is not ready for the pods of cluster {cluster}: {readiness}")]
     NotReady { instance: String, cluster: ClusterName, readiness: Readiness },
@@ -113,6 +121,7 @@ impl Failure {
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
             Self::PodsLost { .. } => "PodsLost",
+            Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
     }
@@ -132,6 +141,7 @@ impl Failure {
             | Self::UnknownCluster { .. }
             | Self::Cluster { .. }
             | Self::TooLate { .. }
+            | Self::InstanceKept { .. }
             | Self::NoSchedules => None,
         }
     }

@@ -128,6 +128,9 @@ pub struct Document<'a> {
     pub level: Cow<'static, str>,
     #[serde(default)]
     pub message: String,
+    /// In how many lines of the log it stands, if in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt_parts: Option<usize>,
     #[serde(flatten)]
     pub receipt: Cow<'a, Receipt>,
     /// The node's labels when it was claimed; on the event bus only.
@@ -145,6 +148,7 @@ impl<'a> Document<'a> {
             timestamp: now,
             level: level.into(),
             message: format!("{ending}: {}", receipt.reason),
+            receipt_parts: None,
             receipt: Cow::Borrowed(receipt),
             node_labels: node_labels.map(Cow::Borrowed),
         }

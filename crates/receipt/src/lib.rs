@@ -4,6 +4,7 @@
 //! * `pod`, `hook`, `times`, `earlier`: its parts
 //! * `counts`: what pods come to, by their fates
 //! * `length`: how one that is too long is cut
+//! * `lines`: how it stands in the log
 //! * `lenient`: how a newer version's is read
 //! * `schema`: the comparison of a type with its schema in `docs/`, for tests
 //!
@@ -17,6 +18,7 @@ mod earlier;
 mod hook;
 mod length;
 mod lenient;
+mod lines;
 mod pod;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -26,6 +28,7 @@ pub use counts::Counts;
 pub use document::{Document, Ending, NoticeRecord, Receipt};
 pub use earlier::Earlier;
 pub use hook::{HookRecord, HookState, LifecycleResult};
+pub use lines::{LONGEST_LINE, lines};
 pub use pod::{BLOCKED_BY_BUDGET, BLOCKED_BY_SEVERAL_BUDGETS, Fate, Leaving, Pod, PodRecord};
 pub use times::{AfterDrain, Step, StepName, WindowRecord};
 

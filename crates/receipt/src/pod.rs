@@ -78,7 +78,7 @@ pub enum Fate {
     Forced,
     /// It was left alone.
     Stayed,
-    /// It was still there when the invocation's time was up, and the next invocation goes on with it.
+    /// It was still there when the time was up, and the next invocation goes on with it or its instance is kept.
     Remaining,
     /// It was still there when the time was up.
     #[serde(alias = "left")]

@@ -1,5 +1,8 @@
 //! The S3 bucket: one object for each receipt, as the drain function wrote it.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA256, digest};
 use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::time::Instant;
 
@@ -19,16 +22,24 @@ impl Bucket {
     }
 
     /// Puts a receipt, at the latest by `end`. An event that comes twice puts the same object twice. S3 refuses if the bucket
-    /// is of another account: somebody else may have taken the name of a bucket that was deleted.
+    /// is of another account: somebody else may have taken the name of a bucket that was deleted. A bucket with Object Lock
+    /// takes nothing without a checksum.
     pub(crate) async fn put(&self, event: &Event, end: Instant) -> Result<(), CallError> {
+        let body = event.document.to_string();
+        let checksum = BASE64_STANDARD.encode(digest(&SHA256, body.as_bytes()));
+        let headers = vec![
+            ("content-type", "application/json"),
+            ("x-amz-checksum-sha256", &*checksum),
+            ("x-amz-expected-bucket-owner", &*event.account),
+        ];
         let call = Call {
             service: Service::S3,
             region: None,
             action: "s3:PutObject",
             method: "PUT",
             path: &format!("/{}/{}", self.name, key(event)),
-            headers: vec![("content-type", "application/json"), ("x-amz-expected-bucket-owner", &event.account)],
-            body: &event.document.to_string(),
+            headers,
+            body: &body,
         };
         retry::call(call.action, end, async || self.aws.call(&call).await).await.map(drop)
     }

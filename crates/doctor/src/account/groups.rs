@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_autoscaling::Client;
-use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleHook, RetentionAction};
+use aws_sdk_autoscaling::types::{AutoScalingGroup, LifecycleHook, LifecycleState};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use spillway_core::cluster::ClusterName;
 use spillway_core::hook_timeouts::HookTimeouts;
 use spillway_core::instance::{ManagedBy, Membership, managed_by, membership};
-use spillway_drainer::aws::{self, CallError, hook_timeouts};
+use spillway_drainer::aws::{self, CallError, hook_timeouts, keeps_abandoned};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
@@ -18,6 +18,8 @@ const LIST: &str = "autoscaling:DescribeAutoScalingGroups";
 const HOOKS: &str = "autoscaling:DescribeLifecycleHooks";
 /// The most that Auto Scaling puts on a page.
 const ON_A_PAGE: i32 = 100;
+/// How the lifecycle state of an instance ends that is kept: `Terminating:Retained` and those of a warm pool.
+const KEPT: &str = ":Retained";
 /// Each group's hooks are a call of their own, and the account's other tools call Auto Scaling too.
 const AT_ONCE: usize = 4;
 
@@ -30,6 +32,8 @@ pub(super) struct Group {
     pub(super) tags: BTreeMap<String, String>,
     /// Whether it keeps an instance whose terminate hook was abandoned.
     pub(super) keeps_abandoned: bool,
+    /// The instances that it keeps so.
+    pub(super) kept: Vec<String>,
     pub(super) hooks: Vec<GroupHook>,
 }
 
@@ -85,17 +89,21 @@ pub(super) async fn of(client: &Client, clusters: &[ClusterName], end: Instant) 
 
 /// The group without its hooks, if its tags name a cluster.
 fn group(described: AutoScalingGroup) -> Option<Group> {
+    let keeps_abandoned = keeps_abandoned(&described);
+    let instances = described.instances.into_iter().flatten();
+    let is_kept = |state: &LifecycleState| state.as_str().ends_with(KEPT);
+    let kept = instances.filter(|instance| instance.lifecycle_state.as_ref().is_some_and(is_kept));
+    let kept = kept.filter_map(|instance| instance.instance_id).collect();
     let tags = described.tags.into_iter().flatten();
     let tags: BTreeMap<_, _> = tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect();
     let Membership::In(cluster) = membership(&tags) else { return None };
-    let triggers = described.instance_lifecycle_policy.and_then(|policy| policy.retention_triggers);
-    let on_abandon = triggers.and_then(|triggers| triggers.terminate_hook_abandon);
     Some(Group {
         name: described.auto_scaling_group_name?,
         cluster,
         managed_by: managed_by(&tags),
         tags,
-        keeps_abandoned: on_abandon == Some(RetentionAction::Retain),
+        keeps_abandoned,
+        kept,
         hooks: Vec::new(),
     })
 }
@@ -131,6 +139,7 @@ fn hook(described: LifecycleHook) -> Option<GroupHook> {
 mod tests {
     use std::time::Duration;
 
+    use aws_sdk_autoscaling::types::{Instance, TagDescription};
     use spillway_drainer::doubles::aws::hooks as hooks_described;
     use spillway_drainer::doubles::script::call;
     use spillway_drainer::doubles::scripted::TestContext;
@@ -144,6 +153,18 @@ mod tests {
              <Value>owned</Value></member></Tags></member></AutoScalingGroups>{token}</DescribeAutoScalingGroupsResult>\
              </DescribeAutoScalingGroupsResponse>"
         )
+    }
+
+    #[test]
+    fn an_instance_that_its_group_keeps_is_known_by_its_state() {
+        let instance =
+            |id: &str, state: &str| Instance::builder().instance_id(id).lifecycle_state(state.into()).build();
+        let tag = TagDescription::builder().key("kubernetes.io/cluster/prod").value("owned").build();
+        let described = AutoScalingGroup::builder().auto_scaling_group_name("workers").tags(tag);
+        let described = described.instances(instance("i-1", "Terminating:Wait"));
+        let described = described.instances(instance("i-2", "Terminating:Retained"));
+        let described = described.instances(instance("i-3", "Warmed:Terminating:Retained"));
+        assert_eq!(group(described.build()).unwrap().kept, ["i-2", "i-3"]);
     }
 
     #[tokio::test(start_paused = true)]

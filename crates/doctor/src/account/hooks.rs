@@ -12,7 +12,7 @@ use spillway_startup::logs::chain;
 
 use super::groups::{Group, GroupHook};
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, Severity, quoted};
+use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
 
 const ID: CheckId = CheckId::Hooks;
 
@@ -59,8 +59,8 @@ fn names(groups: &[&Group]) -> String {
 /// The check when Auto Scaling would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
     let what = format!("cannot see the Auto Scaling groups and their hooks: {}", chain(&error));
-    let to_do = "deploy the template again, which gives the function's role the right";
-    Check::made(ID, &what, vec![Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, to_do)])
+    let finding = Finding::new(FindingId::GroupsUnknown, Severity::Unknown, error.action, &what, PUT_BACK);
+    Check::made(ID, &what, vec![finding])
 }
 
 /// Whether its nodes are drained for its hooks, as far as it goes by whose they are.
@@ -90,12 +90,28 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
         [
             short(group, hook, settings, region),
             shorter_than_set(group, hook, settings, region),
-            abandoned(group, hook, hooks.len(), region),
+            unanswered(group, hook, hooks.len(), region),
         ]
     };
     let of_others = others.iter().filter(|hook| hook.name != HOOK_OF_EKS).map(|hook| left(group, hook));
+    let kept = group.kept.iter().map(|instance| kept(group, instance, region));
     let denied = (!ours.is_empty()).then(|| denied(group, settings, region)).flatten();
-    denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten()).chain(of_others).collect()
+    denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten()).chain(of_others).chain(kept).collect()
+}
+
+/// An instance whose pods could not leave, and whose group keeps such instances.
+fn kept(group: &Group, instance: &str, region: &str) -> Finding {
+    let what = format!(
+        "is kept by Auto Scaling group {}, because its pods could not leave: it costs money, and its node stays cordoned",
+        group.name
+    );
+    let to_do = "see in its receipt which pods are left and what blocks them; when they have left, end it";
+    let object = format!("instance {instance}");
+    Finding::new(FindingId::InstanceKept, Severity::Warn, object, what, to_do).with_command(format!(
+        "aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {} \
+         --no-should-decrement-desired-capacity --region {region}",
+        quoted(instance)
+    ))
 }
 
 /// The role may hold and complete the hooks of groups with a tag only, and this one lacks it.
@@ -161,10 +177,11 @@ fn missing(group: &Group, others: &[&GroupHook], settings: &Settings, region: &s
         [first, ..] => format!("has terminate hooks, such as {}, and SPILLWAY_HOOKS names none of them", first.name),
     };
     let what = format!("{why}: scale-in, instance refresh and rebalancing end its nodes without a drain");
+    let default_result = if group.keeps_abandoned { LifecycleResult::Abandon } else { LifecycleResult::Continue };
     let to_do = "put a hook on it, or name the one that is Spillway's in the parameter Hooks; if no group is to wait, take \
                  terminate out of the parameter DrainOn";
     Finding::new(FindingId::HookMissing, Severity::Fail, format!("Auto Scaling group {}", group.name), what, to_do)
-        .with_command(put(group, SPILLWAY, good_timeout(settings), LifecycleResult::Continue, region))
+        .with_command(put(group, SPILLWAY, good_timeout(settings), default_result, region))
 }
 
 fn short(group: &Group, hook: &GroupHook, settings: &Settings, region: &str) -> Option<Finding> {
@@ -199,14 +216,16 @@ fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
 }
 
-/// A terminate hook ends the instance whichever result holds; but ABANDON takes the others' time, or keeps the instance.
-fn abandoned(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
+/// What holds if nobody answers in time. A group that keeps instances counts on ABANDON; of any other the instance goes either
+/// way, and ABANDON takes the other hooks' time.
+fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
+    if group.keeps_abandoned {
+        return (hook.default_result == LifecycleResult::Continue).then(|| continued(group, hook, region));
+    }
     if hook.default_result == LifecycleResult::Continue {
         return None;
     }
-    let (severity, follows) = if group.keeps_abandoned {
-        (Severity::Warn, "the group keeps the instance, which costs money until somebody ends it")
-    } else if hooks > 1 {
+    let (severity, follows) = if hooks > 1 {
         (Severity::Warn, "the group's other terminate hooks are not waited for")
     } else {
         (Severity::Info, "that is the same as CONTINUE while it is the group's only terminate hook")
@@ -214,6 +233,15 @@ fn abandoned(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Opt
     let what = format!("is abandoned when nobody answers in time (DefaultResult ABANDON): {follows}");
     let finding = Finding::new(FindingId::HookDefaultAbandon, severity, name(group, hook), what, "let it continue");
     Some(finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Continue, region)))
+}
+
+/// The group keeps an instance whose pods could not leave, but not if nobody answers.
+fn continued(group: &Group, hook: &GroupHook, region: &str) -> Finding {
+    let what = "goes on when nobody answers in time (DefaultResult CONTINUE), though the group keeps instances that are \
+                abandoned: if Spillway cannot work, the instance goes with its pods";
+    let finding =
+        Finding::new(FindingId::HookDefaultContinue, Severity::Warn, name(group, hook), what, "have it abandoned");
+    finding.with_command(put(group, &hook.name, hook.waits.timeout, LifecycleResult::Abandon, region))
 }
 
 fn name(group: &Group, hook: &GroupHook) -> String {

@@ -33,7 +33,7 @@ use super::groups::Group;
 use super::unqualified;
 use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, Severity};
+use crate::report::{Check, Finding, PUT_BACK, Severity};
 
 const ID: CheckId = CheckId::AwsRights;
 const COMPLETE: &str = "autoscaling:CompleteLifecycleAction";
@@ -115,7 +115,7 @@ pub(super) async fn look(context: &Context, group: Option<&Group>, invocation: &
 
 fn no_schedules() -> Finding {
     let what = "is missing, without which nothing can be done at a later time: maintenance is not drained";
-    let to_do = "deploy the template, which sets it";
+    let to_do = format!("the template sets it: {PUT_BACK}");
     Finding::new(FindingId::NoSchedules, Severity::Fail, "the setting SPILLWAY_SCHEDULES", what, to_do)
 }
 
@@ -267,8 +267,8 @@ fn finding(without_it: &str, error: &CallError, settings: &Settings, invocation:
     }
     let policy = policy(error.action, settings);
     let to_do = format!(
-        "deploy the template again: the role that it makes has the right, in its policy {policy}. If it is there, a \
-         permissions boundary, a service control policy or the policy of a VPC endpoint takes it away"
+        "the role has the right in its policy {policy}. If it is gone, {PUT_BACK}; if it is there, a permissions boundary, a \
+         service control policy or the policy of a VPC endpoint takes it away"
     );
     let what = format!("is denied, so that {without_it}: {}", error.answer());
     // IAM's simulator would have to be told the resource and the conditions of each call, and denies whatever lacks them.
@@ -339,6 +339,7 @@ mod tests {
             managed_by: ManagedBy::SelfManaged,
             tags: BTreeMap::new(),
             keeps_abandoned: false,
+            kept: Vec::new(),
             hooks: Vec::new(),
         };
         let end = Instant::now() + Duration::from_secs(60);

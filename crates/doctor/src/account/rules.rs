@@ -8,7 +8,7 @@ use spillway_startup::logs::chain;
 
 use super::bus::{Rule, State};
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, Severity, quoted};
+use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
 
 const ID: CheckId = CheckId::Rules;
 
@@ -40,8 +40,8 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
 /// The check when the bus would not tell.
 pub(super) fn unknown(error: &CallError) -> Check {
     let what = format!("cannot see the rules, and who else gets the notices: {}", chain(&error));
-    let to_do = "deploy the template again, which gives the function's role the right";
-    Check::made(ID, &what, vec![Finding::new(FindingId::RulesUnknown, Severity::Unknown, error.action, &what, to_do)])
+    let finding = Finding::new(FindingId::RulesUnknown, Severity::Unknown, error.action, &what, PUT_BACK);
+    Check::made(ID, &what, vec![finding])
 }
 
 fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str) -> Finding {
@@ -54,7 +54,7 @@ fn disabled(rule: &Rule, event: &EventPattern, settings: &Settings, region: &str
 
 fn missing(event: &EventPattern, settings: &Settings) -> Finding {
     let what = format!("there is none that leads to this function: of {} it gets nothing", event.what);
-    let to_do = format!("deploy the template again, which makes it{}", or_do_not_want_it(event, settings));
+    let to_do = format!("{PUT_BACK}{}", or_do_not_want_it(event, settings));
     Finding::new(FindingId::RuleMissing, Severity::Fail, format!("the rule for {}", event.what), what, to_do)
 }
 

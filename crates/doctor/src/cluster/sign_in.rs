@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::asked_until;
 use crate::catalogue::{CheckId, FindingId};
-use crate::report::{Check, Finding, Severity, quoted};
+use crate::report::{Check, Finding, PUT_BACK, Severity, quoted};
 
 const ID: CheckId = CheckId::SignIn;
 
@@ -45,8 +45,10 @@ pub(super) async fn look(
 /// EKS did not tell the way to the cluster.
 pub(super) fn unknown_cluster(failure: &Failure, cluster: &ClusterName, invocation: &Invocation) -> Check {
     let (name, region) = (quoted(cluster), &invocation.home.region);
-    let to_do = "if there is no such cluster, correct its name; if the right is missing, the parameter Clusters names others \
-                 only, or the template is to be deployed again";
+    let to_do = format!(
+        "if there is no such cluster, correct its name; if the right is missing, the parameter Clusters names others only, or \
+         somebody took it away: {PUT_BACK}"
+    );
     let finding =
         Finding::new(FindingId::UnknownCluster, Severity::Fail, format!("cluster {cluster}"), failure.text(), to_do)
             .with_command(format!("aws eks describe-cluster --name {name} --region {region}"));

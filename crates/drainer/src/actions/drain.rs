@@ -24,18 +24,23 @@ use crate::kube::ApiError;
 use crate::node::{ClaimedNode, until_given_back};
 use crate::publish::{self, publish_begin, tells_begin};
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{Counts, Publication, StepName, Subject};
+use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
+
+/// How many pods a reason names: the receipt has them all.
+const PODS_IN_A_REASON: usize = 3;
 
 /// Moves the pods of the target's node, then lets the instance go.
 pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, cluster, .. } = target;
-    let window = attempt.window();
-    record.window = Some(window);
+    record.window = Some(attempt.window());
     let claim_began = Instant::now();
-    let node = match claim(context, target, Purpose::Drain, record).await? {
+    let (claiming, ()) = tokio::join!(claim(context, target, Purpose::Drain, record), attempt.look_up_retention());
+    let node = match claiming? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
+    let window = attempt.window();
+    record.window = Some(window);
     let ClaimedNode { claim, client } = &node;
     log_claim(claim, attempt.notice);
 
@@ -90,6 +95,23 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     arranged.map(|()| outcome.into())
 }
 
+/// The pods are still there, and the instance stays with them.
+fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -> Failure {
+    let left = record.pods.iter().filter(|pod| pod.fate == Fate::Lost);
+    let mut what_blocks: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
+    let more = what_blocks.len().saturating_sub(PODS_IN_A_REASON);
+    what_blocks.truncate(PODS_IN_A_REASON);
+    what_blocks.extend((more > 0).then(|| format!("{more} more")));
+    Failure::InstanceKept {
+        node,
+        left: counts.lost,
+        all: counts.lost + counts.moved,
+        what_blocks: what_blocks.join("; "),
+        instance: attempt.notice.instance.to_string(),
+        region: attempt.invocation.home.region.clone(),
+    }
+}
+
 /// The drain is over: the record gets what became of the pods, the lifecycle action its answer.
 async fn let_go(
     attempt: &Attempt<'_>,
@@ -106,8 +128,8 @@ async fn let_go(
     }
     record.step(StepName::Drained, attempt.invocation.clock.at(report.over_at));
     let result = match report.end {
-        // With pods left, too: the instance goes either way, and ABANDON would skip the group's other hooks.
-        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck | DrainEnd::TimeUp => Some(LifecycleResult::Continue),
+        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => Some(LifecycleResult::Continue),
+        DrainEnd::TimeUp => Some(lifecycle::with_pods_left(attempt)),
         DrainEnd::Stopped(StopReason::HookIsOver) => {
             record.hook = HookStatus::AlreadyOver(None);
             None
@@ -128,6 +150,7 @@ async fn let_go(
         (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
             Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
         }
+        (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
         (DrainEnd::TimeUp, _) => Err(lost()),
     }
 }

@@ -5,6 +5,7 @@
 //! * The instance is in no cluster, or in one that does not let us in: what the setting `StrandedHooks` says, or nothing.
 //! * The notice failed for good: `CONTINUE` though pods are left, or what the setting `Launch` says of a node that never
 //!   was Ready.
+//! * Pods are left, and the group keeps instances whose terminate hook is abandoned: `ABANDON`.
 
 use spillway_core::decision::{Reason, our_hook};
 use spillway_core::invocation::Invocation;
@@ -99,7 +100,12 @@ pub(crate) fn last_answer(
         _ if failure.unfinished().is_none() => None,
         _ if stage == Stage::Undecided => settings.stranded_hooks,
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => settings.launch,
-        // The instance goes either way, and ABANDON would skip the group's other hooks.
-        _ => Some(LifecycleResult::Continue),
+        _ => Some(with_pods_left(attempt)),
     }
+}
+
+/// What a terminate action is told when pods are left. If the instance goes either way, ABANDON would only skip the group's
+/// other hooks.
+pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
+    if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

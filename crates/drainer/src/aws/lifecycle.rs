@@ -15,7 +15,7 @@ use spillway_startup::logs::chain;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::aws::{self, CallError};
+use crate::aws::{self, CallError, retention};
 
 const DESCRIBE: &str = "autoscaling:DescribeLifecycleHooks";
 const RECORD: &str = "autoscaling:RecordLifecycleActionHeartbeat";
@@ -37,6 +37,8 @@ pub(crate) struct LifecycleAction<'a> {
     held_at: RefCell<Vec<Instant>>,
     /// Notified when it is known to be ours to hold.
     ours: Notify,
+    /// Whether the instance stays if it is abandoned.
+    is_kept: Cell<bool>,
     /// What the last heartbeat found.
     state: watch::Sender<ActionState>,
     /// Whether it has had its answer, or whoever waited for its end has been told that it is over.
@@ -81,6 +83,7 @@ impl<'a> LifecycleAction<'a> {
             waits,
             held_at: RefCell::default(),
             ours: Notify::new(),
+            is_kept: Cell::new(false),
             state: watch::Sender::new(ActionState::Unknown),
             is_settled: Cell::new(false),
         }
@@ -92,6 +95,16 @@ impl<'a> LifecycleAction<'a> {
         let _ = timeout(UNHELD, self.ours.notified()).await;
         until_over(self.waits.between_heartbeats(), || self.heartbeat()).await;
         tracing::info!(hook.name = self.hook.name, "lifecycle hook {} waits no longer", self.hook.name);
+    }
+
+    /// Asks Auto Scaling whether the group keeps the instance if the action is abandoned.
+    pub(crate) async fn look_up_retention(&self) {
+        self.is_kept.set(retention::look_up(self.client, &self.hook.group).await);
+    }
+
+    /// Whether it does, as far as that was asked.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept.get()
     }
 
     /// Confirms that the action is ours to hold.

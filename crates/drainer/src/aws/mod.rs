@@ -5,10 +5,12 @@ pub(crate) mod events;
 pub mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
+pub(crate) mod retention;
 pub(crate) mod target_groups;
 
 pub use itself::Itself;
 pub use lifecycle::timeouts as hook_timeouts;
+pub use retention::keeps_abandoned;
 pub use spillway_aws_call::{CallError, CallErrorKind};
 use spillway_retry as retry;
 use spillway_startup::logs::chain;

@@ -73,6 +73,7 @@ impl Attempt<'_> {
                 Some(over) => Termination::Soon { respected_until: clock.instant(over) },
                 None => Termination::At(limit),
             },
+            Deadline::HeldByHook if self.is_kept() => Termination::Unknown,
             Deadline::HeldByHook => Termination::AtTheLatest(limit),
             Deadline::Open => Termination::Unknown,
         };
@@ -107,6 +108,18 @@ impl Attempt<'_> {
     pub(crate) fn ms_until(&self, instant: Instant) -> i64 {
         let since = self.invocation.clock.at(instant).duration_since(self.notice.time);
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Asks whether the group of a terminate action keeps an instance whose pods cannot leave.
+    pub(crate) async fn look_up_retention(&self) {
+        if let (Kind::Terminate, Some(action)) = (self.notice.kind, &self.action) {
+            action.look_up_retention().await;
+        }
+    }
+
+    /// Whether the instance stays if its pods cannot leave, as far as that was asked.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.action.as_ref().is_some_and(LifecycleAction::is_kept)
     }
 
     /// Does something, and keeps the lifecycle action waiting meanwhile.

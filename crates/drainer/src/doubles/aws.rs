@@ -122,6 +122,19 @@ pub fn hooks(heartbeat_s: u64, in_all_s: u64) -> String {
     )
 }
 
+/// Auto Scaling's answer with one group, which keeps instances whose terminate hook is abandoned or has no such policy.
+#[must_use]
+pub fn groups(keeps_abandoned: bool) -> String {
+    let policy = "<InstanceLifecyclePolicy><RetentionTriggers><TerminateHookAbandon>retain</TerminateHookAbandon>\
+                  </RetentionTriggers></InstanceLifecyclePolicy>";
+    format!(
+        "<DescribeAutoScalingGroupsResponse><DescribeAutoScalingGroupsResult><AutoScalingGroups><member>\
+         <AutoScalingGroupName>my-asg</AutoScalingGroupName>{}</member></AutoScalingGroups>\
+         </DescribeAutoScalingGroupsResult></DescribeAutoScalingGroupsResponse>",
+        if keeps_abandoned { policy } else { "" }
+    )
+}
+
 /// An error of a service that speaks XML.
 #[must_use]
 pub fn query_error(code: &str, message: &str) -> String {

@@ -7,7 +7,7 @@ use spillway_notice::Home;
 use super::handle;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
-use crate::test_support::aws::{completed, described, heartbeat, hook_described, invoked};
+use crate::test_support::aws::{completed, described, group_described, heartbeat, hook_described, invoked};
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
@@ -70,6 +70,7 @@ async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
     let aws = [
         hook_described(),
         described("running", &OURS),
+        group_described(false),
         heartbeat().at_any_time(),
         invoked().at_any_time(),
         heartbeat().at_any_time(),
@@ -113,12 +114,15 @@ async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_as
 
 #[tokio::test(start_paused = true)]
 async fn a_notice_that_fails_when_its_time_is_up_answers_its_hook_all_the_same() {
-    let busy = claim().says(503, "busy").repeated();
-    let aws = [hook_described(), described("running", &OURS), heartbeat().at_any_time(), completed("CONTINUE")];
-    let variables = [("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
-    let context = TestContext::new(&variables, [busy, nobody_looks()], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let failure = handle(&context, terminate, &invocation).await.unwrap_err();
-    assert_eq!(failure.error_type(), "KubernetesRefused");
+    for (is_kept, answer) in [(false, "CONTINUE"), (true, "ABANDON")] {
+        let busy = claim().says(503, "busy").repeated();
+        let described = [hook_described(), described("running", &OURS), group_described(is_kept)];
+        let aws = described.into_iter().chain([heartbeat().at_any_time(), completed(answer)]);
+        let variables = [("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
+        let context = TestContext::new(&variables, [busy, nobody_looks()], aws);
+        let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+        let invocation = invocation(900, &terminate);
+        let failure = handle(&context, terminate, &invocation).await.unwrap_err();
+        assert_eq!(failure.error_type(), "KubernetesRefused");
+    }
 }

@@ -1,4 +1,4 @@
-//! The receipt as one JSON document: a wide line of the log, and the detail of an event.
+//! The receipt as a JSON document: wide lines of the log, and the detail of an event.
 
 use jiff::Timestamp;
 use spillway_core::drain::plan::PodName;
@@ -7,9 +7,9 @@ use spillway_receipt::{Document, Leaving, Pod};
 use super::cut;
 use crate::receipt::Publication;
 
-/// The line of the log.
-pub(super) fn line(publication: &Publication, now: Timestamp) -> String {
-    Document::of(&publication.receipt, now, None).json()
+/// The lines of the log: one, unless there are many pods.
+pub(super) fn lines(publication: &Publication, now: Timestamp) -> Vec<String> {
+    spillway_receipt::lines(&publication.receipt, now)
 }
 
 /// The detail of the event: it has the node's labels, too.

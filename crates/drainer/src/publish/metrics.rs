@@ -3,9 +3,13 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use spillway_core::drain::pod::RequestedBy;
-use spillway_startup::emf::{self, Metric, Unit};
+use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::receipt::{Ending, Fate, HookState, PodRecord, Publication, StepName};
+
+/// What the dashboard shows by cluster, kind of notice and ending. Nothing else is told by them, because CloudWatch charges
+/// for each metric and combination.
+const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 
 /// The line, or `None` for an event that never was a notice of ours: it would only dilute the numbers. Nor is one made of an
 /// instance of no cluster of ours: CloudWatch charges each hour in which one comes, and an account starts instances all day.
@@ -26,7 +30,8 @@ pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> 
         ("Ending", json!(ending)),
     ];
     let metrics = metrics(publication).into_iter().filter_map(|(name, unit, value)| Some((name, unit, value?)));
-    Some(emf::line(&dimensions, &metrics.collect::<Vec<_>>(), now))
+    let by_cluster = Breakdown { dimensions: &dimensions, metrics: &BY_CLUSTER };
+    Some(emf::line(&receipt.stack, &metrics.collect::<Vec<_>>(), &by_cluster, now))
 }
 
 /// Every metric, and its value if the receipt has one. docs/metrics.md says what each means.

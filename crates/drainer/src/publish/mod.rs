@@ -1,6 +1,6 @@
 //! The receipt published: each file here is a view of it.
 //!
-//! * `document`: one JSON document, for the log and for the event bus
+//! * `document`: a JSON document, for the log and for the event bus
 //! * `metrics`: CloudWatch metrics, as a line of the log
 //! * `events`: our events on the event bus
 //! * `node_events`: Kubernetes events on the node and its pods
@@ -21,7 +21,8 @@ use crate::context::Context;
 use crate::drain::side_task::SideTask;
 use crate::receipt::{BeginNotified, Publication};
 
-/// How long a receipt may be. EventBridge takes 256 KB, with what it adds; the log would take more, but both have the same.
+/// How long a receipt may be. EventBridge takes 256 KB, with what it adds. The log would take more, in several lines, but both
+/// have the same.
 const MOST_BYTES: usize = 240 * 1024;
 
 /// Whether it is this drain's to tell that it has begun: whoever claimed the node tells it, in the first of its
@@ -68,7 +69,9 @@ pub(crate) async fn publish(
     let metrics = metrics::line(publication, now);
     cut(publication, now);
     let publication = &*publication;
-    context.log.write(&document::line(publication, now));
+    for line in document::lines(publication, now) {
+        context.log.write(&line);
+    }
     if let Some(metrics) = metrics {
         context.log.write(&metrics);
     }

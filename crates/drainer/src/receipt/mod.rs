@@ -75,8 +75,8 @@ impl Publication {
             Ok(outcome) => (Some(outcome.ending()), outcome.reason(receipt.hook.as_ref())),
             Err(failure) => (Some(Ending::Failed), failed(receipt, failure)),
         };
-        if receipt.ending == Some(Ending::Continued) {
-            // What was there when the invocation's time was up is not lost if the next one goes on with it.
+        if receipt.ending == Some(Ending::Continued) || matches!(ended, Err(Failure::InstanceKept { .. })) {
+            // What was there when the time was up is not lost if the next invocation goes on with it, or its instance stays.
             let lost = receipt.records_mut().filter(|pod| pod.fate == Fate::Lost);
             lost.for_each(|pod| pod.fate = Fate::Remaining);
         }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::instance_id;
 use super::script::{Expected, call};
-use crate::doubles::aws::hooks;
+use crate::doubles::aws::{groups, hooks};
 pub(crate) use crate::doubles::aws::{instances, json_error, query_error};
 pub(crate) use crate::doubles::scripted::put_event;
 
@@ -23,6 +23,11 @@ pub(crate) fn described(state: &str, tags: &[(&str, &str)]) -> Expected {
 /// Auto Scaling is asked for the hook, which waits for 300 s after each heartbeat.
 pub(crate) fn hook_described() -> Expected {
     call("DescribeLifecycleHooks").says(200, hooks(300, 30000))
+}
+
+/// Auto Scaling is asked for the hook's group, while the node is claimed.
+pub(crate) fn group_described(keeps_abandoned: bool) -> Expected {
+    call("DescribeAutoScalingGroups").with("IncludeInstances=false").says(200, groups(keeps_abandoned)).at_any_time()
 }
 
 /// Auto Scaling gets a heartbeat.

@@ -52,13 +52,13 @@ class AutoScaling:
         self._lives: dict[str, Life] = {}
         self._lock = RLock()
 
-    def put_group(self, name: str, hooks: list[Hook], tags: dict[str, str]) -> None:
+    def put_group(self, name: str, hooks: list[Hook], tags: dict[str, str], keeps_abandoned: bool = False) -> None:
         arn = f"arn:aws:autoscaling:{self._moto.region}:{self._moto.account}:autoScalingGroup:{uuid.uuid4()}"
         for hook in hooks:
             if hook.default_result not in RESULTS:
                 raise BedError(f"default_result is CONTINUE or ABANDON, not {hook.default_result}")
         with self._lock:
-            self._groups[name] = Group(name, f"{arn}:autoScalingGroupName/{name}", hooks, tags)
+            self._groups[name] = Group(name, f"{arn}:autoScalingGroupName/{name}", hooks, tags, keeps_abandoned)
         self._store(self._groups[name])
 
     def _store(self, group: Group) -> None:
@@ -225,7 +225,9 @@ class AutoScaling:
         if self._instances.get(instance_id).state == "terminated":
             # No hook holds a spot instance that is reclaimed.
             return
-        if move is hooks.TERMINATION or (move.transition == hooks.LAUNCHING and result == "ABANDON"):
+        if move is hooks.TERMINATION and result == "ABANDON" and life.group.keeps_abandoned:
+            life.state = "Terminating:Retained"
+        elif move is hooks.TERMINATION or (move.transition == hooks.LAUNCHING and result == "ABANDON"):
             life.state = "Terminated"
             self._instances.terminate(instance_id)
         elif move.after == "Warmed:Stopped":
@@ -281,30 +283,36 @@ class AutoScaling:
         return self._page(call, "Tags", described)
 
     def _described_groups(self, call: Call) -> str:
-        """All groups: the stand-in knows no filter."""
+        """All groups, or those that are named; the stand-in knows no other filter."""
+        form = call.request.form
+        names = {value for key, value in form.items() if key.startswith("AutoScalingGroupNames.member.")}
+        with_instances = form.get("IncludeInstances", "true") == "true"
         with self._lock:
-            described = [self._described_group(group) for group in self._groups.values()]
+            groups = [group for group in self._groups.values() if not names or group.name in names]
+            described = [self._described_group(group, with_instances) for group in groups]
         return self._page(call, "AutoScalingGroups", described)
 
-    def _described_group(self, group: Group) -> str:
+    def _described_group(self, group: Group, with_instances: bool) -> str:
         instances = "".join(
             f"<member><InstanceId>{instance_id}</InstanceId><AvailabilityZone>us-east-1a</AvailabilityZone>"
             f"<LifecycleState>{life.state}</LifecycleState><HealthStatus>Healthy</HealthStatus>"
             "<ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>"
             for instance_id, life in self._lives.items()
-            if life.group is group and life.state != "Terminated"
+            if with_instances and life.group is group and life.state != "Terminated"
         )
         tags = "".join(
             f"<member>{_tag(group.name, key, value)}<PropagateAtLaunch>true</PropagateAtLaunch></member>"
             for key, value in group.tags.items()
         )
+        retain = "<RetentionTriggers><TerminateHookAbandon>retain</TerminateHookAbandon></RetentionTriggers>"
+        policy = f"<InstanceLifecyclePolicy>{retain}</InstanceLifecyclePolicy>" if group.keeps_abandoned else ""
         return (
             f"<member><AutoScalingGroupName>{escape(group.name)}</AutoScalingGroupName>"
             f"<AutoScalingGroupARN>{escape(group.arn)}</AutoScalingGroupARN><MinSize>0</MinSize><MaxSize>9</MaxSize>"
             "<DesiredCapacity>3</DesiredCapacity><DefaultCooldown>300</DefaultCooldown>"
             "<AvailabilityZones><member>us-east-1a</member></AvailabilityZones><HealthCheckType>EC2</HealthCheckType>"
             f"<CreatedTime>2026-11-21T00:00:00Z</CreatedTime><Instances>{instances}</Instances><Tags>{tags}</Tags>"
-            "</member>"
+            f"{policy}</member>"
         )
 
     def _page(self, call: Call, what: str, members: list[str]) -> str:

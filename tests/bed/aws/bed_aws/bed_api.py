@@ -120,8 +120,10 @@ class BedApi:
     ) -> None:
         self._state.eks.override(access_key_id, cluster, Override(endpoint, ca))
 
-    def post_group(self, name: str, hooks: list[Json], tags: dict[str, str] | None = None) -> None:
-        self._state.autoscaling.put_group(name, [_call(_hook, hook) for hook in hooks], tags or {})
+    def post_group(
+        self, name: str, hooks: list[Json], tags: dict[str, str] | None = None, keeps_abandoned: bool = False
+    ) -> None:
+        self._state.autoscaling.put_group(name, [_call(_hook, hook) for hook in hooks], tags or {}, keeps_abandoned)
 
     def post_instance(
         self,

@@ -63,6 +63,8 @@ class Group:
     arn: str
     hooks: list[Hook]
     tags: dict[str, str]
+    keeps_abandoned: bool = False
+    """Its instance lifecycle policy: an instance whose terminate hook is abandoned stays, for somebody to end."""
 
 
 @dataclass

@@ -1,16 +1,23 @@
 """What an account has for messages and receipts, in moto: topics with a subscriber, buckets, and places for a secret.
 
-A stand-in for what S3 says to who expects another account to own a bucket; moto looks at neither.
+A stand-in for what S3 says to who expects another account to own a bucket, and for what one with Object Lock asks of each
+object; moto looks at neither. Each bucket here has it.
 """
 
 import json
+from base64 import b64encode
+from hashlib import sha256
 
 from moto.s3.models import s3_backends
-from werkzeug import Response
+from werkzeug import Request, Response
 
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
 from bed_aws.moto_side import Moto
+
+
+# By the one or the other S3 takes an object into a bucket with Object Lock.
+CHECKSUMS = ("content-md5", "x-amz-checksum-", "x-amz-sdk-checksum-algorithm")
 
 
 class Sinks:
@@ -34,6 +41,8 @@ class Sinks:
         owner = self._owners.get(call.request.path.split("/")[1], self._moto.account)
         if call.service == "s3" and expected not in (None, owner):
             raise AwsError(403, "AccessDenied", "Access Denied", "s3")
+        if call.service == "s3" and call.action == "PutObject":
+            _checked(call.request)
         return None
 
     def bucket(self, name: str, account: str | None = None) -> None:
@@ -57,6 +66,16 @@ class Sinks:
 
     def change_secret(self, arn: str, value: str) -> None:
         self._moto.secretsmanager.put_secret_value(arn, value, None, None, ["AWSCURRENT"])
+
+
+def _checked(request: Request) -> None:
+    """Whether an object comes with a checksum, and with the right one, if it is one that the function sends."""
+    if not any(name.lower().startswith(CHECKSUMS) for name, _ in request.headers):
+        message = "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters"
+        raise AwsError(400, "InvalidRequest", message, "s3")
+    told = request.headers.get("x-amz-checksum-sha256")
+    if told not in (None, b64encode(sha256(request.get_data()).digest()).decode()):
+        raise AwsError(400, "BadDigest", "The SHA256 you specified did not match the calculated checksum.", "s3")
 
 
 def _subscriber(topic: str) -> str:

@@ -3,9 +3,16 @@
 import json
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from tests.side import OnTheSide, Refused, bed
 
 RECEIPT = {"Source": "spillway", "DetailType": "Spillway Receipt", "Detail": '{"ending": "drained", "quoted": "\\""}'}
+
+
+def without_checksum(request: Any, **_: Any) -> None:
+    for name in [name for name in request.headers if "checksum" in name.lower()]:
+        del request.headers[name]
 
 
 class Announcing(OnTheSide):
@@ -77,6 +84,17 @@ class Sinks(OnTheSide):
         self.assertEqual(bed("GET", "buckets?name=receipts"), {"2026/11/21/one.json": "{}"})
         calls = bed("GET", f"calls?access_key_id={self.key}")
         self.assertEqual([call["action"] for call in calls], ["PutObject"], "and not one of the others that put a key")
+
+    def test_an_object_without_a_checksum_is_refused_as_by_object_lock(self) -> None:
+        bed("POST", "buckets", name="locked")
+        s3 = self.client("s3")
+        sent = {"Bucket": "locked", "Key": "one.json", "Body": b"{}"}
+        with self.assertRaisesRegex(ClientError, "BadDigest"):
+            s3.put_object(**sent, ChecksumSHA256="A" * 43 + "=")
+        s3.meta.events.register("before-sign.s3.PutObject", without_checksum)
+        with self.assertRaisesRegex(ClientError, "x-amz-checksum"):
+            s3.put_object(**sent)
+        self.assertEqual(bed("GET", "buckets?name=locked"), {})
 
     def test_secrets_are_read_by_name_and_by_arn(self) -> None:
         bed("POST", "parameters", name="/spillway/url", value="https://example.com")

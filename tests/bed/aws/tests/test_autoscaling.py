@@ -254,6 +254,24 @@ class Launching(OnTheSide):
         self.assertEqual(self.state(instance), ("running", "InService"))
 
 
+class Retention(OnTheSide):
+    def test_a_group_with_such_a_policy_keeps_an_instance_whose_terminate_hook_is_abandoned(self) -> None:
+        group = self.id().rpartition(".")[2]
+        bed("POST", "groups", name=group, hooks=[hook()], keeps_abandoned=True)
+        instance = bed("POST", "instances", group=group)["instance_id"]
+        move(instance)
+        autoscaling = self.client("autoscaling")
+        autoscaling.complete_lifecycle_action(
+            AutoScalingGroupName=group, LifecycleHookName="drain", LifecycleActionResult="ABANDON", InstanceId=instance
+        )
+        self.assertEqual(bed("GET", f"instances/{instance}")["lifecycle_state"], "Terminating:Retained")
+        self.assertEqual(bed("GET", f"instances/{instance}")["state"], "running")
+        asked = {"AutoScalingGroupNames": [group], "IncludeInstances": False}
+        [described] = autoscaling.describe_auto_scaling_groups(**asked)["AutoScalingGroups"]
+        self.assertEqual(described["InstanceLifecyclePolicy"]["RetentionTriggers"], {"TerminateHookAbandon": "retain"})
+        self.assertEqual(described["Instances"], [])
+
+
 class Tags(OnTheSide):
     def described(self, *filters: tuple[str, list[str]]) -> list[list[dict[str, Any]]]:
         paginator = self.client("autoscaling").get_paginator("describe_tags")

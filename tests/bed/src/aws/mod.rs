@@ -102,6 +102,12 @@ impl Aws {
         self.post::<Value>("groups", &body).await.map(drop)
     }
 
+    /// A group that keeps an instance whose terminate hook is abandoned.
+    pub async fn put_group_that_keeps(&self, name: &str, hooks: &[Hook]) -> Result<(), BedError> {
+        let body = json!({"name": name, "hooks": hooks, "tags": {}, "keeps_abandoned": true});
+        self.post::<Value>("groups", &body).await.map(drop)
+    }
+
     /// Gives this caller pages of that size at most, of instances and of tags.
     pub async fn limit_pages(&self, access_key_id: &str, size: usize) -> Result<(), BedError> {
         self.post::<Value>("pages", &json!({"access_key_id": access_key_id, "size": size})).await.map(drop)

@@ -32,6 +32,35 @@ async fn a_terminate_notice_drains_the_node_completes_the_hook_and_lets_the_inst
 }
 
 #[tokio::test]
+async fn a_group_that_keeps_instances_keeps_the_one_whose_pods_a_budget_blocks_to_the_end() {
+    let name = "kept-instance";
+    let aws = world().await.aws_side();
+    let hook = Hook::terminate("spillway").global_timeout(Duration::from_secs(30));
+    aws.put_group_that_keeps(name, &[hook]).await.expect("a group");
+    let group = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
+    let mut stage = Stage::set_with(name, group).await;
+    stage.deploy("web", 1, PodShape::default().grace(10)).await;
+    let client = stage.world.admin();
+    pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("the budget is new");
+    pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let receipt = receipt(&outcome);
+    let error = outcome.result.as_ref().expect_err("somebody has to look");
+    assert_eq!(error.error_type, "InstanceKept", "{error}");
+    let id = &stage.node.instance_id;
+    let ends_it = format!("aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {id}");
+    let reason = receipt["reason"].as_str().expect("it has one");
+    assert!(reason.contains(&ends_it) && reason.contains("PodDisruptionBudget"), "{reason}");
+    assert_eq!((&receipt["hook"]["result"], &receipt["pods"][0]["fate"]), (&"ABANDON".into(), &"remaining".into()));
+    let instance = stage.world.aws_side().instance(id).await.expect("it is known");
+    assert_eq!(instance.lifecycle_state.as_deref(), Some("Terminating:Retained"), "{instance:?}");
+    let requests = stage.audit.requests().expect("the audit log is there");
+    assert!(!requests.iter().any(|request| request.verb == "delete"), "its budget held to the end: {requests:?}");
+}
+
+#[tokio::test]
 async fn with_a_tag_only_hooks_of_groups_that_have_it_are_completed() {
     let setting = [("SPILLWAY_HOOK_GROUP_TAG", "drained-by=spillway")];
     let tagged = tagged_group("hook-tagged", &[("drained-by", "spillway"), ("team", "shop")]).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use spillway_drainer::doubles::aws::{AwsCall, eks_cluster, hooks, instances, json_error, query_error};
+use spillway_drainer::doubles::aws::{AwsCall, eks_cluster, groups, hooks, instances, json_error, query_error};
 use tokio::time::Instant;
 
 use super::actions::GROUP;
@@ -33,6 +33,7 @@ impl Aws {
                 let timeout = self.plan.hook_timeout.as_secs();
                 (200, hooks(timeout, timeout * 100))
             }
+            ("DescribeAutoScalingGroups", _) => (200, groups(false)),
             ("RecordLifecycleActionHeartbeat" | "CompleteLifecycleAction", _) => self.of_action(by, call),
             ("PutEvents", _) => (200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}).to_string()),
             (_, Some(("GET", path))) if path.starts_with("/clusters/") => (200, eks_cluster()),

@@ -23,6 +23,7 @@ fn group(hooks: &[GroupHook]) -> Group {
         managed_by: ManagedBy::SelfManaged,
         tags: tags(&[("team", "shop")]),
         keeps_abandoned: false,
+        kept: Vec::new(),
         hooks: hooks.to_vec(),
     }
 }
@@ -129,7 +130,24 @@ fn a_hook_that_is_abandoned_is_as_bad_as_what_follows() {
         found(group(&[hook("dns"), abandoned])),
         [(FindingId::HookDefaultAbandon, Severity::Warn), (FindingId::HookLeftToOthers, Severity::Warn)]
     );
-    assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [(FindingId::HookDefaultAbandon, Severity::Warn)]);
+    assert_eq!(found(Group { keeps_abandoned: true, ..alone }), [], "it counts on that");
+}
+
+#[test]
+fn a_group_that_keeps_instances_counts_on_abandon_and_each_that_it_keeps_is_found() {
+    let keeping = |hooks: &[GroupHook]| Group { keeps_abandoned: true, ..group(hooks) };
+    assert_eq!(found(keeping(&[hook("spillway")]), &[]), [(FindingId::HookDefaultContinue, Severity::Warn)]);
+    let missing = check(keeping(&[]), &[]).findings.remove(0);
+    assert!(missing.command.unwrap().contains("--default-result ABANDON"));
+    let abandoned = GroupHook { default_result: LifecycleResult::Abandon, ..hook("spillway") };
+    let kept = Group { kept: vec!["i-1".to_owned()], ..keeping(&[abandoned]) };
+    let finding = check(kept, &[]).findings.remove(0);
+    assert_eq!((finding.id, finding.severity), (FindingId::InstanceKept, Severity::Warn));
+    assert_eq!(
+        finding.command.unwrap(),
+        "aws autoscaling terminate-instance-in-auto-scaling-group --instance-id i-1 \
+         --no-should-decrement-desired-capacity --region us-east-1"
+    );
 }
 
 #[test]

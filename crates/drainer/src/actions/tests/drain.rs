@@ -15,7 +15,9 @@ use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, BeginNotified, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, pod, status, watched};
-use crate::test_support::aws::{completed, heartbeat, hook_described, put_event, scheduled, waits_no_more};
+use crate::test_support::aws::{
+    completed, group_described, heartbeat, hook_described, put_event, scheduled, waits_no_more,
+};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -46,7 +48,7 @@ fn gone(name: &str) -> serde_json::Value {
 #[tokio::test(start_paused = true)]
 async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
     let api = [claim(), pods(&[]), watch().streams(&[]), no_volumes()];
-    let context = TestContext::new(&[], api, [hook_described(), completed("CONTINUE")]);
+    let context = TestContext::new(&[], api, [hook_described(), group_described(false), completed("CONTINUE")]);
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
@@ -104,7 +106,7 @@ async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_
             eviction("late").says(404, status(404, "NotFound", "pods")),
             no_volumes(),
         ],
-        [hook_described(), completed("CONTINUE")],
+        [hook_described(), group_described(false), completed("CONTINUE")],
     );
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
@@ -124,7 +126,7 @@ async fn a_drain_claims_lists_evicts_watches_and_lets_the_instance_go() {
             watch().streams(&[gone("a"), gone("b")]),
             no_volumes(),
         ],
-        [hook_described(), heartbeat(), completed("CONTINUE")],
+        [hook_described(), group_described(false), heartbeat(), completed("CONTINUE")],
     );
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
@@ -295,7 +297,8 @@ async fn a_list_that_fails_for_a_moment_is_made_again() {
 async fn a_hook_that_is_over_before_the_pods_are_listed_ends_the_drain() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
     let never = call("GET /api/v1/pods").repeated();
-    let context = TestContext::new(&[], [claim(), never], [hook_described(), heartbeat(), over]);
+    let context =
+        TestContext::new(&[], [claim(), never], [hook_described(), group_described(false), heartbeat(), over]);
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
@@ -319,6 +322,27 @@ async fn pods_that_are_still_there_when_the_time_is_up_are_a_failure() {
     let attempt = case.attempt(&context).await;
     let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
     assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 1, .. }), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_instance_of_a_group_that_keeps_it_stays_with_the_pods_that_cannot_leave() {
+    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
+    let mut leaving = pod("a");
+    leaving["metadata"]["resourceVersion"] = json!("9");
+    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:30Z");
+    leaving["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    let watched = watch().streams(&[watched("MODIFIED", &leaving)]);
+    let context = TestContext::new(
+        &[("SPILLWAY_HOOK_MAX_WAIT_S", "60")],
+        [claim(), pods(&["a"]), eviction("a"), watched, looked_at],
+        [hook_described(), group_described(true), completed("ABANDON")],
+    );
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let attempt = case.attempt(&context).await;
+    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert_eq!(failure.error_type(), "InstanceKept");
+    assert_eq!(record.window.unwrap().instance_goes, Termination::Unknown, "nothing is forced");
+    insta::assert_snapshot!(failure.text());
 }
 
 #[tokio::test(start_paused = true)]

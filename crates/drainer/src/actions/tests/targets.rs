@@ -7,7 +7,7 @@ use crate::actions::drain::drain;
 use crate::receipt::AfterDrain;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, no_volumes, node};
-use crate::test_support::aws::{completed, hook_described};
+use crate::test_support::aws::{completed, group_described, hook_described};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -69,7 +69,7 @@ async fn waited(case: Case, aws: impl IntoIterator<Item = Expected>) -> AfterDra
 
 /// What was waited for in a drain that a hook holds, until it is completed.
 async fn waited_by_hook(aws: impl IntoIterator<Item = Expected>) -> AfterDrain {
-    let aws = [hook_described()].into_iter().chain(aws).chain([completed("CONTINUE")]);
+    let aws = [hook_described(), group_described(false)].into_iter().chain(aws).chain([completed("CONTINUE")]);
     waited(Case::held(Kind::Terminate), aws).await
 }
 

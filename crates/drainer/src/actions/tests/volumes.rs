@@ -10,7 +10,7 @@ use crate::actions::drain::drain;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
-use crate::test_support::aws::{completed, heartbeat, hook_described, scheduled, waits_no_more};
+use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, scheduled, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -68,8 +68,11 @@ async fn waited(
     pods: &[Value],
     api: impl IntoIterator<Item = Expected>,
 ) -> (AfterDrain, i64) {
-    let context =
-        TestContext::new(variables, drained(pods).into_iter().chain(api), [hook_described(), completed("CONTINUE")]);
+    let context = TestContext::new(
+        variables,
+        drained(pods).into_iter().chain(api),
+        [hook_described(), group_described(false), completed("CONTINUE")],
+    );
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
@@ -187,7 +190,13 @@ async fn a_hook_waits_for_the_volume_of_a_pod_that_left_before_the_drain() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_is_over_ends_the_waiting() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
-    let aws = [hook_described(), heartbeat(), over, call("CompleteLifecycleAction").says(400, waits_no_more())];
+    let aws = [
+        hook_described(),
+        group_described(false),
+        heartbeat(),
+        over,
+        call("CompleteLifecycleAction").says(400, waits_no_more()),
+    ];
     let [attached, db] = [listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce")];
     let api = drained(&[with_claim("db-0")]).into_iter().chain([attached, db, watch().streams(&[])]);
     let context = TestContext::new(&[("SPILLWAY_VOLUME_WAIT_S", "3600")], api, aws);

@@ -53,9 +53,7 @@ pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>>
         }
         // It was leaving already, or is a later invocation's.
         _ if pod.accepted_ms.is_none() && followed.is_none() => return None,
-        Fate::Remaining => {
-            (EventSeverity::Normal, "Evicted", "told to leave; a later invocation waits for it".to_owned())
-        }
+        Fate::Remaining => (EventSeverity::Normal, "Evicted", "told to leave, and still there".to_owned()),
         Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod, followed)),
         Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod, followed)),
         Fate::Forced => {
