@@ -119,10 +119,10 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
 
 
 class TheWayOfAMessage(unittest.TestCase):
-    def test_begun_and_ended_drains_go_into_the_queue(self) -> None:
+    def test_begun_blocked_and_ended_drains_go_into_the_queue(self) -> None:
         rule = properties("AnnouncementsRule")
         own = {"stack": "spillway"}
-        for what in ("Spillway Drain Begun", "Spillway Receipt"):
+        for what in ("Spillway Drain Begun", "Spillway Drain Blocked", "Spillway Drain Unblocked", "Spillway Receipt"):
             self.assertTrue(is_announced({"source": "spillway", "detail-type": what, "detail": own}))
             self.assertFalse(is_announced({"source": "spillway", "detail-type": what, "detail": {"stack": "another"}}))
         continuation = {"source": "spillway", "detail-type": "Spillway Drain Continuation", "detail": own}

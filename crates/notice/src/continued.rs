@@ -27,6 +27,19 @@ pub struct History {
     /// The pods that came back on the node meanwhile, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub put_back: Option<PodsPutBack>,
+    /// What has been published of what blocks the drain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blockage: Option<PublishedBlockage>,
+}
+
+/// What has been published of what blocks a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishedBlockage {
+    /// That something blocks it.
+    Begun,
+    /// That it is over, too.
+    Over,
 }
 
 /// Pods that their controllers put back on the node in earlier invocations.
@@ -52,7 +65,7 @@ pub struct OwnersPods {
 impl History {
     /// A notice that nobody has worked on yet.
     pub(super) fn of(notice: Value) -> Self {
-        Self { notice, instance: None, earlier: Vec::new(), put_back: None }
+        Self { notice, instance: None, earlier: Vec::new(), put_back: None, blockage: None }
     }
 
     /// When the first invocation began, if this is a later one.
@@ -92,10 +105,16 @@ impl History {
 
     /// The history that the next invocation gets. Of an invocation that did not get at the pods nothing new is known.
     #[must_use]
-    pub fn with(&self, invocation: Earlier, put_back: Option<PodsPutBack>) -> Self {
+    pub fn with(
+        &self,
+        invocation: Earlier,
+        put_back: Option<PodsPutBack>,
+        blockage: Option<PublishedBlockage>,
+    ) -> Self {
         let mut history = self.clone();
         history.earlier.push(invocation);
         history.put_back = put_back.or(history.put_back);
+        history.blockage = blockage.or(history.blockage);
         history
     }
 }
@@ -106,7 +125,7 @@ mod tests {
 
     use super::super::tests::{home, sample};
     use super::super::{Incoming, read};
-    use super::KEY;
+    use super::{History, KEY, PublishedBlockage};
 
     #[test]
     fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {
@@ -123,6 +142,22 @@ mod tests {
         assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
         assert_eq!(history.handed_on_by(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
         assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("remaining".to_owned(), 2)].into());
+    }
+
+    #[test]
+    fn what_has_been_published_of_a_blockage_is_known_to_all_later_invocations() {
+        let Incoming::Notice { history, .. } = read(sample("drain-continuation"), &home()).unwrap() else {
+            panic!("not read")
+        };
+        assert_eq!(history.blockage, None, "0.2 has no such field");
+        let invocation = history.earlier[0].clone();
+        let blocked = history.with(invocation.clone(), None, Some(PublishedBlockage::Begun));
+        let handed_on: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();
+        assert_eq!(handed_on.blockage, Some(PublishedBlockage::Begun));
+        let blind = handed_on.with(invocation.clone(), None, None);
+        assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "it did not get at the pods");
+        let over = blind.with(invocation, None, Some(PublishedBlockage::Over));
+        assert_eq!(over.blockage, Some(PublishedBlockage::Over));
     }
 
     #[test]

@@ -37,5 +37,9 @@ pub const VERSION: u32 = 2;
 
 /// The `detail-type` of the event that tells that a drain has begun.
 pub const DRAIN_BEGUN: &str = "Spillway Drain Begun";
+/// The `detail-type` of the event that something has blocked a drain for long.
+pub const DRAIN_BLOCKED: &str = "Spillway Drain Blocked";
+/// The `detail-type` of the event that it does so no longer.
+pub const DRAIN_UNBLOCKED: &str = "Spillway Drain Unblocked";
 /// The `detail-type` of the event that tells how a notice ended.
 pub const RECEIPT: &str = "Spillway Receipt";

@@ -2,7 +2,7 @@
 //! <https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html>
 
 use serde_json::{Map, Value, json};
-use spillway_receipt::{DRAIN_BEGUN, RECEIPT};
+use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, RECEIPT};
 
 use crate::bar::bar;
 use crate::event::Phase;
@@ -34,6 +34,8 @@ pub(crate) fn notification(message: &Message<'_>) -> Value {
     let mut metadata = Map::new();
     let event_type = match message.phase {
         Phase::Begun => DRAIN_BEGUN,
+        Phase::Blocked => DRAIN_BLOCKED,
+        Phase::Unblocked => DRAIN_UNBLOCKED,
         Phase::Ended => RECEIPT,
     };
     metadata.insert("eventType".to_owned(), json!(event_type));

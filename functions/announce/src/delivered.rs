@@ -50,7 +50,7 @@ impl Delivered {
     /// Whether it is no news after what the sink has had.
     pub(crate) fn outdates(&self, event: &Event) -> bool {
         match (event.phase, event.receipt.ending) {
-            (Phase::Begun, _) => self.has_end_of(event),
+            (Phase::Begun | Phase::Blocked | Phase::Unblocked, _) => self.has_end_of(event),
             (Phase::Ended, Some(Ending::Failed)) => self.has_more_than(event),
             (Phase::Ended, _) => false,
         }
@@ -100,7 +100,7 @@ impl Had {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{begun, ended};
+    use crate::samples::{begun, blocked, ended, unblocked};
 
     #[test]
     fn a_beginning_is_no_news_only_after_the_end_of_its_own_drain() {
@@ -117,6 +117,10 @@ mod tests {
         assert!(!after(another_notice));
         assert!(!after(another_instance));
         assert!(!after(begun(1)));
+        let delivered = Delivered::default();
+        assert!(!delivered.outdates(&blocked(1)));
+        delivered.note(&ended(1, "drained"));
+        assert!(delivered.outdates(&blocked(1)) && delivered.outdates(&unblocked(1)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use aws_lambda_events::eventbridge::EventBridgeEvent;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
-use spillway_receipt::{DRAIN_BEGUN, Document, RECEIPT, Receipt};
+use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, Document, RECEIPT, Receipt};
 
 /// When in the course of a drain an event tells of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -15,6 +15,10 @@ use spillway_receipt::{DRAIN_BEGUN, Document, RECEIPT, Receipt};
 pub(crate) enum Phase {
     /// The first evictions have been answered.
     Begun,
+    /// Something has blocked pods for long.
+    Blocked,
+    /// Nothing blocks them any more.
+    Unblocked,
     /// The receipt is closed.
     Ended,
 }
@@ -55,6 +59,8 @@ pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {
         DRAIN_BEGUN => Phase::Begun,
+        DRAIN_BLOCKED => Phase::Blocked,
+        DRAIN_UNBLOCKED => Phase::Unblocked,
         RECEIPT => Phase::Ended,
         _ => return Err(EventError::Foreign(event.detail_type)),
     };
@@ -90,8 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn both_events_are_read() {
-        for (detail_type, phase) in [("Spillway Drain Begun", Phase::Begun), ("Spillway Receipt", Phase::Ended)] {
+    fn each_event_is_read() {
+        for (detail_type, phase) in [
+            ("Spillway Drain Begun", Phase::Begun),
+            ("Spillway Drain Blocked", Phase::Blocked),
+            ("Spillway Drain Unblocked", Phase::Unblocked),
+            ("Spillway Receipt", Phase::Ended),
+        ] {
             let event =
                 read(&body(detail_type, &json!({"receipt": 2, "node": "n-1"})), HOME).expect("an event of ours");
             assert_eq!((event.id.as_str(), event.phase), ("b-1", phase));

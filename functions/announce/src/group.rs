@@ -1,5 +1,5 @@
-//! Which messages a batch of events makes: one for all drains that began, one for all that ended. Fifty nodes that go
-//! at once are one piece of news.
+//! Which messages a batch of events makes: one for all drains that began, one for all that something blocks, one for all
+//! that nothing blocks any more, one for all that ended. Fifty nodes that go at once are one piece of news.
 
 use std::collections::HashSet;
 
@@ -27,19 +27,26 @@ impl<'a> Message<'a> {
 /// The messages, in their order.
 pub(crate) fn messages<'a>(events: &[&'a Event]) -> Vec<Message<'a>> {
     let mut seen = HashSet::new();
-    let (begun, ended): (Vec<_>, Vec<_>) = events
-        .iter()
-        .copied()
-        .filter(|event| is_news(event) && seen.insert(event.id.as_str()))
-        .partition(|event| event.phase == Phase::Begun);
-    let ended = attempts_that_count(&ended);
-    // Who reads that a drain has ended need not be told that it began.
-    let has_ended = |begun: &Event| ended.iter().any(|end| are_of_one_drain(&end.receipt, &begun.receipt));
-    let begun = begun.into_iter().filter(|begun| !has_ended(begun)).collect();
-    [Message { phase: Phase::Begun, events: begun }, Message { phase: Phase::Ended, events: ended }]
-        .into_iter()
-        .filter(|message| !message.events.is_empty())
-        .collect()
+    let news: Vec<&Event> =
+        events.iter().copied().filter(|event| is_news(event) && seen.insert(event.id.as_str())).collect();
+    let of = |phase| news.iter().copied().filter(move |event| event.phase == phase).collect::<Vec<_>>();
+    let is_among =
+        |event: &Event, others: &[&Event]| others.iter().any(|other| are_of_one_drain(&other.receipt, &event.receipt));
+    let ended = attempts_that_count(&of(Phase::Ended));
+    // Who reads that a drain has ended need not be told that it began. What was over before anybody read of it is no news.
+    let without = |phase, others: &[&Event]| {
+        let events = of(phase).into_iter().filter(|event| !is_among(event, &ended) && !is_among(event, others));
+        Message { phase, events: events.collect() }
+    };
+    [
+        without(Phase::Begun, &[]),
+        without(Phase::Blocked, &of(Phase::Unblocked)),
+        without(Phase::Unblocked, &of(Phase::Blocked)),
+        Message { phase: Phase::Ended, events: ended.clone() },
+    ]
+    .into_iter()
+    .filter(|message| !message.events.is_empty())
+    .collect()
 }
 
 /// The receipts, one by one: of these each is kept, news or not.
@@ -66,13 +73,13 @@ fn attempts_that_count<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
 /// A drain that another notice's message tells of, or that goes on, is no news, and neither is a notice that nothing
 /// came of.
 fn is_news(event: &Event) -> bool {
-    event.phase == Phase::Begun || is_over(&event.receipt)
+    event.phase != Phase::Ended || is_over(&event.receipt)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{begun, ended, lossy};
+    use crate::samples::{begun, blocked, ended, lossy, unblocked};
 
     /// Each message's phase and the ids of its events.
     fn grouped(events: &[Event]) -> Vec<(Phase, Vec<String>)> {
@@ -101,6 +108,19 @@ mod tests {
     #[test]
     fn a_beginning_is_told_while_its_drain_goes_on() {
         assert_eq!(grouped(&[begun(1), ended(1, "continued")]), [(Phase::Begun, vec!["begun-1".to_owned()])]);
+    }
+
+    #[test]
+    fn a_blocked_drain_is_told_while_it_is_blocked_and_then_that_it_is_over() {
+        let told = |events: &[Event]| {
+            let phases = grouped(events).into_iter().map(|(phase, events)| (phase, events.len()));
+            phases.collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[blocked(1), begun(2), blocked(3)]), [(Phase::Begun, 1), (Phase::Blocked, 2)]);
+        assert_eq!(told(&[unblocked(1)]), [(Phase::Unblocked, 1)]);
+        assert_eq!(told(&[blocked(1), ended(1, "failed")]), [(Phase::Ended, 1)]);
+        assert_eq!(told(&[unblocked(1), ended(1, "drained")]), [(Phase::Ended, 1)]);
+        assert_eq!(told(&[blocked(1), unblocked(1), blocked(2)]), [(Phase::Blocked, 1)]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) fn body_instead(message: &Message<'_>, why: String) -> String {
 struct Plain<'a> {
     #[serde(rename = "message")]
     version: u32,
-    /// Whether the drains have begun or ended.
+    /// Whether the drains have begun, are blocked, are no longer, or have ended.
     phase: Phase,
     /// The news in a line; what a chat shows that is given this form.
     text: String,

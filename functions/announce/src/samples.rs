@@ -37,6 +37,25 @@ pub(crate) fn begun(n: usize) -> Event {
     event(&format!("begun-{n}"), "Spillway Drain Begun", &detail)
 }
 
+/// A budget has blocked a pod of node `n` for a minute.
+pub(crate) fn blocked(n: usize) -> Event {
+    let mut detail = receipt(n);
+    let node = &detail["node"].as_str().expect("a node").to_owned();
+    let why = "PodDisruptionBudget cart blocks it until 2026-11-21T03:13:28Z at the latest";
+    detail["reason"] = json!(format!("pod shop/cart-{n} cannot leave node {node}: {why}"));
+    detail["pods"] = json!([{"pod": format!("shop/cart-{n}"), "fate": "remaining", "blocked_by": "cart", "why": why}]);
+    event(&format!("blocked-{n}"), "Spillway Drain Blocked", &detail)
+}
+
+/// Nothing blocks that pod any more.
+pub(crate) fn unblocked(n: usize) -> Event {
+    let mut detail = receipt(n);
+    let node = &detail["node"].as_str().expect("a node").to_owned();
+    detail["reason"] = json!(format!("nothing blocks pod shop/cart-{n} of node {node} any more"));
+    detail["pods"] = json!([{"pod": format!("shop/cart-{n}")}]);
+    event(&format!("unblocked-{n}"), "Spillway Drain Unblocked", &detail)
+}
+
 /// The drain of node `n` has ended so, with nothing lost.
 pub(crate) fn ended(n: usize, ending: &str) -> Event {
     ended_with(n, ending, &json!([{"pod": format!("shop/web-{n}"), "fate": "clean"}]))

@@ -44,7 +44,8 @@ pub(crate) fn message(message: &Message<'_>) -> Value {
 /// The news at a glance.
 fn mark(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
     match phase {
-        Phase::Begun => "⏳",
+        Phase::Begun | Phase::Unblocked => "⏳",
+        Phase::Blocked => "🟠",
         Phase::Ended if tally.lost > 0 || nodes.iter().any(|node| node.ended(Ending::Failed)) => "🔴",
         Phase::Ended => "🟢",
     }
@@ -92,7 +93,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::event::Event;
-    use crate::samples::{self, begun, ended, lossy};
+    use crate::samples::{self, begun, blocked, ended, lossy, unblocked};
 
     fn pretty(events: &[Event]) -> String {
         let events: Vec<&Event> = events.iter().collect();
@@ -124,6 +125,8 @@ mod tests {
         let lost = json!([{"pod": "shop/cart-1", "fate": "lost"}]);
         for (event, mark) in [
             (begun(1), "⏳"),
+            (blocked(1), "🟠"),
+            (unblocked(1), "⏳"),
             (ended(1, "drained"), "🟢"),
             (ended(1, "failed"), "🔴"),
             (samples::ended_with(1, "drained", &lost), "🔴"),

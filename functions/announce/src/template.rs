@@ -60,7 +60,7 @@ fn nths(event: &Event) -> [(&'static str, Value); 24] {
         ("StartTime", json!(time(receipt.notice.time))),
         ("EndTime", json!(time(receipt.notice.deadline))),
         ("NodeProcessed", json!(event.phase == Phase::Ended)),
-        ("InProgress", json!(event.phase == Phase::Begun)),
+        ("InProgress", json!(event.phase != Phase::Ended)),
         ("AccountId", json!(receipt.account)),
         ("InstanceLifeCycle", json!("")),
         ("PublicHostname", json!("")),

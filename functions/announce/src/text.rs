@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
     use crate::event::Event;
-    use crate::samples::{self, begun, ended, ended_with, lossy};
+    use crate::samples::{self, begun, blocked, ended, ended_with, lossy, unblocked};
 
     fn mail(events: &[Event]) -> String {
         let events: Vec<&Event> = events.iter().collect();
@@ -56,6 +56,19 @@ mod tests {
     #[test]
     fn a_drain_that_begins() {
         insta::assert_snapshot!(mail(&[begun(1)]));
+    }
+
+    #[test]
+    fn a_drain_that_something_blocks_and_one_that_nothing_blocks_any_more() {
+        let node = "ip-10-0-0-1.eu-west-1.compute.internal";
+        let why = "PodDisruptionBudget cart blocks it until 2026-11-21T03:13:28Z at the latest";
+        let told = mail(&[blocked(1)]);
+        assert!(told.starts_with(&format!("Subject: Spillway: Blocked: {node} of prod\n")), "{told}");
+        assert!(told.contains(&format!("{node} of prod: pod shop/cart-1 cannot leave node {node}: {why}\n")), "{told}");
+        assert!(mail(&[blocked(1), blocked(2)]).contains("\nBlocked: 2 nodes of prod\n"));
+        let told = mail(&[unblocked(1)]);
+        assert!(told.starts_with(&format!("Subject: Spillway: No longer blocked: {node} of prod\n")), "{told}");
+        assert!(mail(&[unblocked(1), unblocked(2)]).contains("\nNo longer blocked: 2 nodes of prod\n"));
     }
 
     #[test]

@@ -19,8 +19,14 @@ pub(crate) fn headline(message: &Message<'_>) -> String {
     let dry_run = if message.events.iter().all(|event| event.receipt.dry_run) { " (dry run)" } else { "" };
     let news = match (message.phase, nodes.as_slice()) {
         (Phase::Begun, [one]) => format!("Draining {}", node(one)),
+        (Phase::Blocked, [one]) => format!("Blocked: {}", node(one)),
+        (Phase::Unblocked, [one]) => format!("No longer blocked: {}", node(one)),
         (Phase::Ended, [one]) => format!("{}: {}", ending(one), node(one)),
         (Phase::Begun, nodes) => format!("Draining {} of {}", count(nodes.len(), "node"), clusters(&message.events)),
+        (Phase::Blocked, nodes) => format!("Blocked: {} of {}", count(nodes.len(), "node"), clusters(&message.events)),
+        (Phase::Unblocked, nodes) => {
+            format!("No longer blocked: {} of {}", count(nodes.len(), "node"), clusters(&message.events))
+        }
         (Phase::Ended, nodes) => {
             format!("{} of {}: {}", count(nodes.len(), "node"), clusters(&message.events), endings(nodes))
         }
@@ -53,7 +59,7 @@ pub(crate) fn sentence(event: &Event) -> String {
             let goes = receipt.notice.deadline.map(|at| format!(", which goes at {}", time(at))).unwrap_or_default();
             format!("{} of {}{goes}", kind(receipt), instance(receipt))
         }
-        Phase::Ended => receipt.reason.clone(),
+        Phase::Blocked | Phase::Unblocked | Phase::Ended => receipt.reason.clone(),
     }
 }
 

@@ -126,7 +126,7 @@ mod tests {
             pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
         let notice = json!({"detail": "x".repeat(8_000)});
-        History { notice, instance: None, earlier: vec![one; earlier], put_back: None }
+        History { notice, instance: None, earlier: vec![one; earlier], put_back: None, blockage: None }
     }
 
     /// An invocation that is about to end.
@@ -228,7 +228,7 @@ mod tests {
             if !limits.leave_time_after(&invocation, Unfinished::Node, &history) {
                 return (history.earlier.len() + 1, began.elapsed());
             }
-            history = history.with(self::history(1).earlier.remove(0), None);
+            history = history.with(self::history(1).earlier.remove(0), None, None);
             // Lambda's queue takes its time.
             sleep(Duration::from_secs(2)).await;
         }

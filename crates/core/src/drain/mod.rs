@@ -9,6 +9,7 @@
 //! * `kubelet`: whether anybody is there to report a pod's end
 //! * `pod`: one pod: its state, what blocks it, what comes next
 //! * `budgets`: which pods that a budget blocks are evicted again, and when
+//! * `blockage`: when it is published that something blocks the drain
 //! * `report`: how it ended
 //! * `ending`: when it is over
 //! * `volumes`: which volumes are waited for when the last pod has gone
@@ -16,6 +17,7 @@
 //! * `dry_run`: what a drain would come to
 
 pub mod answer;
+pub mod blockage;
 pub mod budgets;
 pub mod deadline;
 pub mod do_not_disrupt;

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use spillway_notice::continued::PodsPutBack;
+use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
 use tokio::time::Instant;
 
 use super::answer::Answer;
+use super::blockage::{Blockage, BlockageNews};
 use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
 use super::deadline::{Deletion, LEAST_PATIENCE, Termination, Window};
 use super::kubelet::Kubelet;
@@ -39,6 +40,7 @@ pub struct Progress {
     pods: BTreeMap<PodUid, Tracked>,
     budgets: KnownBudgets,
     put_back: PutBack,
+    blockage: Blockage,
     in_flight: InFlight,
     /// What is known of the node's kubelet, once its node is watched.
     kubelet: Option<Kubelet>,
@@ -79,6 +81,7 @@ impl Progress {
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
             put_back,
+            blockage: Blockage::new(None, &BTreeMap::new()),
             in_flight: InFlight::default(),
             kubelet: None,
             transitions: Vec::new(),
@@ -88,6 +91,22 @@ impl Progress {
             progress.see(pod, now);
         }
         progress
+    }
+
+    /// The same drain, of whose blockage earlier invocations have published that much.
+    #[must_use]
+    pub fn with_blockage(self, published: Option<PublishedBlockage>) -> Self {
+        Self { blockage: Blockage::new(published, &self.pods), ..self }
+    }
+
+    /// What is to be published of what blocks it; it counts as published then.
+    pub fn blockage_news(&mut self, now: Instant) -> Option<BlockageNews> {
+        self.blockage.news(&self.pods, self.window, now)
+    }
+
+    /// What has been published of what blocks it, for a later invocation.
+    pub fn published_blockage(&self) -> Option<PublishedBlockage> {
+        self.blockage.published()
     }
 
     /// How the drain has ended, if nothing is left that has to leave.
@@ -159,8 +178,8 @@ impl Progress {
         requests
     }
 
-    /// When there may be new [`requests`](Self::requests), or the node's watch [is due](Self::is_node_watch_due), by the
-    /// mere passing of time.
+    /// When there may be new [`requests`](Self::requests) or [news](Self::blockage_news), or the node's watch
+    /// [is due](Self::is_node_watch_due), by the mere passing of time.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let tier = self.tier(now);
         let has_room = |method| self.in_flight.has_room_for(method);
@@ -169,7 +188,7 @@ impl Progress {
             if pod.tier <= tier { Some(due) } else { self.critical_tier_at() }
         });
         let by_budget = self.budgets.next_due(&self.pods, tier, now).filter(|_| has_room(Method::Evict));
-        by_time.chain(by_budget).chain(self.overdue_at()).min()
+        by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
     /// The namespaces whose budgets block pods.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use spillway_notice::continued::PodsPutBack;
+use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
 use tokio::time::Instant;
 
 use super::plan::PodUid;
@@ -15,6 +15,8 @@ pub struct DrainReport {
     pub pods: BTreeMap<PodUid, Tracked>,
     /// Those that came back, if any did.
     pub put_back: Option<PodsPutBack>,
+    /// What has been published of what blocked it.
+    pub blockage: Option<PublishedBlockage>,
     /// Why it ended.
     pub end: DrainEnd,
     /// When it came to that.

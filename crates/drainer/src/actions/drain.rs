@@ -22,7 +22,7 @@ use crate::drain::{self, Drain};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::node::{ClaimedNode, until_given_back};
-use crate::publish::{self, publish_begin, tells_begin};
+use crate::publish::{self, publish_begin, publish_blockage, tells_begin};
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Fate, Publication, StepName, Subject};
 
@@ -55,19 +55,17 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             return Ok(DrainOutcome::HookOver { node: claim.node.clone(), lost: None }.into());
         }
     };
-    let so_far = tells_begin(claim, attempt.history).then(|| {
-        let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
-        let reason = not_yet(&claim.node, attempt.notice.kind);
-        let mut begun = Publication::begun(attempt.invocation, subject, record, reason);
-        begun.receipt.stack.clone_from(&context.settings.stack);
-        begun
-    });
+    let so_far = so_far(context, attempt, claim, record);
     let begin = async {
-        if let Some(begun) = so_far {
-            publish_begin(&begun, &that_leave(&listed.items), context, client, attempt.invocation).await;
+        if tells_begin(claim, attempt.history) {
+            publish_begin(&so_far, &that_leave(&listed.items), context, client, attempt.invocation).await;
         }
     };
     let mut side_task = SideTask::new(begin, attempt.invocation.completes_until());
+    if !claim.is_joined() {
+        let publish = |news| publish_blockage(&so_far, news, context, client, attempt.invocation).boxed_local();
+        side_task = side_task.with_news(publish);
+    }
     let stop = async {
         tokio::select! {
             biased;
@@ -76,8 +74,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     let stop = stop.shared();
-    let put_back = attempt.history.put_back.as_ref();
-    let drain = Drain::new(&node, &listed, put_back, claim_began, window, attempt.invocation.clock);
+    let drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock);
     // On the heap: beside one another they are too large for a thread's stack in a debug build.
     let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
     let report = match select(draining, Box::pin(claim_after_all(context, target, &node, record))).await {
@@ -85,6 +82,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         Either::Right(((), draining)) => draining.await,
     };
     record.put_back.clone_from(&report.put_back);
+    record.blockage = report.blockage;
     record.begin = publish::begin(claim, attempt.history, &side_task);
     let let_go = async {
         record.after_drain = after_drain::wait(context, target, &node, &report, window.end, stop).await;
@@ -93,6 +91,15 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
     let outcome = outcome?;
     arranged.map(|()| outcome.into())
+}
+
+/// The receipt of the drain that now goes on.
+fn so_far(context: &Context, attempt: &Attempt<'_>, claim: &Claim, record: &Record) -> Publication {
+    let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
+    let reason = not_yet(&claim.node, attempt.notice.kind);
+    let mut so_far = Publication::begun(attempt.invocation, subject, record, reason);
+    so_far.receipt.stack.clone_from(&context.settings.stack);
+    so_far
 }
 
 /// The pods are still there, and the instance stays with them.

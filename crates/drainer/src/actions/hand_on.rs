@@ -18,7 +18,7 @@ pub(crate) async fn hand_on(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let in_short = record.in_short(notice, invocation);
-    let history = history.with(in_short, record.put_back.clone());
+    let history = history.with(in_short, record.put_back.clone(), record.blockage);
     let end = invocation.hands_on_until();
     let (handed_on, status) =
         tokio::join!(continuation::hand_on(&context.itself, std::slice::from_ref(&history), end), async {

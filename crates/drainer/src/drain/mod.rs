@@ -42,7 +42,7 @@ use spillway_core::drain::put_back::PutBack;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
-use spillway_notice::continued::PodsPutBack;
+use spillway_notice::continued::History;
 use spillway_startup::logs::chain;
 use tokio::time::{Instant, sleep_until};
 
@@ -94,24 +94,25 @@ enum Event {
 }
 
 impl<'a> Drain<'a> {
-    /// The drain of the pods that were `listed` after a claim that began then, and of those that come. Some were `put_back`
-    /// in earlier invocations.
+    /// The drain of the pods that were `listed` after a claim that began then, and of those that come. The `history` has what
+    /// is known of them from earlier invocations.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
-        put_back: Option<&PodsPutBack>,
+        history: &History,
         claim_began: Instant,
         window: Window,
         clock: Clock,
     ) -> Self {
         let ClaimedNode { claim, client } = node;
         let now = Instant::now();
-        let put_back = PutBack::of(&listed.items, put_back, clock.at(claim_began));
+        let put_back = PutBack::of(&listed.items, history.put_back.as_ref(), clock.at(claim_began));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,
             window,
-            progress: Progress::new(&listed.items, put_back, window, clock, now + head_start),
+            progress: Progress::new(&listed.items, put_back, window, clock, now + head_start)
+                .with_blockage(history.blockage),
             ending: Ending::after_claim(now),
             requests: FuturesUnordered::new(),
             listed_at: listed.resource_version.clone(),
@@ -125,7 +126,7 @@ impl<'a> Drain<'a> {
     }
 
     /// Drains until the node is empty, the window ends, or something is there to `stop` it. Once its first evictions are
-    /// answered, the `side_task` is done beside it.
+    /// answered, the `side_task` is done beside it, and gets the news that there is.
     pub(crate) async fn run(
         mut self,
         stop: impl Future<Output = StopReason>,
@@ -134,6 +135,9 @@ impl<'a> Drain<'a> {
         let mut stop = std::pin::pin!(stop);
         loop {
             self.request();
+            if let Some(news) = self.progress.blockage_news(Instant::now()) {
+                side_task.publish(news);
+            }
             let end = self.progress.end().filter(|_| !self.newcomers.wait());
             self.ending.observe(end, Instant::now());
             if let Some(end) = self.ending.reached(Instant::now()) {
@@ -228,6 +232,7 @@ impl<'a> Drain<'a> {
         let ended_at = Instant::now();
         DrainReport {
             put_back: self.progress.put_back(),
+            blockage: self.progress.published_blockage(),
             pods: self.progress.into_pods(),
             end,
             over_at: self.ending.since().unwrap_or(ended_at),

@@ -29,6 +29,11 @@ pub(super) async fn tell_begin(client: &Client, so_far: &Publication, leaving: &
     put(client, (DRAIN_BEGUN, "the drain goes on"), detail, invocation.announces_until()).await;
 }
 
+/// Tells that something blocks a drain, or no longer does.
+pub(super) async fn tell_blockage(client: &Client, detail_type: &str, detail: String, invocation: &Invocation) {
+    put(client, (detail_type, "the drain goes on"), detail, invocation.announces_until()).await;
+}
+
 /// Tells how a notice ended.
 pub(super) async fn tell_end(client: &Client, detail: String, invocation: &Invocation) {
     put(client, (RECEIPT, "the receipt is in the log"), detail, invocation.announces_until()).await;

@@ -1,10 +1,12 @@
 //! The receipt published: each file here is a view of it.
 //!
+//! * `blockage`: what there is to say of what blocks a drain
 //! * `document`: a JSON document, for the log and for the event bus
 //! * `metrics`: CloudWatch metrics, as a line of the log
 //! * `events`: our events on the event bus
 //! * `node_events`: Kubernetes events on the node and its pods
 
+mod blockage;
 mod document;
 mod events;
 mod metrics;
@@ -12,6 +14,7 @@ mod node_events;
 
 use jiff::Timestamp;
 use kube::Client;
+use spillway_core::drain::blockage::BlockageNews;
 use spillway_core::drain::plan::PodName;
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::{Claim, How};
@@ -20,6 +23,7 @@ use spillway_notice::continued::History;
 use crate::context::Context;
 use crate::drain::side_task::SideTask;
 use crate::receipt::{BeginNotified, Publication};
+use blockage::Blockage;
 
 /// How long a receipt may be. EventBridge takes 256 KB, with what it adds. The log would take more, in several lines, but both
 /// have the same.
@@ -52,6 +56,25 @@ pub(crate) async fn publish_begin(
     let on_the_bus = events::tell_begin(&context.eventbridge, begun, leaving, invocation);
     let pods = leaving.len();
     tokio::join!(on_the_bus, node_events::tell_begin(begun, pods, &context.settings, client, invocation));
+}
+
+/// Publishes that something blocks a drain, or no longer does: on the event bus, on the node and on the pods.
+pub(crate) async fn publish_blockage(
+    so_far: &Publication,
+    news: BlockageNews,
+    context: &Context,
+    client: &Client,
+    invocation: &Invocation,
+) {
+    let blockage = Blockage::of(so_far, news, invocation.clock);
+    let on_the_node = node_events::tell_blockage(&blockage, &context.settings, client, invocation);
+    let now = invocation.clock.now();
+    let detail = {
+        let mut cut_to_fit = blockage.publication.clone();
+        cut(&mut cut_to_fit, now);
+        document::detail(&cut_to_fit, now)
+    };
+    tokio::join!(events::tell_blockage(&context.eventbridge, blockage.detail_type(), detail, invocation), on_the_node);
 }
 
 /// Writes the receipt and its metrics to the log; then, last of all, publishes it on the event bus, and by the way to the

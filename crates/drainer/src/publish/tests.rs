@@ -55,7 +55,7 @@ pub(super) fn gone() -> PodState {
 /// A drain that has just ended so.
 pub(super) fn drain_report(pods: BTreeMap<PodUid, Tracked>, end: DrainEnd) -> DrainReport {
     let now = tokio::time::Instant::now();
-    DrainReport { pods, put_back: None, end, over_at: now, ended_at: now, blind: None }
+    DrainReport { pods, put_back: None, blockage: None, end, over_at: now, ended_at: now, blind: None }
 }
 
 fn invocation() -> Invocation {
@@ -173,7 +173,7 @@ fn that_a_drain_has_begun_is_told_by_the_first_invocation_of_the_notice_that_cla
                 holder: "e-1".to_owned(),
                 labels: BTreeMap::new(),
             };
-            let history = History { notice: Value::Null, instance: None, earlier, put_back: None };
+            let history = History { notice: Value::Null, instance: None, earlier, put_back: None, blockage: None };
             if tells_begin(&claim, &history) {
                 told.push((how.clone(), history.earlier.len()));
             }

@@ -11,7 +11,7 @@ use spillway_core::drain::pod::RequestedBy;
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
-use spillway_notice::continued::PodsPutBack;
+use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
@@ -49,6 +49,8 @@ pub(crate) struct Record {
     pub(crate) followed: BTreeMap<String, RequestedBy>,
     /// Those that came back, for a later invocation.
     pub(crate) put_back: Option<PodsPutBack>,
+    /// What has been published of what blocked it, for a later invocation.
+    pub(crate) blockage: Option<PublishedBlockage>,
     /// What was waited for when the last of them had gone.
     pub(crate) after_drain: Option<AfterDrain>,
     /// What the lifecycle hook was told.

@@ -35,16 +35,18 @@ async fn shown(stage: &Stage) -> Value {
 }
 
 /// Looks until that many pods have gone, and the drain is in that state.
-async fn shown_when(stage: &Stage, gone: u64, how: &str) -> Value {
+async fn shown_when(stage: &Stage, gone: u64, how_it_stands: &str) -> Value {
     let looking = async {
         loop {
             let shown = shown(stage).await;
-            if shown["pods"]["gone"] == gone && shown["state"] == how {
+            if shown["pods"]["gone"] == gone && shown["state"] == how_it_stands {
                 return shown;
             }
         }
     };
-    timeout(WAIT, looking).await.unwrap_or_else(|_| panic!("{gone} pods are not shown as gone, nor the drain as {how}"))
+    timeout(WAIT, looking)
+        .await
+        .unwrap_or_else(|_| panic!("{gone} pods are not shown as gone, nor the drain as {how_it_stands}"))
 }
 
 #[tokio::test]

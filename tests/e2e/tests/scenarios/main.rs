@@ -5,6 +5,7 @@ mod admission;
 mod after_drain;
 mod announced;
 mod answers;
+mod blocked;
 mod budgets;
 mod called_off;
 mod calls;

@@ -21,8 +21,12 @@ use spillway_notice::Kind;
 use spillway_receipt::Receipt;
 use spillway_settings::{NodeEvents, Settings};
 
+use super::blockage::Blockage;
 use crate::receipt::{Ending, PodRecord, Publication, StepName};
 use post::post;
+
+/// Of so many pods it is told that something blocks them: twice as many requests as are under way at once.
+const MOST_BLOCKED: usize = 20;
 
 /// What one event tells.
 #[derive(Debug)]
@@ -102,6 +106,14 @@ pub(super) async fn tell_begin(
     }
 }
 
+/// Tells the node and the pods that something blocks them, or no longer does. The termination handler has no such reason.
+pub(super) async fn tell_blockage(blockage: &Blockage, settings: &Settings, client: &Client, invocation: &Invocation) {
+    if settings.node_events == Some(NodeEvents::Spillway) {
+        // What is wrong then will be wrong at the end, too, and is told once.
+        let _ = post(client, blocked(blockage, invocation.clock.now()), invocation.announces_until()).await;
+    }
+}
+
 /// Tells the node and its pods how it ended.
 pub(super) async fn tell_end(publication: &Publication, settings: &Settings, client: &Client, invocation: &Invocation) {
     if let Some(reasons) = settings.node_events {
@@ -120,6 +132,14 @@ fn begun(so_far: &Publication, pods: usize, reasons: NodeEvents, now: Timestamp)
         NodeEvents::Nth => nth::begun(&drain),
     };
     drain.events(vec![told], reasons, now)
+}
+
+/// The events of one that something blocks, or no longer does: the node's, then those of its pods.
+fn blocked(blockage: &Blockage, now: Timestamp) -> Vec<Event> {
+    let Some(drain) = Drain::of(&blockage.publication) else { return Vec::new() };
+    let of_pods = blockage.pods.iter().take(MOST_BLOCKED).map(|pod| ours::blocked_pod(&drain, pod, blockage.turn));
+    let told = std::iter::once(ours::blocked(&drain, blockage.turn)).chain(of_pods).collect();
+    drain.events(told, NodeEvents::Spillway, now)
 }
 
 /// The events of one that has ended: the node's first, then those of pods that lost something.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use spillway_core::drain::pod::RequestedBy;
+use spillway_notice::continued::PublishedBlockage;
 
 use super::{About, Drain, EventSeverity, Told};
 use crate::receipt::{Ending, Fate, PodRecord, StepName};
@@ -19,6 +20,26 @@ pub(super) fn begun<'a>(drain: &Drain<'_>, pods: usize) -> Told<'a> {
     let note = format!("{kind}: instance {instance} {until}; {leave}", kind = kind.as_str());
     let at = receipt.step_ms(StepName::Claimed).map(|at_ms| drain.at(at_ms));
     Told { about: About::Node, severity: EventSeverity::Normal, reason: "Draining", note, at, pods: Some(pods) }
+}
+
+/// The node: that something blocks its drain, or no longer does.
+pub(super) fn blocked<'a>(drain: &Drain<'_>, turn: PublishedBlockage) -> Told<'a> {
+    let (severity, reason) = match turn {
+        PublishedBlockage::Begun => (EventSeverity::Warning, "DrainBlocked"),
+        PublishedBlockage::Over => (EventSeverity::Normal, "DrainUnblocked"),
+    };
+    let note = format!("{}: {}", drain.kind.as_str(), drain.receipt.reason);
+    Told { about: About::Node, severity, reason, note, at: None, pods: None }
+}
+
+/// A pod: the same.
+pub(super) fn blocked_pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord, turn: PublishedBlockage) -> Told<'a> {
+    let (severity, reason, what) = match turn {
+        PublishedBlockage::Begun => (EventSeverity::Warning, "Blocked", pod.why()),
+        PublishedBlockage::Over => (EventSeverity::Normal, "Unblocked", "nothing blocks it any more"),
+    };
+    let note = format!("drain of node {} ({}): {what}", drain.node, drain.kind.as_str());
+    Told { about: About::Pod(pod), severity, reason, note, at: None, pods: None }
 }
 
 /// The node: how that ended.

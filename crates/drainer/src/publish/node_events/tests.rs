@@ -7,6 +7,7 @@ use spillway_core::drain::deadline::{Deletion, Grace, Termination, Window};
 use spillway_core::drain::report::DrainEnd;
 use spillway_core::drain::request::Method;
 use spillway_core::outcome::Outcome;
+use spillway_notice::continued::PublishedBlockage;
 use spillway_receipt::Pod;
 use spillway_settings::LifecycleResult;
 
@@ -30,17 +31,20 @@ fn under_way(mut published: Publication) -> Publication {
 }
 
 /// As `kubectl get events` shows them.
-fn shown(published: &Publication, reasons: NodeEvents) -> String {
+fn lines(events: Vec<Event>) -> String {
     let line = |event: Event| {
         let regarding = event.regarding.unwrap();
         let fields = [event.type_, event.reason, regarding.kind, regarding.name, event.note];
         let [severity, reason, kind, name, note] = fields.map(Option::unwrap);
         format!("{severity} {reason} {}/{name} {note}\n", kind.to_lowercase())
     };
+    events.into_iter().map(line).collect()
+}
+
+fn shown(published: &Publication, reasons: NodeEvents) -> String {
     let now = after(9_060);
     let is_over = published.receipt.ending.is_some();
-    let mut events = if is_over { ended(published, reasons, now) } else { begun(published, 6, reasons, now) };
-    events.drain(..).map(line).collect()
+    lines(if is_over { ended(published, reasons, now) } else { begun(published, 6, reasons, now) })
 }
 
 fn failed() -> Publication {
@@ -76,6 +80,29 @@ async fn a_drain_that_is_under_way_is_told_on_the_node() {
     so_far.receipt.hook = None;
     so_far.receipt.notice.deadline = Some(after(120_000));
     insta::assert_snapshot!(shown(&so_far, NodeEvents::Spillway));
+}
+
+/// So many pods are blocked, or are no longer.
+fn blockage(turn: PublishedBlockage, pods: u32) -> Blockage {
+    let mut publication = receipt();
+    publication.receipt.reason = "as it is told".to_owned();
+    let pod = |n| PodRecord {
+        why: Some("PodDisruptionBudget db blocks it".to_owned()),
+        ..PodRecord::of(format!("shop/db-{n}"), format!("uid-{n}"), Fate::Remaining, Duration::from_secs(30))
+    };
+    Blockage { turn, publication, pods: (0..pods).map(pod).collect() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blocked_drain_is_told_on_the_node_and_on_its_pods_and_so_is_its_end() {
+    let told = |turn| lines(blocked(&blockage(turn, 1), after(9_060)));
+    let node = "node/ip-10-0-0-1.ec2.internal terminate lifecycle action: as it is told";
+    let of_pod = "pod/db-0 drain of node ip-10-0-0-1.ec2.internal (terminate lifecycle action):";
+    let begun = format!("Warning DrainBlocked {node}\nWarning Blocked {of_pod} PodDisruptionBudget db blocks it\n");
+    assert_eq!(told(PublishedBlockage::Begun), begun);
+    let over = format!("Normal DrainUnblocked {node}\nNormal Unblocked {of_pod} nothing blocks it any more\n");
+    assert_eq!(told(PublishedBlockage::Over), over);
+    assert_eq!(blocked(&blockage(PublishedBlockage::Begun, 300), after(9_060)).len(), 1 + MOST_BLOCKED);
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,10 +224,13 @@ async fn nothing_is_told_of_a_node_that_was_not_claimed_or_joined_or_in_a_dry_ru
 async fn the_page_has_each_of_our_reasons_with_its_type() {
     let mut receipts = vec![receipt(), failed(), handed_on()];
     receipts.extend([Ending::Drained, Ending::Done, Ending::Ignored].map(ending));
+    let blocked = [PublishedBlockage::Begun, PublishedBlockage::Over]
+        .map(|turn| lines(blocked(&blockage(turn, 1), after(9_060))));
     let ours: BTreeSet<_> = receipts
         .iter()
-        .flat_map(|published| {
-            let shown = shown(published, NodeEvents::Spillway);
+        .map(|published| shown(published, NodeEvents::Spillway))
+        .chain(blocked)
+        .flat_map(|shown| {
             let reason = |line: &str| {
                 let mut words = line.split(' ');
                 let (severity, reason) = (words.next().unwrap(), words.next().unwrap());

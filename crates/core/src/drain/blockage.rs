@@ -1,0 +1,282 @@
+//! When it is published that something blocks a drain: once, when it has blocked a pod for a minute, or for half of the window
+//! if that is less; and once more when it is over. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use spillway_notice::continued::PublishedBlockage;
+use tokio::time::Instant;
+
+use super::deadline::Window;
+use super::plan::{PodName, PodUid};
+use super::pod::blocker::Blocker;
+use super::pod::{PodState, Tracked};
+
+/// Most pods that a budget blocks wait for seconds, until another one is Ready: that is no news.
+const LONG: Duration = Duration::from_mins(1);
+
+/// What is to be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockageNews {
+    /// Something has blocked a pod for long. These are all that are blocked now.
+    Begun(Vec<BlockedPod>),
+    /// Of those that were published each is leaving, or has gone.
+    Over(Vec<ReleasedPod>),
+}
+
+/// A pod that nothing blocks any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReleasedPod {
+    pub uid: PodUid,
+    pub name: PodName,
+}
+
+/// A pod that something blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedPod {
+    pub uid: PodUid,
+    pub name: PodName,
+    pub by: Blocker,
+    /// From when on it is forced; absent: nothing forces it.
+    pub until: Option<Instant>,
+    /// The grace period that it asks for.
+    pub grace: Duration,
+}
+
+/// How long something has blocked the pods of a drain.
+#[derive(Debug)]
+pub(super) struct Blockage {
+    /// Since when each pod that is blocked has been so.
+    since: BTreeMap<PodUid, Instant>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Nothing has been published.
+    Short,
+    /// These pods have been, or by an earlier invocation those that still had to leave when this one began.
+    Published(BTreeSet<PodUid>),
+    /// Both have been published: a drain has no more than these two.
+    Over,
+}
+
+impl Blockage {
+    /// The blockage of a drain whose pods are these, of which earlier invocations have published that much.
+    pub(super) fn new(published: Option<PublishedBlockage>, pods: &BTreeMap<PodUid, Tracked>) -> Self {
+        let stage = match published {
+            None => Stage::Short,
+            Some(PublishedBlockage::Begun) => {
+                Stage::Published(pods.iter().filter(|(_, pod)| has_to_leave(pod)).map(|(uid, _)| uid.clone()).collect())
+            }
+            Some(PublishedBlockage::Over) => Stage::Over,
+        };
+        Self { since: BTreeMap::new(), stage }
+    }
+
+    /// What a later invocation is to know of it.
+    pub(super) fn published(&self) -> Option<PublishedBlockage> {
+        match self.stage {
+            Stage::Short => None,
+            Stage::Published(_) => Some(PublishedBlockage::Begun),
+            Stage::Over => Some(PublishedBlockage::Over),
+        }
+    }
+
+    /// What is to be published of the pods as they are now. It counts as published then.
+    pub(super) fn news(
+        &mut self,
+        pods: &BTreeMap<PodUid, Tracked>,
+        window: Window,
+        now: Instant,
+    ) -> Option<BlockageNews> {
+        match &self.stage {
+            Stage::Short => {
+                self.observe(pods, now);
+                if self.due(window)? > now {
+                    return None;
+                }
+                let blocked = pods.iter().filter_map(|(uid, pod)| blocked(uid, pod, window)).collect();
+                self.stage = Stage::Published(std::mem::take(&mut self.since).into_keys().collect());
+                Some(BlockageNews::Begun(blocked))
+            }
+            Stage::Published(uids) => {
+                let known = || uids.iter().filter_map(|uid| Some((uid, pods.get(uid)?)));
+                if known().any(|(_, pod)| has_to_leave(pod)) {
+                    return None;
+                }
+                let over = known().map(|(uid, pod)| ReleasedPod { uid: uid.clone(), name: pod.name.clone() }).collect();
+                self.stage = Stage::Over;
+                Some(BlockageNews::Over(over))
+            }
+            Stage::Over => None,
+        }
+    }
+
+    /// When there will be news of it by the mere passing of time.
+    pub(super) fn due(&self, window: Window) -> Option<Instant> {
+        let long = LONG.min(window.end.saturating_duration_since(window.start) / 2);
+        self.since.values().min().map(|since| *since + long)
+    }
+
+    fn observe(&mut self, pods: &BTreeMap<PodUid, Tracked>, now: Instant) {
+        for (uid, pod) in pods {
+            if !is_blocked(pod) {
+                self.since.remove(uid);
+            } else if !self.since.contains_key(uid) {
+                self.since.insert(uid.clone(), now);
+            }
+        }
+    }
+}
+
+fn has_to_leave(pod: &Tracked) -> bool {
+    matches!(pod.state, PodState::Waits { .. } | PodState::Requested)
+}
+
+/// Whether something blocks it, also while it is tried whether that is still so.
+fn is_blocked(pod: &Tracked) -> bool {
+    has_to_leave(pod) && pod.blocked.by().is_some()
+}
+
+fn blocked(uid: &PodUid, pod: &Tracked, window: Window) -> Option<BlockedPod> {
+    let by = pod.blocked.by().filter(|_| has_to_leave(pod))?.clone();
+    let until = window.forced_from(pod.grace);
+    Some(BlockedPod { uid: uid.clone(), name: pod.name.clone(), by, until, grace: pod.grace })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drain::deadline::{MARGIN, Termination};
+    use crate::drain::plan::Tier;
+    use crate::drain::pod::blocker::BudgetName;
+
+    const GRACE: Duration = Duration::from_secs(30);
+
+    fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn window(start: Instant, seconds: u64) -> Window {
+        let end = start + secs(seconds);
+        Window { start, end, instance_goes: Termination::At(end), margin: MARGIN }
+    }
+
+    fn uid(name: &str) -> PodUid {
+        PodUid(format!("uid-of-{name}"))
+    }
+
+    /// Pods that wait, without anything that blocks them.
+    fn pods<const N: usize>(names: [&str; N], now: Instant) -> BTreeMap<PodUid, Tracked> {
+        names.map(|name| (uid(name), Tracked::new(name_of(name), Tier::Ordinary, GRACE, now))).into()
+    }
+
+    fn name_of(name: &str) -> PodName {
+        PodName { namespace: "shop".to_owned(), name: name.to_owned() }
+    }
+
+    fn budget(name: &str) -> Blocker {
+        Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: name.to_owned() })
+    }
+
+    fn names(news: Option<BlockageNews>) -> Option<Vec<String>> {
+        Some(match news? {
+            BlockageNews::Begun(pods) => {
+                pods.into_iter().map(|pod| format!("{} by {}", pod.name.name, pod.by)).collect()
+            }
+            BlockageNews::Over(pods) => pods.into_iter().map(|pod| format!("{} over", pod.name.name)).collect(),
+        })
+    }
+
+    #[test]
+    fn what_blocks_a_pod_for_a_minute_is_news_once_and_so_is_its_end() {
+        let start = Instant::now();
+        let (mut pods, window) = (pods(["db-0", "web-0", "free"], start), window(start, 600));
+        let mut blockage = Blockage::new(None, &pods);
+        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
+        assert_eq!(blockage.news(&pods, window, start), None);
+        pods.get_mut(&uid("web-0")).unwrap().block(budget("web"), None);
+        assert_eq!(blockage.news(&pods, window, start + secs(59)), None);
+        assert_eq!((blockage.due(window), blockage.published()), (Some(start + secs(60)), None));
+
+        let news = blockage.news(&pods, window, start + secs(60)).unwrap();
+        let BlockageNews::Begun(blocked) = &news else { panic!("{news:?}") };
+        assert_eq!(blocked[0].until, window.forced_from(GRACE));
+        assert_eq!(names(Some(news)).unwrap(), ["db-0 by PodDisruptionBudget db", "web-0 by PodDisruptionBudget web"]);
+        assert_eq!((blockage.due(window), blockage.published()), (None, Some(PublishedBlockage::Begun)));
+
+        pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start + secs(90) });
+        assert_eq!(blockage.news(&pods, window, start + secs(70)), None, "web-0 is blocked still");
+        pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Gone { at: start + secs(71) });
+        assert_eq!(names(blockage.news(&pods, window, start + secs(71))).unwrap(), ["db-0 over", "web-0 over"]);
+        assert_eq!(blockage.published(), Some(PublishedBlockage::Over));
+
+        pods.get_mut(&uid("free")).unwrap().block(budget("free"), None);
+        assert_eq!(blockage.news(&pods, window, start + secs(80)), None);
+        assert_eq!(blockage.news(&pods, window, start + secs(500)), None, "two are enough");
+    }
+
+    #[test]
+    fn in_a_short_window_half_of_it_is_long() {
+        let start = Instant::now();
+        let (mut pods, window) = (pods(["db-0"], start), window(start, 50));
+        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
+        let mut blockage = Blockage::new(None, &pods);
+        assert_eq!(blockage.news(&pods, window, start), None);
+        assert_eq!(blockage.news(&pods, window, start + secs(24)), None);
+        assert!(blockage.news(&pods, window, start + secs(25)).is_some());
+    }
+
+    #[test]
+    fn a_pod_that_was_released_meanwhile_counts_from_its_next_refusal() {
+        let start = Instant::now();
+        let (mut pods, window) = (pods(["db-0"], start), window(start, 600));
+        let mut blockage = Blockage::new(None, &pods);
+        let mut at = |seconds, change: &dyn Fn(&mut Tracked)| {
+            change(pods.get_mut(&uid("db-0")).unwrap());
+            blockage.news(&pods, window, start + secs(seconds)).is_some()
+        };
+        assert!(!at(0, &|pod| drop(pod.block(budget("db"), None))));
+        assert!(!at(40, &|pod| pod.release(|_| true, start)));
+        assert!(!at(41, &|pod| drop(pod.block(budget("db"), None))));
+        assert!(!at(100, &|_| {}));
+        assert!(at(101, &|_| {}));
+    }
+
+    #[test]
+    fn a_pod_that_is_tried_is_blocked_all_the_while() {
+        let start = Instant::now();
+        let (mut pods, window) = (pods(["db-0"], start), window(start, 600));
+        let mut blockage = Blockage::new(None, &pods);
+        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
+        assert_eq!(blockage.news(&pods, window, start), None);
+        pods.get_mut(&uid("db-0")).unwrap().state = PodState::Requested;
+        assert_eq!(blockage.news(&pods, window, start + secs(30)), None);
+        assert!(blockage.news(&pods, window, start + secs(60)).is_some());
+    }
+
+    #[test]
+    fn a_later_invocation_publishes_only_the_end_and_only_once() {
+        let start = Instant::now();
+        let (mut pods, window) = (pods(["db-0", "web-0"], start), window(start, 600));
+        pods.get_mut(&uid("web-0")).unwrap().settle(PodState::Leaving { by: start });
+        let mut blockage = Blockage::new(Some(PublishedBlockage::Begun), &pods);
+        assert_eq!(blockage.news(&pods, window, start), None, "nobody has asked yet whether db-0 may leave");
+        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
+        assert_eq!(blockage.news(&pods, window, start + secs(300)), None);
+        pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start });
+        assert_eq!(names(blockage.news(&pods, window, start + secs(301))).unwrap(), ["db-0 over"]);
+        let mut later = Blockage::new(blockage.published(), &pods);
+        assert_eq!(later.news(&pods, window, start + secs(400)), None);
+    }
+
+    #[test]
+    fn nothing_that_is_not_blocked_is_news() {
+        let start = Instant::now();
+        let (pods, window) = (pods(["db-0"], start), window(start, 600));
+        let mut blockage = Blockage::new(None, &pods);
+        assert_eq!(blockage.news(&pods, window, start + secs(599)), None);
+        assert_eq!(blockage.due(window), None);
+    }
+}

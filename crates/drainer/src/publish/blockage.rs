@@ -1,0 +1,135 @@
+//! What there is to say of what blocks a drain: which pods, by what, until when. Pure.
+
+use std::time::Duration;
+
+use spillway_core::clock::Clock;
+use spillway_core::drain::blockage::{BlockageNews, BlockedPod, ReleasedPod};
+use spillway_notice::continued::PublishedBlockage;
+use spillway_receipt::{DRAIN_BLOCKED, DRAIN_UNBLOCKED, Fate, Leaving, Pod, PodRecord};
+
+use crate::receipt::Publication;
+
+/// News of it, as each way of publishing takes it.
+pub(super) struct Blockage {
+    pub(super) turn: PublishedBlockage,
+    /// The receipt so far, with the news for a reason and the pods that it is about.
+    pub(super) publication: Publication,
+    pub(super) pods: Vec<PodRecord>,
+}
+
+impl Blockage {
+    pub(super) fn of(so_far: &Publication, news: BlockageNews, clock: Clock) -> Self {
+        let mut publication = so_far.clone();
+        let receipt = &mut publication.receipt;
+        let node = receipt.node.as_deref().unwrap_or("without a name");
+        let (turn, pods) = match news {
+            BlockageNews::Begun(pods) => {
+                let pods: Vec<_> = pods.into_iter().map(|pod| blocked(pod, clock)).collect();
+                receipt.reason = cannot_leave(&pods, node);
+                receipt.pods = pods.iter().cloned().map(Pod::AtTheEnd).collect();
+                (PublishedBlockage::Begun, pods)
+            }
+            BlockageNews::Over(pods) => {
+                let released =
+                    |pod: ReleasedPod| PodRecord::of(pod.name.to_string(), pod.uid.0, Fate::Remaining, Duration::ZERO);
+                let pods: Vec<_> = pods.into_iter().map(released).collect();
+                receipt.reason = can_leave(&pods, node);
+                // How each will have left is not known yet.
+                receipt.pods = pods.iter().map(|pod| Pod::AtTheBegin(Leaving { pod: pod.pod.clone() })).collect();
+                (PublishedBlockage::Over, pods)
+            }
+        };
+        Self { turn, publication, pods }
+    }
+
+    pub(super) fn detail_type(&self) -> &'static str {
+        match self.turn {
+            PublishedBlockage::Begun => DRAIN_BLOCKED,
+            PublishedBlockage::Over => DRAIN_UNBLOCKED,
+        }
+    }
+}
+
+/// A pod that is still there, with what blocks it, and until when.
+fn blocked(pod: BlockedPod, clock: Clock) -> PodRecord {
+    let BlockedPod { uid, name, by, until, grace } = pod;
+    let until = match until {
+        Some(until) => format!("until {} at the latest", clock.at(until).strftime("%Y-%m-%dT%H:%M:%SZ")),
+        None => "and nothing forces it to leave".to_owned(),
+    };
+    PodRecord {
+        why: Some(format!("{by} blocks it {until}")),
+        blocked_by: by.budget().map(ToString::to_string),
+        ..PodRecord::of(name.to_string(), uid.0, Fate::Remaining, grace)
+    }
+}
+
+fn cannot_leave(pods: &[PodRecord], node: &str) -> String {
+    match pods {
+        [] => format!("something blocked the drain of node {node}"),
+        [one] => format!("pod {} cannot leave node {node}: {}", one.pod, one.why()),
+        [first, ..] => format!("{} pods cannot leave node {node}, such as {}: {}", pods.len(), first.pod, first.why()),
+    }
+}
+
+fn can_leave(pods: &[PodRecord], node: &str) -> String {
+    match pods {
+        [one] => format!("nothing blocks pod {} of node {node} any more", one.pod),
+        _ => format!("nothing blocks the {} pods of node {node} any more", pods.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use spillway_core::drain::plan::{PodName, PodUid};
+    use spillway_core::drain::pod::blocker::{Blocker, BudgetName};
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::publish::tests::receipt;
+
+    fn name(pod: &str) -> PodName {
+        PodName { namespace: "shop".to_owned(), name: pod.to_owned() }
+    }
+
+    fn by(budget: &str, pod: &str, until: Option<Instant>) -> BlockedPod {
+        let by = Blocker::Budget(BudgetName { namespace: "shop".to_owned(), name: budget.to_owned() });
+        let uid = PodUid(format!("uid-of-{pod}"));
+        BlockedPod { uid, name: name(pod), by, until, grace: Duration::from_secs(30) }
+    }
+
+    fn told(news: BlockageNews) -> (String, Vec<Pod>, &'static str) {
+        let clock = Clock::starting_at("2026-11-21T03:12:00Z".parse::<Timestamp>().unwrap());
+        let blockage = Blockage::of(&receipt(), news, clock);
+        let detail_type = blockage.detail_type();
+        (blockage.publication.receipt.reason, blockage.publication.receipt.pods, detail_type)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_says_which_pods_by_what_and_until_when() {
+        let until = Some(Instant::now() + Duration::from_secs(88));
+        let (reason, pods, detail_type) = told(BlockageNews::Begun(vec![by("db", "db-0", until)]));
+        assert_eq!(detail_type, "Spillway Drain Blocked");
+        let sentence = "PodDisruptionBudget db blocks it until 2026-11-21T03:13:28Z at the latest";
+        assert_eq!(reason, format!("pod shop/db-0 cannot leave node ip-10-0-0-1.ec2.internal: {sentence}"));
+        let Pod::AtTheEnd(pod) = &pods[0] else { panic!("{pods:?}") };
+        assert_eq!((pod.fate, pod.blocked_by.as_deref(), pod.why()), (Fate::Remaining, Some("db"), sentence));
+
+        let (reason, pods, _) = told(BlockageNews::Begun(vec![by("db", "db-0", None), by("web", "web-0", until)]));
+        let sentence = "PodDisruptionBudget db blocks it and nothing forces it to leave";
+        assert_eq!(reason, format!("2 pods cannot leave node ip-10-0-0-1.ec2.internal, such as shop/db-0: {sentence}"));
+        assert_eq!(pods.len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_says_when_it_is_over_and_not_how_the_pods_will_have_left() {
+        let released = |pod: &str| ReleasedPod { uid: PodUid(format!("uid-of-{pod}")), name: name(pod) };
+        let (reason, pods, detail_type) = told(BlockageNews::Over(vec![released("db-0")]));
+        assert_eq!(detail_type, "Spillway Drain Unblocked");
+        assert_eq!(reason, "nothing blocks pod shop/db-0 of node ip-10-0-0-1.ec2.internal any more");
+        assert_eq!(pods, [Pod::AtTheBegin(Leaving { pod: "shop/db-0".to_owned() })]);
+        let (reason, ..) = told(BlockageNews::Over(vec![released("db-0"), released("web-0")]));
+        assert_eq!(reason, "nothing blocks the 2 pods of node ip-10-0-0-1.ec2.internal any more");
+    }
+}
