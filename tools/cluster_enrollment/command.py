@@ -97,8 +97,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         action="append",
         default=[],
-        choices=objects.EXTRA,
-        help=f"apply this file of deploy/optional/, too: {' or '.join(objects.EXTRA)}",
+        choices=objects.OPTIONAL,
+        help=f"apply this file of deploy/optional/ although no parameter needs it: {', '.join(objects.OPTIONAL)}",
     )
     parser.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
     parser.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")

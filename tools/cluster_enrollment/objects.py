@@ -9,9 +9,9 @@ from .step import Part, State, Step, kubectl
 
 MANAGER = "spillway-enroll"
 DEPLOY = Path(__file__).parents[2] / "deploy"
-# Which files the parameters need, and those that a cluster can do without.
+OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
+# Those that a parameter needs, and its value that does not.
 NEEDED = {"node-events.yaml": ("NodeEvents", "none"), "karpenter.yaml": ("Karpenter", "leave")}
-EXTRA = ("admission-policy.yaml", "flow-control.yaml")
 # Each object has it, also one that a later version no longer brings.
 LABEL = "app.kubernetes.io/name=spillway"
 KINDS = (
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 def files(stack: Stack, extra: list[str]) -> dict[Path, bool]:
     """All there are, and whether a cluster is to have it in any case; else only what it has already is brought up to date."""
     wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without) != without}
-    optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in (*NEEDED, *EXTRA)}
+    optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in OPTIONAL}
     return {DEPLOY / "rbac.yaml": True, **optional}
 
 

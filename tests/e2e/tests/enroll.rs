@@ -13,7 +13,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
-use spillway_bed::aws::Credentials;
+use spillway_bed::aws::{Credentials, Fault};
 use spillway_bed::lambda::Lambda;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::setup::{Setup, project_file};
@@ -401,6 +401,18 @@ async fn mistakes(fleet: &Fleet) {
     assert!(unknown.stderr.contains("no EKS cluster rde in us-east-1; there are: blue, old, red"), "{unknown:#?}");
     let untagged = fleet.enroll(&["--tag", "env=live"]).await;
     assert_eq!((untagged.code, untagged.stderr.contains("no EKS cluster has the tag env=live")), (NOT_LOOKED_AT, true));
+
+    let key = &fleet.person.access_key_id;
+    let expired = Fault {
+        status: Some(403),
+        code: Some("ExpiredToken".to_owned()),
+        message: Some("The security token included in the request is expired".to_owned()),
+        ..Fault::of(key, "cloudformation", "DescribeStacks")
+    };
+    fleet.aws.add_fault(&expired).await.expect("a fault");
+    let signed_out = fleet.enroll(&["--all"]).await;
+    assert_eq!((signed_out.code, signed_out.stderr.contains("Sign in")), (NOT_LOOKED_AT, true), "{signed_out:#?}");
+    fleet.aws.clear_faults(key).await.expect("no fault");
 
     // Its API server is out of reach: it is told with its commands, and the others are done.
     let ca =

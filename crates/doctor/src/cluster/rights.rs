@@ -236,7 +236,9 @@ impl Right {
         let of_group = if group.is_empty() { String::new() } else { format!(" ({group})") };
         let what = format!("Spillway may not {verb} {resource}{of_group}: {without_it}");
         let to_do = format!("bring the cluster up to date, or have what manages it apply {manifest}");
-        Finding::new(FindingId::MissingRight, severity, format!("{verb} {resource}"), what, to_do).with_command(enroll)
+        let optional = manifest.strip_prefix("deploy/optional/").map(|file| format!(" --with {file}"));
+        Finding::new(FindingId::MissingRight, severity, format!("{verb} {resource}"), what, to_do)
+            .with_command(format!("{enroll}{}", optional.unwrap_or_default()))
     }
 }
 
@@ -336,6 +338,14 @@ mod tests {
     async fn a_missing_right_is_named_by_verb_and_resource_with_what_fails_without_it() {
         let check = check(|right| (right.resource, right.verb) != ("pods", "delete"), &[GROUP]);
         insta::assert_snapshot!(serde_json::to_string_pretty(&check).unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_right_of_an_optional_file_is_missing_with_the_command_that_applies_the_file() {
+        let is = |right, given| Answer { right, is_given: Ok(given) };
+        let answers = [is(OF_EVERY_DRAIN[0], true), is(of_node_claims("get", "it stays"), false)];
+        let command = told(&answers, &[GROUP]).findings[0].command.clone().unwrap();
+        assert!(command.ends_with("--cluster prod --with karpenter.yaml"), "{command}");
     }
 
     #[tokio::test(start_paused = true)]
