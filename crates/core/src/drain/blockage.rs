@@ -160,7 +160,14 @@ mod tests {
 
     fn window(start: Instant, seconds: u64) -> Window {
         let end = start + secs(seconds);
-        Window { start, end, instance_goes: Termination::At(end), margin: MARGIN }
+        Window {
+            start,
+            end,
+            instance_goes: Termination::At(end),
+            margin: MARGIN,
+            detaching: Duration::ZERO,
+            dead_since: None,
+        }
     }
 
     fn uid(name: &str) -> PodUid {
