@@ -146,6 +146,7 @@ mod tests {
         assert_eq!(seconds("1.5h"), Some(5400.0));
         assert_eq!(seconds("+.5s"), Some(0.5));
         assert_eq!(seconds("1500ms"), Some(1.5));
+        assert_eq!(seconds("2000000000ns"), Some(2.0));
         assert_eq!(seconds("2000\u{b5}s"), Some(0.002));
         for text in ["", "30", "m", "1d", "1h 30m", "1e3s", "inf", "1..5s", "NaNs", "-1s", "+"] {
             assert_eq!(duration(text), None, "{text}");
