@@ -112,8 +112,10 @@ def _taken_off(group: Group, hook: Hook) -> Step:
     delete = aws("autoscaling", "delete-lifecycle-hook", "--auto-scaling-group-name", group.name, "--lifecycle-hook-name", name)
     if not is_as_made(hook):
         return _step(group, f"hook {name}", State.TOLD, f"it has other values than this tool's: {_values(hook)}", delete)
-    # Auto Scaling would complete the hook of each instance that waits, in the middle of its drain.
-    if waiting := sorted(one for one, state in group.instances.items() if state.startswith("Terminating")):
+    # Auto Scaling would complete the hook of each instance that waits, in the middle of its drain. One that its group keeps
+    # waits for nobody.
+    may_wait = (one for one, state in group.instances.items() if state.startswith("Terminating") and state != "Terminating:Retained")
+    if waiting := sorted(may_wait):
         why = f"{', '.join(waiting)} drains: run it again when it has gone"
         return replace(_step(group, f"hook {name}", State.TOLD, why), drains=True)
     return _step(group, f"hook {name}", State.TO_DO, "", delete)

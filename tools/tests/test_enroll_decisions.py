@@ -164,6 +164,8 @@ class AHook(unittest.TestCase):
             self.assertEqual((step.state, step.drains), (State.TOLD, False), values)
         (step,) = groups.remove(group(instances={"i-1": "Terminating:Wait"}), [hook()], stack())
         self.assertEqual((step.state, step.drains), (State.TOLD, True))
+        (step,) = groups.remove(group(instances={"i-1": "Terminating:Retained"}), [hook()], stack())
+        self.assertEqual(told(step), ("to do", [delete]), "the group keeps it")
 
     def test_leaves_no_tag_of_ours_and_takes_none_of_others(self) -> None:
         marked = groups.Group("g", {"team": "shop", "spillway/enrolled": "spillway"})
