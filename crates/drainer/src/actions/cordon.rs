@@ -3,7 +3,7 @@
 use spillway_core::outcome::Outcome;
 use spillway_settings::LifecycleResult;
 
-use super::claim::{Claiming, claim};
+use super::claim::{Claiming, Purpose, claim};
 use super::{Next, lifecycle, undo_check};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::receipt::record::Record;
 
 /// Cordons the target's node and leaves its pods; a lifecycle action that waits is completed at once.
 pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
-    let claim = match claim(context, target, record).await? {
+    let claim = match claim(context, target, Purpose::Cordon, record).await? {
         Claiming::Claimed(node) => node.claim,
         Claiming::Ended(next) => return Ok(next),
     };

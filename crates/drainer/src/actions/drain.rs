@@ -3,6 +3,7 @@
 use std::future::pending;
 
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
 use spillway_core::drain::plan::that_leave;
@@ -13,7 +14,7 @@ use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
-use super::claim::{Claiming, claim};
+use super::claim::{Claiming, Purpose, claim, claim_after_all};
 use super::{Next, after_drain, lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
 use crate::drain::side_task::SideTask;
@@ -31,7 +32,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let window = attempt.window();
     record.window = Some(window);
     let claim_began = Instant::now();
-    let node = match claim(context, target, record).await? {
+    let node = match claim(context, target, Purpose::Drain, record).await? {
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
@@ -69,7 +70,12 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let stop = stop.shared();
     let drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock);
-    let report = drain.run(stop.clone(), &mut side_task).await;
+    // On the heap: beside one another they are too large for a thread's stack in a debug build.
+    let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
+    let report = match select(draining, Box::pin(claim_after_all(context, target, &node, record))).await {
+        Either::Left((report, _)) => report,
+        Either::Right(((), draining)) => draining.await,
+    };
     record.put_back.clone_from(&report.put_back);
     record.blockage = report.blockage;
     record.begin = publish::begin(claim, attempt.history, &side_task);

@@ -24,8 +24,8 @@ use kube::Client;
 use spillway_core::node::claimant::{Claim, Unclaimed};
 
 use crate::kube::{ApiError, Contention};
-pub(crate) use claim::claim;
 pub use claim::{Rehearsed, rehearse};
+pub(crate) use claim::{claim, look_instead};
 pub(crate) use cordon_again::cordon_again;
 pub(crate) use find::{by_likely_names, find, is_of};
 pub(crate) use search::search;

@@ -2,6 +2,7 @@ use serde_json::json;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
+use tokio::time::Instant;
 
 use crate::actions::cordon::cordon;
 use crate::receipt::record::{HookStatus, Record};
@@ -32,6 +33,15 @@ async fn a_cordon_that_a_webhook_refuses_is_a_failure_whatever_becomes_of_the_in
     let attempt = case.attempt(&context).await;
     let failure = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
     assert_eq!(failure.error_type(), "KubernetesDenied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cordon_that_is_answered_with_errors_is_tried_to_the_end() {
+    let busy = call(format!("PATCH {NODE_PATH}")).says(503, "busy").repeated();
+    let (context, case, began) = (TestContext::new(&[], [busy], []), Case::spot(), Instant::now());
+    let attempt = case.attempt(&context).await;
+    let failure = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert_eq!((failure.error_type(), began.elapsed().as_secs()), ("KubernetesRefused", 120));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_core::drain::deadline::Termination;
+use spillway_core::node::claimant::How;
 use spillway_core::outcome::DrainOutcome;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use spillway_notice::{Deadline, Kind};
@@ -201,6 +202,27 @@ async fn a_node_that_somebody_uncordons_is_cordoned_again_when_a_pod_comes() {
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert_eq!(outcome, drained(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_could_not_be_claimed_is_claimed_beside_its_drain() {
+    let refused = || status(403, "", "nodes").replace("why", "admission webhook 'w' denied the request");
+    let api = [
+        call(format!("PATCH {NODE_PATH}")).says(403, refused()),
+        pods(&["a"]),
+        eviction("a"),
+        watch().streams(&[]),
+        call(format!("PATCH {NODE_PATH}")).says(403, refused()),
+        call(format!("PATCH {NODE_PATH}")).says(200, node()),
+        call("GET /api/v1/nodes").says(503, "busy").repeated().at_any_time(),
+    ];
+    let (context, case) = (TestContext::new(&[], api, []), Case::spot());
+    let attempt = case.attempt(&context).await;
+    let mut record = Record::default();
+    drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert_eq!(record.claim.map(|claim| claim.how), Some(How::First));
+    let steps: Vec<_> = record.steps.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, [StepName::Claimed, StepName::Drained]);
 }
 
 #[tokio::test(start_paused = true)]
