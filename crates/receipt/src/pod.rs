@@ -74,7 +74,7 @@ pub enum Fate {
     Clean,
     /// It shut down with less grace than it asked for.
     Clamped,
-    /// It was deleted past what blocked its eviction, so that it could still shut down.
+    /// It was made to leave in spite of what blocked it, so that it could still shut down.
     Forced,
     /// It was left alone.
     Stayed,

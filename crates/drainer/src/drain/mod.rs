@@ -3,6 +3,7 @@
 //! From the ground up; none imports a later one:
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave
+//! * `disruption_target`: the condition by which a Job knows that a pod which is deleted has not failed
 //! * `newcomers`: whether pods that come later have come to the claimed node
 //! * `kubelet`: a watch of the node, for whether anybody is there to report a pod's end
 //! * `budget_watch`: the watches of budgets that block pods
@@ -14,6 +15,7 @@
 //! This file ties them together and decides nothing itself.
 
 mod budget_watch;
+mod disruption_target;
 pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
@@ -24,6 +26,7 @@ mod transition;
 pub(crate) mod volumes;
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -37,6 +40,7 @@ use spillway_core::drain::kubelet::Kubelet;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::drain::request::Method;
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
 use spillway_notice::continued::PodsPutBack;
@@ -46,6 +50,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::kube::watch::{Listed, Watch, WatchEvent};
 use crate::node::ClaimedNode;
 use budget_watch::BudgetWatch;
+use disruption_target::DisruptionTarget;
 use kubelet::KubeletWatch;
 pub(crate) use list::list;
 use list::pods_of;
@@ -69,6 +74,7 @@ pub(crate) struct Drain<'a> {
     progress: Progress,
     ending: Ending,
     requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
+    disruption_target: Rc<DisruptionTarget>,
     /// Where the watch of the pods goes on from, so that nothing is missed until it begins.
     listed_at: String,
     watch_from: Instant,
@@ -109,6 +115,7 @@ impl<'a> Drain<'a> {
             progress: Progress::new(&listed.items, put_back, window, clock, now + head_start),
             ending: Ending::after_claim(now),
             requests: FuturesUnordered::new(),
+            disruption_target: Rc::new(DisruptionTarget::new(clock)),
             listed_at: listed.resource_version.clone(),
             watch_from: now + WATCH_AT_THE_LATEST,
             pods: None,
@@ -148,9 +155,14 @@ impl<'a> Drain<'a> {
     /// Makes the requests that are due, and logs what has become of pods.
     fn request(&mut self) {
         for request in self.progress.requests(Instant::now()) {
-            let client = self.node.client.clone();
-            let uid = request.uid.clone();
-            self.requests.push(evict::send(client, request).map(|answer| (uid, answer)).boxed_local());
+            let (client, disruption_target) = (self.node.client.clone(), Rc::clone(&self.disruption_target));
+            let send = async move {
+                if request.method == Method::Delete {
+                    disruption_target.set(&client, &request).await;
+                }
+                (request.uid.clone(), evict::send(client, request).await)
+            };
+            self.requests.push(send.boxed_local());
         }
         self.progress.take_transitions().into_iter().for_each(transition::log);
     }

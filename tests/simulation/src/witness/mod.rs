@@ -35,6 +35,8 @@ pub(crate) enum Invariant {
     HookOnce,
     /// Only a pod whose eviction came to nothing is deleted, and not before its last safe moment.
     DeletedWhenDue,
+    /// A pod that is deleted has the condition by which its Job knows that it has not failed.
+    JobIsTold,
     /// A pod that its budget blocks was asked to leave some time before it is deleted.
     AskedBeforeForced,
     /// No pod is given more grace than it asks for or has, nor less than there is time for.

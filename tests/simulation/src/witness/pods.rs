@@ -120,6 +120,10 @@ impl LeavingPods {
         let was_evicted = self.evictions.contains(&(by, uid.to_owned()));
         verdict
             .holds(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} without evicting it first"));
+        let is_told = facts.cluster.pod(uid).is_none_or(|pod| pod.is_disruption_target);
+        verdict.holds(Invariant::JobIsTold, is_told || !facts.plan.is_well(Side::Api), || {
+            format!("{by} deletes {uid}, and nobody tells its Job")
+        });
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
         let is_silent = facts.instance(by).is_some_and(|instance| !facts.cluster.reports(instance));
         let is_going = matches!(deadline.termination, Termination::Soon { .. });
