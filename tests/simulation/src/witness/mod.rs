@@ -55,6 +55,8 @@ pub(crate) enum Invariant {
     EndsInTime,
     /// A pod is requested to leave so often at most.
     RequestsAreBounded,
+    /// A pod that asks to be skipped is left alone; one that asks to be last does not leave before others, unless it must.
+    OrderIsKept,
     /// For one notice the pods of an app that its controller puts back are evicted three times each at most.
     PutBackIsLeft,
     /// Nothing panics.
