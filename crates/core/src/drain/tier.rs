@@ -18,7 +18,7 @@ const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-cri
 
 /// The label of a pod in which Mountpoint for Amazon S3 runs, for the pods of its node (mountpoint-s3-csi-driver, `mppod`).
 const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
-/// The label and its value of a pod in which JuiceFS' client runs (juicefs-csi-driver, `pkg/common`).
+/// The label and its value of a pod in which the client of `JuiceFS` runs (juicefs-csi-driver, `pkg/common`).
 const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
 
 /// A pod's tier.
