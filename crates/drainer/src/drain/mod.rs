@@ -1,6 +1,7 @@
 //! The drain of one node: evict, watch, until it is empty or the time is up. What is decided stands in core's `drain`.
 //!
 //! From the ground up; none imports a later one:
+//! * `look`: whether the node is still the claimed one
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave
 //! * `disruption_target`: the condition by which a Job knows that a pod which is deleted has not failed
@@ -20,6 +21,7 @@ pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
 mod list;
+mod look;
 mod newcomers;
 pub(crate) mod side_task;
 mod transition;
@@ -39,6 +41,7 @@ use spillway_core::drain::ending::Ending;
 use spillway_core::drain::kubelet::Kubelet;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
+use spillway_core::drain::put_back::PutBack;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::drain::request::Method;
 use spillway_core::kube::change::Change;
@@ -52,7 +55,7 @@ use crate::node::ClaimedNode;
 use budget_watch::BudgetWatch;
 use disruption_target::DisruptionTarget;
 use kubelet::KubeletWatch;
-pub(crate) use list::list;
+pub(crate) use list::list_claimed;
 use list::pods_of;
 use newcomers::{Came, Newcomers};
 use side_task::SideTask;
@@ -97,17 +100,19 @@ enum Event {
 }
 
 impl<'a> Drain<'a> {
-    /// The drain of the pods that were `listed` after the claim and of those that come. Some were `put_back` in earlier
-    /// invocations.
+    /// The drain of the pods that were `listed` after a claim that began then, and of those that come. Some were `put_back`
+    /// in earlier invocations.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
         put_back: Option<&PodsPutBack>,
+        claim_began: Instant,
         window: Window,
         clock: Clock,
     ) -> Self {
         let ClaimedNode { claim, client } = node;
         let now = Instant::now();
+        let put_back = PutBack::of(&listed.items, put_back, clock.at(claim_began));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,
