@@ -316,9 +316,9 @@ async fn a_node_that_is_given_back_in_mid_drain_is_drained_no_further() {
 /// By that condition its Job knows that it has not failed: an eviction sets it, a deletion does not.
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_its_budget_blocks_to_the_end_is_deleted_with_a_condition_that_says_why() {
-    let cause =
+    let why =
         json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods and has 1"});
-    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [cause]}});
+    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [why]}});
     let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
     let condition = call("PATCH /api/v1/namespaces/shop/pods/a/status").with(r#""uid":"uid-a""#);
     let condition = condition.with(r#""type":"DisruptionTarget""#).with(r#""reason":"DeletionBySpillway""#);
