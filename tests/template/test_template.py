@@ -677,8 +677,14 @@ class TheRights(unittest.TestCase):
         (claims,) = karpenters["rules"]
         self.assertEqual((claims["resources"], claims["verbs"]), (["nodeclaims"], ["get", "patch", "delete"]))
         self.assertEqual(its_binding["subjects"], [subject])
+        disruptions, its_binding, its_policy, _ = yaml.safe_load_all((ROOT / "deploy/optional/disruption-target.yaml").read_text())
+        (conditions,) = disruptions["rules"]
+        self.assertEqual((conditions["resources"], conditions["verbs"]), (["pods/status"], ["patch"]))
+        self.assertEqual(its_binding["subjects"], [subject])
         policy, _ = yaml.safe_load_all((ROOT / "deploy/optional/admission-policy.yaml").read_text())
-        self.assertEqual([one["expression"] for one in policy["spec"]["matchConditions"]], [f"'{subject['name']}' in request.userInfo.groups"])
+        for one in (policy, its_policy):
+            conditions = [condition["expression"] for condition in one["spec"]["matchConditions"]]
+            self.assertEqual(conditions, [f"'{subject['name']}' in request.userInfo.groups"])
         # Before the flows that take everything, and out of the drains' room.
         self.assertLess(flow["spec"]["matchingPrecedence"], min(flow["spec"]["matchingPrecedence"] for flow in flows))
         self.assertNotEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])

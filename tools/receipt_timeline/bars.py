@@ -87,7 +87,8 @@ def _asked(pod: Pod) -> str | None:
 def _refused(pod: Pod) -> str | None:
     if not pod.refusals:
         return None
-    by = f"budget {pod.blocked_by}" if pod.blocked_by else "several budgets"
+    several = pod.blocked_by is None or ", " in pod.blocked_by
+    by = f"budget{'s' * several} {pod.blocked_by}" if pod.blocked_by else "several budgets"
     if pod.requested_ms is not None and pod.accepted_ms is not None:
         return f"blocked {duration(pod.accepted_ms - pod.requested_ms)} by {by}, refused {pod.refusals}×"
     return f"refused {pod.refusals}× by {by}"

@@ -76,7 +76,7 @@ def groups(drain: Drain) -> list[Group]:
         Group("Lost", "still there at the end: lost with the instance, unless it is retried", of[Fate.LOST]),
         Group("Unconfirmed", "requested to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
         Group("Remaining", "still there; a later invocation goes on with it", of[Fate.REMAINING]),
-        Group("Forced", "deleted past what blocked it, in time to shut down", of[Fate.FORCED]),
+        Group("Forced", "made to leave in spite of what blocked it, in time to shut down", of[Fate.FORCED]),
         Group("Clamped", "gone, with less grace than it asks for", of[Fate.CLAMPED]),
         Group("Clean, but blocked or last to go", "all its grace", slow),
         Group("Clean", "gone, with all its grace", others, is_folded=len(others) > MANY),

@@ -41,7 +41,7 @@ pub struct PodRecord {
     /// How often each answer was given to the requests that it leave.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<Cow<'static, str>, u32>,
-    /// The budget that blocked its eviction last.
+    /// The budget that blocked its eviction last; of several the names of the first few, joined by a comma and a space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
     /// Why it stayed, was forced or was lost, or who else had it leave.
@@ -74,7 +74,7 @@ pub enum Fate {
     Clean,
     /// It shut down with less grace than it asked for.
     Clamped,
-    /// It was deleted past what blocked its eviction, so that it could still shut down.
+    /// It was made to leave in spite of what blocked it, so that it could still shut down.
     Forced,
     /// It was left alone.
     Stayed,

@@ -33,6 +33,8 @@ enum Need {
     CallOff,
     /// The pod has a volume, which is attached.
     Detach,
+    /// A budget holds the pod to the end, and its Job is to know that it has not failed.
+    Disrupt,
     /// The settings ask for Kubernetes events.
     Tell,
     /// The node is Karpenter's, and the settings hand it over.
@@ -51,7 +53,7 @@ impl Need {
     fn without(&self) -> Without {
         match self {
             Self::Common | Self::Look | Self::Search | Self::Force | Self::HandOver => Without::Fails,
-            Self::Room | Self::CallOff | Self::Detach | Self::Tell => Without::GoesOn,
+            Self::Room | Self::CallOff | Self::Detach | Self::Disrupt | Self::Tell => Without::GoesOn,
         }
     }
 }
@@ -74,6 +76,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         ("volumeattachments", "list", Need::Detach, "cannot list resource \"volumeattachments\""),
         ("volumeattachments", "watch", Need::Detach, "cannot watch resource \"volumeattachments\""),
         ("persistentvolumes", "get", Need::Detach, "cannot get resource \"persistentvolumes\""),
+        ("pods/status", "patch", Need::Disrupt, "cannot patch resource \"pods/status\""),
         ("events", "create", Need::Tell, "cannot create resource \"events\""),
         ("nodeclaims", "get", Need::HandOver, "cannot get resource \"nodeclaims\""),
         ("nodeclaims", "patch", Need::HandOver, "cannot patch resource \"nodeclaims\""),
@@ -90,7 +93,13 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
         let settings = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_NODE_EVENTS", "spillway")];
         let stage = stage.with_settings(&settings).await;
-        stage.deploy("web", 1, PodShape::default()).await;
+        if matches!(need, Need::Disrupt) {
+            let (client, shape) = (world.admin(), PodShape::default().on_node(&stage.node.name));
+            pods::create(&client, &pods::job(&name, "web", &shape)).await.expect("it is created");
+            pods::until_running_of(&client, &name, "web", 1).await.expect("it runs");
+        } else {
+            stage.deploy("web", 1, PodShape::default()).await;
+        }
         if matches!(need, Need::Detach) {
             let (client, node) = (world.admin(), &stage.node.name);
             AttachedVolume::create(&client, (&name, "data"), "ReadWriteOnce", node).await.expect("it is attached");
@@ -100,7 +109,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         if matches!(need, Need::Look) {
             cordon(world, &stage.node.name).await;
         }
-        if matches!(need, Need::Force | Need::Room) {
+        if matches!(need, Need::Force | Need::Room | Need::Disrupt) {
             let client = world.admin();
             pods::create(&client, &pods::budget(&name, "web", 1)).await.expect("it is created");
             pods::until_budget_sees(&client, &name, "web", 1).await.expect("it counts");
@@ -173,7 +182,7 @@ fn roles(world: &World) -> Api<ClusterRole> {
 }
 
 /// The roles in deploy/.
-const ROLES: [&str; 3] = ["spillway", "spillway-node-events", "spillway-karpenter"];
+const ROLES: [&str; 4] = ["spillway", "spillway-disruption-target", "spillway-node-events", "spillway-karpenter"];
 
 async fn all_rights(world: &World) -> BTreeSet<String> {
     let mut all = BTreeSet::new();

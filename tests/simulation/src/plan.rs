@@ -173,6 +173,13 @@ pub(crate) struct Outage {
     pub(crate) of_a_thousand: u32,
 }
 
+impl App {
+    /// Whether its pods stay on their nodes.
+    pub(crate) fn stays(&self) -> bool {
+        matches!(self.owner, Owner::DaemonSet | Owner::Mirror) || self.annotation == Some(SKIPPED)
+    }
+}
+
 impl Plan {
     /// The plan of a seed.
     pub(crate) fn of(seed: u64) -> Self {
@@ -257,6 +264,10 @@ pub(crate) fn instance_id(number: usize) -> String {
     format!("i-{number:017x}")
 }
 
+/// A pod that asks to be left alone, and one that asks to leave after the others.
+pub(crate) const SKIPPED: (&str, &str) = ("spillway/drain", "skip");
+pub(crate) const LAST: (&str, &str) = ("spillway/drain", "last");
+
 fn settings(rng: &mut Rng) -> Vec<(&'static str, String)> {
     let one = |rng: &mut Rng, values: &[&str]| values[rng.usize(0..values.len())].to_owned();
     vec![
@@ -295,6 +306,9 @@ fn app(rng: &mut Rng) -> App {
             0 => Some(("karpenter.sh/do-not-disrupt", "true")),
             1 => Some(("karpenter.sh/do-not-disrupt", "90s")),
             2 => Some(("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")),
+            3 => Some(SKIPPED),
+            4 => Some(LAST),
+            5 => Some(("spillway/drain", "wait")),
             _ => None,
         },
         finalizer: rng.u32(0..12) == 0,

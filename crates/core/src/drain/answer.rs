@@ -73,10 +73,24 @@ pub struct ApiResponse {
     pub body: Vec<u8>,
 }
 
+impl ApiResponse {
+    /// Whether what was requested is done.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+
+    /// Why it is not. A busy API server and what stands before it answer in plain text.
+    pub fn status(&self) -> Status {
+        let status = serde_json::from_slice::<Status>(&self.body)
+            .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&self.body), NO_STATUS));
+        status.with_code(self.code)
+    }
+}
+
 /// The answers as the API server's eviction handler gives them
 /// (kubernetes, `pkg/registry/core/pod/storage/eviction.go`).
 pub fn meaning(response: &ApiResponse) -> Answer {
-    if (200..300).contains(&response.code) {
+    if response.is_success() {
         // A success that is no object came from something else on the way.
         return match serde_json::from_slice::<TypeMeta>(&response.body) {
             Ok(_) => Answer::Leaving,
@@ -84,10 +98,7 @@ pub fn meaning(response: &ApiResponse) -> Answer {
             Err(error) => Answer::Unanswered { message: format!("the API server's answer was lost: {error}") },
         };
     }
-    // A busy API server and what stands before it answer in plain text.
-    let status = serde_json::from_slice::<Status>(&response.body)
-        .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&response.body), NO_STATUS));
-    let status = status.with_code(response.code);
+    let status = response.status();
     let cause =
         |reason: &str| status.details.iter().flat_map(|details| &details.causes).find(|cause| cause.reason == reason);
     let retry_after = retry_after(response, &status);

@@ -149,8 +149,8 @@ fn blocked(uid: &PodUid, pod: &Tracked, window: Window) -> Option<BlockedPod> {
 mod tests {
     use super::*;
     use crate::drain::deadline::{MARGIN, Termination};
-    use crate::drain::plan::Tier;
     use crate::drain::pod::blocker::BudgetName;
+    use crate::drain::tier::Tier;
 
     const GRACE: Duration = Duration::from_secs(30);
 

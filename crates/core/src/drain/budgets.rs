@@ -14,17 +14,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use kube_core::{Selector, SelectorExt as _};
 use tokio::time::Instant;
 
-use super::plan::{PodUid, Tier};
-use super::pod::blocker::BudgetName;
+use super::plan::PodUid;
+use super::pod::blocker::{Blocker, BudgetName};
 use super::pod::{PodState, Tracked};
+use super::tier::OpenTiers;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
 
 /// How often the eviction of a pod is tried although its budget has not said that it allows a disruption: kubectl's own
 /// pause after a refusal.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
+
+/// How many of the budgets of one pod are named: two are one too many, and whoever may create budgets may create very many.
+const NAMED: usize = 4;
 
 /// Whose budgets a watch is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,13 +78,22 @@ struct DisruptionsAllowed {
     probe_at: Instant,
     /// The generation of its specification that its controller has looked at, as far as is known.
     generation: Option<i64>,
+    /// Which pods it covers, as far as is known.
+    selector: Option<Selector>,
+}
+
+impl DisruptionsAllowed {
+    /// None so far.
+    fn unknown(said_at: Instant, now: Instant) -> Self {
+        Self { pods: 0, said_at, probe_at: now + PROBE_EVERY, generation: None, selector: None }
+    }
 }
 
 impl KnownBudgets {
-    /// The blocked pods of a tier, or one before it, that are to be evicted now: as many as their budgets allow, or
+    /// The blocked pods of these tiers that are to be evicted now: as many as their budgets allow, or
     /// one whose turn it is to see whether it does.
-    pub fn released(&self, pods: &BTreeMap<PodUid, Tracked>, tier: Tier, now: Instant) -> BTreeSet<PodUid> {
-        let released = queues(pods, tier).into_iter().flat_map(|(budget, mut queue)| {
+    pub fn released(&self, pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers, now: Instant) -> BTreeSet<PodUid> {
+        let released = queues(pods, open).into_iter().flat_map(|(budget, mut queue)| {
             queue.blocked.sort_unstable();
             let count = self.count(budget, queue.requested, now);
             queue.blocked.into_iter().map(|(_, uid)| uid.clone()).take(count)
@@ -88,8 +102,8 @@ impl KnownBudgets {
     }
 
     /// When [`released`](Self::released) may have something new by the mere passing of time.
-    pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, tier: Tier, now: Instant) -> Option<Instant> {
-        let queues = queues(pods, tier).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
+    pub fn next_due(&self, pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers, now: Instant) -> Option<Instant> {
+        let queues = queues(pods, open).into_iter().filter(|(_, queue)| !queue.blocked.is_empty());
         let due = queues.filter_map(|(budget, queue)| {
             let allowed = self.0.get(budget)?;
             Some(if allowed.pods > queue.requested { now } else { allowed.probe_at })
@@ -112,8 +126,7 @@ impl KnownBudgets {
 
     /// Notes that the budget refused a request of that time. What the budget has said since counts more.
     pub fn refused(&mut self, budget: &BudgetName, requested_at: Instant, now: Instant) {
-        let unknown =
-            DisruptionsAllowed { pods: 0, said_at: requested_at, probe_at: now + PROBE_EVERY, generation: None };
+        let unknown = DisruptionsAllowed::unknown(requested_at, now);
         let allowed = self.0.entry(budget.clone()).or_insert(unknown);
         if allowed.said_at <= requested_at {
             allowed.pods = 0;
@@ -145,13 +158,22 @@ impl KnownBudgets {
     /// Returns the budget if it has been edited since it was last seen, and its controller has looked at it.
     fn see(&mut self, budget: &DisruptionBudget, now: Instant) -> Option<BudgetName> {
         let name = name(budget)?;
-        let unknown = DisruptionsAllowed { pods: 0, said_at: now, probe_at: now + PROBE_EVERY, generation: None };
-        let allowed = self.0.entry(name.clone()).or_insert(unknown);
+        let allowed = self.0.entry(name.clone()).or_insert(DisruptionsAllowed::unknown(now, now));
+        allowed.selector = budget.spec.selector.clone().and_then(|selector| selector.try_into().ok());
         allowed.pods = disruptions_allowed(budget);
         allowed.said_at = now;
         let before = allowed.generation;
         allowed.generation = before.max(budget.status.as_ref().and_then(|status| status.observed_generation));
         (before.is_some() && before < allowed.generation).then_some(name)
+    }
+
+    /// The names of the first few budgets that cover a pod, as far as is known.
+    pub fn covering(&self, pod: &Tracked) -> Vec<String> {
+        let covers = |budget: &BudgetName, selector: &Option<Selector>| {
+            budget.namespace == pod.name.namespace && selector.as_ref().is_some_and(|it| it.matches(&pod.labels))
+        };
+        let covering = self.0.iter().filter(|(name, known)| covers(name, &known.selector));
+        covering.map(|(budget, _)| budget.name.clone()).take(NAMED).collect()
     }
 
     fn forget(&mut self, is_gone: impl Fn(&BudgetName) -> bool) -> Vec<BudgetName> {
@@ -163,17 +185,21 @@ impl KnownBudgets {
 
 /// The namespaces whose budgets are to be watched: those in which one blocks a pod.
 pub fn namespaces_to_watch(pods: &BTreeMap<PodUid, Tracked>) -> BTreeSet<&str> {
-    let blocked = pods.values().filter(|pod| pod.state == PodState::Waits { due: None });
-    blocked.filter_map(Tracked::budget).map(|budget| budget.namespace.as_str()).collect()
+    let blocked = pods.values().filter(|pod| match pod.blocked.by() {
+        Some(Blocker::Budget(_)) => pod.state == PodState::Waits { due: None },
+        Some(Blocker::SeveralBudgets(_)) => pod.waits(),
+        _ => false,
+    });
+    blocked.map(|pod| pod.name.namespace.as_str()).collect()
 }
 
-fn queues(pods: &BTreeMap<PodUid, Tracked>, tier: Tier) -> BTreeMap<&BudgetName, Queue<'_>> {
+fn queues(pods: &BTreeMap<PodUid, Tracked>, open: OpenTiers) -> BTreeMap<&BudgetName, Queue<'_>> {
     let mut queues = BTreeMap::<_, Queue<'_>>::new();
     for (uid, pod) in pods {
         let Some(budget) = pod.budget() else { continue };
         match pod.state {
             PodState::Requested => queues.entry(budget).or_default().requested += 1,
-            PodState::Waits { due: None } if pod.tier <= tier => {
+            PodState::Waits { due: None } if open.has(pod.tier) => {
                 queues.entry(budget).or_default().blocked.push((pod.history.last_requested_at(), uid));
             }
             _ => {}

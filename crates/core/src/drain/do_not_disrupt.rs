@@ -1,14 +1,13 @@
 //! Pods that say that they are not to be disrupted. Pure.
 //!
-//! Two annotations say it, Karpenter's and the cluster autoscaler's; they are read as those two
-//! read them.
+//! Three annotations say it: Karpenter's and the cluster autoscaler's, which are read as those two read them, and our own.
 
 use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::kube::metadata::annotation::{DO_NOT_DISRUPT, SAFE_TO_EVICT};
+use crate::kube::metadata::annotation::{DO_NOT_DISRUPT, DRAIN, SAFE_TO_EVICT};
 use crate::kube::pod::Pod;
 
 /// An annotation by which a pod says that it is not to be disrupted.
@@ -26,17 +25,19 @@ impl fmt::Display for DoNotDisrupt {
     }
 }
 
-/// The annotation by which the pod says that it is not to be disrupted; of two the one that lasts longer.
+/// The annotation by which the pod says that it is not to be disrupted; of several the one that lasts longest.
 pub fn do_not_disrupt(pod: &Pod) -> Option<DoNotDisrupt> {
     let annotations = pod.metadata.annotations.as_ref()?;
     let by = |annotation, until| {
         annotations.get(annotation).map(|value: &String| DoNotDisrupt { annotation, value: value.clone(), until })
     };
-    match (annotations.get(SAFE_TO_EVICT).map(String::as_str), annotations.get(DO_NOT_DISRUPT).map(String::as_str)) {
-        (Some("false"), _) => by(SAFE_TO_EVICT, None),
-        (_, Some("true")) => by(DO_NOT_DISRUPT, None),
-        (_, Some(text)) => by(DO_NOT_DISRUPT, ends(pod, duration(text)?)),
-        (_, None) => None,
+    let says = |annotation| annotations.get(annotation).map(String::as_str);
+    match (says(DRAIN), says(SAFE_TO_EVICT), says(DO_NOT_DISRUPT)) {
+        (Some("wait"), ..) => by(DRAIN, None),
+        (_, Some("false"), _) => by(SAFE_TO_EVICT, None),
+        (.., Some("true")) => by(DO_NOT_DISRUPT, None),
+        (.., Some(text)) => by(DO_NOT_DISRUPT, ends(pod, duration(text)?)),
+        (.., None) => None,
     }
 }
 
@@ -98,13 +99,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_not_to_be_disrupted_says_so_by_one_of_two_annotations() {
+    fn a_pod_that_is_not_to_be_disrupted_says_so_by_one_of_three_annotations() {
         assert_eq!(read(&json!({})), None);
         let karpenter = read(&json!({DO_NOT_DISRUPT: "true"})).unwrap();
         assert_eq!(karpenter.to_string(), "its annotation karpenter.sh/do-not-disrupt=true");
         assert_eq!(karpenter.until, None);
         let autoscaler = read(&json!({SAFE_TO_EVICT: "false"})).unwrap();
         assert_eq!(autoscaler.to_string(), "its annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false");
+        let ours = read(&json!({DRAIN: "wait", DO_NOT_DISRUPT: "1s"})).unwrap();
+        assert_eq!((ours.to_string().as_str(), ours.until), ("its annotation spillway/drain=wait", None));
     }
 
     #[test]
@@ -116,6 +119,7 @@ mod tests {
             json!({DO_NOT_DISRUPT: "-5m"}),
             json!({SAFE_TO_EVICT: "true"}),
             json!({SAFE_TO_EVICT: "False"}),
+            json!({DRAIN: "last"}),
         ] {
             assert_eq!(read(&annotations), None, "{annotations}");
         }

@@ -77,7 +77,7 @@ pub fn meaning(answer: Answer, name: &PodName) -> Predicted {
         Answer::BlockedBy { budget } => {
             Predicted::BlockedBy(Blocker::Budget(BudgetName { namespace: name.namespace.clone(), name: budget }))
         }
-        Answer::BlockedBySeveral => Predicted::BlockedBy(Blocker::SeveralBudgets),
+        Answer::BlockedBySeveral => Predicted::BlockedBy(Blocker::SeveralBudgets(Vec::new())),
         Answer::NamespaceTerminating => Predicted::BlockedBy(Blocker::Namespace),
         Answer::Forbidden { message } | Answer::Refused { message } => Predicted::Refused(message),
         Answer::Throttled { .. } => Predicted::Unanswered("the API server is busy".to_owned()),

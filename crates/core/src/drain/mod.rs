@@ -3,6 +3,7 @@
 //! From the ground up; none imports a later one:
 //! * `deadline`: how long there is, and what that means for a pod's grace
 //! * `do_not_disrupt`: which pods say that they are not to be disrupted
+//! * `tier`: in which order pods leave
 //! * `plan`: which pods leave, which stay, and why
 //! * `put_back`: which pods their controllers put back
 //! * `request`, `answer`: a request that a pod leave, and what the API server answered
@@ -30,4 +31,5 @@ pub mod progress;
 pub mod put_back;
 pub mod report;
 pub mod request;
+pub mod tier;
 pub mod volumes;

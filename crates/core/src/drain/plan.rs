@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::do_not_disrupt::{DoNotDisrupt, do_not_disrupt};
+use super::tier::{Tier, tier};
 use crate::kube::metadata::annotation;
 use crate::kube::pod::Pod;
 
@@ -61,6 +62,8 @@ pub enum Stays {
     Mirror,
     /// Its DaemonSet would put it back at once.
     DaemonSet,
+    /// Its annotation says so.
+    Skipped,
     /// It has been evicted, and its controller has put it back.
     PutBack,
 }
@@ -71,23 +74,14 @@ impl Stays {
         match self {
             Self::Mirror => "a static pod of the node",
             Self::DaemonSet => "a DaemonSet's pod",
+            Self::Skipped => "its annotation spillway/drain=skip",
             Self::PutBack => "its controller puts it back on the node",
         }
     }
 }
 
-/// Pods leave tier by tier: what others depend on goes last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// Ordinary pods.
-    Ordinary,
-    /// `system-cluster-critical` and `system-node-critical`.
-    Critical,
-}
-
 /// Kubernetes' default `terminationGracePeriodSeconds`.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
-const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
 /// Plans a pod. `None` for an object without a name or UID, which no API server sends.
 pub fn plan(pod: &Pod) -> Option<Planned> {
@@ -106,6 +100,8 @@ fn disposition(pod: &Pod) -> Disposition {
         Disposition::Stays(Stays::Mirror)
     } else if is_of_daemon_set(pod) && !is_finished(pod) {
         Disposition::Stays(Stays::DaemonSet)
+    } else if is_skipped(pod) {
+        Disposition::Stays(Stays::Skipped)
     } else if let Some(by) = &pod.metadata.deletion_timestamp {
         let given = pod.metadata.deletion_grace_period_seconds.map(whole_seconds);
         if given == Some(Duration::ZERO) { Disposition::Stopped } else { Disposition::Leaving { by: by.0, given } }
@@ -128,6 +124,11 @@ fn has_mirror_annotation(pod: &Pod) -> bool {
     pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(annotation::MIRROR))
 }
 
+fn is_skipped(pod: &Pod) -> bool {
+    let annotations = pod.metadata.annotations.as_ref();
+    annotations.and_then(|annotations| annotations.get(annotation::DRAIN)).is_some_and(|asks| asks == "skip")
+}
+
 /// By kind and group: other groups have kinds called DaemonSet whose pods do leave.
 fn is_of_daemon_set(pod: &Pod) -> bool {
     let mut owners = pod.metadata.owner_references.iter().flatten();
@@ -138,11 +139,6 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
 
 fn is_finished(pod: &Pod) -> bool {
     matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
-}
-
-fn tier(pod: &Pod) -> Tier {
-    let class = pod.spec.priority_class_name.as_deref();
-    if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) { Tier::Critical } else { Tier::Ordinary }
 }
 
 fn grace(pod: &Pod) -> Duration {
@@ -187,18 +183,6 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
-        assert_eq!(planned(json!({})).tier, Tier::Ordinary);
-        for (class, tier) in
-            [("high", Tier::Ordinary), (CRITICAL_CLASSES[0], Tier::Critical), (CRITICAL_CLASSES[1], Tier::Critical)]
-        {
-            let pod = planned(json!({"spec": {"containers": [], "priorityClassName": class}}));
-            assert_eq!((pod.tier, pod.disposition), (tier, Disposition::Leaves));
-        }
-        assert!(Tier::Ordinary < Tier::Critical);
-    }
-
-    #[test]
     fn a_daemon_sets_pod_stays() {
         assert_eq!(disposition_of(owned_by("DaemonSet", "apps/v1")), Disposition::Stays(Stays::DaemonSet));
     }
@@ -222,6 +206,14 @@ mod tests {
     fn a_static_pod_stays() {
         let pod = json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": "hash"}}});
         assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Mirror));
+    }
+
+    #[test]
+    fn a_pod_that_asks_to_be_skipped_stays_and_is_not_waited_for() {
+        let mut pod = json!({"metadata": {"annotations": {"spillway/drain": "skip"}}});
+        assert_eq!(disposition_of(pod.clone()), Disposition::Stays(Stays::Skipped));
+        merge(&mut pod, json!({"metadata": {"deletionTimestamp": "2026-11-21T03:12:00Z"}}));
+        assert_eq!(disposition_of(pod), Disposition::Stays(Stays::Skipped));
     }
 
     #[test]

@@ -13,12 +13,13 @@ use super::blockage::{Blockage, BlockageNews};
 use super::budgets::{KnownBudgets, WatchScope, namespaces_to_watch};
 use super::deadline::{Deletion, LEAST_PATIENCE, Termination, Window};
 use super::kubelet::Kubelet;
-use super::plan::{Disposition, Planned, PodUid, Stays, Tier, plan};
+use super::plan::{Disposition, Planned, PodUid, Stays, plan};
 use super::pod::transition::Transition;
 use super::pod::{PodState, Tracked, Unconfirmed};
 use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use super::request::{DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
+use super::tier::{OpenTiers, Tier};
 use crate::clock::Clock;
 use crate::kube::budget::DisruptionBudget;
 use crate::kube::change::Change;
@@ -148,12 +149,12 @@ impl Progress {
     /// The requests to make now; each has to be [`answered`](Self::answered).
     pub fn requests(&mut self, now: Instant) -> Vec<LeaveRequest> {
         self.give_up_on_silence(now);
-        let tier = self.tier(now);
-        let released = self.budgets.released(&self.pods, tier, now);
+        let open = self.open_tiers(now);
+        let released = self.budgets.released(&self.pods, open, now);
         let window = self.window;
         let mut requests = Vec::new();
         for (uid, pod) in &mut self.pods {
-            let by_time = pod.next_request(window).filter(|(due, _)| pod.tier <= tier && *due <= now);
+            let by_time = pod.next_request(window).filter(|(due, _)| open.has(pod.tier) && *due <= now);
             let by_budget = released.contains(uid).then_some(Method::Evict);
             let Some(method) = by_time.map(|(_, method)| method).or(by_budget) else { continue };
             if !self.in_flight.has_room_for(method) {
@@ -181,13 +182,13 @@ impl Progress {
     /// When there may be new [`requests`](Self::requests) or [news](Self::blockage_news), or the node's watch
     /// [is due](Self::is_node_watch_due), by the mere passing of time.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
-        let tier = self.tier(now);
+        let open = self.open_tiers(now);
         let has_room = |method| self.in_flight.has_room_for(method);
         let by_time = self.pods.values().filter(|pod| pod.waits()).filter_map(|pod| {
             let (due, _) = pod.next_request(self.window).filter(|(_, method)| has_room(*method))?;
-            if pod.tier <= tier { Some(due) } else { self.critical_tier_at() }
+            if open.has(pod.tier) { Some(due) } else { self.opens_at(pod.tier) }
         });
-        let by_budget = self.budgets.next_due(&self.pods, tier, now).filter(|_| has_room(Method::Evict));
+        let by_budget = self.budgets.next_due(&self.pods, open, now).filter(|_| has_room(Method::Evict));
         by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
@@ -258,28 +259,31 @@ impl Progress {
         }
     }
 
-    /// Critical pods begin when the others have gone, or are merely blocked; or when they must, for their budgets to have time.
-    /// An instance that is going now knows no order of pods: its kubelet may never say that the others have gone.
-    fn tier(&self, now: Instant) -> Tier {
+    /// Critical pods begin when ordinary ones have gone, or are merely blocked; the last ones when all others have gone, for
+    /// these live on them as long as they are there. Both begin when they must, for their budgets to have time. An instance that
+    /// is going now knows no order of pods: its kubelet may never say that the others have gone.
+    fn open_tiers(&self, now: Instant) -> OpenTiers {
         if matches!(self.window.instance_goes, Termination::Soon { .. }) {
-            return Tier::Critical;
+            return OpenTiers::ALL;
         }
-        let ordinary = self.pods.values().any(|pod| {
-            pod.tier == Tier::Ordinary
-                && match pod.state {
-                    PodState::Waits { .. } => pod.blocked.by().is_none(),
-                    PodState::Requested | PodState::Leaving { .. } => true,
-                    PodState::Stays(_) | PodState::Unconfirmed(_) | PodState::Gone { .. } => false,
-                }
-        });
-        let must = self.critical_tier_at().is_some_and(|at| at <= now);
-        if ordinary && !must { Tier::Ordinary } else { Tier::Critical }
+        let must = |tier| self.opens_at(tier).is_some_and(|at| at <= now);
+        let ordinary = |pod: &Tracked| pod.tier == Tier::Ordinary && !(pod.waits() && pod.blocked.by().is_some());
+        let others = |pod: &Tracked| pod.tier != Tier::Last;
+        OpenTiers {
+            critical: !self.pods.values().any(|pod| pod.has_to_leave() && ordinary(pod)) || must(Tier::Critical),
+            last: !self.pods.values().any(|pod| pod.has_to_leave() && others(pod)) || must(Tier::Last),
+        }
     }
 
-    /// When the critical pod must be asked that needs the longest to leave.
-    fn critical_tier_at(&self) -> Option<Instant> {
-        let critical = self.pods.values().filter(|pod| pod.tier == Tier::Critical && pod.waits());
-        critical.map(|pod| pod.needs(self.window)).max().and_then(|needs| self.window.critical_from(needs))
+    /// When the pod of that tier must be asked that needs the longest to leave.
+    fn opens_at(&self, tier: Tier) -> Option<Instant> {
+        let waiting = self.pods.values().filter(|pod| pod.tier == tier && pod.waits());
+        let needs = waiting.map(|pod| pod.needs(self.window)).max()?;
+        match tier {
+            Tier::Ordinary => Some(self.window.start),
+            Tier::Critical => self.window.critical_from(needs),
+            Tier::Last => self.window.last_from(needs),
+        }
     }
 
     /// Takes the answer to a request.
@@ -298,7 +302,9 @@ impl Progress {
             }
             _ => {}
         }
+        let named = pod.covered_by(|pod| self.budgets.covering(pod), now);
         self.note(transition);
+        self.note(named);
     }
 
     fn note(&mut self, transition: Option<Transition>) {
@@ -338,6 +344,9 @@ impl Progress {
                 pod.release(|by| by.budget() == Some(&released), now);
             }
         }
+        for pod in self.pods.values_mut() {
+            self.transitions.extend(pod.covered_by(|pod| self.budgets.covering(pod), now));
+        }
     }
 
     /// Takes a pod that came while the node was not cordoned.
@@ -351,10 +360,13 @@ impl Progress {
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, grace, tier, disposition }) = plan(pod) else { return };
         if !self.pods.contains_key(&uid) {
-            let claims = pod.volume_claims();
-            self.first_seen(&uid, pod, Tracked { claims, ..Tracked::new(name, tier, grace, now) }, now);
+            let (claims, labels) = (pod.volume_claims(), pod.metadata.labels.clone().unwrap_or_default());
+            self.first_seen(&uid, pod, Tracked { claims, labels, ..Tracked::new(name, tier, grace, now) }, now);
         }
         let Some(pod) = self.pods.get_mut(&uid) else { return };
+        if !matches!(disposition, Disposition::Stays(_)) {
+            pod.not_to_be_skipped(now);
+        }
         let transition = match disposition {
             // Whatever is seen of it.
             _ if pod.state == PodState::Stays(Stays::PutBack) => None,

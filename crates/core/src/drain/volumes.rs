@@ -41,7 +41,8 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::drain::plan::{PodName, Tier};
+    use crate::drain::plan::PodName;
+    use crate::drain::tier::Tier;
 
     fn pod(state: PodState, claims: &[&str]) -> BTreeMap<PodUid, Tracked> {
         let name = PodName { namespace: "shop".to_owned(), name: "db-0".to_owned() };

@@ -1,7 +1,7 @@
 //! A `PodDisruptionBudget`, as much of it as a drain looks at. Its status names each pod that is being evicted, and may be long.
 
 use k8s_openapi::api::policy::v1;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::Deserialize;
 
 use super::metadata::{metadata, object_of_kind};
@@ -11,7 +11,15 @@ use super::metadata::{metadata, object_of_kind};
 pub struct DisruptionBudget {
     #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
+    #[serde(default)]
+    pub spec: BudgetSpec,
     pub status: Option<BudgetStatus>,
+}
+
+/// Which pods it covers.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct BudgetSpec {
+    pub selector: Option<LabelSelector>,
 }
 
 /// What its controller makes of it.

@@ -16,7 +16,9 @@ pub mod annotation {
     pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
     /// The cluster autoscaler's.
     pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
-    pub const READ: [&str; 3] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT];
+    /// Ours: how a pod wants to be drained.
+    pub const DRAIN: &str = "spillway/drain";
+    pub const READ: [&str; 4] = [MIRROR, DO_NOT_DISRUPT, SAFE_TO_EVICT, DRAIN];
     /// No value that means anything is longer. What they have in all may be 256 KB.
     pub const LONGEST: usize = 256;
 }

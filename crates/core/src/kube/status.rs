@@ -25,10 +25,16 @@ pub fn is_missing(status: &Status, kind: &str) -> bool {
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.kind == kind)
 }
 
-/// Whether the name is another object's by now. Other conflicts pass.
+/// Whether the name is another object's by now. Other conflicts pass. A patch that names the UID would change it.
 pub fn is_of_another_uid(status: &Status) -> bool {
     let said = |words| status.message.contains(words);
-    status.code == 409 && (said("UID in the precondition") || said("UID in precondition"))
+    let is_to_change =
+        |field| status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.field == field);
+    match status.code {
+        409 => said("UID in the precondition") || said("UID in precondition"),
+        422 => is_to_change("metadata.uid"),
+        _ => false,
+    }
 }
 
 /// Whether the namespace is being deleted, and what is in it, so that nothing more is created there.
@@ -61,6 +67,18 @@ pub fn is_of_unreachable_webhook(status: &Status) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_patch_of_an_object_that_another_has_replaced_would_change_its_uid() {
+        let of = |field: &str| {
+            let causes = serde_json::json!([{"reason": "FieldValueInvalid", "message": "immutable", "field": field}]);
+            let status =
+                serde_json::json!({"code": 422, "details": {"name": "web-0", "kind": "Pod", "causes": causes}});
+            is_of_another_uid(&serde_json::from_value(status).unwrap())
+        };
+        assert!(of("metadata.uid"));
+        assert!(!of("status.podIPs"));
+    }
 
     #[test]
     fn who_admits_requests_is_told_from_a_missing_right_by_the_words() {

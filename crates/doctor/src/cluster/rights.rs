@@ -1,4 +1,5 @@
-//! Each right of deploy/rbac.yaml, and of deploy/optional/ what the settings need: the API server says whether we have it.
+//! Each right of deploy/rbac.yaml, and of deploy/optional/ what the settings or the cluster's Jobs need: the API server says whether
+//! we have it.
 
 use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -107,6 +108,12 @@ const OF_NODE_EVENTS: [Right; 1] = [Right {
     ..right("events.k8s.io", "events", "create", Suffers("drains are not seen by kubectl describe"))
 }];
 
+/// The right that Jobs need whose pods a budget may block to the end.
+const OF_JOBS: Right = Right {
+    manifest: "deploy/optional/disruption-target.yaml",
+    ..right("", "pods/status", "patch", Suffers("a Job takes a pod for failed that is deleted past its budget"))
+};
+
 /// What the API server said of a right.
 #[derive(Debug)]
 struct Answer {
@@ -151,6 +158,11 @@ pub(super) async fn look(
 fn evictions(answers: &[Answer]) -> Evictions {
     let is_denied = answers.iter().any(|answer| answer.right.resource == EVICTION && answer.is_missing());
     if is_denied { Evictions::Denied } else { Evictions::Allowed }
+}
+
+/// Whether a Job can be told that its pod was disrupted and has not failed.
+pub(super) async fn can_tell_jobs(client: &Client, end: Instant) -> Result<bool, ApiError> {
+    has(&Api::all(client.clone()), OF_JOBS, end).await
 }
 
 fn needed(settings: &Settings) -> Vec<Right> {
@@ -276,10 +288,12 @@ mod tests {
     fn every_right_of_the_manifests_is_asked_for_and_no_other() {
         let mut granted = granted(concat!(
             include_str!("../../../../deploy/rbac.yaml"),
+            include_str!("../../../../deploy/optional/disruption-target.yaml"),
             include_str!("../../../../deploy/optional/node-events.yaml"),
             include_str!("../../../../deploy/optional/karpenter.yaml"),
         ));
-        let rights = OF_EVERY_DRAIN.iter().chain(&OF_VOLUMES).chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS);
+        let rights =
+            OF_EVERY_DRAIN.iter().chain(&OF_VOLUMES).chain(&OF_NODE_CLAIMS).chain(&OF_NODE_EVENTS).chain([&OF_JOBS]);
         let mut asked: Vec<_> =
             rights.map(|right| [right.group, right.resource, right.verb].map(str::to_owned)).collect();
         granted.sort();

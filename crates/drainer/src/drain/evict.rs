@@ -1,13 +1,15 @@
 //! Requesting one pod to leave: by eviction or deletion. What the answer means is decided in core's `drain/answer.rs`.
+//! What its status is to say is sent the same way.
 
 use futures_util::TryStreamExt as _;
 use http_body_util::BodyExt as _;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::Request;
 use kube::{Client, Resource as _};
+use serde_json::Value;
 use spillway_core::drain::answer::{Answer, ApiResponse, READ, meaning};
 use spillway_core::drain::deadline::Grace;
 use spillway_core::drain::plan::{PodName, PodUid};
@@ -54,9 +56,10 @@ pub(crate) async fn dry_run(client: &Client, name: &PodName, uid: &PodUid) -> An
 
 /// What is sent to the API server.
 #[derive(Debug)]
-enum PodRequest {
+pub(super) enum PodRequest {
     Eviction(Box<Eviction>, PostParams),
     Deletion(DeleteParams),
+    Status(Patch<Value>),
 }
 
 /// Sends it; that no answer comes is an answer too.
@@ -68,7 +71,8 @@ async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer
     }
 }
 
-async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube::Result<ApiResponse> {
+/// Sends it; of the answer no more is read than says anything.
+pub(super) async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube::Result<ApiResponse> {
     let pods = Request::new(Pod::url_path(&(), Some(&name.namespace)));
     let request = match request {
         PodRequest::Eviction(eviction, params) => {
@@ -76,6 +80,7 @@ async fn exchange(client: &Client, name: &PodName, request: &PodRequest) -> kube
             pods.create_subresource("eviction", &name.name, params, body)
         }
         PodRequest::Deletion(params) => pods.delete(&name.name, params),
+        PodRequest::Status(patch) => pods.patch_subresource("status", &name.name, &PatchParams::default(), patch),
     };
     let response = client.send(request.map_err(kube::Error::BuildRequest)?.map(Body::from)).await?;
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);

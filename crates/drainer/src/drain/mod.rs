@@ -4,6 +4,7 @@
 //! * `look`: whether the node is still the claimed one
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave
+//! * `disruption_target`: the condition by which a Job knows that a pod which is deleted has not failed
 //! * `newcomers`: whether pods that come later have come to the claimed node
 //! * `kubelet`: a watch of the node, for whether anybody is there to report a pod's end
 //! * `budget_watch`: the watches of budgets that block pods
@@ -15,6 +16,7 @@
 //! This file ties them together and decides nothing itself.
 
 mod budget_watch;
+mod disruption_target;
 pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
@@ -26,6 +28,7 @@ mod transition;
 pub(crate) mod volumes;
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -40,6 +43,7 @@ use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
 use spillway_core::drain::put_back::PutBack;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::drain::request::Method;
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
 use spillway_notice::continued::History;
@@ -49,6 +53,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::kube::watch::{Listed, Watch, WatchEvent};
 use crate::node::ClaimedNode;
 use budget_watch::BudgetWatch;
+use disruption_target::DisruptionTarget;
 use kubelet::KubeletWatch;
 pub(crate) use list::list_claimed;
 use list::pods_of;
@@ -72,6 +77,7 @@ pub(crate) struct Drain<'a> {
     progress: Progress,
     ending: Ending,
     requests: FuturesUnordered<LocalBoxFuture<'a, (PodUid, Answer)>>,
+    disruption_target: Rc<DisruptionTarget>,
     /// Where the watch of the pods goes on from, so that nothing is missed until it begins.
     listed_at: String,
     watch_from: Instant,
@@ -115,6 +121,7 @@ impl<'a> Drain<'a> {
                 .with_blockage(history.blockage),
             ending: Ending::after_claim(now),
             requests: FuturesUnordered::new(),
+            disruption_target: Rc::new(DisruptionTarget::new(clock)),
             listed_at: listed.resource_version.clone(),
             watch_from: now + WATCH_AT_THE_LATEST,
             pods: None,
@@ -157,9 +164,14 @@ impl<'a> Drain<'a> {
     /// Makes the requests that are due, and logs what has become of pods.
     fn request(&mut self) {
         for request in self.progress.requests(Instant::now()) {
-            let client = self.node.client.clone();
-            let uid = request.uid.clone();
-            self.requests.push(evict::send(client, request).map(|answer| (uid, answer)).boxed_local());
+            let (client, disruption_target) = (self.node.client.clone(), Rc::clone(&self.disruption_target));
+            let send = async move {
+                if request.method == Method::Delete {
+                    disruption_target.set(&client, &request).await;
+                }
+                (request.uid.clone(), evict::send(client, request).await)
+            };
+            self.requests.push(send.boxed_local());
         }
         self.progress.take_transitions().into_iter().for_each(transition::log);
     }

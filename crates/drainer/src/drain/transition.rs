@@ -37,7 +37,7 @@ pub(super) fn log(transition: Transition) {
 fn what_follows(by: &Blocker) -> &'static str {
     match by {
         Blocker::Budget(_) => "evicting it when the budget allows a disruption",
-        Blocker::SeveralBudgets => "the eviction API cannot handle that; trying again every few seconds",
+        Blocker::SeveralBudgets(_) => "the eviction API cannot handle that; trying again every few seconds",
         Blocker::Namespace => "waiting for that",
         Blocker::DoNotDisrupt(_) => "leaving it alone as long as that can be",
         Blocker::FailingEviction(_) => "trying again",

@@ -3,12 +3,14 @@
 //!
 //! A pod that tolerates the cordon and comes later is seen; so is one that goes while the watch is being renewed.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::{ListParams, WatchEvent as ServerEvent, WatchParams};
 use kube::core::Request;
@@ -66,6 +68,9 @@ pub(crate) struct Listed<K> {
     pub(crate) resource_version: String,
 }
 
+/// Longer labels, and selectors of them, are let go: nobody writes so many, and an object may have 1.5 MB.
+const LONGEST_LABELS: usize = 4 << 10;
+
 /// What can be watched.
 pub(crate) trait Watched: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
     /// Lets go of what nobody looks at who watches.
@@ -80,7 +85,10 @@ impl Watched for VolumeAttachment {}
 
 impl Watched for Pod {
     fn slim(mut self) -> Self {
-        self.metadata.labels = None;
+        let length = |labels: &BTreeMap<String, String>| {
+            labels.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
+        };
+        self.metadata.labels = self.metadata.labels.filter(|labels| length(labels) <= LONGEST_LABELS);
         self
     }
 }
@@ -88,6 +96,8 @@ impl Watched for Pod {
 impl Watched for DisruptionBudget {
     fn slim(mut self) -> Self {
         self.metadata.labels = None;
+        let length = |selector: &LabelSelector| serde_json::to_vec(selector).map_or(usize::MAX, |json| json.len());
+        self.spec.selector = self.spec.selector.filter(|selector| length(selector) <= LONGEST_LABELS);
         self
     }
 }

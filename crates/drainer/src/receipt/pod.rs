@@ -56,7 +56,7 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         given_s,
         evictions: history.evictions(),
         answers: answers(&history.answers),
-        blocked_by: pod.blocked.last().and_then(Blocker::budget).map(ToString::to_string),
+        blocked_by: pod.blocked.last().and_then(budgets),
         why,
         requested_ms: history.requested_at().map(&ms),
         accepted_ms: history.accepted_at.map(&ms),
@@ -81,7 +81,7 @@ fn predicted(uid: String, pod: &PodPreview) -> PodRecord {
         Predicted::Refused(why) | Predicted::Unanswered(why) => (Fate::WouldBeBlocked, Some(why.clone())),
     };
     let blocked_by = match &pod.would {
-        Predicted::BlockedBy(Blocker::Budget(budget)) => Some(budget.to_string()),
+        Predicted::BlockedBy(blocker) => budgets(blocker),
         _ => None,
     };
     PodRecord {
@@ -128,6 +128,15 @@ fn who_else(pod: &Tracked) -> Option<String> {
             pod.given_less().map(|_| "it was leaving already, with less".to_owned())
         }
         (Some(RequestedBy::ThisDrain) | None, ..) => None,
+    }
+}
+
+/// The names of the budgets that it is, as far as they are known.
+fn budgets(blocker: &Blocker) -> Option<String> {
+    match blocker {
+        Blocker::Budget(budget) => Some(budget.to_string()),
+        Blocker::SeveralBudgets(names) if !names.is_empty() => Some(names.join(", ")),
+        _ => None,
     }
 }
 

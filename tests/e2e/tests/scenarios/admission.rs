@@ -1,12 +1,14 @@
-//! `deploy/optional/admission-policy.yaml`, which is on for every scenario: what whoever has got hold of the function's role can
-//! change of a node.
+//! `deploy/optional/admission-policy.yaml` and `disruption-target.yaml`, which are on for every scenario: what whoever has got hold
+//! of the function's role can change of a node, and of a pod.
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::Stage;
 use tokio::time::{sleep, timeout};
 
@@ -17,7 +19,21 @@ async fn patch(stage: &Stage, change: &Value) -> Result<Node, kube::Error> {
 
 async fn patch_with(stage: &Stage, change: &Value, parameters: &PatchParams) -> Result<Node, kube::Error> {
     let nodes = Request::new("/api/v1/nodes");
-    let mut request = nodes.patch(&stage.node.name, parameters, &Patch::Merge(change)).expect("a request");
+    as_the_thief(stage, nodes.patch(&stage.node.name, parameters, &Patch::Merge(change)).expect("a request")).await
+}
+
+/// Patches a pod's status likewise.
+async fn patch_pod(stage: &Stage, pod: &str, change: &Value, dry_run: bool) -> Result<Pod, kube::Error> {
+    let pods = Request::new(format!("/api/v1/namespaces/{}/pods", stage.name));
+    let parameters = PatchParams { dry_run, ..PatchParams::default() };
+    let request = pods.patch_subresource("status", pod, &parameters, &Patch::Strategic(change)).expect("a request");
+    as_the_thief(stage, request).await
+}
+
+async fn as_the_thief<K: DeserializeOwned>(
+    stage: &Stage,
+    mut request: http::Request<Vec<u8>>,
+) -> Result<K, kube::Error> {
     for (header, value) in [("impersonate-user", "thief"), ("impersonate-group", "spillway")] {
         request.headers_mut().insert(header, value.parse().expect("a value"));
     }
@@ -76,4 +92,49 @@ async fn of_a_node_the_group_can_change_what_a_drain_changes_and_nothing_else() 
     for unschedulable in [json!(true), json!(null)] {
         patch(&stage, &json!({"spec": {"unschedulable": unschedulable}})).await.expect("a cordon");
     }
+}
+
+#[tokio::test]
+async fn of_a_pods_status_the_group_can_set_one_condition_and_nothing_else() {
+    let stage = Stage::set("admission-pods").await;
+    let client = stage.world.admin();
+    pods::create(&client, &pods::bare_pod(&stage.name, "web", &PodShape::default().bound_to(&stage.node.name)))
+        .await
+        .expect("a pod");
+    pods::until_running_of(&client, &stage.name, "web", 1).await.expect("it runs");
+    let conditions = |conditions: Value| json!({"status": {"conditions": conditions}});
+    let ours = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionBySpillway"});
+    let failed = json!({"status": {"phase": "Failed", "conditions": [ours]}});
+    let in_force = async {
+        while patch_pod(&stage, "web", &failed, true).await.is_ok() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(Duration::from_mins(1), in_force).await.expect("the policy comes into force");
+    for (change, only) in [
+        (failed, "status"),
+        (
+            json!({"status": {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"$patch": "replace"}], "conditions": [ours]}}),
+            "status",
+        ),
+        (json!({"status": {"containerStatuses": null, "conditions": [ours]}}), "status"),
+        (conditions(json!([ours, {"type": "Ready", "status": "False"}])), "conditions"),
+        (conditions(json!([{"type": "example.test/mine", "status": "True"}])), "conditions"),
+        (
+            conditions(json!([{"type": "DisruptionTarget", "status": "False", "reason": "DeletionBySpillway"}])),
+            "conditions",
+        ),
+        (
+            conditions(json!([{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}])),
+            "conditions",
+        ),
+        (json!({"metadata": {"labels": {"app": "mine"}}, "status": {"conditions": [ours]}}), "labels"),
+        (json!({"metadata": {"annotations": {"a": "mine"}}, "status": {"conditions": [ours]}}), "annotations"),
+        (json!({"metadata": {"finalizers": ["thief/for-ever"]}, "status": {"conditions": [ours]}}), "finalizers"),
+    ] {
+        let refused = patch_pod(&stage, "web", &change, false).await.expect_err("it is refused").to_string();
+        assert!(refused.contains("'spillway-disruption-target'") && refused.contains(only), "{change}: {refused}");
+    }
+
+    patch_pod(&stage, "web", &conditions(json!([ours])), false).await.expect("as a drain does");
 }

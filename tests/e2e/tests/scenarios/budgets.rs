@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, WatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::json;
 use spillway_bed::NodeOptions;
 use spillway_bed::audit::Request;
 use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::pods::{self, PodShape};
-use spillway_e2e::{Stage, fates};
+use spillway_bed::watch::until;
+use spillway_e2e::{Stage, fates, receipt, spot_notice};
 
 const SPOT: Duration = Duration::from_secs(120);
 const WAIT: Duration = Duration::from_mins(1);
@@ -185,4 +189,80 @@ async fn a_watch_of_the_budgets_that_breaks_is_begun_again() {
     let outcome = drain.await.expect("no panic");
     assert_eq!(fates(outcome.result.as_ref().expect("it drains"))["clean"], 5);
     assert_eq!(gateway.rules().struck(), 3, "{:?}", gateway.rules().calls());
+}
+
+/// Runs a Job of one pod on the stage's node, behind a budget. It puts up with no failure, but with disruptions.
+async fn job_behind_a_budget(stage: &Stage) -> Pod {
+    let client = stage.world.admin();
+    let mut job = pods::job(&stage.name, "batch", &PodShape::default().grace(1).on_node(&stage.node.name));
+    let spec = job.spec.as_mut().expect("it has one");
+    spec.backoff_limit = Some(0);
+    let ignored = json!({"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]});
+    spec.pod_failure_policy = serde_json::from_value(ignored).expect("a policy");
+    pods::create(&client, &job).await.expect("it is created");
+    let pod = pods::until_running_of(&client, &stage.name, "batch", 1).await.expect("it runs").remove(0);
+    pods::create(&client, &pods::budget(&stage.name, "batch", 1)).await.expect("it is created");
+    pods::until_budget_sees(&client, &stage.name, "batch", 1).await.expect("it counts");
+    pod
+}
+
+/// Waits until the Job's controller has taken note of its pod's end: how often it failed, and whether that is the Job's end.
+async fn job_after_its_pod(stage: &Stage, pod: &Pod) -> (Option<i32>, bool) {
+    let client = stage.world.admin();
+    // As a kubelet tells it, before the object goes.
+    let failed = Patch::Merge(json!({"status": {"phase": "Failed"}}));
+    let pods = Api::<Pod>::namespaced(client.clone(), &stage.name);
+    pods.patch_status(&pod.name_any(), &PatchParams::default(), &failed).await.expect("its finalizer keeps it");
+    let jobs = Api::<Job>::namespaced(client, &stage.name);
+    let all = WatchParams::default();
+    until(&jobs, &all, "the Job to go on or to fail", WAIT, |jobs| {
+        let status = jobs.values().next().and_then(|job| job.status.clone()).ok_or("it has no status")?;
+        let has_failed = status.conditions.iter().flatten().any(|is| is.type_ == "Failed" && is.status == "True");
+        let goes_on =
+            status.active == Some(1) && status.terminating.unwrap_or_default() == 0 && status.ready == Some(0);
+        if has_failed || goes_on { Ok((status.failed, has_failed)) } else { Err(format!("{status:?}")) }
+    })
+    .await
+    .expect("its controller looks")
+}
+
+/// With deploy/optional/disruption-target.yaml. A pod that is deleted without the condition is a failure to its Job.
+#[tokio::test]
+async fn a_job_whose_pod_is_deleted_past_its_budget_counts_a_disruption_and_no_failure() {
+    let mut stage = Stage::set("disrupted").await;
+    let pod = job_behind_a_budget(&stage).await;
+    // Fifteen seconds are left; half of them the budget has.
+    let late = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(105));
+
+    let outcome = stage.lambda.invoke(late).await;
+
+    assert_eq!(fates(&receipt(&outcome)), [("forced".to_owned(), 1)].into(), "{outcome:#?}");
+    assert_eq!(job_after_its_pod(&stage, &pod).await, (None, false), "how often it failed, and whether for good");
+    let requests = stage.audit.requests().expect("the audit log");
+    let of_pod = |r: &&Request| r.resource == "pods" && r.name == pod.name_any() && r.subresource != "eviction";
+    let requests: Vec<_> = requests.iter().filter(of_pod).map(|r| (&*r.verb, &*r.subresource, r.code)).collect();
+    assert_eq!(requests, [("patch", "status", Some(200)), ("delete", "", Some(200))]);
+}
+
+/// It is not let wait for the deletion: one that is refused is the last of the drain, and one that hangs takes a second.
+#[tokio::test]
+async fn a_condition_that_cannot_be_set_keeps_no_pod_from_its_deletion() {
+    for (name, fault) in
+        [("disrupted-403", Fault::Answer(Answer::kubernetes(403))), ("disrupted-silent", Fault::Silence)]
+    {
+        let mut stage = Stage::set(name).await;
+        stage.deploy("web", 20, PodShape::default().grace(1)).await;
+        budget(&stage, "web", 0, 20).await;
+        let gateway = stage.through_gateway().await;
+        gateway.rules().add(Rule::new("patch pods/status", Which::All, fault));
+        let late = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(105));
+
+        let outcome = stage.lambda.invoke(late).await;
+
+        assert_eq!(fates(&receipt(&outcome)), [("forced".to_owned(), 20)].into(), "{outcome:#?}");
+        let said = outcome.logs.iter().filter(|line| line.contains("cannot set the condition DisruptionTarget"));
+        assert_eq!(said.count(), 1, "{outcome:#?}");
+        let requests = stage.audit.requests().expect("the audit log");
+        assert!(requests.iter().all(|request| request.subresource != "status"), "{requests:#?}");
+    }
 }

@@ -20,7 +20,11 @@ struct Real {
 
 impl Server for Real {
     async fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
-        let kind = if method == "PATCH" { "application/json-patch+json" } else { "application/json" };
+        let kind = match (method, body) {
+            ("PATCH", Value::Array(_)) => "application/json-patch+json",
+            ("PATCH", _) => "application/strategic-merge-patch+json",
+            _ => "application/json",
+        };
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
         let request = request.body(body.into()).expect("a request");

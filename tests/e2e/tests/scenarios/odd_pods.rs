@@ -180,12 +180,19 @@ async fn a_pod_under_two_budgets_is_forced_in_time_and_holds_up_nobody() {
 
     let receipt = drained_by(&stage, late(&stage)).await;
 
-    assert_eq!(record(&receipt, ODD)["fate"], "forced");
+    let pod = record(&receipt, ODD);
+    assert_eq!((&pod["fate"], &pod["blocked_by"]), (&json!("forced"), &json!("odd, odd-too")));
+    assert_eq!(pod["why"], "PodDisruptionBudgets odd and odd-too (leave the pod one) blocked it");
     assert_eq!(evictions(&mut stage, ODD)[0], 500, "the eviction API cannot handle two budgets");
     let requests = stage.audit.requests().expect("the audit log");
     let deletions: Vec<_> = requests.iter().filter(|r| r.verb == "delete").collect();
     // A duplicate that came at once deletes it at that moment too.
     assert!(deletions.iter().all(|r| (r.name.as_str(), r.code) == (ODD, Some(200))), "{deletions:?}");
+    let told = requests.iter().find(|r| r.subresource == "status").expect("the condition is set");
+    assert!(
+        (told.verb.as_str(), told.code) == ("patch", Some(200)) && told.received <= deletions[0].received,
+        "{told:?}"
+    );
     let neighbours = requests.iter().filter(|r| r.subresource == "eviction" && r.name.starts_with("web-"));
     let last = neighbours.filter_map(|r| r.done).max().expect("they are evicted");
     assert!(last < deletions[0].received, "the others did not wait for it");

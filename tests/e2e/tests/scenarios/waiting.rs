@@ -268,3 +268,31 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_evicted_in_time_and_the_receip
     let requests = stage.requests();
     assert!(requests.iter().all(|request| !request.starts_with("delete")), "{requests:#?}");
 }
+
+/// A pod in which Mountpoint for Amazon S3 runs: what mounts by it gets I/O errors once it has gone.
+#[tokio::test]
+async fn a_pod_that_serves_a_volume_leaves_last_and_one_that_asks_for_it_is_skipped() {
+    let mut stage = Stage::set("order").await;
+    let asks = |drain: &str| json!({"metadata": {"annotations": {"spillway/drain": drain}}});
+    let labels = json!({"metadata": {"labels": {"s3.csi.aws.com/mountpoint-version": "1.20.0"}}});
+    bare(&stage, "a-mount", PodShape::default().with(labels)).await;
+    bare(&stage, "agent", PodShape::default().with(asks("skip"))).await;
+    bare(&stage, "batch", PodShape::default().with(asks("wait"))).await;
+    let web = bare(&stage, "web", PodShape::default()).await;
+    let evicted = |requests: &[Request]| -> Vec<String> {
+        requests.iter().filter(|r| r.subresource == "eviction").map(|r| r.name.clone()).collect()
+    };
+
+    let drain = interrupted(&stage).await;
+    pods::until_gone(&stage.world.admin(), &web).await.expect("it goes");
+    let told = |requests: &[Request]| !evicted(requests).is_empty();
+    let requests = stage.audit.wait_until("the eviction", WAIT, told).await.expect("it is evicted");
+    assert_eq!(evicted(&requests), ["web"]);
+    annotate(&stage, "batch", "spillway/drain", None).await;
+
+    let answer = drain.await.expect("no panic");
+    assert_eq!((fates(&answer)["clean"], fates(&answer)["stayed"]), (3, 1), "{answer:#}");
+    let why = answer["pods"].as_array().into_iter().flatten().find(|pod| pod["fate"] == "stayed");
+    assert_eq!(why.expect("it stays")["why"], "its annotation spillway/drain=skip");
+    assert_eq!(evicted(&stage.audit.requests().expect("the audit log")), ["web", "batch", "a-mount"]);
+}

@@ -62,6 +62,14 @@ pub(super) fn other_uid(name: &str, wanted: &str, found: &str) -> ApiAnswer {
     ApiAnswer::Says(409, status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods"}))))
 }
 
+/// A patch that would give the pod another UID.
+pub(super) fn uid_is_immutable(name: &str) -> ApiAnswer {
+    let message = format!("Pod \"{name}\" is invalid: metadata.uid: Invalid value: field is immutable");
+    let cause = json!({"reason": "FieldValueInvalid", "message": "field is immutable", "field": "metadata.uid"});
+    let details = json!({"name": name, "kind": "Pod", "causes": [cause]});
+    ApiAnswer::Says(422, status(422, "Invalid", &message, Some(details)))
+}
+
 /// A budget that allows no disruption.
 pub(super) fn blocked_by_budget(name: &str, cause: &str) -> ApiAnswer {
     let details = json!({"name": name, "causes": [{"reason": "DisruptionBudget", "message": cause}]});

@@ -47,7 +47,17 @@ impl Cluster {
         if let Some(node) = node.clone() {
             self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
         }
-        self.put_pod(Pod { name, uid: uid.clone(), app, node, created, is_ready, deletion: None, has_stopped: false });
+        self.put_pod(Pod {
+            name,
+            uid: uid.clone(),
+            app,
+            node,
+            created,
+            is_ready,
+            deletion: None,
+            is_disruption_target: false,
+            has_stopped: false,
+        });
         uid
     }
 

@@ -180,6 +180,7 @@ impl Cluster {
             (Some(Resource::Node), Verb::Patch) => self.patch_node(request),
             (Some(Resource::Pod), Verb::Evict) => self.evict(request),
             (Some(Resource::Pod), Verb::Delete) => self.delete(request),
+            (Some(Resource::Pod), Verb::PatchStatus) => self.patch_pod_status(request),
             (Some(Resource::Event), Verb::Create) => ApiAnswer::Says(201, request.body.to_string()),
             (Some(_), Verb::Get) => answers::not_found(request.plural(), &request.name),
             (Some(_), _) => answers::not_allowed(),

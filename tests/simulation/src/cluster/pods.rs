@@ -25,6 +25,8 @@ pub(crate) struct Pod {
     pub(crate) created: Timestamp,
     pub(crate) is_ready: bool,
     pub(crate) deletion: Option<PodDeletion>,
+    /// It has the condition by which its Job knows that it has not failed.
+    pub(crate) is_disruption_target: bool,
     /// Nothing of it runs any more; only its object is there.
     pub(crate) has_stopped: bool,
 }
@@ -74,6 +76,18 @@ impl Cluster {
         });
         self.store.put(Resource::Budget, name, &json);
         self.budgets.insert(name.to_owned(), budget);
+    }
+
+    /// The one thing of a pod's status that is changed here.
+    pub(super) fn patch_pod_status(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let pod = match self.named(request) {
+            Ok(pod) if request.body["metadata"]["uid"] == *pod.uid => pod,
+            Ok(pod) => return answers::uid_is_immutable(&pod.name),
+            Err(answer) => return *answer,
+        };
+        let uid = pod.uid.clone();
+        self.put_pod(Pod { is_disruption_target: true, ..pod });
+        ApiAnswer::Says(200, self.store.get(Resource::Pod, &uid).unwrap_or_default().to_owned())
     }
 
     pub(super) fn evict(&mut self, request: &ApiRequest) -> ApiAnswer {
@@ -184,6 +198,9 @@ impl Pod {
         if let Some(node) = &self.node {
             spec["nodeName"] = json!(node);
             status["startTime"] = json!(self.created);
+        }
+        if self.is_disruption_target {
+            status["conditions"] = json!([{"type": "DisruptionTarget", "status": "True"}]);
         }
         if app.is_critical {
             spec["priorityClassName"] = json!("system-cluster-critical");

@@ -10,6 +10,9 @@ use crate::plan::Plan;
 /// What is kept before an instance goes.
 const MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
+/// How long before it may be forced a pod is asked.
+const TIME_FOR_A_BUDGET: SignedDuration = SignedDuration::from_secs(20);
+
 /// A notice's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
@@ -73,6 +76,13 @@ impl Deadline {
             Termination::Soon { respected_until } => Some(respected_until),
             Termination::Unknown => None,
         }
+    }
+
+    /// From when on a pod that goes last may be asked although others are there, where the instance goes at a known time.
+    pub(super) fn last_from(&self, grace_s: u64) -> Option<Timestamp> {
+        let (Termination::At(goes) | Termination::AtTheLatest(goes)) = self.termination else { return None };
+        let last_safe = goes - SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX)) - MARGIN;
+        Some(last_safe.min(self.forced_from(grace_s)? - TIME_FOR_A_BUDGET))
     }
 }
 

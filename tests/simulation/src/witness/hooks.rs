@@ -9,7 +9,7 @@ use super::{Facts, Invariant, Verdict, Witness};
 use crate::aws::{ActionResult, AfterHook};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
-use crate::plan::{Command, Owner, Side};
+use crate::plan::{Command, Side};
 
 /// The hooks that were completed, and what is known of their nodes.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Hooks {
             let app = &facts.plan.apps[pod.app];
             let returns = app.tolerates || self.uncordoned.contains(node);
             let is_put_back = returns && pod.created >= claimed - SignedDuration::from_secs(5);
-            let stays = matches!(app.owner, Owner::DaemonSet | Owner::Mirror) || pod.has_stopped || is_put_back;
+            let stays = app.stays() || pod.has_stopped || is_put_back;
             !stays && pod.created < seen
         });
         leave.map(|pod| pod.uid.as_str()).collect()

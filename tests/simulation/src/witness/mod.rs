@@ -35,6 +35,8 @@ pub(crate) enum Invariant {
     HookOnce,
     /// Only a pod whose eviction came to nothing is deleted, and not before its last safe moment.
     DeletedWhenDue,
+    /// A pod that is deleted has the condition by which its Job knows that it has not failed.
+    JobIsTold,
     /// A pod that its budget blocks was asked to leave some time before it is deleted.
     AskedBeforeForced,
     /// No pod is given more grace than it asks for or has, nor less than there is time for.
@@ -57,6 +59,8 @@ pub(crate) enum Invariant {
     EndsInTime,
     /// A pod is requested to leave so often at most.
     RequestsAreBounded,
+    /// A pod that asks to be skipped is left alone; one that asks to be last does not leave before others, unless it must.
+    OrderIsKept,
     /// For one notice the pods of an app that its controller puts back are evicted three times each at most.
     PutBackIsLeft,
     /// Nothing panics.

@@ -6,9 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::deadline::{Deadline, Termination};
 use super::{Facts, Invariant, Verdict, Witness};
+use crate::cluster::Pod;
 use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
-use crate::plan::{App, Command, Side};
+use crate::plan::{App, Command, LAST, SKIPPED, Side};
 
 /// A notice that comes so late is worked on longer than it says.
 const LATE_S: i64 = 15;
@@ -97,6 +98,7 @@ impl LeavingPods {
             format!("{by} requests {uid} for the {requests}th time")
         });
 
+        self.check_order(leave, &place, deadline, facts, verdict);
         check_grace(leave, &facts.plan.apps[app], deadline, facts, verdict);
         match request.method {
             Method::Evict => self.evict(leave, app, facts, verdict),
@@ -105,6 +107,38 @@ impl LeavingPods {
                 self.check_asked(leave, &place, deadline, facts, verdict);
             }
         }
+    }
+
+    /// Where the instance goes at a known time, the others go first that have been there for a while, and that nobody has told
+    /// to leave.
+    fn check_order(
+        &self,
+        leave: &Leave<'_>,
+        place: &Place,
+        deadline: Deadline,
+        facts: &Facts<'_>,
+        verdict: &mut Verdict,
+    ) {
+        let Leave { by, uid, .. } = *leave;
+        let annotation = facts.plan.apps[place.app].annotation;
+        verdict.holds(Invariant::OrderIsKept, annotation != Some(SKIPPED), || format!("{by} requests {uid} to leave"));
+        let grace_s = facts.plan.apps.iter().filter(|app| app.annotation == Some(LAST)).map(|app| app.grace_s).max();
+        let Some(from) = grace_s.and_then(|grace_s| deadline.last_from(grace_s)) else { return };
+        let now = facts.clock.now();
+        let is_due = from <= now + facts.skew();
+        if annotation != Some(LAST) || is_due || self.uncordoned.contains_key(&place.instance) {
+            return;
+        }
+        let goes_before = |other: &&Pod| {
+            let app = &facts.plan.apps[other.app];
+            let since = self.places.get(&other.uid).map_or(now, |place| place.since);
+            let is_old = since < now - SignedDuration::from_secs(10);
+            is_old && other.deletion.is_none() && !app.stays() && !app.tolerates && app.annotation != Some(LAST)
+        };
+        let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
+        let others: Vec<&str> =
+            facts.cluster.pods_on(node).filter(goes_before).map(|other| other.uid.as_str()).collect();
+        verdict.holds(Invariant::OrderIsKept, others.is_empty(), || format!("{by} requests {uid} before {others:?}"));
     }
 
     fn evict(&mut self, leave: &Leave<'_>, app: usize, facts: &Facts<'_>, verdict: &mut Verdict) {
@@ -135,6 +169,10 @@ impl LeavingPods {
         let was_evicted = self.evictions.contains(&(by, uid.to_owned()));
         verdict
             .holds(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} without evicting it first"));
+        let is_told = facts.cluster.pod(uid).is_none_or(|pod| pod.is_disruption_target);
+        verdict.holds(Invariant::JobIsTold, is_told || !facts.plan.is_well(Side::Api), || {
+            format!("{by} deletes {uid}, and nobody tells its Job")
+        });
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
         let is_silent = facts.instance(by).is_some_and(|instance| !facts.cluster.reports(instance));
         let missed = facts.instance(by).and_then(|instance| self.missed.get(instance));

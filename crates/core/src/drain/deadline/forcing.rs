@@ -68,8 +68,17 @@ impl Window {
             Termination::AtTheLatest(_) => half.max(before(MOST_TIME_FOR_A_BUDGET)),
             _ => half,
         };
-        let in_time = before(LEAST_TIME_FOR_A_BUDGET).min(self.last_safe_moment(grace)?);
-        Some(opens.min(in_time).max(self.start))
+        Some(opens.min(self.last_from(grace)?).max(self.start))
+    }
+
+    /// From when on a pod that goes last is evicted although others are still there: so long before it may be forced that its
+    /// budget can work, and no later than its last safe moment.
+    pub fn last_from(&self, grace: Duration) -> Option<Instant> {
+        if let Termination::Soon { .. } = self.instance_goes {
+            return Some(self.start);
+        }
+        let in_time = self.forced_from(grace)?.checked_sub(LEAST_TIME_FOR_A_BUDGET).unwrap_or(self.start);
+        Some(in_time.min(self.last_safe_moment(grace)?).max(self.start))
     }
 
     fn half(&self) -> Option<Instant> {
@@ -110,6 +119,21 @@ mod tests {
         assert_eq!(from(hook(3600), 900), seconds(2698 - 600));
         assert_eq!(from(hook(600), 30), seconds(300));
         assert_eq!(from(soon(now, seconds(120)), 30), seconds(0));
+    }
+
+    #[test]
+    fn a_pod_that_goes_last_is_asked_early_enough_for_its_budget_and_not_at_half_the_window() {
+        let now = Instant::now();
+        let seconds = Duration::from_secs;
+        let from = |window: Window, grace_s| window.last_from(seconds(grace_s)).unwrap() - now;
+        assert_eq!(from(hard(now, 120), 30), seconds(68), "it is forced at 88 s");
+        assert_eq!(from(hard(now, 120), 90), seconds(28), "its last safe moment");
+        assert_eq!(from(hard(now, 120), 600), seconds(0));
+        let hook = Window { instance_goes: Termination::AtTheLatest(now + seconds(3600)), ..hard(now, 3600) };
+        assert_eq!(from(hook, 30), seconds(3548));
+        assert_eq!(from(soon(now, seconds(120)), 30), seconds(0));
+        let open = Window { instance_goes: Termination::Unknown, ..hard(now, 120) };
+        assert_eq!(open.last_from(seconds(30)), None, "nobody says that it goes at all");
     }
 
     #[test]

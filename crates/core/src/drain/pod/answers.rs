@@ -33,7 +33,13 @@ impl Tracked {
                 let namespace = self.name.namespace.clone();
                 self.block(Blocker::Budget(BudgetName { namespace, name: budget }), None)
             }
-            Answer::BlockedBySeveral => self.block(Blocker::SeveralBudgets, Some(now + SLOW_RETRY)),
+            Answer::BlockedBySeveral => {
+                let known = match self.blocked.last() {
+                    Some(Blocker::SeveralBudgets(names)) => names.clone(),
+                    _ => Vec::new(),
+                };
+                self.block(Blocker::SeveralBudgets(known), Some(now + SLOW_RETRY))
+            }
             Answer::NamespaceTerminating => self.block(Blocker::Namespace, Some(now + SLOW_RETRY)),
             Answer::Throttled { retry_after } => {
                 self.failed("the API server is busy".to_owned(), self.again(retry_after, window, now))

@@ -9,8 +9,8 @@ use crate::drain::do_not_disrupt::DoNotDisrupt;
 pub enum Blocker {
     /// A PodDisruptionBudget that allows no disruption now.
     Budget(BudgetName),
-    /// More budgets than the eviction API can handle.
-    SeveralBudgets,
+    /// More budgets than the eviction API can handle: the names of the first few, once they are known.
+    SeveralBudgets(Vec<String>),
     /// In a namespace that is being deleted nothing is evicted. It deletes its pods itself.
     Namespace,
     /// The pod's annotation says that it is not to be disrupted.
@@ -33,7 +33,12 @@ impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(budget) => write!(f, "PodDisruptionBudget {budget}"),
-            Self::SeveralBudgets => f.write_str("more than one PodDisruptionBudget"),
+            Self::SeveralBudgets(names) if names.is_empty() => {
+                f.write_str("more than one PodDisruptionBudget (leave the pod one)")
+            }
+            Self::SeveralBudgets(names) => {
+                write!(f, "PodDisruptionBudgets {} (leave the pod one)", names.join(" and "))
+            }
             Self::Namespace => f.write_str("the deletion of its namespace"),
             Self::DoNotDisrupt(do_not_disrupt) => do_not_disrupt.fmt(f),
             Self::FailingEviction(why) => write!(f, "its failing eviction ({why})"),

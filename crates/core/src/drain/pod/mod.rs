@@ -14,14 +14,16 @@ pub mod blocker;
 mod history;
 pub mod transition;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::deadline::{Deletion, Grace, Window};
 use super::do_not_disrupt::DoNotDisrupt;
-use super::plan::{PodName, Stays, Tier};
+use super::plan::{PodName, Stays};
 use super::request::Method;
+use super::tier::Tier;
 use blocker::{Blocked, Blocker, BudgetName};
 pub use history::{LastRequest, PodHistory, RequestedBy};
 use transition::Transition;
@@ -41,6 +43,8 @@ pub struct Tracked {
     pub grace: Duration,
     /// The names of its persistent volume claims.
     pub claims: Vec<String>,
+    /// By these budgets choose it, as it had them when it was first seen.
+    pub labels: BTreeMap<String, String>,
     pub state: PodState,
     /// What keeps it from leaving, or did.
     pub blocked: Blocked,
@@ -105,6 +109,7 @@ impl Tracked {
             tier,
             grace,
             claims: Vec::new(),
+            labels: BTreeMap::new(),
             state: PodState::Waits { due: Some(now) },
             blocked: Blocked::Never,
             failures: None,
@@ -116,6 +121,11 @@ impl Tracked {
     /// Whether it still has to leave and no request is under way.
     pub fn waits(&self) -> bool {
         matches!(self.state, PodState::Waits { .. })
+    }
+
+    /// Whether it has yet to leave, or is on its way out.
+    pub fn has_to_leave(&self) -> bool {
+        matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
     /// How long it needs to leave: its grace, and what is kept for its volumes. Whether they can be attached to several nodes at
@@ -223,6 +233,31 @@ impl Tracked {
     /// Records that there is no do-not-disrupt annotation, or no longer.
     pub fn may_be_disrupted(&mut self, now: Instant) {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
+    }
+
+    /// Records that it is not, or no longer, to be skipped.
+    pub fn not_to_be_skipped(&mut self, now: Instant) {
+        if self.state == PodState::Stays(Stays::Skipped) {
+            self.state = PodState::Waits { due: Some(now) };
+        }
+    }
+
+    /// Records which budgets cover it, if it is blocked because there are several. Its eviction is due when only one is left.
+    pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>, now: Instant) -> Option<Transition> {
+        let Some(Blocker::SeveralBudgets(before)) = self.blocked.by() else { return None };
+        let names = covering(self);
+        let (is_known, was_known) = (names.len() > 1, !before.is_empty());
+        if *before == names || !is_known && !was_known {
+            return None;
+        }
+        // What is not known is not taken for gone a second time.
+        let by = Blocker::SeveralBudgets(if is_known { names } else { Vec::new() });
+        self.blocked = Blocked::By(by.clone());
+        if is_known {
+            return Some(Transition::Blocked(self.name.clone(), by));
+        }
+        self.release(|by| matches!(by, Blocker::SeveralBudgets(_)), now);
+        None
     }
 
     /// Records that what blocked it has gone away, if it is such a blocker.

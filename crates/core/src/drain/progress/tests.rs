@@ -10,6 +10,7 @@ mod answers;
 mod budgets;
 mod do_not_disrupt;
 mod model;
+mod order;
 mod others;
 mod put_back;
 mod silent;

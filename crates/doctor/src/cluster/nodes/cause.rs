@@ -27,6 +27,8 @@ pub(super) enum Cause {
     Bare(String),
     /// The workload's pods tolerate the cordon, so that its controller may put them back.
     ToleratesCordon(Workload),
+    /// Pods of Jobs are behind budgets, and nobody could tell the Jobs that they were disrupted.
+    JobsAreNotTold,
 }
 
 /// More pods than a budget lets go at a time.
@@ -40,7 +42,7 @@ pub(super) struct TooMany {
 impl Cause {
     /// Whether a drain of two minutes breaks something, be it only a do-not-disrupt.
     pub(super) fn holds_its_nodes(&self) -> bool {
-        !matches!(self, Self::Bare(_) | Self::ToleratesCordon(_))
+        !matches!(self, Self::Bare(_) | Self::ToleratesCordon(_) | Self::JobsAreNotTold)
     }
 
     /// The object that people can do something about.
@@ -59,6 +61,7 @@ impl Cause {
                 workload.to_string()
             }
             Self::Bare(namespace) => format!("namespace {namespace}"),
+            Self::JobsAreNotTold => "patch pods/status".to_owned(),
         }
     }
 }

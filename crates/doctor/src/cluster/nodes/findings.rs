@@ -35,6 +35,7 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
         Cause::DoNotDisrupt(workload) => telling.do_not_disrupt(workload),
         Cause::Bare(_) => telling.bare(),
         Cause::ToleratesCordon(workload) => telling.tolerates_cordon(workload),
+        Cause::JobsAreNotTold => telling.jobs_are_not_told(),
     };
     finding.on(held_up.nodes.iter())
 }
@@ -157,7 +158,7 @@ impl Telling<'_> {
 
     fn do_not_disrupt(&self, workload: &Workload) -> Finding {
         let what = format!(
-            "{} is not to be disrupted, by {}: a drain waits for as long as it safely can, and then deletes it. {}",
+            "{} is not to be disrupted, by {}: a drain waits for as long as it safely can, and then has it leave. {}",
             self.pods(),
             self.held_up.do_not_disrupt.as_deref().unwrap_or("its annotation"),
             self.nodes()
@@ -182,6 +183,17 @@ impl Telling<'_> {
         let to_do = "let it tolerate what it has to only, and not node.kubernetes.io/unschedulable";
         self.finding(FindingId::ToleratesCordon, Severity::Info, what, to_do)
             .with_command_if(show(workload, ".spec.template.spec.tolerations"))
+    }
+
+    fn jobs_are_not_told(&self) -> Finding {
+        let what = format!(
+            "a budget covers {}, of a Job, and Spillway may not patch pods/status: if the budget blocks it to its last safe moment it is \
+             deleted, and without the condition DisruptionTarget its Job counts a failure",
+            self.pods()
+        );
+        let to_do = "give Spillway this one right; a policy that comes with it lets it set this one condition only";
+        self.finding(FindingId::MissingRight, Severity::Warn, what, to_do)
+            .with_command("kubectl apply -f deploy/optional/disruption-target.yaml")
     }
 
     fn finding(&self, id: FindingId, severity: Severity, what: String, to_do: &str) -> Finding {

@@ -35,7 +35,7 @@ use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use super::rights::Evictions;
+use super::rights::{self, Evictions};
 use super::{Looked, cordon};
 use crate::catalogue::CheckId;
 use crate::report::Check;
@@ -71,6 +71,10 @@ pub(super) async fn look(
                 Evictions::Denied => Rehearsal::LeftOut,
             };
             survey.hold_by_few_allowed();
+            // What nobody says is told with the other rights.
+            if survey.has_jobs_behind_budgets() && rights::can_tell_jobs(client, end).await.unwrap_or(true) {
+                survey.jobs_are_told();
+            }
             let circumstances = Circumstances { window, budgets: &budgets, hook_wait: settings.hook_max_wait };
             let verdict = verdict::check(&fleet, &survey, circumstances, &Pods { seen, rehearsal });
             Looked { checks: vec![cordon, verdict], nodes: fleet.ours.len() }

@@ -82,7 +82,7 @@ fn meaning(budget: BudgetName, would: Predicted) -> Meaning {
         | Predicted::Stays(_)
         | Predicted::BlockedBy(Blocker::DoNotDisrupt(_) | Blocker::Namespace) => Meaning::Leaves,
         Predicted::BlockedBy(Blocker::Budget(holds)) => Meaning::Held(Cause::AllowsNoneNow(holds)),
-        Predicted::BlockedBy(hold @ (Blocker::SeveralBudgets | Blocker::FailingEviction(_))) => {
+        Predicted::BlockedBy(hold @ (Blocker::SeveralBudgets(_) | Blocker::FailingEviction(_))) => {
             Meaning::Held(Cause::Refused(budget, hold.to_string()))
         }
         Predicted::Refused(why) => Meaning::Held(Cause::Refused(budget, why)),

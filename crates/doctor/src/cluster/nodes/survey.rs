@@ -99,11 +99,14 @@ impl<'a> Survey<'a> {
         if pod.spec.tolerates_cordon && workload.is_kept_up() {
             self.holds(Cause::ToleratesCordon(workload.clone()), &planned, &node);
         }
+        let budgets = self.budgets.covering(pod);
+        if workload.is_job() && !budgets.is_empty() {
+            self.holds(Cause::JobsAreNotTold, &planned, &node);
+        }
         if workload.is_bare() {
             self.holds(Cause::Bare(workload.namespace), &planned, &node);
         }
-        let budgets = self.budgets;
-        match budgets.covering(pod).as_slice() {
+        match budgets.as_slice() {
             [] => {}
             [budget] => {
                 let name = budget.name.clone();
@@ -122,6 +125,16 @@ impl<'a> Survey<'a> {
                 self.holds(Cause::SeveralBudgets(names), &planned, &node);
             }
         }
+    }
+
+    /// Whether a budget may block a Job's pod to the end.
+    pub(super) fn has_jobs_behind_budgets(&self) -> bool {
+        self.held_up.contains_key(&Cause::JobsAreNotTold)
+    }
+
+    /// Takes it that their Jobs are told then.
+    pub(super) fn jobs_are_told(&mut self) {
+        self.held_up.remove(&Cause::JobsAreNotTold);
     }
 
     /// Notes that a pod is held up.

@@ -48,6 +48,11 @@ impl Workload {
         matches!(&self.maker, Maker::Controller(kind) if matches!(kind.as_str(), "Deployment" | "StatefulSet"))
     }
 
+    /// Whether it is a Job, to which a pod's end may be a failure.
+    pub(super) fn is_job(&self) -> bool {
+        matches!(&self.maker, Maker::Controller(kind) if kind == "Job")
+    }
+
     /// Its kind and its name as kubectl takes them, if they can be those of an object: nothing checks an owner reference.
     pub(super) fn as_argument(&self) -> Option<String> {
         let resource = match &self.maker {

@@ -368,3 +368,30 @@ async fn a_node_that_is_given_back_in_mid_drain_is_drained_no_further() {
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert_eq!(outcome, DrainOutcome::GivenBack { node: NODE.to_owned() }.into());
 }
+
+/// By that condition its Job knows that it has not failed: an eviction sets it, a deletion does not.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_its_budget_blocks_to_the_end_is_deleted_with_a_condition_that_says_why() {
+    let why =
+        json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods and has 1"});
+    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [why]}});
+    let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
+    let condition = call("PATCH /api/v1/namespaces/shop/pods/a/status").with(r#""uid":"uid-a""#);
+    let condition = condition.with(r#""type":"DisruptionTarget""#).with(r#""reason":"DeletionBySpillway""#);
+    let api = [
+        claim(),
+        pods(&["a"]),
+        eviction("a").says(429, no).repeated(),
+        watch().streams(&[]).at_any_time(),
+        budgets.says(403, status(403, "Forbidden", "poddisruptionbudgets")).at_any_time(),
+        condition.with(r#""lastTransitionTime":"1970-01-01T00:01:28Z""#).says(200, pod("a")),
+        call("DELETE /api/v1/namespaces/shop/pods/a").with("uid-a").says(200, pod("a")),
+    ];
+    let context = TestContext::new(&[], api, []);
+    let (case, mut record) = (Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 1, .. }), "{failure:?}");
+    let answers: Vec<_> = record.pods[0].answers.keys().map(AsRef::as_ref).collect();
+    assert_eq!(answers, ["blocked-by-budget", "deleted"]);
+}

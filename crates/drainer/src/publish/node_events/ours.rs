@@ -78,7 +78,7 @@ pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>>
         Fate::Clean => (EventSeverity::Normal, "Evicted", evicted(pod, followed)),
         Fate::Clamped => (EventSeverity::Warning, "EvictedWithLessGrace", evicted(pod, followed)),
         Fate::Forced => {
-            (EventSeverity::Warning, "Forced", format!("deleted past what blocked it ({}), {}", pod.why(), grace(pod)))
+            (EventSeverity::Warning, "Forced", format!("made to leave although {}, {}", pod.why(), grace(pod)))
         }
         Fate::Unconfirmed => (EventSeverity::Warning, "Unconfirmed", format!("told to leave; {}", pod.why())),
         Fate::Stayed | Fate::WouldLeave | Fate::WouldBeBlocked => return None,

@@ -234,3 +234,78 @@ fn two_budgets_for_one_pod_are_passed_in_time_and_only_then() {
         at = again;
     }
 }
+
+/// Two budgets, and one of another namespace's app.
+fn two_budgets() -> Vec<DisruptionBudget> {
+    let covering = |name: &str, app: &str| {
+        let mut budget = budget(name, 1);
+        budget.spec.selector = serde_json::from_value(json!({"matchLabels": {"app": app}})).unwrap();
+        budget
+    };
+    vec![covering("all", "web"), covering("other", "db"), covering("web", "web")]
+}
+
+fn of_app_web() -> Pod {
+    let mut pod = pod("web-00", None);
+    pod.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
+    pod
+}
+
+#[test]
+fn two_budgets_for_one_pod_are_named_and_logged_once() {
+    let now = Instant::now();
+    let mut progress = drain(&[of_app_web()], held_by_hook(now), now);
+    progress.requests(now);
+    assert!(progress.namespaces_to_watch().is_empty());
+    progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
+    assert_eq!(progress.namespaces_to_watch(), ["shop"].into());
+    progress.take_transitions();
+    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(two_budgets()), now);
+    let transitions = progress.take_transitions();
+    let [Transition::Blocked(_, by)] = transitions.as_slice() else { panic!("{transitions:?}") };
+    assert_eq!(by.to_string(), "PodDisruptionBudgets all and web (leave the pod one)");
+
+    let again = now + seconds(5);
+    assert_eq!(progress.next_due(now), Some(again));
+    progress.requests(again);
+    progress.answered(&uid("web-00"), Answer::BlockedBySeveral, again);
+    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(two_budgets()), again);
+    assert!(progress.take_transitions().is_empty());
+}
+
+#[test]
+fn a_pod_that_is_left_one_of_its_two_budgets_is_evicted_at_once_and_only_once() {
+    let now = Instant::now();
+    let mut progress = drain(&[of_app_web()], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
+    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(two_budgets()), now);
+    assert!(progress.requests(now).is_empty());
+    let [all, ..] = two_budgets().try_into().map(|budgets: [DisruptionBudget; 3]| budgets).unwrap();
+    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(all.clone())), now);
+    assert_eq!(names(&progress.requests(now)), ["web-00"]);
+    // The API server has not heard of it yet.
+    progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
+    progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(all)), now);
+    assert!(progress.requests(now).is_empty());
+    assert_eq!(progress.next_due(now), Some(now + seconds(5)));
+}
+
+#[test]
+fn of_very_many_budgets_for_one_pod_the_first_few_are_named() {
+    let now = Instant::now();
+    let mut progress = drain(&[of_app_web()], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
+    let mut budgets = Vec::new();
+    for n in 0..100 {
+        budgets.extend(two_budgets().into_iter().map(|mut budget| {
+            budget.metadata.name = budget.metadata.name.map(|name| format!("{name}-{n:02}"));
+            budget
+        }));
+    }
+    progress.budgets_changed(&namespace("shop"), Change::OnlyThese(budgets), now);
+    let pods = progress.into_pods();
+    let by = pods[&uid("web-00")].blocked.by().unwrap().to_string();
+    assert_eq!(by, "PodDisruptionBudgets all-00 and all-01 and all-02 and all-03 (leave the pod one)");
+}

@@ -212,3 +212,27 @@ fn a_list_that_broke_off_is_told() {
     let check = check(&fleet, &survey, circumstances, &looked);
     assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, FindingId::NotAllPodsListed));
 }
+
+#[test]
+fn the_jobs_whose_pods_a_budget_may_block_are_named_unless_they_can_be_told() {
+    let mut of_job = pod("batch-0", "batch", "n-1", &json!({}));
+    of_job.metadata.owner_references.as_mut().unwrap()[0].kind = "Job".to_owned();
+    let fleet_of = |budgets: &[(&str, &str, Value)]| of(budgets, std::slice::from_ref(&of_job)).findings;
+    assert!(fleet_of(&[]).is_empty(), "it is evicted, and nothing keeps it");
+    let found = fleet_of(&[("batch", "batch", status(1, 1, 0, 1))]);
+    let [Finding { id: FindingId::MissingRight, severity: Severity::Warn, object, what, .. }] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(object, "patch pods/status");
+    assert!(what.contains("shop/batch-0"), "{what}");
+
+    let settings = settings(&[]);
+    let (mut fleet, mut budgets) = (Fleet::new(&settings), ClusterBudgets::default());
+    fleet.see("n-1", &BTreeMap::new());
+    budgets.see(budget("batch", "batch", &status(1, 1, 0, 1)).into());
+    let mut survey = Survey::new(&fleet, &budgets, Duration::from_secs(118), Timestamp::UNIX_EPOCH);
+    survey.see(&of_job);
+    assert!(survey.has_jobs_behind_budgets());
+    survey.jobs_are_told();
+    assert!(survey.held_up.is_empty());
+}

@@ -1,0 +1,106 @@
+//! In which order pods leave: what others depend on goes after them. Pure.
+
+use crate::kube::metadata::annotation::DRAIN;
+use crate::kube::pod::Pod;
+
+/// Pods leave tier by tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Ordinary pods.
+    Ordinary,
+    /// `system-cluster-critical` and `system-node-critical`.
+    Critical,
+    /// What serves a volume to others on its node, and what asks to be the last.
+    Last,
+}
+
+const CRITICAL_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// The label of a pod in which Mountpoint for Amazon S3 runs, for the pods of its node (mountpoint-s3-csi-driver, `mppod`).
+const MOUNTPOINT_S3: &str = "s3.csi.aws.com/mountpoint-version";
+/// The label and its value of a pod in which the client of `JuiceFS` runs (juicefs-csi-driver, `pkg/common`).
+const JUICEFS: (&str, &str) = ("app.kubernetes.io/name", "juicefs-mount");
+
+/// A pod's tier.
+pub fn tier(pod: &Pod) -> Tier {
+    let class = pod.spec.priority_class_name.as_deref();
+    if asks_to_be_last(pod) || serves_a_volume(pod) {
+        Tier::Last
+    } else if class.is_some_and(|class| CRITICAL_CLASSES.contains(&class)) {
+        Tier::Critical
+    } else {
+        Tier::Ordinary
+    }
+}
+
+fn asks_to_be_last(pod: &Pod) -> bool {
+    let annotations = pod.metadata.annotations.as_ref();
+    annotations.and_then(|annotations| annotations.get(DRAIN)).is_some_and(|asks| asks == "last")
+}
+
+fn serves_a_volume(pod: &Pod) -> bool {
+    let Some(labels) = &pod.metadata.labels else { return false };
+    labels.contains_key(MOUNTPOINT_S3) || labels.get(JUICEFS.0).is_some_and(|name| name == JUICEFS.1)
+}
+
+/// Which tiers are requested to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenTiers {
+    pub critical: bool,
+    pub last: bool,
+}
+
+impl OpenTiers {
+    /// Nobody waits for others.
+    pub const ALL: Self = Self { critical: true, last: true };
+
+    /// Whether that tier is one of them. Ordinary pods always are.
+    pub fn has(self, tier: Tier) -> bool {
+        match tier {
+            Tier::Ordinary => true,
+            Tier::Critical => self.critical,
+            Tier::Last => self.last,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn tier_of(metadata: &Value, class: Option<&str>) -> Tier {
+        tier(&serde_json::from_value(json!({"metadata": metadata, "spec": {"priorityClassName": class}})).unwrap())
+    }
+
+    #[test]
+    fn an_ordinary_pod_leaves_first_and_a_critical_one_after_it() {
+        let by_class = |class| tier_of(&json!({}), class);
+        assert_eq!([None, Some("high")].map(by_class), [Tier::Ordinary; 2]);
+        assert_eq!(CRITICAL_CLASSES.map(|class| by_class(Some(class))), [Tier::Critical; 2]);
+        assert!(Tier::Ordinary < Tier::Critical && Tier::Critical < Tier::Last);
+    }
+
+    #[test]
+    fn a_pod_that_serves_a_volume_to_others_leaves_last_whatever_its_class() {
+        for labels in [
+            json!({"s3.csi.aws.com/mountpoint-version": "1.20.0", "s3.csi.aws.com/volume-name": "pv"}),
+            json!({"app.kubernetes.io/name": "juicefs-mount"}),
+        ] {
+            for class in [None, Some("mount-s3-critical"), Some("system-node-critical")] {
+                assert_eq!(tier_of(&json!({"labels": labels}), class), Tier::Last, "{labels}");
+            }
+        }
+        assert_eq!(tier_of(&json!({"labels": {"app.kubernetes.io/name": "juicefs-csi-driver"}}), None), Tier::Ordinary);
+    }
+
+    #[test]
+    fn a_pod_may_ask_to_be_the_last() {
+        let asks = |value: &str| tier_of(&json!({"annotations": {"spillway/drain": value}}), None);
+        assert_eq!(
+            ["last", "Last", "", "wait"].map(asks),
+            [Tier::Last, Tier::Ordinary, Tier::Ordinary, Tier::Ordinary]
+        );
+    }
+}
