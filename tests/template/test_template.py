@@ -492,6 +492,9 @@ class TheRights(unittest.TestCase):
             self.allowed("drain"),
             {
                 "ec2:DescribeInstances",
+                "ec2:DescribeInstanceStatus",
+                "scheduler:GetSchedule",
+                "scheduler:ListSchedules",
                 "eks:DescribeCluster",
                 "autoscaling:DescribeAutoScalingGroups",
                 "autoscaling:DescribeLifecycleHooks",
