@@ -51,6 +51,9 @@ pub struct Window {
     pub margin: Duration,
     /// What is kept for the volumes of a pod that has stopped: as long as a hook is held until they are detached.
     pub detaching: Duration,
+    /// Since when the node is taken for dead, if it is. While a hook holds its instance, what blocks its pods is not respected from
+    /// then on.
+    pub dead_since: Option<Instant>,
 }
 
 /// When the instance goes.
@@ -173,7 +176,9 @@ impl Window {
         if let Termination::Soon { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
         }
-        Some(self.last_safe_moment(grace)?.max(self.half()?))
+        let forced = self.last_safe_moment(grace)?.max(self.half()?);
+        let dead_since = self.dead_since.filter(|_| matches!(self.instance_goes, Termination::AtTheLatest(_)));
+        Some(dead_since.map_or(forced, |dead| forced.min(dead)))
     }
 
     /// From when on a critical pod is evicted although others are still there: at half of the window, so that its budget can
@@ -205,7 +210,14 @@ mod tests {
 
     fn hard(from: Instant, seconds: u64) -> Window {
         let at = from + Duration::from_secs(seconds);
-        Window { start: from, end: at, instance_goes: Termination::At(at), margin: MARGIN, detaching: Duration::ZERO }
+        Window {
+            start: from,
+            end: at,
+            instance_goes: Termination::At(at),
+            margin: MARGIN,
+            detaching: Duration::ZERO,
+            dead_since: None,
+        }
     }
 
     #[test]
@@ -244,6 +256,7 @@ mod tests {
             instance_goes: Termination::AtTheLatest(end),
             margin: MARGIN,
             detaching: Duration::ZERO,
+            dead_since: None,
         };
         assert_eq!(window.grace(Duration::MAX, now), Grace::Own);
         assert_eq!(window.shortened(deletion(0, 600, now), now), None);
@@ -306,6 +319,7 @@ mod tests {
             instance_goes,
             margin: MARGIN,
             detaching: Duration::ZERO,
+            dead_since: None,
         }
     }
 
@@ -345,6 +359,7 @@ mod tests {
             instance_goes: Termination::At(goes),
             margin: Duration::from_millis(margin_ms),
             detaching: Duration::ZERO,
+            dead_since: None,
         }
     }
 

@@ -1,4 +1,6 @@
-//! Whether a node's kubelet still answers, by what the node says.
+//! Whether a node's kubelet still answers, by what the node says; and whether to believe it.
+
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -11,6 +13,36 @@ pub enum Kubelet {
     Answers,
     /// The cluster has given it up, or the node is no more: nobody will say that a pod has stopped.
     Silent,
+    /// It has been silent for [`DEAD_AFTER`] more, and the control plane's view of its zone is not in doubt. What blocks its pods
+    /// protects nothing, because they do not run.
+    Dead,
+}
+
+/// For how long a node is silent before it is taken for dead: a kubelet that was only cut off may come back.
+pub const DEAD_AFTER: Duration = Duration::from_mins(1);
+
+/// The label of a node that names its zone.
+pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+
+/// The nodes of a zone, ours among them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ZoneNodes {
+    all: usize,
+    silent: usize,
+}
+
+impl ZoneNodes {
+    /// Counts a node of the zone.
+    pub fn count(&mut self, node: &Node) {
+        self.all += 1;
+        self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
+    }
+
+    /// Whether more than half are silent. Then the control plane may be cut off from the zone, and the pods run. A node that is
+    /// alone in its zone says nothing of that.
+    pub fn are_in_doubt(self) -> bool {
+        self.all > 1 && 2 * self.silent > self.all
+    }
 }
 
 /// A kubelet that says itself that it is not Ready is there.
@@ -25,14 +57,30 @@ mod tests {
     use super::*;
 
     fn with(ready: &str) -> Kubelet {
+        kubelet_of(&node(ready))
+    }
+
+    fn node(ready: &str) -> Node {
         let node = json!({"metadata": {"name": "n"}, "status": {"conditions": [
             {"type": "DiskPressure", "status": "Unknown"}, {"type": "Ready", "status": ready}]}});
-        kubelet_of(&serde_json::from_value(node).unwrap())
+        serde_json::from_value(node).unwrap()
     }
 
     #[test]
     fn a_kubelet_is_silent_when_the_cluster_has_given_it_up() {
         assert_eq!(with("Unknown"), Kubelet::Silent);
+    }
+
+    #[test]
+    fn a_zone_most_of_whose_nodes_are_silent_is_in_doubt() {
+        for (silent, ready, in_doubt) in
+            [(1, 0, false), (1, 1, false), (2, 1, true), (2, 2, false), (0, 0, false), (3, 0, true)]
+        {
+            let mut zone = ZoneNodes::default();
+            (0..silent).for_each(|_| zone.count(&node("Unknown")));
+            (0..ready).for_each(|_| zone.count(&node("True")));
+            assert_eq!(zone.are_in_doubt(), in_doubt, "{zone:?}");
+        }
     }
 
     #[test]

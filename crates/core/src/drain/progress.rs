@@ -178,9 +178,9 @@ impl Progress {
     }
 
     /// Whether it is time to watch the node: a pod that is overdue raises the question whether anybody is there to report
-    /// its end; and while something blocks a pod whose instance is going, whether it has gone.
+    /// its end; and while something blocks a pod whose instance is going or held by a hook, whether the pod still runs.
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
-        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
         self.kubelet.is_none() && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
     }
@@ -193,8 +193,10 @@ impl Progress {
     /// Takes what the watch of the node saw.
     pub fn kubelet_seen(&mut self, kubelet: Kubelet, now: Instant) {
         self.kubelet = Some(kubelet);
-        if kubelet == Kubelet::Silent {
-            self.window = self.window.on_silence(now);
+        match kubelet {
+            Kubelet::Answers => self.window.dead_since = None,
+            Kubelet::Silent => self.window = self.window.on_silence(now),
+            Kubelet::Dead => self.window.dead_since = self.window.dead_since.or(Some(now)),
         }
         self.give_up_on_silence(now);
     }
@@ -205,7 +207,7 @@ impl Progress {
         let after = match self.kubelet {
             Some(Kubelet::Answers) if self.is_held_by_hook() => STUCK_AFTER,
             Some(Kubelet::Answers) => return None,
-            Some(Kubelet::Silent) => Duration::ZERO,
+            Some(Kubelet::Silent | Kubelet::Dead) => Duration::ZERO,
             None => OVERDUE_AFTER,
         };
         let leaving = self.pods.values().filter_map(|pod| match pod.state {
@@ -224,7 +226,7 @@ impl Progress {
     /// nothing that is stuck.
     fn give_up_on_silence(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
-            Some(Kubelet::Silent) => (Unconfirmed::Silent, Duration::ZERO),
+            Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
             Some(Kubelet::Answers) if self.is_held_by_hook() => (Unconfirmed::Stuck, STUCK_AFTER),
             Some(Kubelet::Answers) | None => return,
         };

@@ -82,6 +82,7 @@ impl Attempt<'_> {
             instance_goes,
             margin: MARGIN,
             detaching: self.limits.detaching,
+            dead_since: None,
         }
     }
 

@@ -1,33 +1,125 @@
-//! Whether a node's kubelet still answers: a watch of the node.
+//! Whether a node's kubelet still answers: a watch of the node, and a look at its zone before it is taken for dead.
 
-use kube::{Api, Client};
-use spillway_core::drain::kubelet::{Kubelet, kubelet_of};
+use std::future::pending;
+
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
+use kube::core::Request;
+use kube::{Api, Client, ResourceExt as _};
+use spillway_core::drain::kubelet::{DEAD_AFTER, Kubelet, ZONE_LABEL, ZoneNodes, kubelet_of};
 use spillway_core::node::claimant::Claim;
+use spillway_startup::logs::chain;
+use tokio::time::sleep;
 
+use crate::kube::{ApiError, list};
 use crate::node::{NodeWatch, ObservedNodeChange};
 
+/// How many nodes of a zone are read in one request.
+const PAGE: u32 = 100;
+
 /// A watch of a node's kubelet.
-#[derive(Debug)]
 pub(crate) struct KubeletWatch {
+    client: Client,
     watch: NodeWatch,
     claim: Claim,
+    silence: Silence,
+}
+
+/// How long the kubelet has been silent.
+enum Silence {
+    /// It answers, as far as is known.
+    None,
+    /// Not long enough. Ends when it is taken for dead.
+    Lasts(LocalBoxFuture<'static, ()>),
+    /// So long that it is taken for dead.
+    Dead,
 }
 
 impl KubeletWatch {
     /// Watches that of the claimed node.
     pub(crate) fn of(client: &Client, claim: &Claim) -> Self {
-        Self { watch: NodeWatch::of(Api::all(client.clone()), &claim.node), claim: claim.clone() }
+        let watch = NodeWatch::of(Api::all(client.clone()), &claim.node);
+        Self { client: client.clone(), watch, claim: claim.clone(), silence: Silence::None }
     }
 
-    /// What the node says, at first, and then after each change. One that cannot be watched is given the benefit of the
-    /// doubt. Can be cancelled without losing a change.
+    /// What the node says, at first, and then after each change; or that it is dead by now. One that cannot be watched is given
+    /// the benefit of the doubt. Can be cancelled without losing a change.
     pub(crate) async fn next(&mut self) -> Kubelet {
-        match self.watch.next_change().await {
+        let change = tokio::select! {
+            biased;
+            change = self.watch.next_change() => change,
+            () = self.silence.until_dead() => {
+                self.silence = Silence::Dead;
+                return Kubelet::Dead;
+            }
+        };
+        let (kubelet, zone) = match change {
             // The claimed one is no more.
-            ObservedNodeChange::Is(node) if !self.claim.is_of(&node) => Kubelet::Silent,
-            ObservedNodeChange::Is(node) => kubelet_of(&node),
-            ObservedNodeChange::NotThere => Kubelet::Silent,
-            ObservedNodeChange::NotSeen => Kubelet::Answers,
+            ObservedNodeChange::Is(node) if !self.claim.is_of(&node) => (Kubelet::Silent, None),
+            ObservedNodeChange::Is(node) => (kubelet_of(&node), node.labels().get(ZONE_LABEL).cloned()),
+            ObservedNodeChange::NotThere => (Kubelet::Silent, None),
+            ObservedNodeChange::NotSeen => (Kubelet::Answers, None),
+        };
+        match (kubelet, &self.silence) {
+            (Kubelet::Answers, _) => self.silence = Silence::None,
+            (_, Silence::None) => {
+                let dead = until_dead(self.client.clone(), self.claim.node.clone(), zone);
+                self.silence = Silence::Lasts(dead.boxed_local());
+            }
+            (_, Silence::Lasts(_)) => {}
+            (_, Silence::Dead) => return Kubelet::Dead,
+        }
+        kubelet
+    }
+}
+
+impl Silence {
+    async fn until_dead(&mut self) {
+        match self {
+            Self::Lasts(dead) => dead.await,
+            Self::None | Self::Dead => pending().await,
+        }
+    }
+}
+
+/// Ends when a node that is silent from now on is taken for dead: after [`DEAD_AFTER`], if the control plane's view of its zone
+/// is not in doubt then.
+async fn until_dead(client: Client, node: String, zone: Option<String>) {
+    loop {
+        sleep(DEAD_AFTER).await;
+        // A node that is no more has no zone.
+        let Some(zone) = &zone else { return };
+        match nodes_of(&client, zone).await {
+            Ok(nodes) if nodes.are_in_doubt() => {
+                tracing::warn!("most nodes of zone {zone} are silent; respecting what blocks the pods of node {node}");
+            }
+            Ok(_) => {
+                tracing::warn!("node {node} is taken for dead; no longer respecting what blocks its pods");
+                return;
+            }
+            Err(error) => {
+                let error = chain(&error);
+                tracing::warn!(
+                    error,
+                    "cannot list the nodes of zone {zone}; respecting what blocks the pods of node {node}"
+                );
+            }
+        }
+    }
+}
+
+/// The nodes of a zone, in pages.
+async fn nodes_of(client: &Client, zone: &str) -> Result<ZoneNodes, ApiError> {
+    let (mut nodes, api) = (ZoneNodes::default(), Api::<Node>::all(client.clone()));
+    let mut page = ListParams::default().labels(&format!("{ZONE_LABEL}={zone}")).limit(PAGE);
+    loop {
+        let request = Request::new(api.resource_url()).list(&page);
+        let list = list::each(client, request, |node: Node| nodes.count(&node)).await?;
+        match list.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(nodes),
         }
     }
 }

@@ -262,9 +262,10 @@ mod tests {
 
     #[test]
     fn all_that_a_drain_has_under_way_at_once_finds_a_stream() {
-        // The node's kubelet, and whether it was given back.
-        let (pods_watch, node_watches) = (1, 2);
-        let watches = pods_watch + node_watches + budget_watch::NAMESPACES_WATCHED;
+        let (pods_watch, kubelet_watch) = (1, 1);
+        // Whether the node was given back; or, if it cannot be, a claim beside the drain and the look at its zone.
+        let of_the_node = 2;
+        let watches = pods_watch + kubelet_watch + of_the_node + budget_watch::NAMESPACES_WATCHED;
         assert!(watches + spillway_core::drain::progress::REQUESTS_AT_ONCE + side_task::REQUESTS_AT_ONCE < STREAMS);
     }
 }

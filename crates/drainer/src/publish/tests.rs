@@ -303,6 +303,7 @@ async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_
         instance_goes: Termination::At(now + Duration::from_secs(seconds)),
         margin: Duration::from_secs(2),
         detaching: Duration::ZERO,
+        dead_since: None,
     };
     story.1.window = Some(goes_after(120));
     assert_eq!(measured(&receipt_of(&story, Err(&pods_lost()))), (None, Some(111_000)));

@@ -8,6 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::audit::Request;
+use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Answer, Fault, Held, Rule, Side, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, kubelet};
@@ -160,6 +161,31 @@ async fn a_node_that_has_stopped_answering_is_not_waited_for() {
     assert_eq!((&pod["fate"], &pod["answers"]), (&json!("unconfirmed"), &json!({"evicted": 1})));
     let looks = stage.requests().into_iter().filter(|request| request.starts_with("list nodes")).count();
     assert_eq!(looks, 1, "{:#?}", stage.requests());
+}
+
+/// The budget would hold its hook for an hour: nothing counts as available until the node comes back.
+#[tokio::test]
+async fn the_hook_of_a_dead_node_is_not_held_by_the_budget_of_a_pod_that_does_not_run() {
+    let mut stage = Stage::set_in_group("dead-node", Hook::terminate("spillway")).await;
+    stage = stage.with_invocations_of(Duration::from_secs(110)).await;
+    let client = stage.world.admin();
+    bare(&stage, "db", PodShape::default().grace(1).with(json!({"spec": {"tolerations": [{"operator": "Exists"}]}})))
+        .await;
+    pods::create(&client, &pods::budget(&stage.name, "db", 1)).await.expect("a budget");
+    pods::until_budget_sees(&client, &stage.name, "db", 1).await.expect("it counts");
+    // Alone in its zone, so that it does not matter how many nodes of other tests are silent.
+    stage.change_node(&json!({"metadata": {"labels": {"topology.kubernetes.io/zone": stage.name}}})).await;
+    kubelet::silence(&client, &stage.node.name).await.expect("it says no more");
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let told = receipt(&outcome);
+    assert_eq!((&told["ending"], &told["hook"]["state"]), (&json!("drained"), &json!("completed")), "{told:#}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let deletions = requests.iter().filter(|request| request.verb == "delete" && request.resource == "pods");
+    assert_eq!(deletions.count(), 1, "{requests:#?}");
+    let zones = requests.iter().filter(|request| request.uri.contains("topology.kubernetes.io"));
+    assert_eq!(zones.count(), 1, "its zone is looked at once: {requests:#?}");
 }
 
 #[tokio::test]

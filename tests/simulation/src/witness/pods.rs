@@ -15,6 +15,8 @@ const LATE_S: i64 = 15;
 
 /// How long before it is forced a pod is asked to leave at least.
 const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
+/// How long a node is missed before it is taken for dead.
+const DEAD_AFTER: SignedDuration = SignedDuration::from_mins(1);
 /// How long it takes at most from a notice to the first evictions, when nothing is out of order.
 const BEGINS_WITHIN: SignedDuration = SignedDuration::from_secs(25);
 
@@ -31,6 +33,8 @@ pub(super) struct LeavingPods {
     evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
     /// How often people have uncordoned the node of each instance: what comes then has not been put back.
     uncordoned: BTreeMap<String, usize>,
+    /// Since when the node of each instance is missed, if it is there.
+    missed: BTreeMap<String, Timestamp>,
 }
 
 #[derive(Debug, Clone)]
@@ -49,6 +53,13 @@ impl Witness for LeavingPods {
             }
             Fact::Person { command: Command::Uncordon | Command::Recordon, instance, .. } => {
                 *self.uncordoned.entry(instance.clone()).or_default() += 1;
+            }
+            Fact::NodeMissed { name } => {
+                let instance = facts.cluster.instance_at(name).unwrap_or_default().to_owned();
+                self.missed.insert(instance, facts.clock.now());
+            }
+            Fact::KubeletReports { node } => {
+                self.missed.remove(facts.cluster.instance_at(node).unwrap_or_default());
             }
             Fact::LeaveRequested { by, request } => match &request.uid {
                 Some(uid) => self.leave(&Leave { by: *by, uid, request }, facts, verdict),
@@ -122,8 +133,14 @@ impl LeavingPods {
             .holds(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} without evicting it first"));
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
         let is_silent = facts.instance(by).is_some_and(|instance| !facts.cluster.reports(instance));
-        let is_going = matches!(deadline.termination, Termination::Soon { .. });
-        let is_due = due.is_some_and(|due| due <= now + facts.skew()) || is_silent && is_going;
+        let missed = facts.instance(by).and_then(|instance| self.missed.get(instance));
+        let is_over = match deadline.termination {
+            Termination::Soon { .. } => is_silent,
+            // What blocks the pods of a dead node holds no hook.
+            Termination::AtTheLatest(_) => is_silent && missed.is_none_or(|since| *since + DEAD_AFTER <= now),
+            Termination::At(_) | Termination::Unknown => false,
+        };
+        let is_due = due.is_some_and(|due| due <= now + facts.skew()) || is_over;
         verdict.holds(Invariant::DeletedWhenDue, is_due, || {
             format!("{by} deletes {uid} at {now}, and by {deadline:?} it is due at {due:?}")
         });

@@ -47,7 +47,14 @@ fn gone(name: &str) -> Change<Pod> {
 
 fn held_by_hook(now: Instant) -> Window {
     let end = now + Duration::from_secs(600);
-    Window { start: now, end, instance_goes: Termination::AtTheLatest(end), margin: MARGIN, detaching: Duration::ZERO }
+    Window {
+        start: now,
+        end,
+        instance_goes: Termination::AtTheLatest(end),
+        margin: MARGIN,
+        detaching: Duration::ZERO,
+        dead_since: None,
+    }
 }
 
 fn names(requests: &[LeaveRequest]) -> Vec<&str> {
@@ -152,7 +159,14 @@ fn the_number_of_evictions_under_way_is_bounded() {
 
 fn hard(now: Instant, seconds: u64) -> Window {
     let goes = now + Duration::from_secs(seconds);
-    Window { start: now, end: goes, instance_goes: Termination::At(goes), margin: MARGIN, detaching: Duration::ZERO }
+    Window {
+        start: now,
+        end: goes,
+        instance_goes: Termination::At(goes),
+        margin: MARGIN,
+        detaching: Duration::ZERO,
+        dead_since: None,
+    }
 }
 
 /// An instance that is going: what blocks a pod is respected so long.

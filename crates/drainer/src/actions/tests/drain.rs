@@ -2,12 +2,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_core::drain::deadline::Termination;
 use spillway_core::node::claimant::How;
-use spillway_core::outcome::DrainOutcome;
+use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
+use tokio::time::Instant;
 
 use super::drained;
+use crate::actions::Next;
 use crate::actions::drain::drain;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
@@ -223,6 +225,36 @@ async fn a_node_that_could_not_be_claimed_is_claimed_beside_its_drain() {
     assert_eq!(record.claim.map(|claim| claim.how), Some(How::First));
     let steps: Vec<_> = record.steps.iter().map(|(step, _)| *step).collect();
     assert_eq!(steps, [StepName::Claimed, StepName::Drained]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_nodes_blocked_pod_is_deleted_unless_most_of_its_zone_is_silent() {
+    let mut silent = node();
+    silent["metadata"]["labels"]["topology.kubernetes.io/zone"] = json!("us-east-1a");
+    silent["status"]["conditions"][0]["status"] = json!("Unknown");
+    let nodes = || call("GET /api/v1/nodes").at_any_time();
+    let zone = |nodes_of: &[serde_json::Value]| {
+        nodes().with("labelSelector=topology.kubernetes.io%2Fzone%3Dus-east-1a").says(200, list("Node", nodes_of))
+    };
+    let two_budgets = status(500, "", "pods").replace("why", "This pod has more than one PodDisruptionBudget");
+    let api = [
+        claim(),
+        pods(&["a"]),
+        call("POST /api/v1/namespaces/shop/pods/a/eviction").says(500, two_budgets).repeated().at_any_time(),
+        watch().streams(&[]).at_any_time(),
+        nodes().with("fieldSelector").without("watch=true").says(200, list("Node", &[silent.clone()])),
+        nodes().with("fieldSelector").with("watch=true").streams(&[]),
+        zone(&[silent.clone(), silent.clone(), node()]),
+        zone(&[silent, node()]),
+        call("DELETE /api/v1/namespaces/shop/pods/a").with("uid-a").says(200, pod("a")).at_any_time(),
+    ];
+    let context = TestContext::new(&[], api, [hook_described(), completed("CONTINUE")]);
+    let (case, began) = (Case::held(Kind::Terminate), Instant::now());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(outcome, Next::Done(Outcome::Drain(DrainOutcome::Silent { .. }))), "{outcome:?}");
+    let (two_looks, grace) = (120, 30);
+    assert_eq!(began.elapsed().as_secs(), two_looks + grace);
 }
 
 #[tokio::test(start_paused = true)]

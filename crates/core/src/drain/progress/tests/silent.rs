@@ -129,3 +129,36 @@ fn when_the_kubelet_of_an_instance_that_is_going_is_silent_what_is_blocked_is_de
     progress.requests(silent);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
 }
+
+#[test]
+fn of_a_dead_node_what_is_blocked_is_deleted_with_its_own_grace_and_its_hook_ends() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
+    assert!(!progress.is_node_watch_due(now));
+    progress.requests(now);
+    progress.answered(&uid("web-0"), blocked(), now);
+    assert!(progress.is_node_watch_due(now), "whether the pod still runs decides");
+    progress.node_watch_begins();
+    progress.kubelet_seen(Kubelet::Silent, now);
+    assert!(progress.requests(now).is_empty(), "its kubelet may only be cut off");
+    let dead = now + Duration::from_secs(60);
+    progress.kubelet_seen(Kubelet::Dead, dead);
+    let requests = progress.requests(dead);
+    assert_eq!((requests[0].method, requests[0].grace), (Method::Delete, Grace::Own));
+    progress.answered(&uid("web-0"), Answer::Leaving, dead);
+    progress.requests(dead);
+    assert_eq!(progress.end(), None, "it gets all of its grace");
+    progress.requests(dead + GRACE);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+}
+
+#[test]
+fn what_blocks_a_pod_is_respected_again_when_its_node_comes_back() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), blocked(), now);
+    progress.kubelet_seen(Kubelet::Dead, now);
+    progress.kubelet_seen(Kubelet::Answers, now);
+    assert!(progress.requests(now).is_empty());
+}
