@@ -184,7 +184,7 @@ async fn a_claim_that_is_answered_with_errors_for_five_seconds_is_done_without_i
     opted_out["metadata"]["labels"]["spillway/ignore"] = json!("true");
     let look = call(format!("GET {NODE_PATH}")).says(200, opted_out);
     let outcome = of_spot([down().repeated(), look]).await.unwrap();
-    assert_eq!(outcome, Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned()))));
+    assert_eq!(outcome, Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned())).into()));
 
     let made = call(format!("GET {NODE_PATH}")).says(200, api_server::claimed(Kind::Spot.as_str(), "e-1", "r-1"));
     let outcome = of_spot([down().repeated(), made]).await.unwrap();
