@@ -25,8 +25,8 @@ use crate::kube::pod::Pod;
 
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// How long after its grace period a pod that still terminates on a node which answers no longer keeps a hook waiting: its kubelet
-/// has killed it long ago, and something else hangs.
+/// How long after its grace period a pod that still terminates on a node which answers is no longer waited for: its kubelet has
+/// killed it long ago, and something else hangs.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// How many requests are under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
@@ -40,7 +40,9 @@ pub struct Progress {
     budgets: KnownBudgets,
     put_back: PutBack,
     in_flight: InFlight,
-    /// What is known of the node's kubelet, once its node is watched.
+    /// Whether the node is watched.
+    is_node_watched: bool,
+    /// What is known of the node's kubelet, if anything is.
     kubelet: Option<Kubelet>,
     /// What is to be logged.
     transitions: Vec<Transition>,
@@ -80,6 +82,7 @@ impl Progress {
             budgets: KnownBudgets::default(),
             put_back: PutBack::of(pods, put_back, clock.at(now)),
             in_flight: InFlight::default(),
+            is_node_watched: false,
             kubelet: None,
             transitions: Vec::new(),
             forbidden: BTreeSet::new(),
@@ -182,12 +185,12 @@ impl Progress {
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
-        self.kubelet.is_none() && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
+        !self.is_node_watched && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
     }
 
     /// Notes that the node is watched from now on; what is seen has to be [told](Self::kubelet_seen).
     pub fn node_watch_begins(&mut self) {
-        self.kubelet = Some(Kubelet::Answers);
+        self.is_node_watched = true;
     }
 
     /// Takes what the watch of the node saw.
@@ -199,13 +202,12 @@ impl Progress {
         self.give_up_on_silence(now);
     }
 
-    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers
-    /// while a hook waits.
+    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
-            Some(Kubelet::Answers) if self.is_held_by_hook() => STUCK_AFTER,
-            Some(Kubelet::Answers) => return None,
+            Some(Kubelet::Answers) => STUCK_AFTER,
             Some(Kubelet::Silent) => Duration::ZERO,
+            None if self.is_node_watched => return None,
             None => OVERDUE_AFTER,
         };
         let leaving = self.pods.values().filter_map(|pod| match pod.state {
@@ -215,20 +217,17 @@ impl Progress {
         leaving.min()
     }
 
-    fn is_held_by_hook(&self) -> bool {
-        matches!(self.window.instance_goes, Termination::AtTheLatest(_))
-    }
-
     /// On a silent node nothing is waited for whose grace is over: a kubelet that is only cut off still gives each pod all
-    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers a hook waits for
-    /// nothing that is stuck.
+    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers nothing is waited for
+    /// that is stuck.
     fn give_up_on_silence(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             Some(Kubelet::Silent) => (Unconfirmed::Silent, Duration::ZERO),
-            Some(Kubelet::Answers) if self.is_held_by_hook() => (Unconfirmed::Stuck, STUCK_AFTER),
-            Some(Kubelet::Answers) | None => return,
+            Some(Kubelet::Answers) => (Unconfirmed::Stuck, STUCK_AFTER),
+            None => return,
         };
-        let has_gone = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let has_gone = is_going && why == Unconfirmed::Silent;
         for pod in self.pods.values_mut() {
             if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
                 pod.settle(PodState::Unconfirmed(why));

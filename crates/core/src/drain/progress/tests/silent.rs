@@ -1,6 +1,6 @@
 //! What a node that has stopped answering changes.
 
-use super::waiting::{GRACE, leaving, leaving_all};
+use super::waiting::{GRACE, deleted, leaving, leaving_all};
 use super::*;
 
 #[test]
@@ -19,18 +19,31 @@ fn the_node_is_watched_when_a_pod_is_overdue_and_nothing_asks_again() {
 }
 
 #[test]
-fn a_pod_that_is_stuck_on_a_node_that_answers_keeps_a_hook_waiting_for_some_minutes_and_nothing_else() {
+fn a_pod_that_is_stuck_on_a_node_that_answers_is_waited_for_for_some_minutes() {
     let now = Instant::now();
-    for (window, ends) in [(held_by_hook(now), Some(DrainEnd::Stuck)), (hard(now, 900), None)] {
+    for window in [held_by_hook(now), hard(now, 900)] {
         let mut progress = leaving_all(&["a", "b"], window, now);
         progress.changed(gone("a"), now);
         progress.node_watch_begins();
+        progress.kubelet_seen(Kubelet::Answers, now);
         let stuck = now + GRACE + STUCK_AFTER;
         progress.requests(stuck - Duration::from_secs(1));
         assert_eq!(progress.end(), None);
         progress.requests(stuck);
-        assert_eq!(progress.end(), ends);
+        assert_eq!(progress.end(), Some(DrainEnd::Stuck));
     }
+}
+
+#[test]
+fn a_pod_that_has_been_stuck_for_days_is_not_waited_for_once_its_node_has_answered() {
+    let now = Instant::now();
+    let mut progress = drain(&[deleted(pod("web-0", None), Duration::from_hours(72), 30)], hard(now, 120), now);
+    assert!(progress.is_node_watch_due(now));
+    progress.node_watch_begins();
+    progress.requests(now);
+    assert_eq!((progress.end(), progress.next_due(now)), (None, None), "nobody knows yet whether its node answers");
+    progress.kubelet_seen(Kubelet::Answers, now);
+    assert_eq!(progress.end(), Some(DrainEnd::Stuck));
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,4 +141,13 @@ fn when_the_kubelet_of_an_instance_that_is_going_is_silent_what_is_blocked_is_de
     progress.answered(&uid("web-0"), Answer::Leaving, silent);
     progress.requests(silent);
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
+}
+
+#[test]
+fn what_leaves_an_instance_that_is_going_is_waited_for_while_its_node_answers() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a"], soon(now, 120), now);
+    progress.node_watch_begins();
+    progress.kubelet_seen(Kubelet::Answers, now);
+    assert_eq!(progress.end(), None);
 }
