@@ -99,6 +99,7 @@ impl Progress {
         for pod in self.pods.values() {
             match pod.state {
                 PodState::Stays(_) | PodState::Gone { .. } => {}
+                PodState::Waits { .. } if pod.stays_finished() => {}
                 PodState::Unconfirmed(Unconfirmed::Silent) => end = DrainEnd::Silent,
                 PodState::Unconfirmed(Unconfirmed::Stuck) => {
                     end = if end == DrainEnd::Silent { end } else { DrainEnd::Stuck };
@@ -327,12 +328,15 @@ impl Progress {
     /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have
     /// changed.
     fn see(&mut self, pod: &Pod, now: Instant) {
-        let Some(Planned { uid, name, grace, tier, disposition }) = plan(pod) else { return };
+        let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
         if !self.pods.contains_key(&uid) {
             let claims = pod.volume_claims();
             self.first_seen(&uid, pod, Tracked { claims, ..Tracked::new(name, tier, grace, now) }, now);
         }
         let Some(pod) = self.pods.get_mut(&uid) else { return };
+        if has_finished && !pod.has_finished {
+            pod.finished(now);
+        }
         let transition = match disposition {
             // Whatever is seen of it.
             _ if pod.state == PodState::Stays(Stays::PutBack) => None,

@@ -41,6 +41,8 @@ pub struct Tracked {
     pub grace: Duration,
     /// The names of its persistent volume claims.
     pub claims: Vec<String>,
+    /// Nothing of it runs any more.
+    pub has_finished: bool,
     pub state: PodState,
     /// What keeps it from leaving, or did.
     pub blocked: Blocked,
@@ -105,6 +107,7 @@ impl Tracked {
             tier,
             grace,
             claims: Vec::new(),
+            has_finished: false,
             state: PodState::Waits { due: Some(now) },
             blocked: Blocked::Never,
             failures: None,
@@ -121,6 +124,11 @@ impl Tracked {
     /// Whether it waits because something blocks it, and not because a request has failed.
     fn is_blocked(&self) -> bool {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
+    }
+
+    /// Whether it stays because something blocks it, and nothing of it runs that would have to shut down.
+    pub fn stays_finished(&self) -> bool {
+        self.has_finished && self.waits() && self.blocked.by().is_some()
     }
 
     /// The budget that blocks it, as far as is known.
@@ -143,7 +151,7 @@ impl Tracked {
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion => window.forced_from(self.grace),
+            Some(_) if !has_failed_deletion && !self.has_finished => window.forced_from(self.grace),
             _ => None,
         };
         let forced = forced.map(|from| from.max(self.not_deleted_before()));
@@ -216,6 +224,12 @@ impl Tracked {
     /// Records that there is no do-not-disrupt annotation, or no longer.
     pub fn may_be_disrupted(&mut self, now: Instant) {
         self.release(|by| matches!(by, Blocker::DoNotDisrupt(_)), now);
+    }
+
+    /// Records that it has finished: no budget is asked any more whether it may go.
+    pub fn finished(&mut self, now: Instant) {
+        self.has_finished = true;
+        self.release(|_| true, now);
     }
 
     /// Records that what blocked it has gone away, if it is such a blocker.
