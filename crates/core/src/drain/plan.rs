@@ -139,8 +139,9 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
+/// The garbage collector calls an orphan *Failed* whose containers may still run.
 fn has_finished(pod: &Pod) -> bool {
-    matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+    !pod.status.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
 
 fn tier(pod: &Pod) -> Tier {

@@ -292,6 +292,7 @@ impl Progress {
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
             Change::Seen(pod) => self.see(&pod, now),
+            Change::Gone(pod) if pod.status.is_collected => self.see(&pod, now),
             Change::Gone(pod) => {
                 if let Some(uid) = pod.metadata.uid {
                     self.gone(&PodUid(uid), now);
@@ -329,6 +330,9 @@ impl Progress {
     /// changed.
     fn see(&mut self, pod: &Pod, now: Instant) {
         let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
+        if pod.status.is_collected {
+            return self.collected(&uid, now);
+        }
         if !self.pods.contains_key(&uid) {
             let claims = pod.volume_claims();
             self.first_seen(&uid, pod, Tracked { claims, ..Tracked::new(name, tier, grace, now) }, now);
@@ -377,6 +381,15 @@ impl Progress {
             Return::AsOthers => return,
         }
         self.pods.insert(uid.clone(), tracked);
+    }
+
+    /// Takes that the garbage collector removes a pod's object: its node is no more, as somebody deleted it, or its instance has
+    /// gone. Its kubelet may still run, and gives the pod its grace; but it tells nobody.
+    fn collected(&mut self, uid: &PodUid, now: Instant) {
+        if let Some(pod) = self.pods.get_mut(uid) {
+            pod.collected(self.window, now);
+            self.kubelet_seen(Kubelet::Silent, now);
+        }
     }
 
     fn gone(&mut self, uid: &PodUid, now: Instant) {

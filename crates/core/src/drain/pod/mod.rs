@@ -145,7 +145,7 @@ impl Tracked {
     }
 
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
-    /// forced, and only when respecting that any longer would cost it its clean shutdown.
+    /// forced, and only when respecting that any longer would cost it its clean shutdown: never one that has finished.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
@@ -288,6 +288,17 @@ impl Tracked {
         self.history.last_request().is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
     }
 
+    /// Records that its object is removed while its containers may run: they are told to end now, if not before. They may
+    /// outlast the window, but nobody will have seen them at its end.
+    pub fn collected(&mut self, window: Window, now: Instant) {
+        let by = match self.state {
+            PodState::Waits { .. } | PodState::Requested => later(now, self.granted()),
+            PodState::Leaving { by } => by,
+            PodState::Stays(_) | PodState::Unconfirmed(_) | PodState::Gone { .. } => return,
+        };
+        self.settle(PodState::Leaving { by: by.min(window.end - window.margin) });
+    }
+
     /// Records that it has gone.
     pub fn gone(&mut self, now: Instant) -> Option<Transition> {
         if matches!(self.state, PodState::Gone { .. } | PodState::Stays(_)) {
@@ -299,4 +310,10 @@ impl Tracked {
         self.settle(PodState::Gone { at: now });
         Some(Transition::Gone(self.name.clone()))
     }
+}
+
+/// A grace period may be longer than a clock can count.
+fn later(now: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_hours(365 * 24);
+    now + by.min(YEAR)
 }

@@ -143,6 +143,57 @@ fn when_the_kubelet_of_an_instance_that_is_going_is_silent_what_is_blocked_is_de
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
 }
 
+/// The garbage collector removes a pod: a watch sees what it sets, that it takes the grace away, and that the object goes.
+fn collect(progress: &mut Progress, name: &str, now: Instant) {
+    let orphan = |mut pod: Pod| {
+        (pod.status.phase, pod.status.is_collected) = (Some("Failed".to_owned()), true);
+        Box::new(pod)
+    };
+    progress.changed(Change::Seen(orphan(pod(name, None))), now);
+    progress.changed(Change::Seen(orphan(leaving(name, Duration::ZERO, 0))), now);
+    progress.changed(Change::Gone(orphan(leaving(name, Duration::ZERO, 0))), now);
+}
+
+#[test]
+fn a_pod_that_the_garbage_collector_removes_has_its_grace_and_is_not_called_gone() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
+    let removed = now + Duration::from_secs(20);
+    progress.changed(gone("b"), removed);
+    collect(&mut progress, "a", removed);
+    progress.requests(removed);
+    assert_eq!(progress.end(), None, "its containers may use their grace");
+    let over = now + GRACE;
+    assert_eq!(progress.next_due(removed), Some(over));
+    progress.requests(over);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
+    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent), PodState::Gone { at: removed }]);
+}
+
+#[test]
+fn a_blocked_pod_that_the_garbage_collector_removes_begins_its_grace_then() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("a", None)], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("a"), blocked(), now);
+    let removed = now + Duration::from_secs(70);
+    collect(&mut progress, "a", removed);
+    assert!(progress.requests(removed).is_empty(), "there is nothing to ask for any more");
+    assert_eq!((progress.end(), progress.next_due(removed)), (None, Some(removed + GRACE)));
+}
+
+#[test]
+fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_its_grace_outlasts_the_window() {
+    let now = Instant::now();
+    let mut progress = drain(&[deleted(pod("a", None), GRACE, 3600)], held_by_hook(now), now);
+    collect(&mut progress, "a", now + GRACE);
+    let due = progress.next_due(now + GRACE).unwrap();
+    assert_eq!(due, now + Duration::from_secs(600) - MARGIN);
+    progress.requests(due);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+}
+
 #[test]
 fn what_leaves_an_instance_that_is_going_is_waited_for_while_its_node_answers() {
     let now = Instant::now();
