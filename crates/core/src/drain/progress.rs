@@ -172,7 +172,7 @@ impl Progress {
             let (due, _) = pod.next_request(self.window).filter(|(_, method)| has_room(*method))?;
             if pod.tier <= tier { Some(due) } else { self.critical_tier_at() }
         });
-        let by_budget = self.budgets.next_due(&self.pods, tier, now).filter(|_| has_room(Method::Evict));
+        let by_budget = self.budgets.next_due(&self.pods, tier).filter(|_| has_room(Method::Evict));
         by_time.chain(by_budget).chain(self.overdue_at()).min()
     }
 
