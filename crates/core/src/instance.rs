@@ -39,9 +39,14 @@ pub enum InstanceState {
 }
 
 impl Instance {
-    /// What the node has as `spec.providerID`.
+    /// What the node has as `spec.providerID`, as a rule.
     pub fn provider_id(&self) -> String {
         format!("aws:///{}/{}", self.zone, self.id)
+    }
+
+    /// Whether that provider id names it: the cloud provider also takes one without the zone, and the bare instance id.
+    pub fn is_named_by(&self, provider_id: &str) -> bool {
+        provider_id.rsplit('/').next() == Some(self.id.as_str())
     }
 
     /// The instance as far as its node tells. Its tags are not known, so the node's labels say who manages it. `None`: the
@@ -152,6 +157,29 @@ mod tests {
 
     fn tags(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_provider_id_names_its_instance_with_and_without_the_zone() {
+        let instance = Instance {
+            id: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+            zone: "us-east-1a".to_owned(),
+            private_dns_name: None,
+            state: InstanceState::Up,
+            type_name: None,
+            tags: BTreeMap::new(),
+        };
+        for own in [&instance.provider_id(), "aws:////i-0123456789abcdef0", "i-0123456789abcdef0"] {
+            assert!(instance.is_named_by(own), "{own}");
+        }
+        for others in [
+            "",
+            "aws:///us-east-1a/i-0fffffffffffffff0",
+            "aws:///us-east-1a/i-0123456789abcdef0/",
+            "mi-0123456789abcdef0",
+        ] {
+            assert!(!instance.is_named_by(others), "{others}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub struct Counts {
     pub moved: usize,
     /// Those that were there at the end.
     pub lost: usize,
-    /// Those that were shutting down when their node stopped answering.
+    /// Those that were shutting down when their node stopped answering, or were stuck in Terminating.
     pub unconfirmed: usize,
 }
 

@@ -83,7 +83,7 @@ pub enum Fate {
     /// It was still there when the time was up.
     #[serde(alias = "left")]
     Lost,
-    /// It was shutting down when its node stopped answering, so that nobody knows how it ended.
+    /// It was shutting down when its node stopped answering, or was stuck in Terminating, so that nobody knows how it ended.
     Unconfirmed,
     /// In a dry run: the API server would let it go.
     WouldLeave,

@@ -125,7 +125,7 @@ async fn node_of(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String
     let listed = nodes.list(&ListParams::default()).await.map_err(finding)?;
     let is_its = |node: &Node| {
         let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
-        provider_id == Some(&instance.provider_id)
+        provider_id.is_some_and(|provider_id| provider_id.ends_with(&instance.instance_id))
     };
     Ok(listed.items.into_iter().find(is_its).and_then(|node| node.metadata.name))
 }

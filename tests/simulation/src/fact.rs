@@ -32,6 +32,8 @@ pub(crate) enum Fact {
     /// A pod's object is no more.
     PodGone {
         uid: String,
+        /// By the garbage collector, while its containers may run.
+        is_collected: bool,
     },
     /// The function requests that a pod leave.
     LeaveRequested {
@@ -126,7 +128,8 @@ impl fmt::Display for Fact {
             Self::PodCreated { name, uid } => write!(f, "pod {name} ({uid}) is created"),
             Self::PodBound { uid, node, app } => write!(f, "pod {uid} of app {app} is bound to {node}"),
             Self::PodDeleted { uid, node, grace_s } => write!(f, "pod {uid} leaves {node} within {grace_s} s"),
-            Self::PodGone { uid } => write!(f, "pod {uid} is gone"),
+            Self::PodGone { uid, is_collected: true } => write!(f, "pod {uid} is collected"),
+            Self::PodGone { uid, is_collected: false } => write!(f, "pod {uid} is gone"),
             Self::LeaveRequested { by, request } => {
                 write!(f, "  {by}   is about to {:?} {}", request.method, request.name)
             }

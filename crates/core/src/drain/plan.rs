@@ -37,6 +37,8 @@ pub struct Planned {
     /// What it asked for to shut down cleanly.
     pub grace: Duration,
     pub tier: Tier,
+    /// Nothing of it runs any more.
+    pub has_finished: bool,
     pub disposition: Disposition,
 }
 
@@ -91,6 +93,7 @@ pub fn plan(pod: &Pod) -> Option<Planned> {
         name: PodName { namespace: metadata.namespace.clone()?, name: metadata.name.clone()? },
         grace: grace(pod),
         tier: tier(pod),
+        has_finished: has_finished(pod),
         disposition: disposition(pod),
     })
 }
@@ -98,7 +101,7 @@ pub fn plan(pod: &Pod) -> Option<Planned> {
 fn disposition(pod: &Pod) -> Disposition {
     if has_mirror_annotation(pod) {
         Disposition::Stays(Stays::Mirror)
-    } else if is_of_daemon_set(pod) && !is_finished(pod) {
+    } else if is_of_daemon_set(pod) && !has_finished(pod) {
         Disposition::Stays(Stays::DaemonSet)
     } else if is_skipped(pod) {
         Disposition::Stays(Stays::Skipped)
@@ -106,7 +109,7 @@ fn disposition(pod: &Pod) -> Disposition {
         let given = pod.metadata.deletion_grace_period_seconds.map(whole_seconds);
         if given == Some(Duration::ZERO) { Disposition::Stopped } else { Disposition::Leaving { by: by.0, given } }
     } else {
-        let do_not_disrupt = do_not_disrupt(pod).filter(|_| !is_finished(pod));
+        let do_not_disrupt = do_not_disrupt(pod).filter(|_| !has_finished(pod));
         do_not_disrupt.map_or(Disposition::Leaves, Disposition::DoNotDisrupt)
     }
 }
@@ -137,8 +140,9 @@ fn is_of_daemon_set(pod: &Pod) -> bool {
     })
 }
 
-fn is_finished(pod: &Pod) -> bool {
-    matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+/// The garbage collector calls an orphan *Failed* whose containers may still run.
+fn has_finished(pod: &Pod) -> bool {
+    !pod.status.is_collected && matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
 }
 
 fn grace(pod: &Pod) -> Duration {

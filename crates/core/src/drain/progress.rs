@@ -27,8 +27,8 @@ use crate::kube::pod::Pod;
 
 /// How long after its grace period a pod may be expected to be reported gone.
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
-/// How long after its grace period a pod that still terminates on a node which answers no longer keeps a hook waiting: its kubelet
-/// has killed it long ago, and something else hangs.
+/// How long after its grace period a pod that still terminates on a node which answers is no longer waited for: its kubelet has
+/// killed it long ago, and something else hangs.
 const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// How many requests are under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
@@ -43,7 +43,9 @@ pub struct Progress {
     put_back: PutBack,
     blockage: Blockage,
     in_flight: InFlight,
-    /// What is known of the node's kubelet, once its node is watched.
+    /// Whether the node is watched.
+    is_node_watched: bool,
+    /// What is known of the node's kubelet, if anything is.
     kubelet: Option<Kubelet>,
     /// What is to be logged.
     transitions: Vec<Transition>,
@@ -84,6 +86,7 @@ impl Progress {
             put_back,
             blockage: Blockage::new(None, &BTreeMap::new()),
             in_flight: InFlight::default(),
+            is_node_watched: false,
             kubelet: None,
             transitions: Vec::new(),
             forbidden: BTreeSet::new(),
@@ -116,6 +119,7 @@ impl Progress {
         for pod in self.pods.values() {
             match pod.state {
                 PodState::Stays(_) | PodState::Gone { .. } => {}
+                PodState::Waits { .. } if pod.stays_finished() => {}
                 PodState::Unconfirmed(Unconfirmed::Silent) => end = DrainEnd::Silent,
                 PodState::Unconfirmed(Unconfirmed::Stuck) => {
                     end = if end == DrainEnd::Silent { end } else { DrainEnd::Stuck };
@@ -188,7 +192,7 @@ impl Progress {
             let (due, _) = pod.next_request(self.window).filter(|(_, method)| has_room(*method))?;
             if open.has(pod.tier) { Some(due) } else { self.opens_at(pod.tier) }
         });
-        let by_budget = self.budgets.next_due(&self.pods, open, now).filter(|_| has_room(Method::Evict));
+        let by_budget = self.budgets.next_due(&self.pods, open).filter(|_| has_room(Method::Evict));
         by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
     }
 
@@ -202,12 +206,12 @@ impl Progress {
     pub fn is_node_watch_due(&self, now: Instant) -> bool {
         let is_going = matches!(self.window.instance_goes, Termination::Soon { .. } | Termination::AtTheLatest(_));
         let is_blocked = || self.pods.values().any(|pod| pod.blocked.by().is_some());
-        self.kubelet.is_none() && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
+        !self.is_node_watched && (self.overdue_at().is_some_and(|at| at <= now) || is_going && is_blocked())
     }
 
     /// Notes that the node is watched from now on; what is seen has to be [told](Self::kubelet_seen).
     pub fn node_watch_begins(&mut self) {
-        self.kubelet = Some(Kubelet::Answers);
+        self.is_node_watched = true;
     }
 
     /// Takes what the watch of the node saw.
@@ -221,13 +225,12 @@ impl Progress {
         self.give_up_on_silence(now);
     }
 
-    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers
-    /// while a hook waits.
+    /// When a pod that leaves is taken for overdue; on a silent node, when its grace is over; for stuck, on one that answers.
     fn overdue_at(&self) -> Option<Instant> {
         let after = match self.kubelet {
-            Some(Kubelet::Answers) if self.is_held_by_hook() => STUCK_AFTER,
-            Some(Kubelet::Answers) => return None,
+            Some(Kubelet::Answers) => STUCK_AFTER,
             Some(Kubelet::Silent | Kubelet::Dead) => Duration::ZERO,
+            None if self.is_node_watched => return None,
             None => OVERDUE_AFTER,
         };
         let leaving = self.pods.values().filter_map(|pod| match pod.state {
@@ -237,20 +240,17 @@ impl Progress {
         leaving.min()
     }
 
-    fn is_held_by_hook(&self) -> bool {
-        matches!(self.window.instance_goes, Termination::AtTheLatest(_))
-    }
-
     /// On a silent node nothing is waited for whose grace is over: a kubelet that is only cut off still gives each pod all
-    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers a hook waits for
-    /// nothing that is stuck.
+    /// of its own. If the instance was going, it has gone, and nothing is waited for. On one that answers nothing is waited for
+    /// that is stuck.
     fn give_up_on_silence(&mut self, now: Instant) {
         let (why, after) = match self.kubelet {
             Some(Kubelet::Silent | Kubelet::Dead) => (Unconfirmed::Silent, Duration::ZERO),
-            Some(Kubelet::Answers) if self.is_held_by_hook() => (Unconfirmed::Stuck, STUCK_AFTER),
-            Some(Kubelet::Answers) | None => return,
+            Some(Kubelet::Answers) => (Unconfirmed::Stuck, STUCK_AFTER),
+            None => return,
         };
-        let has_gone = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let is_going = matches!(self.window.instance_goes, Termination::Soon { .. });
+        let has_gone = is_going && why == Unconfirmed::Silent;
         for pod in self.pods.values_mut() {
             if matches!(pod.state, PodState::Leaving { by } if has_gone || by + after <= now) {
                 pod.settle(PodState::Unconfirmed(why));
@@ -319,6 +319,7 @@ impl Progress {
     pub fn changed(&mut self, change: Change<Pod>, now: Instant) {
         match change {
             Change::Seen(pod) => self.see(&pod, now),
+            Change::Gone(pod) if pod.status.is_collected => self.see(&pod, now),
             Change::Gone(pod) => {
                 if let Some(uid) = pod.metadata.uid {
                     self.gone(&PodUid(uid), now);
@@ -358,12 +359,18 @@ impl Progress {
     /// A pod that is new is planned; one that is known may have begun to leave by itself, or its annotations may have
     /// changed.
     fn see(&mut self, pod: &Pod, now: Instant) {
-        let Some(Planned { uid, name, grace, tier, disposition }) = plan(pod) else { return };
+        let Some(Planned { uid, name, grace, tier, has_finished, disposition }) = plan(pod) else { return };
+        if pod.status.is_collected {
+            return self.collected(&uid, now);
+        }
         if !self.pods.contains_key(&uid) {
             let (claims, labels) = (pod.volume_claims(), pod.metadata.labels.clone().unwrap_or_default());
             self.first_seen(&uid, pod, Tracked { claims, labels, ..Tracked::new(name, tier, grace, now) }, now);
         }
         let Some(pod) = self.pods.get_mut(&uid) else { return };
+        if has_finished && !pod.has_finished {
+            pod.finished(now);
+        }
         if !matches!(disposition, Disposition::Stays(_)) {
             pod.not_to_be_skipped(now);
         }
@@ -407,6 +414,15 @@ impl Progress {
             Return::AsOthers => return,
         }
         self.pods.insert(uid.clone(), tracked);
+    }
+
+    /// Takes that the garbage collector removes a pod's object: its node is no more, as somebody deleted it, or its instance has
+    /// gone. Its kubelet may still run, and gives the pod its grace; but it tells nobody.
+    fn collected(&mut self, uid: &PodUid, now: Instant) {
+        if let Some(pod) = self.pods.get_mut(uid) {
+            pod.collected(self.window, now);
+            self.kubelet_seen(Kubelet::Silent, now);
+        }
     }
 
     fn gone(&mut self, uid: &PodUid, now: Instant) {

@@ -3,7 +3,7 @@
 //! The rest is not even read: most of what the API server sends of a pod is containers, volumes and who manages which field,
 //! and to read all of it took five times as long, before the first eviction.
 
-use k8s_openapi::api::core::v1::{self, Toleration};
+use k8s_openapi::api::core::v1::{self, PodCondition, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -79,6 +79,16 @@ impl Pod {
 pub struct Status {
     pub phase: Option<String>,
     pub start_time: Option<Time>,
+    /// Whether the pod garbage collector removes it, because its node is no more: nobody says whether its containers have ended.
+    #[serde(default, rename = "conditions", deserialize_with = "is_collected")]
+    pub is_collected: bool,
+}
+
+/// What the pod garbage collector sets before it deletes an orphan by force (kubernetes, `gc_controller.go`).
+fn is_collected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let conditions = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
+    let reason = |condition: &PodCondition| condition.reason.as_deref() == Some("DeletionByPodGC");
+    Ok(conditions.iter().any(|condition| condition.type_ == "DisruptionTarget" && reason(condition)))
 }
 
 object_of_kind!(Pod, v1::Pod);
@@ -147,6 +157,21 @@ mod tests {
         for none in [json!([not_ready]), json!([{"operator": "Exists", "effect": "NoExecute"}]), json!([]), json!(null)]
         {
             assert!(!tolerates(none));
+        }
+    }
+
+    #[test]
+    fn an_orphan_is_known_by_what_the_garbage_collector_sets() {
+        let is_collected = |conditions: serde_json::Value| {
+            let pod = json!({"metadata": {}, "status": {"phase": "Failed", "conditions": conditions}});
+            serde_json::from_value::<Pod>(pod).unwrap().status.is_collected
+        };
+        let ready = json!({"type": "Ready", "status": "False"});
+        let disrupted =
+            |reason| json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "m"});
+        assert!(is_collected(json!([ready, disrupted("DeletionByPodGC")])));
+        for none in [json!([ready, disrupted("EvictionByEvictionAPI")]), json!([]), json!(null)] {
+            assert!(!is_collected(none));
         }
     }
 

@@ -61,7 +61,7 @@ impl How {
 pub struct Claim {
     /// The node's name.
     pub node: String,
-    /// The instance's provider id, by which the claim knew the node.
+    /// The node's provider id, by which the claim knew it.
     pub provider_id: String,
     /// How the claim went.
     pub how: How,

@@ -27,7 +27,7 @@ pub(crate) async fn claim(nodes: &Api<Node>, instance: &Instance, claimant: &Cla
             settled => return settled,
         }
     }
-    let name = by_provider_id(nodes, &instance.provider_id()).await?.ok_or(Unclaimed::NoNode)?;
+    let name = by_provider_id(nodes, instance).await?.ok_or(Unclaimed::NoNode)?;
     claim_by_name(nodes, &name, instance, claimant).await
 }
 
@@ -40,11 +40,11 @@ async fn claim_by_name(
 ) -> Result<Claim, NodeError> {
     let mut untouched = (!claimant.looks_first()).then(ObservedNode::untouched);
     until_settled(CLAIM_ATTEMPTS, async || {
-        let observed = match untouched.take() {
-            Some(untouched) => untouched,
-            None => ObservedNode::of(&by_name(nodes, name, instance).await?.ok_or(Unclaimed::NoNode)?),
-        };
-        claim_as_observed(nodes, name, instance, claimant, observed).await
+        if let Some(untouched) = untouched.take() {
+            return claim_as_observed(nodes, name, instance.provider_id(), claimant, untouched).await;
+        }
+        let node = by_name(nodes, name, instance).await?.ok_or(Unclaimed::NoNode)?;
+        claim_as_observed(nodes, name, provider_id(&node).to_owned(), claimant, ObservedNode::of(&node)).await
     })
     .await
 }
@@ -53,14 +53,14 @@ async fn claim_by_name(
 async fn claim_as_observed(
     nodes: &Api<Node>,
     name: &str,
-    instance: &Instance,
+    provider_id: String,
     claimant: &Claimant<'_>,
     observed: ObservedNode,
 ) -> Result<Claim, NodeError> {
     let own = &claimant.mark.event;
     let claimed = |how, holder: &str, labels: Option<BTreeMap<String, String>>| Claim {
         node: name.to_owned(),
-        provider_id: instance.provider_id(),
+        provider_id: provider_id.clone(),
         how,
         holder: holder.to_owned(),
         labels: labels.unwrap_or_default(),
@@ -74,7 +74,7 @@ async fn claim_as_observed(
         }
         ClaimState::Barred(why) => return Err(why.into()),
     };
-    match patch::send(nodes, name, free.patch(&instance.provider_id(), claimant)).await {
+    match patch::send(nodes, name, free.patch(&provider_id, claimant)).await {
         Ok(Some(node)) => Ok(claimed(free.how, own, node.labels)),
         Ok(None) => Err(Unclaimed::NoNode.into()),
         // It is the instance's node, and free: admission does not see a patch whose tests fail.
@@ -85,6 +85,11 @@ async fn claim_as_observed(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The node's provider id, in whichever form.
+fn provider_id(node: &Node) -> &str {
+    node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
 /// The event whose mark is on a node that was found claimed.
@@ -110,7 +115,7 @@ pub(crate) async fn look_instead(
         }
         ClaimState::Barred(why) => return Err(why.into()),
     };
-    Ok(Claim { node: name, provider_id: instance.provider_id(), how, holder, labels })
+    Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels })
 }
 
 /// What a claim without effect was answered.
@@ -127,11 +132,10 @@ pub enum Rehearsed {
 /// Claims a node without effect, if it is free.
 pub async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -> Result<Rehearsed, ApiError> {
     let name = node.name_any();
-    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
     let ClaimState::Free(free) = claim_state(ObservedNode::of(node), &name, claimant) else {
         return Ok(Rehearsed::NotFree);
     };
-    match patch::send_dry(nodes, &name, free.patch(provider_id, claimant)).await {
+    match patch::send_dry(nodes, &name, free.patch(provider_id(node), claimant)).await {
         Ok(Some(_)) => Ok(Rehearsed::Passes),
         Ok(None) | Err(ApiError::Contended(_)) => Ok(Rehearsed::NotFree),
         Err(error) if error.is_of_admission() || error.is_of_unreachable_webhook() => Ok(Rehearsed::Denied(error)),

@@ -27,7 +27,7 @@ pub(crate) async fn find(nodes: &Api<Node>, instance: &Instance) -> Result<Optio
     if let Some(node) = by_likely_names(nodes, instance).await? {
         return Ok(Some(node));
     }
-    match by_provider_id(nodes, &instance.provider_id()).await? {
+    match by_provider_id(nodes, instance).await? {
         Some(name) => by_name(nodes, &name, instance).await,
         None => Ok(None),
     }
@@ -53,7 +53,8 @@ pub(crate) async fn by_name(nodes: &Api<Node>, name: &str, instance: &Instance) 
 
 /// Whether the node is the instance's.
 pub(crate) fn is_of(instance: &Instance, node: &Node) -> bool {
-    node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(instance.provider_id().as_str())
+    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+    provider_id.is_some_and(|provider_id| instance.is_named_by(provider_id))
 }
 
 /// A node as the search sees it: what else an answer holds is not kept.
@@ -76,8 +77,8 @@ struct FoundSpec {
 }
 
 /// The last resort, when no guess was right: page through all nodes. Provider ids have no field selector.
-pub(super) async fn by_provider_id(nodes: &Api<Node>, provider_id: &str) -> Result<Option<String>, ApiError> {
-    in_pages(nodes, ListParams::default(), |name, of_node| (of_node == provider_id).then(|| name.to_owned())).await
+pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, ApiError> {
+    in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
 }
 
 /// Pages through the nodes of a list until one of them is it, by its name and its provider id.

@@ -44,6 +44,9 @@ fn of_drain(uid: String, pod: &Tracked, ms: impl Fn(Instant) -> i64, blind: Opti
         PodState::Gone { .. } if forced => (Fate::Forced, pod.blocked.last().map(blocked)),
         PodState::Gone { .. } => (if given_s.is_some() { Fate::Clamped } else { Fate::Clean }, who_else(pod)),
         PodState::Unconfirmed(why) => (Fate::Unconfirmed, Some(why.as_str().to_owned())),
+        PodState::Waits { .. } if pod.stays_finished() => {
+            (Fate::Stayed, Some(format!("it had finished, and {}", why_lost(pod, blind))))
+        }
         PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. } => {
             (Fate::Lost, Some(why_lost(pod, blind)))
         }

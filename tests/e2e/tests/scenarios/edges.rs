@@ -295,3 +295,27 @@ async fn the_pods_of_another_instance_whose_node_takes_the_name_in_mid_drain_are
         Api::<Pod>::namespaced(client, &stage.name).get_metadata(&theirs.name_any()).await.expect("it is there");
     assert!(theirs.metadata.deletion_timestamp.is_none());
 }
+
+/// The garbage collector removes its pods by force a minute later, and their containers still have the rest of their grace.
+#[tokio::test]
+async fn of_a_node_that_somebody_deletes_in_mid_drain_no_pod_is_called_gone_that_may_still_run() {
+    let mut stage = Stage::set_in_group("deleted-node", Hook::terminate("spillway")).await;
+    // Longer than the garbage collector takes: it looks every 20 s, and waits for 40 s.
+    stage.deploy("web", 1, PodShape::default().grace(90).exits_after(Duration::from_secs(300))).await;
+    let (client, name, lambda) = (stage.world.admin(), stage.node.name.clone(), stage.lambda.clone());
+    let notice = stage.terminate().await;
+    let deleted = async {
+        stage.until_evicted(1).await;
+        Api::<Node>::all(client).delete(&name, &DeleteParams::default()).await.expect("it was there");
+    };
+
+    let (outcome, ()) = tokio::join!(lambda.invoke(notice), deleted);
+
+    let told = receipt(&outcome);
+    assert_eq!(
+        (ended(&outcome).0.as_str(), fates(&told)),
+        ("drained", [("unconfirmed".to_owned(), 1)].into()),
+        "{told:#}"
+    );
+    assert_eq!(told["hook"]["state"], "completed", "{told:#}");
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spillway_bed::aws::{Fault, Hook, InstanceRequest, InstanceState};
+use spillway_bed::aws::{Fault, Hook, Instance, InstanceRequest, InstanceState};
 use spillway_bed::gateway::{Answer, Fault as GatewayFault, Held, Rule, Side, Which};
 use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
@@ -171,6 +171,29 @@ async fn the_hook_of_an_instance_that_never_joined_is_completed() {
     assert_eq!((&answer["hook"]["state"], &answer["hook"]["result"]), (&"completed".into(), &"CONTINUE".into()));
     let state = aws.instance(&instance.instance_id).await.expect("it is known");
     assert_eq!(state.actions[0].result.as_deref(), Some("CONTINUE"));
+}
+
+#[tokio::test]
+async fn a_node_whose_provider_id_has_no_zone_is_drained_before_its_hook_is_completed() {
+    let (world, name) = (world().await, "no-zone");
+    let aws = world.aws_side();
+    aws.put_group(name, &[Hook::terminate("spillway")]).await.expect("a group");
+    let options = NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
+    let instance = aws.run_instance(&world.instance_request(&options)).await.expect("an instance");
+    let named = Instance { provider_id: format!("aws:////{}", instance.instance_id), ..instance };
+    let node = world.join(&named, &options).await.expect("the node joins");
+    let client = world.admin();
+    pods::create_namespace(&client, name).await.expect("a namespace");
+    pods::run_deployment(&client, name, "web", 2, &PodShape::default().on_node(&node.name))
+        .await
+        .expect("its pods run");
+    let lambda = function(world, name, &[]).await;
+
+    let outcome = lambda.invoke(the_one(aws.terminate(&node.instance_id).await.expect("it terminates"))).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&"drained".into(), &"completed".into()), "{answer:#}");
+    assert_eq!((&answer["node"], fates(answer)["clean"]), (&node.name.into(), 2), "{answer:#}");
 }
 
 #[tokio::test]

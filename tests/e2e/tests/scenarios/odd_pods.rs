@@ -11,6 +11,8 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
+use spillway_bed::aws::Hook;
+use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::pods::{self, PodShape};
 use spillway_e2e::{Stage, spot_notice};
 
@@ -361,4 +363,34 @@ async fn a_pod_that_is_being_deleted_already_is_waited_for_and_not_evicted() {
 
     assert!(evictions(&mut stage, ODD).is_empty());
     assert!(on_node(&stage).await.is_empty());
+}
+
+/// Nothing of it runs: a hook would wait for nobody, to its end.
+#[tokio::test]
+async fn a_finished_pod_whose_eviction_a_webhook_refuses_holds_no_hook() {
+    let stage = Stage::set_in_group("finished-refused", Hook::terminate("spillway")).await;
+    let done = odd(&stage, PodShape::default()).await;
+    let client = stage.world.admin();
+    let succeeded = Patch::Merge(json!({"status": {"phase": "Succeeded"}}));
+    let pods = Api::<Pod>::namespaced(client.clone(), &stage.name);
+    pods.patch_status(ODD, &PatchParams::default(), &succeeded).await.expect("it ends");
+    let gateway = stage.through_gateway().await;
+    let no = "admission webhook \"jobs.example.com\" denied the request: its results are being collected";
+    gateway.rules().add(Rule::new("create pods/eviction", Which::All, Fault::Answer(Answer::denied(403, no))));
+
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
+
+    let receipt = outcome.result.as_ref().expect("it drains");
+    assert_eq!(
+        (&receipt["ending"], &receipt["hook"]["state"]),
+        (&json!("drained"), &json!("completed")),
+        "{receipt:#}"
+    );
+    let pod = record(receipt, ODD);
+    assert_eq!(pod["fate"], "stayed", "{receipt:#}");
+    assert!(
+        pod["why"].as_str().is_some_and(|why| why.contains("finished") && why.contains("jobs.example.com")),
+        "{pod:#}"
+    );
+    assert_eq!(on_node(&stage).await, [done.name_any()]);
 }

@@ -57,6 +57,7 @@ impl Cluster {
             deletion: None,
             is_disruption_target: false,
             has_stopped: false,
+            is_collected: false,
         });
         uid
     }
@@ -144,8 +145,11 @@ impl Cluster {
     /// What was on a node that is no more is collected.
     pub(super) fn collect_orphans(&mut self, node: &str) {
         if !self.nodes.contains_key(node) {
-            let orphans: Vec<_> = self.pods_on(node).map(|pod| pod.uid.clone()).collect();
-            for uid in orphans {
+            let orphans: Vec<_> = self.pods_on(node).cloned().collect();
+            for pod in orphans {
+                let uid = pod.uid.clone();
+                let deletion = Some(PodDeletion { by: self.clock.second(), grace_s: 0 });
+                self.put_pod(Pod { is_collected: true, deletion, ..pod });
                 self.drop_pod(&uid);
             }
         }

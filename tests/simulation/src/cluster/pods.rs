@@ -29,6 +29,8 @@ pub(crate) struct Pod {
     pub(crate) is_disruption_target: bool,
     /// Nothing of it runs any more; only its object is there.
     pub(crate) has_stopped: bool,
+    /// The garbage collector removes its object, and nobody says whether it runs.
+    pub(crate) is_collected: bool,
 }
 
 /// That a pod is being deleted.
@@ -59,7 +61,7 @@ impl Cluster {
     /// A pod's object is no more.
     pub(super) fn drop_pod(&mut self, uid: &str) {
         let Some(pod) = self.pods.remove(uid) else { return };
-        self.effects.fact(Fact::PodGone { uid: uid.to_owned() });
+        self.effects.fact(Fact::PodGone { uid: uid.to_owned(), is_collected: pod.is_collected && !pod.has_stopped });
         self.store.drop(Resource::Pod, uid, &pod.json(&self.plan.apps[pod.app]));
         self.recount_budgets(pod.app);
         self.replace_missing(pod.app);
@@ -201,6 +203,10 @@ impl Pod {
         }
         if self.is_disruption_target {
             status["conditions"] = json!([{"type": "DisruptionTarget", "status": "True"}]);
+        }
+        if self.is_collected {
+            let disrupted = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"});
+            (status["phase"], status["conditions"]) = (json!("Failed"), json!([disrupted]));
         }
         if app.is_critical {
             spec["priorityClassName"] = json!("system-cluster-critical");

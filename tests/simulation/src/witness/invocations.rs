@@ -18,13 +18,18 @@ pub(super) struct Invocations {
     written: BTreeSet<AttemptId>,
     /// When each pod went.
     gone: BTreeMap<String, Timestamp>,
+    /// Those that were leaving when the garbage collector removed them: whether they had stopped, nobody knows.
+    collected: BTreeSet<String>,
 }
 
 impl Witness for Invocations {
     fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
         match fact {
-            Fact::PodGone { uid } => {
+            Fact::PodGone { uid, is_collected } => {
                 self.gone.insert(uid.clone(), facts.clock.now());
+                if *is_collected {
+                    self.collected.insert(uid.clone());
+                }
             }
             Fact::ReceiptWritten { by, receipt } => {
                 self.written.insert(*by);
@@ -53,10 +58,16 @@ impl Invocations {
         let end = receipt["window"]["end_ms"].as_i64().map(SignedDuration::from_millis);
         let end = at.zip(end).map_or(now, |(at, end)| (at + end).min(now));
         let seen = end - SignedDuration::from_secs(10) - facts.skew();
+        let plan = facts.plan;
+        let is_watched = plan.watch_breaks == 0 && plan.compactions.is_empty() && plan.is_well(Side::Api);
         for pod in receipt["pods"].as_array().into_iter().flatten() {
             let (uid, fate) = (pod["uid"].as_str().unwrap_or_default(), pod["fate"].as_str().unwrap_or_default());
             let there = facts.cluster.pod(uid);
             let is_true = match fate {
+                // A watch that broke does not say how a pod went meanwhile, nor does the answer that there is none.
+                "clean" | "clamped" | "forced" if is_watched && self.collected.contains(uid) => {
+                    ["gone", "replaced"].iter().any(|answer| pod["answers"][answer].is_u64())
+                }
                 "clean" | "clamped" | "forced" => there.is_none_or(|pod| pod.has_stopped),
                 "lost" if facts.plan.is_well(Side::Api) => {
                     there.is_some() || self.gone.get(uid).is_some_and(|gone| seen <= *gone)

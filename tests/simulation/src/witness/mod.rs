@@ -33,7 +33,8 @@ pub(crate) enum Invariant {
     HookAnswered,
     /// An invocation that has completed a hook does not complete it again.
     HookOnce,
-    /// Only a pod whose eviction came to nothing is deleted, and not before its last safe moment.
+    /// Only a pod whose eviction came to nothing is deleted, and not before its last safe moment: before that nothing of ours takes
+    /// more than a budget allows, because the API server asks it about each eviction.
     DeletedWhenDue,
     /// A pod that is deleted has the condition by which its Job knows that it has not failed.
     JobIsTold,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::blocker::{Blocked, Blocker, BudgetName};
 use super::transition::Transition;
-use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked};
+use super::{Failures, PodState, RETRY, RequestedBy, SLOW_RETRY, Tracked, later};
 use crate::drain::answer::Answer;
 use crate::drain::deadline::Window;
 
@@ -120,10 +120,4 @@ impl Tracked {
         self.state = PodState::Waits { due: Some(again) };
         transition
     }
-}
-
-/// A grace period may be longer than a clock can count.
-fn later(now: Instant, by: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_hours(365 * 24);
-    now + by.min(YEAR)
 }

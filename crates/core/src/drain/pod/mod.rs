@@ -45,6 +45,8 @@ pub struct Tracked {
     pub claims: Vec<String>,
     /// By these budgets choose it, as it had them when it was first seen.
     pub labels: BTreeMap<String, String>,
+    /// Nothing of it runs any more.
+    pub has_finished: bool,
     pub state: PodState,
     /// What keeps it from leaving, or did.
     pub blocked: Blocked,
@@ -110,6 +112,7 @@ impl Tracked {
             grace,
             claims: Vec::new(),
             labels: BTreeMap::new(),
+            has_finished: false,
             state: PodState::Waits { due: Some(now) },
             blocked: Blocked::Never,
             failures: None,
@@ -140,6 +143,11 @@ impl Tracked {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
     }
 
+    /// Whether it stays because something blocks it, and nothing of it runs that would have to shut down.
+    pub fn stays_finished(&self) -> bool {
+        self.has_finished && self.waits() && self.blocked.by().is_some()
+    }
+
     /// The budget that blocks it, as far as is known.
     pub fn budget(&self) -> Option<&BudgetName> {
         self.blocked.by().and_then(Blocker::budget)
@@ -154,13 +162,13 @@ impl Tracked {
     }
 
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
-    /// forced, and only when respecting that any longer would cost it its clean shutdown.
+    /// forced, and only when respecting that any longer would cost it its clean shutdown: never one that has finished.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion => window.forced_from(self.needs(window)),
+            Some(_) if !has_failed_deletion && !self.has_finished => window.forced_from(self.needs(window)),
             _ => None,
         };
         let forced = forced.map(|from| from.max(self.not_deleted_before()));
@@ -260,6 +268,12 @@ impl Tracked {
         None
     }
 
+    /// Records that it has finished: no budget is asked any more whether it may go.
+    pub fn finished(&mut self, now: Instant) {
+        self.has_finished = true;
+        self.release(|_| true, now);
+    }
+
     /// Records that what blocked it has gone away, if it is such a blocker.
     pub fn release(&mut self, is_released: impl Fn(&Blocker) -> bool, now: Instant) {
         if self.is_blocked() && self.blocked.by().is_some_and(is_released) {
@@ -316,6 +330,17 @@ impl Tracked {
         self.history.last_request().is_some() && self.history.least_given.is_some_and(|seen| seen < self.granted())
     }
 
+    /// Records that its object is removed while its containers may run: they are told to end now, if not before. They may
+    /// outlast the window, but nobody will have seen them at its end.
+    pub fn collected(&mut self, window: Window, now: Instant) {
+        let by = match self.state {
+            PodState::Waits { .. } | PodState::Requested => later(now, self.granted()),
+            PodState::Leaving { by } => by,
+            PodState::Stays(_) | PodState::Unconfirmed(_) | PodState::Gone { .. } => return,
+        };
+        self.settle(PodState::Leaving { by: by.min(window.end - window.margin) });
+    }
+
     /// Records that it has gone.
     pub fn gone(&mut self, now: Instant) -> Option<Transition> {
         if matches!(self.state, PodState::Gone { .. } | PodState::Stays(_)) {
@@ -327,4 +352,10 @@ impl Tracked {
         self.settle(PodState::Gone { at: now });
         Some(Transition::Gone(self.name.clone()))
     }
+}
+
+/// A grace period may be longer than a clock can count.
+fn later(now: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_hours(365 * 24);
+    now + by.min(YEAR)
 }

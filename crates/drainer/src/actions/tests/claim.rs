@@ -119,6 +119,20 @@ async fn a_node_of_an_unlikely_name_is_found_by_its_provider_id() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_whose_provider_id_has_another_form_is_claimed_by_the_one_that_was_read() {
+    for provider_id in ["aws:////i-0123456789abcdef0", "i-0123456789abcdef0"] {
+        let mut odd = node();
+        odd["spec"]["providerID"] = json!(provider_id);
+        let claimed = of_spot([
+            patch().says(422, status(422, "Invalid", "nodes")),
+            call(format!("GET {NODE_PATH}")).says(200, &odd),
+            patch().with(&format!(r#""path":"/spec/providerID","value":"{provider_id}""#)).says(200, &odd),
+        ]);
+        assert_eq!(claimed.await.unwrap(), Ok((NODE.to_owned(), How::First)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_may_pass_is_tried_again() {
     let failures = [
         patch().says(401, status(401, "Unauthorized", "")),

@@ -13,7 +13,7 @@ use crate::actions::Next;
 use crate::actions::drain::drain;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
-use crate::receipt::{AfterDrain, BeginNotified, StepName};
+use crate::receipt::{AfterDrain, BeginNotified, Counts, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, no_volumes, node, pod, status, watched};
 use crate::test_support::aws::{
     completed, group_described, heartbeat, hook_described, put_event, scheduled, waits_no_more,
@@ -112,6 +112,21 @@ async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
     assert_eq!(outcome, drained(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_spot_notice_a_pod_that_has_been_stuck_for_days_is_unconfirmed() {
+    let mut stuck = pod("stuck");
+    stuck["metadata"]["deletionTimestamp"] = json!("1969-12-29T00:00:00Z");
+    stuck["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    let listed = call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[stuck]));
+    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
+    let context = TestContext::new(&[], [claim(), listed, watch().streams(&[]), looked_at], []);
+    let (case, mut record) = (Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    let counts = Counts { moved: 0, lost: 0, unconfirmed: 1 };
+    assert_eq!(outcome, DrainOutcome::Stuck { node: NODE.to_owned(), counts }.into());
 }
 
 #[tokio::test(start_paused = true)]

@@ -212,3 +212,66 @@ fn an_answer_that_comes_after_the_pod_has_gone_changes_nothing_but_the_count() {
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
     assert_eq!(progress.into_pods()[&uid("web-0")].history.answers, [("blocked-by-budget", 1)].into());
 }
+
+/// The pod, when its containers have ended.
+fn finished(phase: &str) -> Pod {
+    let mut pod = pod("job", None);
+    pod.status.phase = Some(phase.to_owned());
+    pod
+}
+
+#[test]
+fn a_finished_pod_whose_eviction_is_refused_is_asked_as_long_as_others_leave_and_holds_no_drain() {
+    let refused = || Answer::Refused { message: "the API server answered 403: a webhook says no".to_owned() };
+    for phase in ["Succeeded", "Failed"] {
+        let now = Instant::now();
+        let mut progress = drain(&[finished(phase), pod("web-0", None)], held_by_hook(now), now);
+        assert_eq!(names(&progress.requests(now)), ["job", "web-0"]);
+        assert_eq!(progress.end(), None);
+        progress.answered(&uid("job"), refused(), now);
+        progress.answered(&uid("web-0"), Answer::Leaving, now);
+        let again = progress.next_due(now).unwrap();
+        assert_eq!(names(&progress.requests(again)), ["job"]);
+        progress.answered(&uid("job"), refused(), again);
+        assert_eq!(progress.end(), None, "web-0 shuts down");
+        progress.changed(gone("web-0"), again);
+        assert_eq!(progress.end(), Some(DrainEnd::Empty));
+    }
+}
+
+#[test]
+fn a_pod_that_finishes_while_something_blocks_it_is_asked_once_more_and_holds_no_drain() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("job", None)], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("job"), blocked(), now);
+    assert_eq!(progress.end(), None);
+    progress.changed(Change::Seen(Box::new(finished("Succeeded"))), now);
+    assert_eq!(names(&progress.requests(now)), ["job"], "no budget is asked any more");
+    assert_eq!(progress.end(), None);
+    progress.answered(&uid("job"), Answer::BlockedBySeveral, now);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty));
+}
+
+#[test]
+fn a_finished_pod_is_never_forced() {
+    let now = Instant::now();
+    let mut progress = drain(&[finished("Failed")], hard(now, 120), now);
+    let mut at = now;
+    while at < now + Duration::from_secs(120) {
+        for request in progress.requests(at) {
+            assert_eq!(request.method, Method::Evict);
+            progress.answered(&request.uid, Answer::Refused { message: "no".to_owned() }, at);
+        }
+        at = progress.next_due(at).unwrap();
+    }
+}
+
+#[test]
+fn a_finished_pod_is_waited_for_while_the_api_server_is_busy() {
+    let now = Instant::now();
+    let mut progress = drain(&[finished("Failed")], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("job"), Answer::Throttled { retry_after: None }, now);
+    assert_eq!(progress.end(), None);
+}

@@ -309,3 +309,69 @@ fn of_very_many_budgets_for_one_pod_the_first_few_are_named() {
     let by = pods[&uid("web-00")].blocked.by().unwrap().to_string();
     assert_eq!(by, "PodDisruptionBudgets all-00 and all-01 and all-02 and all-03 (leave the pod one)");
 }
+
+/// Twenty drains have five pods each behind one budget that lets one go at a time. Each hears of it 20 ms later, as its watch
+/// lags, and an eviction is answered 20 ms after it was asked for.
+#[test]
+fn of_many_drains_that_see_a_disruption_allowed_few_ask_for_it() {
+    const DRAINS: usize = 20;
+    const STEP: Duration = Duration::from_millis(20);
+    let mut now = Instant::now();
+    let mut drains: Vec<Progress> = (0..DRAINS)
+        .map(|n| {
+            let pods: Vec<Pod> = (0..5).map(|pod_n| pod(&format!("web-{n:02}-{pod_n}"), None)).collect();
+            let mut progress = drain(&pods, held_by_hook(now), now);
+            all_blocked(&mut progress, now);
+            allows(&mut progress, 0, now);
+            progress
+        })
+        .collect();
+    let mut asked = Vec::new();
+    for _ in 0..50 {
+        for progress in &mut drains {
+            allows(progress, 1, now);
+        }
+        let (mut left, mut requested) = (1, 0);
+        for _ in 0..20 {
+            let mut is_spent = false;
+            for progress in &mut drains {
+                for request in progress.requests(now) {
+                    requested += 1;
+                    let answer = if left > 0 { Answer::Leaving } else { blocked() };
+                    is_spent |= answer == Answer::Leaving;
+                    left = 0;
+                    progress.answered(&request.uid, answer, now + STEP / 2);
+                }
+            }
+            now += STEP;
+            if is_spent {
+                for progress in &mut drains {
+                    allows(progress, 0, now);
+                }
+            }
+        }
+        asked.push(requested);
+    }
+    assert_eq!(asked[0], DRAINS, "nobody knows yet of the others");
+    let all: usize = asked[1..].iter().sum();
+    assert!(all < 5 * 49, "{all} for 49 disruptions, besides those that are tried every 5 s: {asked:?}");
+}
+
+#[test]
+fn a_drain_that_lost_a_disruption_to_another_waits_a_moment_before_the_next_and_not_if_nobody_took_it() {
+    let now = Instant::now();
+    let mut progress = drain(&pods(3), held_by_hook(now), now);
+    all_blocked(&mut progress, now);
+    let at = |ms| now + Duration::from_millis(ms);
+    for (free, refused) in [(at(100), false), (at(200), true)] {
+        allows(&mut progress, 1, free);
+        let request = progress.requests(free).remove(0);
+        allows(&mut progress, 0, free);
+        progress.answered(&request.uid, if refused { blocked() } else { Answer::Leaving }, free);
+    }
+    allows(&mut progress, 1, at(1000));
+    let due = progress.next_due(at(1000)).unwrap();
+    assert!(at(1000) < due && due < at(1300), "{:?}", due - now);
+    assert!(progress.requests(due - Duration::from_millis(1)).is_empty());
+    assert_eq!(progress.requests(due).len(), 1);
+}

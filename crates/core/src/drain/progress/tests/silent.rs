@@ -1,6 +1,6 @@
 //! What a node that has stopped answering changes.
 
-use super::waiting::{GRACE, leaving, leaving_all};
+use super::waiting::{GRACE, deleted, leaving, leaving_all};
 use super::*;
 
 #[test]
@@ -19,18 +19,31 @@ fn the_node_is_watched_when_a_pod_is_overdue_and_nothing_asks_again() {
 }
 
 #[test]
-fn a_pod_that_is_stuck_on_a_node_that_answers_keeps_a_hook_waiting_for_some_minutes_and_nothing_else() {
+fn a_pod_that_is_stuck_on_a_node_that_answers_is_waited_for_for_some_minutes() {
     let now = Instant::now();
-    for (window, ends) in [(held_by_hook(now), Some(DrainEnd::Stuck)), (hard(now, 900), None)] {
+    for window in [held_by_hook(now), hard(now, 900)] {
         let mut progress = leaving_all(&["a", "b"], window, now);
         progress.changed(gone("a"), now);
         progress.node_watch_begins();
+        progress.kubelet_seen(Kubelet::Answers, now);
         let stuck = now + GRACE + STUCK_AFTER;
         progress.requests(stuck - Duration::from_secs(1));
         assert_eq!(progress.end(), None);
         progress.requests(stuck);
-        assert_eq!(progress.end(), ends);
+        assert_eq!(progress.end(), Some(DrainEnd::Stuck));
     }
+}
+
+#[test]
+fn a_pod_that_has_been_stuck_for_days_is_not_waited_for_once_its_node_has_answered() {
+    let now = Instant::now();
+    let mut progress = drain(&[deleted(pod("web-0", None), Duration::from_hours(72), 30)], hard(now, 120), now);
+    assert!(progress.is_node_watch_due(now));
+    progress.node_watch_begins();
+    progress.requests(now);
+    assert_eq!((progress.end(), progress.next_due(now)), (None, None), "nobody knows yet whether its node answers");
+    progress.kubelet_seen(Kubelet::Answers, now);
+    assert_eq!(progress.end(), Some(DrainEnd::Stuck));
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,6 +165,57 @@ fn of_a_dead_node_what_is_blocked_is_deleted_with_its_own_grace_and_its_hook_end
     assert_eq!(progress.end(), Some(DrainEnd::Silent));
 }
 
+/// The garbage collector removes a pod: a watch sees what it sets, that it takes the grace away, and that the object goes.
+fn collect(progress: &mut Progress, name: &str, now: Instant) {
+    let orphan = |mut pod: Pod| {
+        (pod.status.phase, pod.status.is_collected) = (Some("Failed".to_owned()), true);
+        Box::new(pod)
+    };
+    progress.changed(Change::Seen(orphan(pod(name, None))), now);
+    progress.changed(Change::Seen(orphan(leaving(name, Duration::ZERO, 0))), now);
+    progress.changed(Change::Gone(orphan(leaving(name, Duration::ZERO, 0))), now);
+}
+
+#[test]
+fn a_pod_that_the_garbage_collector_removes_has_its_grace_and_is_not_called_gone() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a", "b"], held_by_hook(now), now);
+    let removed = now + Duration::from_secs(20);
+    progress.changed(gone("b"), removed);
+    collect(&mut progress, "a", removed);
+    progress.requests(removed);
+    assert_eq!(progress.end(), None, "its containers may use their grace");
+    let over = now + GRACE;
+    assert_eq!(progress.next_due(removed), Some(over));
+    progress.requests(over);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
+    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent), PodState::Gone { at: removed }]);
+}
+
+#[test]
+fn a_blocked_pod_that_the_garbage_collector_removes_begins_its_grace_then() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("a", None)], held_by_hook(now), now);
+    progress.requests(now);
+    progress.answered(&uid("a"), blocked(), now);
+    let removed = now + Duration::from_secs(70);
+    collect(&mut progress, "a", removed);
+    assert!(progress.requests(removed).is_empty(), "there is nothing to ask for any more");
+    assert_eq!((progress.end(), progress.next_due(removed)), (None, Some(removed + GRACE)));
+}
+
+#[test]
+fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_its_grace_outlasts_the_window() {
+    let now = Instant::now();
+    let mut progress = drain(&[deleted(pod("a", None), GRACE, 3600)], held_by_hook(now), now);
+    collect(&mut progress, "a", now + GRACE);
+    let due = progress.next_due(now + GRACE).unwrap();
+    assert_eq!(due, now + Duration::from_secs(600) - MARGIN);
+    progress.requests(due);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+}
+
 #[test]
 fn what_blocks_a_pod_is_respected_again_when_its_node_comes_back() {
     let now = Instant::now();
@@ -161,4 +225,13 @@ fn what_blocks_a_pod_is_respected_again_when_its_node_comes_back() {
     progress.kubelet_seen(Kubelet::Dead, now);
     progress.kubelet_seen(Kubelet::Answers, now);
     assert!(progress.requests(now).is_empty());
+}
+
+#[test]
+fn what_leaves_an_instance_that_is_going_is_waited_for_while_its_node_answers() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a"], soon(now, 120), now);
+    progress.node_watch_begins();
+    progress.kubelet_seen(Kubelet::Answers, now);
+    assert_eq!(progress.end(), None);
 }
