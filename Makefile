@@ -83,10 +83,14 @@ lint: need venv ## format, clippy, dependencies, scripts
 ci: ## what the continuous integration runs: test, then lint
 	@.ci/run
 
+pictures: venv ## the pictures of docs/, from receipts, by a Chromium (CHROMIUM=…)
+	@$(PYTHON) scripts/pictures
+
 build: need venv ## the package to deploy, as `sam build` (ARCHITECTURE=arm64 or x86_64)
 	@scripts/sam-build $(ARCHITECTURE) .aws-sam/build
 
 release: need venv ## dist/: the bundle of both architectures, its bill of materials and its checksums, from the committed sources
+	@scripts/test-arm64 --need
 	@test -z "$$(git status --porcelain)" || { echo "make release: there are changes that are not committed" >&2; exit 1; }
 	@$(PYTHON) tools/release changes
 	@rm -rf dist .aws-sam/release
@@ -161,6 +165,7 @@ python-tests = @scripts/step "$(1)" env PYTHONPATH=tests/bed/aws \
 test-pure:
 	@scripts/step "template: lint" scripts/check-template
 	$(call python-tests,tests/template)
+	$(call python-tests,tests/pages)
 	$(call python-tests,tests/bed/aws/tests,tests/bed/aws)
 	$(call python-tests,tests/rights)
 	$(call python-tests,tests/smoke/tests,tests/smoke)

@@ -20,7 +20,12 @@ CODE = "s3://bucket/code.zip"
 
 
 def transform(template: Path) -> dict[str, Any]:
-    document = yaml_parse(template.read_text())
+    return transformed(template.read_text())
+
+
+def transformed(template: str) -> dict[str, Any]:
+    """The same of a template's text."""
+    document = yaml_parse(template)
     for resource in document["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
             resource["Properties"]["CodeUri"] = CODE

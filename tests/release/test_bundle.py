@@ -1,6 +1,7 @@
 """What a bundle holds, that its bytes depend on nothing else, and what is refused."""
 
 import io
+import json
 import os
 import shutil
 import stat
@@ -41,6 +42,22 @@ class WhatItHolds(unittest.TestCase):
         binaries = ("spillway-drain", "spillway-announce")
         self.assertEqual(packages, {f"packages/{one}/{binary}.zip" for one in ARCHITECTURES for binary in binaries})
 
+    def test_its_plain_templates_have_the_same_resources_without_a_transform(self) -> None:
+        for architecture, file in (("arm64", "template-plain.json"), ("x86_64", "template-plain-x86_64.json")):
+            plain = json.loads(self.files[file])
+            self.assertNotIn("Transform", plain)
+            types = {resource["Type"] for resource in plain["Resources"].values()}
+            self.assertFalse([one for one in types if one.startswith("AWS::Serverless::")])
+            for function, binary in (("Drain", "spillway-drain"), ("Announcer", "spillway-announce")):
+                code = plain["Resources"][function]["Properties"]["Code"]
+                self.assertEqual(code["S3Bucket"], {"Ref": "CodeBucket"})
+                package = code["S3Key"]["Fn::Sub"].removeprefix("${CodePrefix}")
+                self.assertEqual(package, f"packages/{architecture}/{binary}.zip")
+                self.assertIn(package, self.files)
+            # CloudFormation's limit for one that comes from a bucket.
+            self.assertLess(len(self.files[file]), 1_000_000)
+            self.assertNotIn(b"arn:aws:", self.files[file], "it is for every partition")
+
     def test_a_package_is_one_file_that_lambda_may_execute(self) -> None:
         with zipfile.ZipFile(io.BytesIO(self.files["packages/arm64/spillway-drain.zip"])) as package:
             (bootstrap,) = package.infolist()
@@ -59,6 +76,8 @@ class WhatItHolds(unittest.TestCase):
             "deploy/rbac.yaml",
             "events/doctor.json",
             "tools/doctor",
+            "tools/enroll",
+            "deploy/iam/enroller-policy.json",
             "scripts/doctor",
             "docs/install.md",
             "LICENSE",

@@ -1,6 +1,7 @@
 """Least privilege, by removal: of all that the functions asked for in the whole suite, each action of their roles is taken away
 in turn, and each call goes beyond what it was: by its resource, its Region and whatever else IAM sees of it, whether the role
-says anything of that or not. What nobody misses, and what lets everybody through, fails by name.
+says anything of that or not. What nobody misses, and what lets everybody through, fails by name. The same for whoever enrols
+clusters, by deploy/iam/enroller-policy.json.
 
     python tests/rights/least.py FOLDER [--write]     FOLDER has what the test bed wrote: SPILLWAY_RIGHTS
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 from bed_aws import template
 from bed_aws.evaluator import Asked, Evaluator, Policies
-from bed_aws.iam import Deployed, policies_of
+from bed_aws.iam import ENROLLER, Deployed, policies_of
 from bed_aws.moto_side import Moto
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +54,12 @@ BEYOND: dict[str, Any] = {
     "events:detail-type": ["EC2 Spot Instance Interruption Warning"],
     "events:source": ["aws.ec2"],
     "iam:PassedToService": "lambda.amazonaws.com",
+    "eks:accessEntryType": "EC2_LINUX",
+    "eks:kubernetesGroups": ["spillway", "admins"],
+    "eks:principalArn": f"arn:aws:iam::{MOTO.account}:role/admin",
 }
+# What a call may do without: an access entry that has no group has no right either.
+HARMLESS_WITHOUT = {"eks:kubernetesGroups"}
 # A group may have any tags, and must have the one that the stack asks for, if it asks for one.
 GROUP_TAG = "aws:ResourceTag/"
 
@@ -131,8 +137,11 @@ class Suite:
             others = {one: value for one, value in case.asked.context.items() if one != key}
             if self._allowed(case, context=others | {key: BEYOND.get(key, "another")}):
                 yield key
-            elif self._allowed(case, context=others):
+            elif key not in HARMLESS_WITHOUT and self._allowed(case, context=others):
                 yield f"{key}, by having none"
+        if case.role == ENROLLER:
+            # A file for every account and Region: the rights of a person end at the account by themselves.
+            return
         if case.asked.resource == "*":
             if self._allowed(case, context=case.asked.context | {REGION: BEYOND[REGION]}):
                 yield "its Region"

@@ -70,7 +70,7 @@ class WhatADeploymentChanges(unittest.TestCase):
 
     def test_each_step_of_a_migration_leads_where_the_guide_says(self) -> None:
         page = (ROOT / "docs/from-nth.md").read_text()
-        steps = re.findall(r"^(tools/from-nth --samconfig .*)\n(sam deploy --config-env from-nth) +# (.*)\nscripts/doctor", page, re.M)
+        steps = re.findall(r"^(tools/from-nth --samconfig .*)\n(sam deploy --config-env from-nth) +# (.*)\n(?:tools/enroll .*\n)?scripts/doctor", page, re.M)
         self.assertEqual(len(steps), 2, "a dry run, then live, and the doctor after each")
         nth = installation({"enableSqsTerminationDraining": True, "taintNode": True})
         stack: dict[str, str] = {}
@@ -83,7 +83,7 @@ class WhatADeploymentChanges(unittest.TestCase):
                 section = tomllib.loads(file.read_text())["from-nth"]["deploy"]["parameters"]
                 stack = deployed(stack, parsed(section["parameter_overrides"]))
                 self.assertEqual({**stack, **parsed(promised.split())}, stack)
-                self.assertEqual((stack["Taints"], stack["ClusterAccess"], stack["Clusters"]), ("nth", "prod", "prod"))
+                self.assertEqual((stack["Taints"], stack["Clusters"]), ("nth", "prod"))
         self.assertEqual(stack["DryRun"], "false")
         self.assertLess(page.index(steps[1][0]), page.index("aws autoscaling delete-tags"), "live before NTH's tag goes")
         (emptied,) = [command for command in commands(ROOT / "docs/from-nth.md") if 'ManagedTag=""' in command]

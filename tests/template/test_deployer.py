@@ -1,4 +1,6 @@
-"""deploy/iam/deployer-policy.json allows what CloudFormation needs for this template, by its own schemas, and no more."""
+"""The deployer's policies in deploy/iam allow what CloudFormation needs for this template, by its own schemas, and no more. Of the
+enroller's policy tests/rights/least.py takes each right away.
+"""
 
 import json
 import re
@@ -7,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import cfnlint
+from bed_aws.evaluator import Asked, Evaluator
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from test_template import RESOURCES, ROOT
 
 IAM = json.loads((Path(cfnlint.__file__).parent / "data/AdditionalSpecs/Policies.json").read_text())
-POLICY = json.loads((ROOT / "deploy/iam/deployer-policy.json").read_text())
+POLICIES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "deploy/iam").glob("*.json"))}
+# Two, because one managed policy has no room for all; and because the second is what a security team looks at.
+DEPLOYERS = ("deployer-policy", "deployer-roles-policy")
+ACCOUNT = "123456789012"
 # What handlers do for properties that this template does not have.
 NOT_USED = {
     "keys of one's own": r"kms:.*|logs:(Dis)?[Aa]ssociateKmsKey",
@@ -48,7 +54,7 @@ def not_used(action: str) -> bool:
 
 
 def statements() -> dict[str, dict[str, Any]]:
-    return {statement["Sid"]: statement for statement in POLICY["Statement"]}
+    return {statement["Sid"]: statement for name in DEPLOYERS for statement in POLICIES[name]["Statement"]}
 
 
 def has_resources(action: str) -> bool:
@@ -79,8 +85,93 @@ class TheDeployer(unittest.TestCase):
                 with self.subTest(statement=name, action=action):
                     self.assertEqual(one["Resource"] != "*", has_resources(action))
 
-    def test_it_is_as_short_as_a_managed_policy_may_be(self) -> None:
-        self.assertLessEqual(len(json.dumps(POLICY, separators=(",", ":"))), 6144)
+    def test_each_is_as_short_as_a_managed_policy_may_be(self) -> None:
+        for name, policy in POLICIES.items():
+            # A service control policy may have 5,120.
+            most = 5120 if name.endswith("-scp") else 6144
+            self.assertLessEqual(len(json.dumps(policy, separators=(",", ":"))), most, name)
+
+
+def allows(names: tuple[str, ...], action: str, resource: str, principal: str = "somebody", **context: Any) -> bool:
+    """Whether these policies let a role, as IAM evaluates them. Of a policy that only denies: whether it leaves an allowed call."""
+    policies = [{"name": name, "policy": POLICIES[name]} for name in names]
+    if names[0] not in DEPLOYERS:
+        everything = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
+        policies.append({"name": "all", "policy": {"Version": "2012-10-17", "Statement": everything}})
+    return Evaluator(ACCOUNT).allows(principal, policies, Asked(action, resource, context))
+
+
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/platform/spillway-DrainRole-1"
+OWN = f"arn:aws:iam::{ACCOUNT}:policy/spillway-Network-1"
+CLUSTER = "arn:aws:eks:us-east-1:123456789012:cluster/prod"
+
+
+class WhatTheDeployerMayNot(unittest.TestCase):
+    def test_attach_another_policy_than_the_stacks(self) -> None:
+        attach = "iam:AttachRolePolicy"
+        self.assertTrue(allows(DEPLOYERS, attach, ROLE, **{"iam:PolicyARN": OWN}))
+        self.assertFalse(allows(DEPLOYERS, attach, ROLE, **{"iam:PolicyARN": "arn:aws:iam::aws:policy/AdministratorAccess"}))
+
+    def test_touch_a_role_that_only_has_the_name_in_its_own(self) -> None:
+        self.assertTrue(allows(DEPLOYERS, "iam:PutRolePolicy", ROLE))
+        self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/not-spillway-admin"))
+
+    def test_put_a_role_into_another_group_of_a_cluster(self) -> None:
+        entry = {"eks:accessEntryType": "STANDARD", "eks:principalArn": ROLE}
+        create = "eks:CreateAccessEntry"
+        self.assertTrue(allows(DEPLOYERS, create, CLUSTER, **entry, **{"eks:kubernetesGroups": ["spillway"]}))
+        for groups in (["admins"], ["spillway", "admins"]):
+            self.assertFalse(allows(DEPLOYERS, create, CLUSTER, **entry, **{"eks:kubernetesGroups": groups}))
+        others = {**entry, "eks:principalArn": f"arn:aws:iam::{ACCOUNT}:role/me", "eks:kubernetesGroups": ["spillway"]}
+        self.assertFalse(allows(DEPLOYERS, create, CLUSTER, **others))
+
+    def test_change_another_roles_access_entry(self) -> None:
+        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/%s/1234"
+        self.assertTrue(allows(DEPLOYERS, "eks:UpdateAccessEntry", entry % "spillway-DrainRole-1"))
+        self.assertFalse(allows(DEPLOYERS, "eks:UpdateAccessEntry", entry % "admin"))
+
+    def test_make_a_role_without_the_boundary_where_one_is_required(self) -> None:
+        boundary = POLICIES["require-boundary"]["Statement"][0]["Condition"]["StringNotEquals"]["iam:PermissionsBoundary"]
+        required = (*DEPLOYERS, "require-boundary")
+        for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:UpdateAssumeRolePolicy"):
+            self.assertTrue(allows(required, action, ROLE, **{"iam:PermissionsBoundary": boundary}))
+            self.assertFalse(allows(required, action, ROLE, **{"iam:PermissionsBoundary": "arn:aws:iam::aws:policy/AdministratorAccess"}))
+            self.assertFalse(allows(required, action, ROLE))
+        self.assertFalse(allows(required, "iam:DeleteRolePermissionsBoundary", ROLE, **{"iam:PermissionsBoundary": boundary}))
+
+
+class TheGuard(unittest.TestCase):
+    """deploy/iam/guard-scp.json, where everybody may everything otherwise."""
+
+    def assert_only(self, may: tuple[str, ...], action: str, resource: str, **context: Any) -> None:
+        for name in (*may, "developer"):
+            arn = {"aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/{name}"}
+            with self.subTest(action=action, who=name):
+                self.assertEqual(allows(("guard-scp",), action, resource, name, **arn, **context), name in may)
+
+    def test_only_the_stacks_roles_and_operators_invoke_the_function(self) -> None:
+        function = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:spillway-Drain-1"
+        for action in ("lambda:InvokeFunction", "lambda:InvokeAsync"):
+            self.assert_only(("spillway-DrainRole-1", "spillway-SchedulesRole-1", "OPERATORS"), action, function)
+        self.assertTrue(allows(("guard-scp",), "lambda:InvokeFunction", function.replace("spillway-", "shop-"), "developer"))
+
+    def test_only_deployers_change_what_reaches_it(self) -> None:
+        rule = f"arn:aws:events:us-east-1:{ACCOUNT}:rule/spillway-DrainSpotInterruption-1"
+        for action in ("PutRule", "PutTargets", "DisableRule"):
+            self.assert_only(("DEPLOYERS",), f"events:{action}", rule)
+
+    def test_only_who_makes_nodes_says_whose_they_are(self) -> None:
+        instance = f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1"
+        for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name"):
+            self.assert_only(("NODE-MAKERS", "DEPLOYERS"), "ec2:CreateTags", instance, **{"aws:TagKeys": ["team", key]})
+        team = {"aws:TagKeys": ["team"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}
+        self.assertTrue(allows(("guard-scp",), "ec2:CreateTags", instance, "developer", **team))
+
+    def test_and_the_enroller_likewise(self) -> None:
+        for one in POLICIES["enroller-policy"]["Statement"]:
+            for action in one["Action"]:
+                with self.subTest(statement=one["Sid"], action=action):
+                    self.assertEqual(one["Resource"] != "*", has_resources(action))
 
 
 if __name__ == "__main__":

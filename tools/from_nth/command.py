@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "file", nargs="?", default="-", help="the values, YAML or JSON; - or nothing reads standard input"
     )
-    parser.add_argument("--cluster", metavar="NAME", help="NTH's cluster: Spillway is let into it, and keeps to it")
+    parser.add_argument("--cluster", metavar="NAME", help="NTH's cluster: Spillway keeps to it")
     parser.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
     parser.add_argument("--all", action="store_true", help="show what is not needed too, and why")
     parser.add_argument(
@@ -149,9 +149,14 @@ def closing(conversion: Conversion, options: argparse.Namespace) -> str:
     out = ["", f"PARAMETERS ({len(pairs)})", *(pairs or ["  None that this version has."])]
     out += ["", "To change over, in this order (docs/from-nth.md has the whole way):"]
     out += [f"  1. {tool} {file} && {deploy}      # a dry run"]
-    out += ["  2. scripts/doctor, and the receipts of real notices"]
-    out += [f"  3. {tool} --live {file} && {deploy}"]
-    out += ["  4. scripts/doctor"]
-    out += ["  5. group by group: Spillway's tag on, then NTH's tag off"]
+    out += [f"  2. tools/enroll{cluster}"]
+    out += ["  3. scripts/doctor, and the receipts of real notices"]
+    out += [f"  4. {tool} --live {file} && {deploy}"]
+    out += ["  5. scripts/doctor"]
+    if "ManagedTag" in conversion.parameters:
+        out += ["  6. group by group: Spillway's tag on, then NTH's tag off"]
+        out += ["  7. uninstall NTH, when no instance has its tag any more"]
+    else:
+        out += ["  6. a drill, and then uninstall NTH: until then both act on each node"]
     out += ["What each parameter does: docs/settings.md"]
     return "\n".join(out) + "\n"

@@ -64,8 +64,8 @@ def convert(
     lines += by_default(nth, found, told, template)
     lines += [of_unknown(one) for one in nth.unknown]
     if cluster:
-        its = {"ClusterAccess": cluster, "Clusters": cluster}
-        answer = Answer(Verdict.SAME, "Spillway is let into this cluster, and leaves all others alone.", tuple(its))
+        its = {"Clusters": cluster}
+        answer = Answer(Verdict.SAME, "Spillway leaves all other clusters alone. tools/enroll lets it into this one.", tuple(its))
         lines.append(line(f"--cluster {cluster}", answer, its, template))
         found |= its
     its = {"DryRun": str(not live).lower()}

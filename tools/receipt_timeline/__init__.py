@@ -1,4 +1,4 @@
-"""A drain's receipt (docs/receipt.md) as a picture. Needs Python 3.9 and nothing else.
+"""Receipts (docs/receipt.md) as a picture: one drain pod by pod, or many node by node. Needs Python 3.9 and nothing else.
 
 It goes one way:
 
@@ -6,9 +6,9 @@ It goes one way:
 * `find`: the receipts in whatever was given, a log above all;
 * `receipt`: one JSON document to plain data, or why it is no receipt;
 * `drain`: the receipts of one drain's invocations made one;
-* `groups`: which pods the reader sees first;
+* `groups`: which pods the reader sees first; `fleet`: the drains of many nodes, and which of them the reader sees first;
 * `scale`: times to places;
 * `words`: durations, times and sentences;
-* `markup`: elements of HTML and SVG; `marks`: the shapes among them;
-* `bars`: one row for each pod; `lanes`: the rows above them; `page`: all of it.
+* `markup`: elements of HTML and SVG; `marks`: the shapes among them; `sheet`: what every page has;
+* `bars`: one row for each pod; `lanes`: the rows above them; `page`: a drain; `fleet_page`: many of them.
 """

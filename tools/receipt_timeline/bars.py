@@ -23,7 +23,9 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
     ended = pod.gone_ms if pod.gone_ms is not None else drain.over_ms
     drawn = picture(element("title", f"{pod.name}: {story(pod)}"))
     asked = pod.requested_ms if pod.requested_ms is not None else pod.accepted_ms
-    if asked is None:
+    if asked is None and pod.fate is Fate.UNCONFIRMED:
+        append(drawn, line(scale, claimed, ended, "unsure"))
+    elif asked is None:
         append(drawn, span(scale, claimed, ended, f"unknown {css(pod.fate)}"))
     else:
         told = pod.accepted_ms if pod.accepted_ms is not None else ended
@@ -33,9 +35,20 @@ def bar(pod: Pod, drain: Drain, scale: Scale) -> Element:
         for part in _grace(pod, scale):
             append(drawn, part)
         if pod.accepted_ms is not None:
-            append(drawn, span(scale, told, ended, f"leaving {css(pod.fate)}"))
+            known = _known_until(pod, told, ended)
+            append(drawn, span(scale, told, known, f"leaving {css(pod.fate)}"))
+            if known < ended:
+                append(drawn, line(scale, known, ended, "unsure"))
     append(drawn, mark(scale, ended, css(pod.fate)))
     return drawn
+
+
+def _known_until(pod: Pod, accepted_ms: int, ended_ms: int) -> int:
+    """Until when a pod was there: nobody saw an unconfirmed one go, which may have been over with its grace."""
+    if pod.fate is not Fate.UNCONFIRMED:
+        return ended_ms
+    grace_s = pod.grace_s if pod.given_s is None else pod.given_s
+    return min(ended_ms, accepted_ms + (grace_s or 0) * 1000)
 
 
 def is_timed(pod: Pod) -> bool:

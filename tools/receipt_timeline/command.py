@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 from .drain import Drain, drains_of
+from .fleet_page import fleet_page
 from .find import NoReceipt, receipts_in
 from .page import page
 from .receipt import NotAReceipt, read
 from .words import day_and_clock
 
 GZIP = b"\x1f\x8b"
+# As many drains as a terminal shows at once.
+MOST_LISTED = 20
 
 
 class Refused(Exception):
@@ -25,8 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     name = options.file or "the standard input"
     try:
         text = _text(options.file)
-        drain = _chosen(drains_of([read(found) for found in receipts_in(text)]), options.of)
-        Path(options.output).write_text(page(drain), encoding="utf-8", errors="replace")
+        drains = _chosen(drains_of([read(found) for found in receipts_in(text)]), options.of)
+        html = page(drains[0]) if len(drains) == 1 else fleet_page(drains)
+        Path(options.output).write_text(html, encoding="utf-8", errors="replace")
     except (Refused, NoReceipt, NotAReceipt) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
@@ -40,8 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="timeline",
-        description="Draws a drain's receipt as a timeline: one HTML file that needs nothing else.",
-        epilog="The invocations of a drain that was handed on are drawn as one, if all of them are in the file.",
+        description="Draws receipts as a timeline: one HTML file that needs nothing else. One drain is drawn pod by pod, "
+        "several with a row for each node, which opens into the drain's own picture.",
+        epilog="The invocations of a drain that took several are drawn as one. tools/receipts fetches the receipts of a "
+        "time from the function's log.",
     )
     parser.add_argument(
         "file",
@@ -51,7 +57,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("-o", "--output", default="timeline.html", metavar="FILE", help="default: %(default)s")
     parser.add_argument(
-        "--of", metavar="WHAT", help="which drain, if there are several: an instance, node, pod, event id or request id"
+        "--of", metavar="WHAT", help="only what is of this instance, node, pod, event id or request id"
     )
     options = parser.parse_args(arguments)
     if options.file is None and sys.stdin.isatty():
@@ -69,13 +75,11 @@ def _text(file: str | None) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
-def _chosen(drains: list[Drain], of: str | None) -> Drain:
+def _chosen(drains: list[Drain], of: str | None) -> list[Drain]:
     chosen = [drain for drain in drains if of is None or of in drain.names()]
     if not chosen:
         raise Refused(f"no drain in it is of {of}; there are:\n{_listed(drains)}")
-    if len(chosen) > 1:
-        raise Refused(f"{len(chosen)} drains are in it; say which with --of:\n{_listed(chosen)}")
-    return chosen[0]
+    return chosen
 
 
 def _listed(drains: list[Drain]) -> str:
@@ -84,4 +88,5 @@ def _listed(drains: list[Drain]) -> str:
         what = f"{drain.instance or 'no instance'}  {drain.node or 'no node'}  {drain.ending}"
         return f"  --of {drain.event_id}  {when}  {what}"
 
-    return "\n".join(line(drain) for drain in drains)
+    more = [f"  and {len(drains) - MOST_LISTED} more"] if len(drains) > MOST_LISTED else []
+    return "\n".join([*map(line, drains[:MOST_LISTED]), *more])

@@ -2,13 +2,16 @@
 
 A drain that was handed on, or tried again, has a receipt for each invocation. What they say of one pod is made one:
 the last of them says how it ended, the first when it was asked.
+
+Times are milliseconds from the notice. Maintenance is announced weeks before it is worked on; they count from the
+begin of the work then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from .receipt import UNTOUCHED, Fate, Hook, Pod, Receipt, Step, Window
@@ -16,6 +19,10 @@ from .receipt import UNTOUCHED, Fate, Hook, Pod, Receipt, Step, Window
 T = TypeVar("T")
 # The receipt has no more heartbeats than these of one invocation.
 MOST_HEARTBEATS = 50
+# A drain that begins so long after its notice has a clock of its own.
+LONG_BEFORE_MS = 3_600_000
+# The decision of an invocation that left the work to a schedule.
+POSTPONED = "postpone"
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,9 @@ class Invocation:
 class Drain:
     """What became of one notice for one instance."""
 
+    # When the notice came, and from when times count: the same, unless the notice came long before the drain.
+    noticed: datetime | None
+
     receipts: tuple[Receipt, ...]
     invocations: tuple[Invocation, ...]
     pods: tuple[Pod, ...]
@@ -43,6 +53,9 @@ class Drain:
     event_id: str | None
     kind: str | None
     instance: str | None
+    zone: str | None
+    instance_type: str | None
+    group: str | None
     cluster: str | None
     node: str | None
     managed_by: str | None
@@ -57,6 +70,16 @@ class Drain:
     def step_ms(self, name: str) -> int | None:
         """When a step was done for the first time."""
         return next((at for at in (receipt.step_ms(name) for receipt in self.receipts) if at is not None), None)
+
+    @property
+    def announced_ms(self) -> int:
+        """How long before the drain's begin the notice came; 0 if times count from the notice."""
+        return (self.time - self.noticed) // timedelta(milliseconds=1) if self.time and self.noticed else 0
+
+    @property
+    def zero(self) -> str:
+        """What times count from, in words."""
+        return "the start of the drain" if self.announced_ms else "the notice"
 
     @property
     def drained_ms(self) -> int | None:
@@ -86,7 +109,12 @@ class Drain:
     def names(self) -> set[str]:
         """All it can be asked for by."""
         own = {self.instance, self.node, self.event_id} | {pod.name for pod in self.pods}
-        return {name for name in own if name} | {invocation.request_id for invocation in self.invocations}
+        return {name for name in own if name} | set(self.request_ids)
+
+    @property
+    def request_ids(self) -> list[str]:
+        """Of all invocations, the first of them first."""
+        return list(dict.fromkeys(each.request_id for each in (*self.receipts, *self.invocations)))
 
 
 def drains_of(receipts: list[Receipt]) -> list[Drain]:
@@ -100,18 +128,22 @@ def drains_of(receipts: list[Receipt]) -> list[Drain]:
 
 
 def _drain(receipts: list[Receipt]) -> Drain:
-    receipts = sorted(receipts, key=lambda receipt: _span(receipt))
+    noticed = receipts[0].time
+    receipts = _by_its_clock(sorted(receipts, key=lambda receipt: _span(receipt)))
     last = receipts[-1]
-    deadline = last.deadline
     return Drain(
+        noticed=noticed,
         receipts=tuple(receipts),
-        invocations=_invocations(receipts),
+        invocations=_invocations(receipts, is_announced=last.time != noticed),
         pods=_pods(receipts),
         hook=_hook(receipts),
         time=last.time,
         event_id=last.event_id,
         kind=last.kind,
         instance=last.instance,
+        zone=_latest([receipt.zone for receipt in receipts]),
+        instance_type=_latest([receipt.instance_type for receipt in receipts]),
+        group=_latest([receipt.group for receipt in receipts]),
         cluster=_latest([receipt.cluster for receipt in receipts]),
         node=_latest([receipt.node for receipt in receipts]),
         managed_by=_latest([receipt.managed_by for receipt in receipts]),
@@ -119,8 +151,41 @@ def _drain(receipts: list[Receipt]) -> Drain:
         dry_run=last.dry_run,
         ending=last.ending,
         reason=last.reason,
-        deadline_ms=None if deadline is None else last.since_notice(deadline),
+        deadline_ms=None if last.deadline is None else last.ms(last.deadline),
         window=_latest([receipt.window for receipt in receipts]),
+    )
+
+
+def _by_its_clock(receipts: list[Receipt]) -> list[Receipt]:
+    """The receipts with their times from the drain's begin, if it began long after the notice."""
+    begins = [_span(receipt)[0] for receipt in receipts if receipt.decision != POSTPONED]
+    begins += [receipt.ms(entry.begun) for receipt in receipts for entry in receipt.earlier if entry.pods]
+    begun_ms = min(begins, default=0)
+    return receipts if begun_ms < LONG_BEFORE_MS else [_moved(receipt, begun_ms) for receipt in receipts]
+
+
+def _moved(receipt: Receipt, by_ms: int) -> Receipt:
+    """A receipt whose times count from so long after its notice."""
+
+    def since(at: int | None) -> int | None:
+        return None if at is None else at - by_ms
+
+    window, hook = receipt.window, receipt.hook
+    return replace(
+        receipt,
+        time=receipt.time and receipt.time + timedelta(milliseconds=by_ms),
+        steps=tuple(replace(step, at_ms=step.at_ms - by_ms) for step in receipt.steps),
+        window=window and replace(window, end_ms=window.end_ms - by_ms, deadline_ms=since(window.deadline_ms)),
+        hook=hook and replace(hook, heartbeats_ms=tuple(at - by_ms for at in hook.heartbeats_ms)),
+        pods=tuple(
+            replace(
+                pod,
+                requested_ms=since(pod.requested_ms),
+                accepted_ms=since(pod.accepted_ms),
+                gone_ms=since(pod.gone_ms),
+            )
+            for pod in receipt.pods
+        ),
     )
 
 
@@ -128,11 +193,12 @@ def _span(receipt: Receipt) -> tuple[int, int]:
     """From when until when an invocation worked."""
     times = [step.at_ms for step in receipt.steps]
     if receipt.time and receipt.written:
-        times.append(receipt.since_notice(receipt.written))
+        times.append(receipt.ms(receipt.written))
     return (min(times), max(times)) if times else (0, 0)
 
 
-def _invocations(receipts: list[Receipt]) -> tuple[Invocation, ...]:
+def _invocations(receipts: list[Receipt], is_announced: bool) -> tuple[Invocation, ...]:
+    """All of them; of a drain that was announced long before, those that worked on it."""
     known = {receipt.request_id for receipt in receipts}
     all_of_them = [
         Invocation(
@@ -146,9 +212,10 @@ def _invocations(receipts: list[Receipt]) -> tuple[Invocation, ...]:
     ]
     for earlier in {entry.request_id: entry for receipt in receipts for entry in receipt.earlier}.values():
         if earlier.request_id not in known:
-            begun, ended = receipts[-1].since_notice(earlier.begun), receipts[-1].since_notice(earlier.ended)
+            begun, ended = receipts[-1].ms(earlier.begun), receipts[-1].ms(earlier.ended)
             all_of_them.append(Invocation(earlier.request_id, begun, ended, None, (), earlier.pods))
-    return tuple(sorted(all_of_them, key=lambda invocation: (invocation.from_ms, invocation.to_ms)))
+    worked = [each for each in all_of_them if each.to_ms >= 0 or not is_announced]
+    return tuple(sorted(worked, key=lambda invocation: (invocation.from_ms, invocation.to_ms)))
 
 
 def _pods(receipts: list[Receipt]) -> tuple[Pod, ...]:

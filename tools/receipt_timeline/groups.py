@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Union
 
 from .drain import Drain
 from .receipt import Fate, Pod
@@ -11,6 +12,31 @@ from .receipt import Fate, Pod
 MANY = 20
 # Of a folded group, so many of the last to go are shown.
 SLOWEST = 5
+# More pods than these that one budget blocked share a row.
+ALIKE = 5
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Pods of a group that one budget blocked, so that they left one after the other."""
+
+    budget: str
+    pods: list[Pod]
+
+    def as_one(self) -> Pod:
+        """From the first request to the last end."""
+        last = max(self.pods, key=lambda pod: (pod.accepted_ms is None, pod.accepted_ms or 0))
+        requested = [pod.requested_ms for pod in self.pods if pod.requested_ms is not None]
+        gone = [pod.gone_ms for pod in self.pods if pod.gone_ms is not None]
+        return replace(
+            last,
+            name=f"{len(self.pods)} pods",
+            requested_ms=min(requested, default=None),
+            gone_ms=max(gone) if len(gone) == len(self.pods) else None,
+        )
+
+
+Row = Union[Pod, Queue]
 
 
 @dataclass(frozen=True)
@@ -21,6 +47,20 @@ class Group:
     meaning: str
     pods: list[Pod]
     is_folded: bool = False
+
+    def rows(self) -> list[Row]:
+        """Its pods; of those that one budget blocked, more than a few are one row in the place of the first of them."""
+        queues: dict[str, list[Pod]] = {}
+        for pod in self.pods:
+            if pod.blocked_by and pod.refusals and not self.is_folded:
+                queues.setdefault(_budget(pod), []).append(pod)
+        long = {budget: pods for budget, pods in queues.items() if len(pods) > ALIKE}
+        rows: dict[str, Row] = {}
+        for pod in self.pods:
+            budget = _budget(pod)
+            of_one = pod.refusals and long.get(budget)
+            rows.setdefault(f"queue {budget}" if of_one else pod.uid, Queue(budget, of_one) if of_one else pod)
+        return list(rows.values())
 
 
 def groups(drain: Drain) -> list[Group]:
@@ -48,6 +88,12 @@ def groups(drain: Drain) -> list[Group]:
 def _slow(clean: list[Pod]) -> list[Pod]:
     """Those that a budget refused, and the last to go."""
     return [pod for place, pod in enumerate(clean) if place < SLOWEST or pod.refusals]
+
+
+def _budget(pod: Pod) -> str:
+    """A budget is known by its name and its namespace, which is its pods'."""
+    namespace = pod.name.rpartition("/")[0]
+    return f"{namespace}/{pod.blocked_by}" if namespace else str(pod.blocked_by)
 
 
 def _by_name(pods: list[Pod]) -> list[Pod]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from xml.etree.ElementTree import Element
 
 from .bars import MIDDLE, line, mark, picture, span, upright
@@ -15,10 +16,11 @@ CURVE = 1000
 STEP_WORDS = {
     "begun": "begun",
     "described": "EC2 answered",
+    "found-by-node": "found by its node, without EC2",
     "claimed": "node cordoned",
     "drained": "drain over",
     "completed": "hook completed",
-    "handed-on": "handed on",
+    "handed-on": "continued later",
 }
 HOOK_MARKS = {"completed": "done", "failed": "lost", "held": "handed-on"}
 # Nearer to the edge than this share, in per cent, a label stands beside its mark.
@@ -29,8 +31,12 @@ MOST_ROWS = 6
 
 def row(name: Element, drawn: Element, text: str | None = None, class_: str = "") -> Element:
     """A name, its picture and what there is to say."""
-    said = text and element("p", element("span", text))
-    return element("div", name, drawn, said or None, class_=f"row {class_}".strip())
+    return element("div", name, drawn, note(text), class_=f"row {class_}".strip())
+
+
+def note(text: str | None) -> Element | None:
+    """What stands under a picture."""
+    return element("p", element("span", text)) if text else None
 
 
 def lane(name: str, drawn: Element, text: str | None = None) -> Element:
@@ -45,12 +51,13 @@ def window(drain: Drain, scale: Scale, part: Scale) -> Element:
         append(drawn, span(scale, 0, end, "window", y=3, height=12))
     for each in drain.invocations:
         append(drawn, span(scale, each.from_ms, each.to_ms, "used", y=3, height=12))
-    append(drawn, mark(scale, 0, "notice"))
+    if not drain.announced_ms:
+        append(drawn, mark(scale, 0, "notice"))
     if limit is not None:
         append(drawn, upright(scale, limit, "limit"))
-    said = element("p", element("span", _window_in_words(drain)))
     enlargement = None if part == scale else _enlargement(scale, part)
-    return element("div", element("div", "Window", class_="name"), said, drawn, enlargement, class_="row lane")
+    words = note(_window_in_words(drain))
+    return element("div", element("div", "Window", class_="name"), words, drawn, enlargement, class_="row lane")
 
 
 def _window_in_words(drain: Drain) -> str:
@@ -61,7 +68,7 @@ def _window_in_words(drain: Drain) -> str:
             return open_ended
         whose = "the last invocation" if len(drain.invocations) > 1 else "the invocation"
         return f"{open_ended}; {whose} could work until {moment(drain.window.end_ms)}"
-    ends = f"{limit_in_words(drain)} {duration(limit)} after the notice"
+    ends = f"{limit_in_words(drain)} {duration(limit)} after {drain.zero}"
     if drained is None:
         return ends
     left_ms = limit - drained
@@ -81,17 +88,18 @@ def _enlargement(whole: Scale, part: Scale) -> Element:
     return picture(*edges, class_="enlargement")
 
 
-def axis(drain: Drain, scale: Scale) -> Element:
-    """Times since the notice, and of day."""
+def axis(scale: Scale, zero: str, time: datetime | None) -> Element:
+    """Times since what counts as zero, and, if that is one moment, of day."""
     drawn, step = picture(class_="axis"), scale.step()
     for at in scale.ticks():
         # In the middle of its mark a label would be cut at the edges.
         anchor = "start" if scale.at(at) < EDGE else "end" if scale.at(at) > 100 - EDGE else "middle"
         place = {"x": percent(scale.at(at)), "text_anchor": anchor}
         append(drawn, element("text", tick(at, step), class_="since", y=12, **place))
-        if drain.time and step >= 1000:
-            append(drawn, element("text", clock(drain.time, at), class_="clock", y=25, **place))
-    return row(element("div", "since the notice", element("br"), "UTC", class_="name"), drawn, class_="axis")
+        if time and step >= 1000:
+            append(drawn, element("text", clock(time, at), class_="clock", y=25, **place))
+    of_day = (element("br"), "UTC") if time else ()
+    return row(element("div", f"since {zero}", *of_day, class_="name"), drawn, class_="axis")
 
 
 def lines(drain: Drain, scale: Scale) -> Element:
@@ -178,20 +186,25 @@ def left_when(drain: Drain, scale: Scale) -> Element:
     leaving = drain.leaving
     gone = sorted(pod.gone_ms for pod in leaving if pod.gone_ms is not None)
     claimed = drain.step_ms("claimed") or 0
-    here, points = len(leaving), [(claimed, len(leaving))]
-    for at in gone:
-        points += [(at, here), (at, here - 1)]
-        here -= 1
-    points.append((drain.over_ms, here))
-    outline = " ".join(
-        f"{scale.at(at) / 100 * CURVE:.1f},{CURVE * (1 - left / len(leaving)):.1f}" for at, left in points
-    )
-    base = f"{scale.at(drain.over_ms) / 100 * CURVE:.1f},{CURVE} {scale.at(claimed) / 100 * CURVE:.1f},{CURVE}"
-    curve = element("polygon", class_="curve", points=f"{outline} {base}")
-    drawn = element(
-        "svg", curve, class_="bar tall", role="img", viewBox=f"0 0 {CURVE} {CURVE}", preserveAspectRatio="none"
-    )
+    here = len(leaving) - len(gone)
+    drawn = curve([(claimed, len(leaving)), *((at, -1) for at in gone)], drain.over_ms, scale)
     half = gone[len(leaving) // 2] if len(gone) > len(leaving) // 2 else None
     said = "" if half is None else f", half of them gone by {moment(half)}"
     last = f", the last at {moment(gone[-1])}" if gone and not here else f", {here} left at the end" if here else ""
     return lane("Pods still there", drawn, f"{len(leaving)} had to leave{said}{last}")
+
+
+def curve(changes: list[tuple[int, int]], ended_ms: int, scale: Scale) -> Element:
+    """How many there were over time: what was added or taken when, up to an end."""
+    number, heights = 0, []
+    for at, change in sorted(changes):
+        heights += [(at, number), (at, number + change)]
+        number += change
+    heights.append((ended_ms, number))
+    most = max(height for _, height in heights) or 1
+    places = [(scale.at(at) / 100 * CURVE, CURVE * (1 - height / most)) for at, height in heights]
+    outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*places, (places[-1][0], CURVE), (places[0][0], CURVE)])
+    drawn = element("polygon", class_="curve", points=outline)
+    return element(
+        "svg", drawn, class_="bar tall", role="img", viewBox=f"0 0 {CURVE} {CURVE}", preserveAspectRatio="none"
+    )

@@ -1,81 +1,77 @@
-"""The whole document."""
+"""A drain's picture, alone on a page or within that of a fleet."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from . import lanes
 from .bars import bar, css, is_timed, line, picture, span, story, upright
 from .drain import Drain
-from .groups import MANY, Group, groups
-from .marks import shapes, symbol
-from .markup import append, document, element
-from .receipt import UNTOUCHED, Pod
+from .groups import MANY, Group, Queue, Row, groups
+from .marks import symbol
+from .markup import append, element
+from .receipt import UNTOUCHED, Fate, Pod
 from .scale import MINUTE, Scale, enlarged, whole
+from .sheet import badge, legend, sheet
 from .words import clock, counted, day_and_clock, duration, moment
-
-STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-# The page loads nothing and runs nothing, whatever is in it.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-
-# How an ending looks; every other one is good.
-ENDINGS = {"failed": "lost", "continued": "handed-on", "ignored": "stayed"}
 
 
 def page(drain: Drain) -> str:
     """A drain as HTML."""
-    subject = drain.node or drain.instance or "no instance"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", f"{drain.ending}: {subject}"),
-        element("style", STYLE),
-    )
-    legend = _legend(drain) if drain.leaving else None
-    parts = (shapes(), _header(drain, subject), _counts(drain), legend, _chart(drain), _footer(drain))
-    return document(element("html", head, element("body", *parts), lang="en"))
+    subject = _subject(drain)
+    title = element("h1", badge(drain.ending), " ", element("span", subject, class_="subject"))
+    return sheet(f"{drain.ending}: {subject}", element("header", title, *about(drain)), element("main", *picture_of(drain)))
 
 
-def _header(drain: Drain, subject: str) -> Element:
-    shape = ENDINGS.get(drain.ending, "done")
-    ending = element("span", symbol(shape), drain.ending, class_=f"ending {shape}")
-    header = element(
-        "header",
-        element("h1", ending, " ", element("span", subject, class_="subject")),
-        element("p", _sentence(drain.reason), class_="reason"),
-    )
+def picture_of(drain: Drain, within: str = "") -> list[Element]:
+    """Its pods by fate, the chart, and what finds it in the log. On a page with others its anchors begin with `within`."""
+    keys = [_legend(drain)] if drain.leaving else []
+    return [_counts(drain, within), *keys, _chart(drain, within), _footer(drain)]
+
+
+def _subject(drain: Drain) -> str:
+    return drain.node or drain.instance or "no instance"
+
+
+def about(drain: Drain) -> list[Element]:
+    """How it ended, in a sentence, and the facts."""
+    parts = [element("p", _sentence(drain.reason, drain), class_="reason")]
     if drain.dry_run:
-        append(header, element("p", "A dry run: nothing was changed.", class_="dry-run"))
+        parts.append(element("p", "A dry run: nothing was changed.", class_="dry-run"))
     facts = element("dl")
     for name, value in _facts(drain):
         append(facts, element("div", element("dt", name), element("dd", value)))
-    append(header, facts)
-    return header
+    return [*parts, facts]
 
 
-def _sentence(text: str) -> str:
+def _sentence(text: str, drain: Drain) -> str:
+    """The reason; the name that stands above it is not said again."""
+    for kind, name in (("node", drain.node), ("instance", None if drain.node else drain.instance)):
+        text = text.replace(f"{kind} {name}", f"the {kind}") if name else text
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _facts(drain: Drain) -> list[tuple[str, str]]:
     facts = [
-        ("Notice", ", ".join(filter(None, [drain.kind, drain.time and day_and_clock(drain.time)]))),
+        ("Notice", _notice(drain)),
         ("Node claimed", _moment(drain, drain.step_ms("claimed"))),
         ("Drain over", _moment(drain, drain.drained_ms)),
         ("Instance goes" if drain.deadline_ms is not None else "Longest wait over", _moment(drain, drain.limit_ms)),
-        ("Instance", drain.instance),
-        ("Node", drain.node),
+        ("Instance", " in ".join(filter(None, [drain.instance_type, drain.zone]))),
+        ("Instance id", drain.instance if drain.node else None),
         ("Cluster", drain.cluster),
+        ("Group", drain.group),
         ("Managed by", drain.managed_by),
         ("Decision", drain.decision),
         ("Hook", drain.hook and f"{drain.hook.name}, {lanes.hook_in_words(drain)}"),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _notice(drain: Drain) -> str:
+    before = f"{duration(drain.announced_ms)} before the drain began" if drain.announced_ms else None
+    return ", ".join(filter(None, [drain.kind, drain.noticed and day_and_clock(drain.noticed), before]))
 
 
 def _moment(drain: Drain, at_ms: int | None) -> str | None:
@@ -87,7 +83,7 @@ def _moment(drain: Drain, at_ms: int | None) -> str | None:
     return f"{at}, after {duration(at_ms)}"
 
 
-def _counts(drain: Drain) -> Element:
+def _counts(drain: Drain, within: str) -> Element:
     """How many pods came to which end, each a way to them."""
     counts = element("nav", class_="counts")
     if not drain.pods:
@@ -95,24 +91,24 @@ def _counts(drain: Drain) -> Element:
     for group in groups(drain):
         fate = group.pods[0].fate
         words = f"{len(group.pods)} {group.name.lower()}"
-        append(counts, element("a", symbol(css(fate)), words, href=f"#{_anchor(group)}", class_=css(fate)))
+        append(counts, element("a", symbol(css(fate)), words, href=f"#{within}{_anchor(group)}", class_=css(fate)))
     return counts
 
 
-def _chart(drain: Drain) -> Element:
+def _chart(drain: Drain, within: str) -> Element:
     if drain.time is None:
-        return element("main", element("p", "The notice has no time, so that nothing can be drawn.", class_="empty"))
+        return element("p", "The notice has no time, so that nothing can be drawn.", class_="empty")
     scale = enlarged(drain)
-    chart = element("main", lanes.lines(drain, scale))
+    chart = element("div", lanes.lines(drain, scale), class_="chart")
     append(chart, element("section", lanes.window(drain, whole(drain), scale), class_="above"))
-    append(chart, lanes.axis(drain, scale))
+    append(chart, lanes.axis(scale, drain.zero, drain.time))
     append(chart, lanes.hook(drain, scale))
     for lane in lanes.invocations(drain, scale):
         append(chart, lane)
     if len(drain.leaving) > MANY:
         append(chart, lanes.left_when(drain, scale))
     for group in groups(drain):
-        append(chart, _group(group, drain, scale))
+        append(chart, _group(group, drain, scale, within))
     return chart
 
 
@@ -120,16 +116,38 @@ def _anchor(group: Group) -> str:
     return group.name.lower().replace(" ", "-").replace(",", "")
 
 
-def _group(group: Group, drain: Drain, scale: Scale) -> Element:
+def _group(group: Group, drain: Drain, scale: Scale, within: str) -> Element:
     heading = [
         symbol(css(group.pods[0].fate)),
         element("strong", group.name),
         element("span", f" {counted(len(group.pods), 'pod')}: {group.meaning}"),
     ]
-    rows = [_pod(pod, drain, scale, group.is_folded) for pod in group.pods]
+    rows = [_row(row, drain, scale, group.is_folded) for row in group.rows()]
+    place = f"{within}{_anchor(group)}"
     if group.is_folded:
-        return element("details", element("summary", *heading), *rows, id=_anchor(group), class_="group")
-    return element("section", element("h2", *heading), *rows, id=_anchor(group), class_="group")
+        return element("details", element("summary", *heading), *rows, id=place, class_="group")
+    return element("section", element("h2", *heading), *rows, id=place, class_="group")
+
+
+def _row(row: Row, drain: Drain, scale: Scale, is_short: bool) -> Element:
+    return _queue(row, drain, scale) if isinstance(row, Queue) else _pod(row, drain, scale, is_short)
+
+
+def _queue(queue: Queue, drain: Drain, scale: Scale) -> Element:
+    """A row for all pods of a queue, which opens into theirs."""
+    one = queue.as_one()
+    fate = element("span", one.fate.value, class_=f"fate {css(one.fate)}")
+    named = element("div", f"{len(queue.pods)} pods of budget {queue.budget}", " ", fate, class_="name")
+    folded = [_pod(pod, drain, scale, is_short=True) for pod in queue.pods]
+    summary = element("summary", named, bar(one, drain, scale), lanes.note(_queue_in_words(queue, one)), class_="row")
+    return element("details", summary, *folded, class_="queue")
+
+
+def _queue_in_words(queue: Queue, one: Pod) -> str:
+    if one.accepted_ms is None or one.requested_ms is None:
+        return f"budget {queue.budget} blocked them to the end"
+    gone = f" · the last gone at {moment(one.gone_ms)}" if one.gone_ms is not None else ""
+    return f"the last of them was blocked for {duration(one.accepted_ms - one.requested_ms)}{gone}"
 
 
 def _pod(pod: Pod, drain: Drain, scale: Scale, is_short: bool) -> Element:
@@ -153,9 +171,9 @@ def _legend(drain: Drain) -> Element:
     keys = [
         (True, upright(example, 50, "claimed"), "node claimed, drain over"),
         (are_timed, line(example, 5, 95, "waiting"), "waiting for its turn"),
-        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "requested, not yet accepted"),
+        (are_timed, span(example, 5, 95, "asked", y=3, height=12), "eviction requested"),
         (any(pod.refusals for pod in leaving), span(example, 5, 95, "blocked", y=3, height=12), "blocked by a budget (PDB)"),
-        (are_timed, span(example, 5, 95, "leaving clean"), "accepted, shuts down"),
+        (are_timed, span(example, 5, 95, "leaving clean"), "shutting down"),
         (are_timed, span(example, 5, 95, "grace", y=2, height=14), "the grace it was given"),
         (
             any(pod.given_s for pod in leaving),
@@ -167,20 +185,16 @@ def _legend(drain: Drain) -> Element:
             span(example, 5, 95, "unknown clean"),
             "until its end: no more is known",
         ),
+        (any(pod.fate is Fate.UNCONFIRMED for pod in leaving), line(example, 5, 95, "unsure"), "nobody knows"),
         (drain.limit_ms is not None, upright(example, 50, "limit"), lanes.limit_in_words(drain)),
     ]
-    legend = element("ul", class_="legend")
-    for is_used, drawn, meaning in keys:
-        if is_used:
-            append(legend, element("li", picture(drawn, class_="key"), meaning))
-    return legend
+    return legend([(is_used, picture(drawn, class_="key"), meaning) for is_used, drawn, meaning in keys])
 
 
 def _footer(drain: Drain) -> Element:
     """What finds the drain in the log."""
-    ids = dict.fromkeys(invocation.request_id for invocation in drain.invocations)
     found = element("details", element("summary", "In the log"))
-    append(found, element("p", f"Event id {drain.event_id or 'unknown'}, request ids {', '.join(ids)}"))
+    append(found, element("p", f"Event id {drain.event_id or 'unknown'}, request ids {', '.join(drain.request_ids)}"))
     for receipt in drain.receipts:
         append(found, element("p", f"{receipt.request_id}: {receipt.ending}: {receipt.reason}"))
     return element("footer", found)

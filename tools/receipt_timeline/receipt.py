@@ -1,6 +1,6 @@
 """One receipt, as docs/receipt.md has it, to plain data; or the reason why it is none.
 
-Times are milliseconds from the notice. What an older receipt does not have is None or empty.
+Times are milliseconds from the notice (`drain` may move them). What an older receipt does not have is None or empty.
 """
 
 from __future__ import annotations
@@ -110,6 +110,9 @@ class Receipt:
     deadline: datetime | None
     written: datetime | None
     instance: str | None
+    zone: str | None
+    instance_type: str | None
+    group: str | None
     cluster: str | None
     node: str | None
     managed_by: str | None
@@ -123,7 +126,8 @@ class Receipt:
     reason: str
     earlier: tuple[Earlier, ...]
 
-    def since_notice(self, at: datetime) -> int:
+    def ms(self, at: datetime) -> int:
+        """A time of day as milliseconds."""
         return 0 if self.time is None else (at - self.time) // timedelta(milliseconds=1)
 
     def step_ms(self, name: str) -> int | None:
@@ -154,6 +158,9 @@ def read(document: dict[str, Any]) -> Receipt:
         deadline=notice.maybe_time("deadline"),
         written=top.maybe_time("timestamp"),
         instance=top.maybe_text("instance"),
+        zone=top.maybe_text("zone"),
+        instance_type=top.maybe_text("instance_type"),
+        group=top.maybe_text("auto_scaling_group"),
         cluster=top.maybe_text("cluster"),
         node=top.maybe_text("node"),
         managed_by=top.maybe_text("managed_by"),

@@ -20,8 +20,6 @@ MOST_TICKS = 6
 PADDING = 0.025
 # A drain that took less than this share of its time is drawn larger than that time.
 WORTH_ENLARGING = 0.4
-# Maintenance is announced weeks before it is worked on: then the rows begin where the work does.
-LONG_BEFORE = HOUR
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,10 @@ class Scale:
 
     def width(self, from_ms: float, to_ms: float) -> float:
         return max(0.0, self.at(to_ms) - self.at(from_ms))
+
+    def moved(self, by_ms: float) -> Scale:
+        """The same stretch, by a clock that started so much later."""
+        return Scale(self.from_ms - by_ms, self.to_ms - by_ms)
 
     def shows(self, ms: float) -> bool:
         return self.from_ms <= ms <= self.to_ms
@@ -57,25 +59,20 @@ class Scale:
 def whole(drain: Drain) -> Scale:
     """From the notice to the end of the window, or to the last thing that happened."""
     moments = _moments(drain)
-    return _padded(min(moments), max(*moments, drain.window_ms or 0))
+    return padded(min(moments), max(*moments, drain.window_ms or 0))
 
 
 def enlarged(drain: Drain) -> Scale:
     """What the rows are drawn in: the whole, or the part of it in which something happened."""
-    moments, begun = _moments(drain), _begun(drain)
-    last, to_ms = max(moments), max(*moments, drain.window_ms or 0)
-    from_ms = begun if begun > max(LONG_BEFORE, last / 2) else min(moments)
+    moments = _moments(drain)
+    from_ms, last, to_ms = min(moments), max(moments), max(*moments, drain.window_ms or 0)
     if last - from_ms < (to_ms - from_ms) * WORTH_ENLARGING:
         to_ms = last
-    return _padded(from_ms, to_ms)
+    return padded(from_ms, to_ms)
 
 
-def _begun(drain: Drain) -> int:
-    """When the first invocation began that came as far as the node."""
-    return next((each.from_ms for each in drain.invocations if any(step.step == "claimed" for step in each.steps)), 0)
-
-
-def _padded(from_ms: int, to_ms: int) -> Scale:
+def padded(from_ms: int, to_ms: int) -> Scale:
+    """A stretch with room for the marks at its ends."""
     padding = max(to_ms - from_ms, 1) * PADDING
     return Scale(from_ms - padding, to_ms + padding)
 

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from release_bundle import samconfig, sums, template
+from release_bundle import plain, samconfig, sums, template
 from release_bundle.archive import Entry, package, tar_gz
 from release_bundle.elf import ARCHITECTURES, expect
 from release_bundle.errors import ReleaseError
@@ -40,7 +40,9 @@ def pack(root: Path, built: Built, version: str, changes: str, into: Path) -> Pa
     entries["CHANGELOG.md"] = Entry(changes.encode())
     entries["samconfig.toml"] = Entry(samconfig.of((root / "samconfig.toml").read_text()).encode())
     for architecture in ARCHITECTURES:
-        entries[template.name(architecture)] = Entry(template.of(written, architecture, version).encode())
+        released = template.of(written, architecture, version)
+        entries[template.name(architecture)] = Entry(released.encode())
+        entries[plain.name(architecture)] = Entry(plain.of(released).encode())
         for function, binary in binaries.items():
             bootstrap = built[architecture] / function / "bootstrap"
             entries[template.package(architecture, binary)] = Entry(package(bootstrap.read_bytes()))

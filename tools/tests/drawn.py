@@ -77,7 +77,8 @@ class Page:
 
     def _ms(self, place: float) -> int:
         """By the times of day that the axis is labelled with."""
-        first, *_, last = self.root.one("svg", "axis").all("text", "clock")
+        axis = self.root.all("svg", "axis")[0]  # A node that is open has one of its own.
+        first, *_, last = axis.all("text", "clock")
         at_first, at_last = self._since_notice(first.text), self._since_notice(last.text)
         share = (place - first.percent("x")) / (last.percent("x") - first.percent("x"))
         return round(at_first + share * (at_last - at_first))

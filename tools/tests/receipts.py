@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 Json = dict[str, Any]
@@ -30,6 +31,9 @@ def receipt(**fields: Any) -> Json:
             "deadline": "2026-11-21T03:14:00Z",
         },
         "instance": "i-1234567890abcdef0",
+        "zone": "us-east-1a",
+        "instance_type": "m7g.large",
+        "auto_scaling_group": "workers",
         "cluster": "prod",
         "node": "ip-10-0-12-34.ec2.internal",
         "managed_by": "self-managed",
@@ -102,6 +106,28 @@ def lost() -> Json:
     )  # fmt: skip
 
 
+def in_the_readme() -> list[Json]:
+    """A spot interruption that nobody would want: a budget, a pod with a long grace, a forced one, a lost one."""
+    web = "shop/web-5d9c7b8f6"
+    blocked = {"requested_ms": 850, "evictions": 2, "answers": {"blocked-by-budget": 1, "evicted": 1}}
+    at_once = {"requested_ms": 850, "accepted_ms": 900, "answers": {"evicted": 1}}
+    return [receipt(
+        level="ERROR", timestamp="2026-11-21T03:14:00.100Z",
+        steps=steps(begun=640, described=731, claimed=802, drained=120000),
+        pods=[
+            pod(f"{web}-qh2vz", "clean", gone_ms=21_000, **at_once),
+            pod(f"{web}-x8k4d", "clean", blocked_by="web", accepted_ms=26_000, gone_ms=47_000, **blocked),
+            pod(f"{web}-7lm2p", "clean", blocked_by="web", accepted_ms=52_000, gone_ms=73_000, **blocked),
+            pod("data/kafka-1", "clamped", grace_s=300, given_s=117, gone_ms=88_000, **at_once),
+            pod("data/redis-0", "forced", blocked_by="redis", evictions=5, requested_ms=850, accepted_ms=87_000, gone_ms=94_000,
+                answers={"blocked-by-budget": 5, "deleted": 1}, why="PodDisruptionBudget redis blocked it"),
+            pod("batch/render-4kq9", "lost", grace_s=600, given_s=117, why="it was still shutting down", **at_once),
+            pod("kube-system/log-agent-x7k2p", "stayed"),
+        ],
+        ending="failed", reason="1 of 6 pods was still on node ip-10-0-12-34.ec2.internal when the time was up",
+    )]  # fmt: skip
+
+
 def ignored() -> Json:
     return receipt(
         timestamp="2026-11-21T03:12:00.760Z",
@@ -170,7 +196,7 @@ def of_300_pods() -> Json:
         pods.append(pod(f"batch/worker-7c9d8b6f5-{n:03}", "clean", requested_ms=told - 30, accepted_ms=told,
                         gone_ms=told + 2000 + (n * 7919) % 26000, answers={"evicted": 1}))  # fmt: skip
     for n in range(24):
-        pods.append(pod(f"shop/web-5d9c7b8f6-{n:02}", "clean", requested_ms=900, accepted_ms=1000 + 3000 * n, blocked_by="web",
+        pods.append(pod(f"shop/web-5d9c7b8f6-{n:02}", "clean", requested_ms=900 + n, accepted_ms=1000 + 3000 * n, blocked_by="web",
                         gone_ms=5000 + 3000 * n, answers={"blocked-by-budget": 1, "evicted": 1}))  # fmt: skip
     for n in range(4):
         pods.append(pod(f"data/kafka-{n}", "clamped", grace_s=300, given_s=117, requested_ms=900, accepted_ms=950,
@@ -204,3 +230,39 @@ def maintenance_two_weeks_ahead() -> list[Json]:
         pods=[pod("shop/web-0", "clean", requested_ms=begun + 300, accepted_ms=begun + 400, gone_ms=begun + 30_000)],
     )  # fmt: skip
     return [at_the_notice, in_time]
+
+
+def storm(nodes: int, apart_ms: int = 20) -> list[Json]:
+    """Spot notices one after the other, in two clusters and three zones. On each node web's budget blocks one of 20
+    pods for 10 to 40 s; on every fiftieth, the second of them first, cart's blocks another to the end."""
+    first = datetime(2026, 11, 21, 3, 12)
+    return [_of_a_storm(n, first + timedelta(milliseconds=n * apart_ms)) for n in range(nodes)]
+
+
+def _of_a_storm(n: int, at: datetime) -> Json:
+    def clock(seconds: int) -> str:
+        return (at + timedelta(seconds=seconds)).isoformat(timespec="milliseconds") + "Z"
+
+    node, claimed, is_failed = f"ip-10-0-{n // 250}-{n % 250}.ec2.internal", 600 + n % 9 * 100, n % 50 == 1
+    accepted = claimed + 10_000 + n % 4 * 10_000
+    blocked = {"evictions": 3, "requested_ms": claimed + 100}
+    pods = [
+        pod(f"shop/web-{n}-{p}", "clean", requested_ms=claimed + 50 + p, accepted_ms=claimed + 100 + p,
+            gone_ms=claimed + 1000 * (p + 2), answers={"evicted": 1})
+        for p in range(18)
+    ]  # fmt: skip
+    pods.append(pod(f"shop/web-{n}-18", "clean", blocked_by="web", accepted_ms=accepted, gone_ms=accepted + 5000,
+                    answers={"blocked-by-budget": 2, "evicted": 1}, **blocked))  # fmt: skip
+    pods.append(pod(f"kube-system/log-agent-{n}", "stayed"))
+    if is_failed:
+        pods.append(pod(f"shop/cart-{n}", "lost", blocked_by="cart", answers={"blocked-by-budget": 3},
+                        why="PodDisruptionBudget cart blocked it", **blocked))  # fmt: skip
+    over = 120_000 if is_failed else accepted + 5000
+    return receipt(
+        timestamp=None, request_id=f"r-{n}", instance=f"i-{n:017x}", zone=f"us-east-1{'abc'[n % 3]}", node=node,
+        cluster=("prod", "batch")[n % 2], pods=pods, ending="failed" if is_failed else "drained",
+        notice={"event_id": f"e-{n}", "kind": "spot interruption", "time": clock(0), "deadline": clock(120)},
+        steps=steps(begun=claimed - 160, described=claimed - 70, claimed=claimed, drained=over),
+        reason=f"1 of 20 pods was still on node {node} when the time was up" if is_failed
+        else f"all 19 pods that had to leave node {node} have gone",
+    )  # fmt: skip

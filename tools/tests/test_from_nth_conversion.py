@@ -25,7 +25,7 @@ TO_COME = frozenset(
     "Launch Clusters RebalanceWindowS MaintenanceLeadS ManagedNodeGroups Karpenter StrandedHooks Hooks".split()
 )
 # A version that has them all, and takes everything.
-LATER = {name: Parameter() for name in OURS | {"ClusterAccess", "Clusters"}}
+LATER = {name: Parameter() for name in OURS | {"Clusters"}}
 QUEUE = {"enableSqsTerminationDraining": True, "checkTagBeforeDraining": False}
 
 
@@ -326,10 +326,10 @@ class AVersion(unittest.TestCase):
         self.assertEqual(line.answer.verdict, Verdict.NOT_IN_THIS_VERSION)
         self.assertIn("does not take this for CordonOn (it takes  or rebalance)", line.answer.why)
 
-    def test_is_let_into_one_cluster_and_keeps_to_it(self) -> None:
+    def test_keeps_to_one_cluster(self) -> None:
         self.assertEqual(
             converted({"dryRun": False}, cluster="prod").parameters,
-            {"ClusterAccess": "prod", "Clusters": "prod", "DryRun": "true"},
+            {"Clusters": "prod", "DryRun": "true"},
         )
 
     def test_is_given_what_a_person_sets_over_what_nth_says(self) -> None:
@@ -400,5 +400,5 @@ class ThisVersion(unittest.TestCase):
         named = set(re.findall(r"\b([A-Z][a-z]+[A-Za-z]*)=[a-z(/{]", answers))
         named |= set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)(?:=[^`]*)?`", (ROOT / "docs/from-nth.md").read_text()))
         self.assertGreaterEqual(len(named), 12)
-        others = {"NotificationTargetARN"}
+        others = {"NotificationTargetARN", "CompleteLifecycleAction"}
         self.assertEqual(named - self.TEMPLATE.keys() - OURS - TO_COME - others, set())

@@ -110,9 +110,16 @@ class TheCommand(unittest.TestCase):
         self.assertNotIn("replicas: 2", self.run_it(sample).stdout)
         self.assertIn("replicas: 2", self.run_it("--all", sample).stdout)
 
+    def test_ends_with_tags_only_where_nth_has_them_and_with_nth_gone(self) -> None:
+        for sample, moves in (("queue", "group by group"), ("imds", "both act on each node")):
+            steps = self.run_it(str(SAMPLES / f"{sample}.yaml")).stdout.split("To change over")[1]
+            with self.subTest(sample=sample):
+                self.assertIn(moves, steps)
+                self.assertIn("uninstall NTH", steps)
+
     def test_says_to_change_over_in_the_order_of_the_guide(self) -> None:
         steps = self.run_it(str(SAMPLES / "queue.yaml")).stdout.split("To change over")[1]
-        places = [steps.index(step) for step in ("a dry run", "scripts/doctor,", "--live", "4. scripts/doctor", "NTH's tag off")]
+        places = [steps.index(step) for step in ("a dry run", "tools/enroll", "scripts/doctor,", "--live", "5. scripts/doctor", "NTH's tag off")]
         self.assertEqual(places, sorted(places))
         self.assertIn("ManagedTag=spillway/managed", self.run_it(str(SAMPLES / "queue.yaml")).stdout)
 

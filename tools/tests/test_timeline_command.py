@@ -52,16 +52,27 @@ class Typed(unittest.TestCase):
         self.assertEqual(self.timeline(log, "--of", "i-1234567890abcdef0").returncode, 0)
         self.assertEqual(self.timeline(log, "--of", "i-0dddddddddddddddd").returncode, 0)
 
-    def test_of_several_drains_one_is_to_be_named(self) -> None:
+    def test_several_drains_are_one_page_and_one_of_them_is_chosen_by_name(self) -> None:
+        other = {**receipts.ignored(), "instance": "i-0000000000000000f"}
+        log = self.log(receipts.drained(), receipts.ignored(), other)
+        self.assertEqual(self.timeline(log).returncode, 0)
+        self.assertIn("2 nodes: 1 drained, 1 ignored", (self.folder / "timeline.html").read_text())
+        self.assertEqual(self.timeline(log, "--of", "i-1234567890abcdef0").returncode, 0)
+        self.assertIn("1 node: 1 drained", (self.folder / "timeline.html").read_text(), "two notices of one instance")
+        refused = self.timeline(log, "--of", "e-9")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("no drain in it is of e-9; there are:", refused.stderr)
+        self.assertIn("--of e-1  2026-11-21 03:12:00 UTC  i-1234567890abcdef0  ip-10-0-12-34.ec2.internal  drained", refused.stderr)
         log = self.log(receipts.drained(), receipts.ignored())
-        asked = self.timeline(log)
-        self.assertEqual(asked.returncode, 1)
-        self.assertIn("2 drains are in it; say which with --of:", asked.stderr)
-        self.assertIn("--of e-2  2026-11-21 03:12:00 UTC  i-1234567890abcdef0  no node  ignored", asked.stderr)
         self.assertEqual(self.timeline(log, "--of", "e-2").returncode, 0)
         self.assertIn("ignored: i-1234567890abcdef0", (self.folder / "timeline.html").read_text())
         self.assertEqual(self.timeline(log, "--of", "shop/orders-0").returncode, 0)
         self.assertIn("no drain in it is of i-0", self.timeline(log, "--of", "i-0").stderr)
+
+    def test_of_very_many_drains_a_few_are_listed(self) -> None:
+        refused = self.timeline(self.log(*receipts.storm(30)), "--of", "nobody")
+        self.assertIn("and 10 more", refused.stderr)
+        self.assertEqual(refused.stderr.count("--of"), 20)
 
     def test_what_is_no_receipt_is_refused_by_name_and_nothing_is_written(self) -> None:
         refused = self.timeline(self.log({"receipt": 2, "ending": "drained"}))

@@ -49,6 +49,20 @@ impl Instance {
         provider_id.rsplit('/').next() == Some(self.id.as_str())
     }
 
+    /// The instance as far as its node tells. Its tags are not known, so the node's labels say who manages it. `None`: the
+    /// node is of another instance.
+    pub fn of_node(id: &InstanceId, name: &str, provider_id: &str) -> Option<Self> {
+        let (zone, last) = provider_id.strip_prefix("aws:///")?.split_once('/')?;
+        (last == id.as_str()).then(|| Self {
+            id: id.clone(),
+            zone: zone.to_owned(),
+            private_dns_name: Some(name.to_owned()),
+            state: InstanceState::Up,
+            type_name: None,
+            tags: BTreeMap::new(),
+        })
+    }
+
     /// The Auto Scaling group that it is in.
     pub fn group(&self) -> Option<&str> {
         self.tags.get(GROUP).map(String::as_str)

@@ -1,44 +1,35 @@
 //! What an action came to, with its data; and the sentence in which the receipt says it. Pure.
 
+mod drain;
+mod uncordon;
+
 use std::fmt;
 
 use jiff::Timestamp;
 use spillway_notice::{InstanceId, Kind};
-use spillway_receipt::{Counts, Ending, HookRecord, HookState};
+use spillway_receipt::{Ending, HookRecord, HookState};
 
-use crate::cluster::ClusterName;
 use crate::decision::Reason;
-use crate::instance::ManagedBy;
 use crate::node::node_claim::HandedOver;
-use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
+use crate::node::uncordon::UncordonResult;
+pub use drain::DrainOutcome;
+pub use uncordon::UncordonOutcome;
 
-/// What an action came to.
+/// What an action came to: of one that may come to several things, its own enum says which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every pod that had to leave has gone.
-    Drained { node: String, counts: Counts },
-    /// So have all that were told to leave before the node stopped answering.
-    Silent { node: String, counts: Counts },
-    /// So have all but those that are stuck.
-    Stuck { node: String, counts: Counts },
-    /// Another notice holds the claim, and the node is empty.
-    Joined { node: String, notice: String, event: String },
-    /// The hook waits no longer, while pods were on the node; `None`: they had not been listed.
-    HookOver { node: String, lost: Option<usize> },
+    /// What a drain came to.
+    Drain(DrainOutcome),
     /// The node is cordoned, and nothing else was asked for.
     Cordoned { node: String },
     /// Karpenter does the rest, or did it before.
     HandedOver(HandedOver),
     /// The node of a launched instance is Ready; with what became of it if it had been taken out of use.
-    Ready { node: String, uncordoned: Option<Box<Outcome>> },
+    Ready { node: String, uncordoned: Option<UncordonOutcome> },
     /// What became of a node that was to be uncordoned.
-    Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
+    Uncordon(UncordonOutcome),
     /// What was scheduled is called off; and what became of the node.
-    CalledOff { instance: InstanceId, node: Box<Outcome> },
-    /// The node has not come back: it is looked at again.
-    LookedAgain { node: String, why: NotYet, at: Timestamp },
-    /// The cluster cannot be reached: whether there is a node to give back is looked at again.
-    NotReached { cluster: ClusterName, why: String, at: Timestamp },
+    CalledOff { instance: InstanceId, node: UncordonOutcome },
     /// Its time has not come: a schedule brings the notice back.
     Postponed { instance: InstanceId, starts: Option<Timestamp>, begins: Timestamp, uncordoned: UncordonResult },
     /// Each instance of the notice gets an invocation of its own.
@@ -55,44 +46,44 @@ pub enum Outcome {
     LeftToOthers(Reason),
     /// Nothing was to be done.
     Ignored(Reason),
-    /// The node's labels say that somebody else manages it than its instance's tags did: what is to be done has to be decided
-    /// again.
-    ManagedBy(ManagedBy),
+}
+
+impl From<DrainOutcome> for Outcome {
+    fn from(drain: DrainOutcome) -> Self {
+        Self::Drain(drain)
+    }
+}
+
+impl From<UncordonOutcome> for Outcome {
+    fn from(uncordon: UncordonOutcome) -> Self {
+        Self::Uncordon(uncordon)
+    }
 }
 
 impl Outcome {
     /// The ending of the notice that it makes.
     pub fn ending(&self) -> Ending {
         match self {
-            Self::Drained { .. } | Self::Silent { .. } | Self::Stuck { .. } => Ending::Drained,
-            Self::Joined { .. } | Self::HandedOver(HandedOver::AlreadyLeaving { .. }) => Ending::Joined,
+            Self::Drain(drain) => drain.ending(),
+            Self::Uncordon(uncordon) => uncordon.ending(),
+            Self::HandedOver(HandedOver::AlreadyLeaving { .. }) => Ending::Joined,
             Self::Cordoned { .. }
             | Self::HandedOver(HandedOver::ToKarpenter { .. })
             | Self::Ready { .. }
             | Self::CalledOff { .. }
-            | Self::OutOfService { .. }
-            | Self::Uncordoned {
-                result: UncordonResult::GivenBack { .. } | UncordonResult::LeftAlone { .. }, ..
-            } => Ending::Done,
-            Self::LookedAgain { .. }
-            | Self::NotReached { .. }
-            | Self::Postponed { .. }
-            | Self::OneForEach { .. }
-            | Self::Continued { .. } => Ending::Continued,
-            Self::HookOver { .. }
-            | Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
-            | Self::Uncordoned { .. }
+            | Self::OutOfService { .. } => Ending::Done,
+            Self::Postponed { .. } | Self::OneForEach { .. } | Self::Continued { .. } => Ending::Continued,
+            Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
             | Self::NotANode { .. }
             | Self::WouldHave(_)
             | Self::LeftToOthers(_)
-            | Self::Ignored(_)
-            | Self::ManagedBy(_) => Ending::Ignored,
+            | Self::Ignored(_) => Ending::Ignored,
         }
     }
 
     /// Whether nothing was done because the instance is in no cluster of ours.
     pub fn is_not_ours(&self) -> bool {
-        matches!(self, Self::Ignored(reason) if reason.is_not_ours())
+        matches!(self, Self::Ignored(reason) | Self::Uncordon(UncordonOutcome::Ignored(reason)) if reason.is_not_ours())
     }
 
     /// The sentence, with what became of the hook where the notice came to nothing.
@@ -121,37 +112,7 @@ pub fn pods(count: usize) -> String {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Drained { node, counts: Counts { moved: 0, .. } } => {
-                write!(f, "no pod had to leave node {node}")
-            }
-            Self::Drained { node, counts: Counts { moved: 1, .. } } => {
-                write!(f, "the one pod that had to leave node {node} has gone")
-            }
-            Self::Drained { node, counts } => {
-                write!(f, "all {} pods that had to leave node {node} have gone", counts.moved)
-            }
-            Self::Silent { node, counts } => write!(
-                f,
-                "node {node} has stopped answering: {} left it, and {} that had to leave cannot be confirmed",
-                pods(counts.moved),
-                pods(counts.unconfirmed)
-            ),
-            Self::Stuck { node, counts } => write!(
-                f,
-                "{} left node {node}, and {} that had to leave terminated still, long after the grace: not waited for",
-                pods(counts.moved),
-                pods(counts.unconfirmed)
-            ),
-            Self::Joined { node, notice, event } => {
-                write!(f, "node {node} was being drained for the {notice} {event}, and is empty")
-            }
-            Self::HookOver { node, lost: None } => {
-                write!(f, "the lifecycle hook waits no longer; the pods of node {node} had not been listed")
-            }
-            Self::HookOver { node, lost: Some(lost) } => {
-                let were = if *lost == 1 { "was" } else { "were" };
-                write!(f, "the lifecycle hook waits no longer; {} {were} still on node {node}", pods(*lost))
-            }
+            Self::Drain(drain) => write!(f, "{drain}"),
             Self::Cordoned { node } => {
                 write!(f, "node {node} is cordoned, and its pods stay: the settings ask for no more")
             }
@@ -160,17 +121,9 @@ impl fmt::Display for Outcome {
                 write!(f, "node {node} is Ready: its launch hook is completed")?;
                 uncordoned.as_ref().map_or(Ok(()), |uncordoned| write!(f, "; {uncordoned}"))
             }
-            Self::Uncordoned { result, cause, cluster, provider_id } => {
-                uncordoned(result, cause, (cluster, provider_id), f)
-            }
+            Self::Uncordon(uncordon) => write!(f, "{uncordon}"),
             Self::CalledOff { instance, node } => {
                 write!(f, "the drain of {instance} that was scheduled is called off; {node}")
-            }
-            Self::LookedAgain { node, why, at } => {
-                write!(f, "node {node} is not given back yet: {why}; it is looked for again at {at}")
-            }
-            Self::NotReached { cluster, why, at } => {
-                write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
             }
             Self::Postponed { instance, starts, begins, uncordoned } => {
                 write!(f, "maintenance of {instance}")?;
@@ -193,7 +146,6 @@ impl fmt::Display for Outcome {
             Self::Continued { unfinished } => write!(f, "handed on to a later invocation: {unfinished}"),
             Self::WouldHave(done) => write!(f, "dry run: would have {done}"),
             Self::LeftToOthers(reason) | Self::Ignored(reason) | Self::NotANode { reason } => write!(f, "{reason}"),
-            Self::ManagedBy(managed_by) => write!(f, "the node is managed by {}", managed_by.as_str()),
         }
     }
 }
@@ -211,28 +163,6 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         HandedOver::OfAnother { node, claim, provider_id } => {
             let names = provider_id.as_deref().unwrap_or("no instance").to_owned();
             write!(f, "{}", Reason::NodeClaimOfAnother { node: node.clone(), claim: claim.clone(), names })
-        }
-    }
-}
-
-fn uncordoned(
-    result: &UncordonResult,
-    cause: &UncordonCause,
-    (cluster, provider_id): (&ClusterName, &str),
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    match result {
-        UncordonResult::GivenBack { node } => write!(f, "node {node} is given back to use: {cause}"),
-        UncordonResult::LeftAlone { node, why } => write!(f, "nothing of ours is left on node {node}: {cause}; {why}"),
-        UncordonResult::NotReadyYet { node, why } => write!(f, "node {node} is not given back: {why}"),
-        UncordonResult::OptedOut { node } => write!(f, "{}", Reason::OptedOut(node.clone())),
-        UncordonResult::Held { node, notice, event } => {
-            write!(f, "node {node} is not given back: it is claimed for the {notice} {event}")
-        }
-        UncordonResult::NotOurs { node } => write!(f, "node {node} is none that we took out of use"),
-        UncordonResult::NoNode => {
-            let no_node = Reason::NoNode { cluster: cluster.clone(), provider_id: provider_id.to_owned() };
-            write!(f, "{no_node}")
         }
     }
 }
@@ -269,16 +199,5 @@ mod tests {
         let handed_on = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
         assert_eq!(handed_on(0), "handed on, once for each of its instances: 20");
         assert!(handed_on(2).ends_with("20; it names 2 more, which are left out"));
-    }
-
-    #[test]
-    fn one_pod_is_not_several() {
-        let drained = |moved| {
-            let counts = Counts { moved, lost: 0, unconfirmed: 0 };
-            Outcome::Drained { node: "n-1".to_owned(), counts }.to_string()
-        };
-        assert_eq!(drained(0), "no pod had to leave node n-1");
-        assert_eq!(drained(1), "the one pod that had to leave node n-1 has gone");
-        assert_eq!(drained(12), "all 12 pods that had to leave node n-1 have gone");
     }
 }

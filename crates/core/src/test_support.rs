@@ -42,6 +42,7 @@ pub fn notice(kind: Kind, deadline: Deadline) -> Notice {
         event_id: "e-1".to_owned(),
         kind,
         instance: instance_id(),
+        zone: None,
         time: Timestamp::UNIX_EPOCH,
         deadline,
         hook: None,

@@ -16,11 +16,12 @@ use spillway_receipt::Receipt;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::actions;
-use crate::actions::lifecycle::last_answer;
+use crate::actions::identify::{Identified, identify};
+use crate::actions::lifecycle::{Stage, last_answer};
 use crate::actions::undo_check::{self, DueCheck};
+use crate::actions::{self, Next};
 use crate::aws::lifecycle::LifecycleAction;
-use crate::aws::{ec2, managed_tag};
+use crate::aws::managed_tag;
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::invocation::span;
@@ -108,16 +109,19 @@ async fn follow(
     let attempt = Attempt { notice, history, invocation, action, limits };
 
     let outcome = match attempt.hold_action_during(act(context, &attempt, record)).await {
-        Err(failure) if !settings.dry_run => unfinished(context, &attempt, failure, record).await,
-        outcome => outcome,
+        Err((stage, failure)) if !settings.dry_run => unfinished(context, &attempt, stage, failure, record).await,
+        outcome => outcome.map_err(|(_, failure)| failure),
     };
     (outcome, attempt.heartbeats())
 }
 
-/// Finds out whose node it is, and does what is decided for such a notice and such a node.
-async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+/// Finds out whose node it is, and does what is decided for such a notice and such a node. A failure comes with how far it
+/// had come.
+async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (Stage, Failure)> {
     let end = attempt.window().end;
-    let (instance, cluster) = match whose(context, attempt.notice, (attempt.invocation, end), record).await? {
+    let undecided = |failure| (Stage::Undecided, failure);
+    let whose = whose(context, attempt.notice, (attempt.invocation, end), record).await.map_err(undecided)?;
+    let (instance, cluster) = match whose {
         Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
         Whose::NotOurs(
@@ -128,14 +132,16 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
         ) => {
             return Ok(Outcome::Ignored(reason));
         }
-        Whose::NotOurs(reason) => return actions::lifecycle::not_a_node(context, attempt, reason, record).await,
+        Whose::NotOurs(reason) => {
+            return actions::lifecycle::not_a_node(context, attempt, reason, record).await.map_err(undecided);
+        }
     };
     let mut target = Target { attempt, instance: &instance, managed_by: managed_by(&instance.tags), cluster: &cluster };
     // Decided once more at most: a node's labels count only where the tags of its instance name no manager.
     loop {
-        match carry_out(context, &target, record).await? {
-            Outcome::ManagedBy(other) if other != target.managed_by => target.managed_by = other,
-            outcome => return Ok(outcome),
+        match carry_out(context, &target, record).await.map_err(|failure| (Stage::Decided, failure))? {
+            Next::Done(outcome) => return Ok(outcome),
+            Next::DecideAgain(managed_by) => target.managed_by = managed_by,
         }
     }
 }
@@ -155,11 +161,17 @@ async fn whose(
     (invocation, end): (&Invocation, Instant),
     record: &mut Record,
 ) -> Result<Whose, Failure> {
-    let Context { settings, ec2, autoscaling, .. } = context;
-    let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
-    let described = ec2::describe(ec2, &notice.instance, end, is_behind).await?;
-    let Some(instance) = described else {
-        return Ok(Whose::NotOurs(Reason::NoInstance(notice.instance.to_string())));
+    let Context { settings, autoscaling, .. } = context;
+    let instance = match identify(context, notice, end).await? {
+        Some(Identified::ByEc2(instance)) => instance,
+        Some(Identified::ByNode(instance, cluster)) => {
+            record.step(StepName::FoundByNode, invocation.clock.now());
+            record.instance = Some(instance.clone());
+            record.cluster = Some(cluster.clone());
+            span::cluster(&cluster);
+            return Ok(Whose::Ours(Box::new(instance), cluster));
+        }
+        None => return Ok(Whose::NotOurs(Reason::NoInstance(notice.instance.to_string()))),
     };
     record.step(StepName::Described, invocation.clock.now());
     record.instance = Some(instance.clone());
@@ -183,7 +195,7 @@ async fn whose(
 }
 
 /// Does what the table says for such a notice and such a node.
-async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let settings = &context.settings;
     let Attempt { notice, invocation, .. } = target.attempt;
     let decision = decision::decide(notice, target.instance, target.managed_by, settings, invocation.clock.now());
@@ -194,12 +206,14 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
     match decision {
         Decision::Drain => actions::drain::drain(context, target, record).await,
         Decision::Cordon => actions::cordon::cordon(context, target, record).await,
-        Decision::Ignore(reason) => Ok(Outcome::Ignored(reason)),
-        Decision::AwaitReady => actions::launch::await_ready(context, target, record).await,
+        Decision::Ignore(reason) => Ok(Outcome::Ignored(reason).into()),
+        Decision::AwaitReady => actions::launch::await_ready(context, target, record).await.map(Next::Done),
         Decision::NodeClaim => actions::node_claim::hand_over(context, target, record).await,
-        Decision::Undo => actions::uncordon::uncordon(context, target, record).await,
+        Decision::Undo => actions::uncordon::uncordon(context, target, record).await.map(Next::Done),
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
-        Decision::Postpone(begins) => actions::postpone::postpone(context, target, begins, record).await,
+        Decision::Postpone(begins) => {
+            actions::postpone::postpone(context, target, begins, record).await.map(Next::Done)
+        }
     }
 }
 
@@ -208,6 +222,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
 async fn unfinished(
     context: &Context,
     attempt: &Attempt<'_>,
+    stage: Stage,
     failure: Failure,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
@@ -215,7 +230,7 @@ async fn unfinished(
     if attempt.leaves_time_after(&failure) {
         return actions::hand_on::hand_on(context, attempt, &failure, record).await;
     }
-    let Some(result) = last_answer(attempt, &failure, record, settings) else { return Err(failure) };
+    let Some(result) = last_answer(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
         // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
@@ -249,7 +264,7 @@ async fn look_again(
     match whose(context, notice, (invocation, invocation.drains_until()), record).await? {
         Whose::Ours(instance, cluster) => {
             let due = DueCheck { notice, check, instance: &instance, cluster: &cluster, cause };
-            undo_check::check(context, due, invocation, record).await
+            undo_check::check(context, due, invocation, record).await.map(Outcome::Uncordon)
         }
         Whose::NotOurs(reason) => Ok(Outcome::Ignored(reason)),
     }

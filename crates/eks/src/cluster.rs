@@ -60,6 +60,11 @@ impl Clusters {
         Ok(cluster)
     }
 
+    /// The names of the clusters that have been described.
+    pub fn known(&self) -> Vec<ClusterName> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
     /// The names of all clusters of this account and Region.
     pub async fn list(&self) -> Result<Vec<ClusterName>, Box<SdkError<ListClustersError>>> {
         let mut pages = self.eks.list_clusters().into_paginator().items().send();

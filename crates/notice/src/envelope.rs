@@ -39,17 +39,20 @@ pub(super) struct Envelope {
     pub(super) time: Timestamp,
     account: Option<String>,
     region: Option<String>,
+    zone: Option<String>,
     detail: Value,
 }
 
 /// Reads the envelope, which stands at `place`; the detail stays as it is.
 pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
     mend(&mut payload);
+    let zone = take_zone(&mut payload);
     let event: EventBridgeEvent<Value> = parse(payload, place)?;
     let time = event.time.ok_or_else(|| missing("time"))?;
     Ok(Envelope {
         id: event.id.ok_or_else(|| missing("id"))?,
         account: event.account,
+        zone: zone.filter(|zone| event.region.as_ref().is_some_and(|region| is_zone_of(zone, region))),
         region: event.region,
         source: event.source,
         detail_type: event.detail_type,
@@ -58,15 +61,26 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
     })
 }
 
-/// AWS documents one notice with `resources` as a bare string, and one with `detail_type` for `detail-type`: so
-/// may a test event be written that somebody sends. The resources are never read, so they go.
+/// AWS documents one notice with `detail_type` for `detail-type`: a test event that somebody sends may have it too.
 fn mend(payload: &mut Value) {
-    if let Some(event) = payload.as_object_mut() {
-        event.remove("resources");
-        if let Some(detail_type) = event.remove("detail_type") {
-            event.entry("detail-type").or_insert(detail_type);
-        }
+    if let Some(event) = payload.as_object_mut()
+        && let Some(detail_type) = event.remove("detail_type")
+    {
+        event.entry("detail-type").or_insert(detail_type);
     }
+}
+
+/// Takes the resources out, because AWS documents one notice with a bare string there, and returns what stands in the place of
+/// the first ARN's Region: EC2 writes the Availability Zone there, as in `arn:aws:ec2:us-east-1a:instance/i-1234567890abcdef0`.
+fn take_zone(payload: &mut Value) -> Option<String> {
+    let resources = payload.as_object_mut()?.remove("resources")?;
+    let first = resources.as_str().or_else(|| resources.get(0)?.as_str())?;
+    first.split(':').nth(3).map(str::to_owned)
+}
+
+/// Whether that is a name of an Availability Zone of the Region: the Region's name and a letter.
+fn is_zone_of(zone: &str, region: &str) -> bool {
+    zone.strip_prefix(region).is_some_and(|letter| matches!(letter.as_bytes(), [b'a'..=b'z']))
 }
 
 fn missing(path: &str) -> NoticeError {
@@ -104,6 +118,11 @@ impl Envelope {
             from: shortened(&format!("{account} in {region}")),
             home: format!("{our_account} in {our_region}"),
         })
+    }
+
+    /// The Availability Zone that the notice names, if it names one.
+    pub(super) fn zone(&self) -> Option<&str> {
+        self.zone.as_deref()
     }
 
     /// The account that it was sent to.
@@ -177,8 +196,17 @@ mod tests {
     #[test]
     fn resources_as_a_bare_string_are_no_obstacle() {
         let mut event = sample("spot-interruption");
-        event["resources"] = json!("arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0");
-        notice(event);
+        event["resources"] = json!("arn:aws:ec2:us-east-1b:instance/i-1234567890abcdef0");
+        assert_eq!(notice(event).zone.as_deref(), Some("us-east-1b"));
+    }
+
+    #[test]
+    fn a_resource_that_names_no_zone_of_the_region_is_no_hint() {
+        for place in ["us-east-1", "us-east-2a", "us-east-1-atl-2a", "", "us-east-1A"] {
+            let mut event = sample("spot-interruption");
+            event["resources"] = json!([format!("arn:aws:ec2:{place}:instance/i-1234567890abcdef0")]);
+            assert_eq!(notice(event).zone, None, "{place}");
+        }
     }
 
     #[test]

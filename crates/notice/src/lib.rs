@@ -81,6 +81,8 @@ pub struct Notice {
     pub kind: Kind,
     /// The instance that it concerns.
     pub instance: InstanceId,
+    /// The Availability Zone that AWS wrote into the notice, if it did: a hint.
+    pub zone: Option<String>,
     /// When AWS gave notice: the clock starts here.
     pub time: Timestamp,
     /// Until when its pods can leave.
@@ -237,6 +239,7 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
     };
     // Only now: a copy that AWS Health sends to another Region is no error.
     envelope.is_from(home)?;
+    let zone = envelope.zone().map(str::to_owned);
     let (event_id, time) = (envelope.id, envelope.time);
     let ParsedNotice { kind, deadline, hook, maintenance } = parsed;
     let instance = match (&history.instance, which) {
@@ -250,7 +253,7 @@ fn of_aws(envelope: Envelope, history: History, home: &Home) -> Result<Incoming,
             return Ok(Incoming::Several(Several { event_id, kind, time, instances, history: history.without_list() }));
         }
     };
-    let notice = Notice { event_id, kind, instance, time, deadline, hook, maintenance };
+    let notice = Notice { event_id, kind, instance, zone, time, deadline, hook, maintenance };
     Ok(Incoming::Notice { notice, history })
 }
 

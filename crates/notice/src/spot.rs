@@ -37,6 +37,7 @@ mod tests {
                 event_id: "12345678-1234-1234-1234-123456789012".to_owned(),
                 kind: Kind::Spot,
                 instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
+                zone: Some("us-east-1a".to_owned()),
                 time: "2026-11-21T03:12:00Z".parse().unwrap(),
                 deadline: Deadline::Hard("2026-11-21T03:14:00Z".parse().unwrap()),
                 hook: None,

@@ -37,6 +37,7 @@ mod tests {
                 event_id: "87654321-1234-1234-1234-123456789012".to_owned(),
                 kind: Kind::Terminate,
                 instance: InstanceId::parse("i-1234567890abcdef0").unwrap(),
+                zone: None,
                 time: "2026-11-21T03:12:00Z".parse().unwrap(),
                 deadline: Deadline::HeldByHook,
                 hook: Some(Hook {

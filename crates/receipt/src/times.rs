@@ -55,6 +55,8 @@ pub enum StepName {
     Begun,
     /// EC2 said who the instance is.
     Described,
+    /// EC2 did not say who the instance is. Its node was found by its id in a cluster that is known.
+    FoundByNode,
     /// The node is cordoned.
     Claimed,
     /// The node's `NodeClaim` is deleted: the rest is Karpenter's.

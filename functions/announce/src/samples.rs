@@ -19,7 +19,7 @@ fn receipt(n: usize) -> Value {
         "receipt": 2, "request_id": format!("r-{n}"), "account": "123456789012", "region": "eu-west-1",
         "zone": "eu-west-1a", "instance": format!("i-{n:017x}"), "instance_type": "m7g.large", "managed_by": "self-managed",
         "auto_scaling_group": "workers", "cluster": "prod", "decision": "drain",
-        "node": format!("ip-10-0-0-{n}.eu-west-1.compute.internal"), "node_labels": {"team": "shop"},
+        "node": format!("ip-10-0-0-{n}.eu-west-1.compute.internal"), "node_labels": {"team": "shop", "topology.kubernetes.io/zone": "eu-west-1a"},
         "notice": {
             "event_id": format!("e-{n}"), "kind": "spot interruption", "time": "2026-11-21T03:12:00Z",
             "deadline": "2026-11-21T03:14:00Z",
@@ -50,7 +50,7 @@ pub(crate) fn ended_with(n: usize, ending: &str, pods: &Value) -> Event {
     let node = &detail["node"].as_str().expect("a node").to_owned();
     detail["reason"] = json!(match ending {
         "failed" => format!("2 of 6 pods were still on node {node} when the time was up"),
-        _ => format!("the one pod that had to leave node {node} have gone"),
+        _ => format!("the one pod that had to leave node {node} has gone"),
     });
     event(&format!("ended-{n}"), "Spillway Receipt", &detail)
 }

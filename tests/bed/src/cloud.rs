@@ -75,7 +75,7 @@ fn rights() -> Option<PathBuf> {
 /// Makes a cluster known to `DescribeCluster`.
 pub(crate) async fn register_cluster(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<(), BedError> {
     let ca = STANDARD.encode(cluster.authority.pem());
-    Aws::new(&cloud.url).put_cluster(cluster.name, &control_plane::url(cluster), &ca).await
+    Aws::new(&cloud.url).put_cluster(cluster.name, &control_plane::url(cluster), &ca, cluster.unprepared).await
 }
 
 /// Does to nodes what becomes of their instances: those of instances that are gone are deleted, as each cluster's cloud

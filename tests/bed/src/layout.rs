@@ -38,7 +38,8 @@ impl Layout {
     pub(crate) fn clusters(&self) -> Result<Vec<ClusterLayout<'_>>, BedError> {
         let names = &self.options.clusters;
         let ports = free_ports(names.len()).map_err(BedError::io("find free ports"))?;
-        names.iter().zip(ports).map(|(name, ports)| ClusterLayout::new(self, name, ports)).collect()
+        let mut modes = self.options.unprepared.iter();
+        names.iter().zip(ports).map(|(name, ports)| ClusterLayout::new(self, name, modes.next(), ports)).collect()
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -78,11 +79,15 @@ impl Layout {
 #[derive(Debug)]
 pub(crate) struct ClusterLayout<'a> {
     pub(crate) name: &'a str,
+    /// How it lets roles in, in EKS' words, if nobody has enrolled it.
+    pub(crate) unprepared: Option<&'a str>,
     pub(crate) options: &'a WorldOptions,
     pub(crate) processes: &'a Processes,
     pub(crate) logs: PathBuf,
     pub(crate) ports: Ports,
     pub(crate) authority: Authority,
+    /// Where the AWS side writes whom EKS' access entries let in.
+    pub(crate) access_entries: PathBuf,
     setup: &'a Setup,
     folder: PathBuf,
 }
@@ -96,14 +101,16 @@ pub(crate) struct Ports {
 }
 
 impl<'a> ClusterLayout<'a> {
-    fn new(layout: &'a Layout, name: &'a str, ports: Ports) -> Result<Self, BedError> {
+    fn new(layout: &'a Layout, name: &'a str, unprepared: Option<&'a String>, ports: Ports) -> Result<Self, BedError> {
         let (folder, logs) = (layout.path("clusters").join(name), layout.logs.join(name));
         for folder in [&folder, &logs] {
             std::fs::create_dir_all(folder).map_err(BedError::io(format!("make the folders of cluster {name}")))?;
         }
         let authority = Authority::new(&format!("spillway test bed, cluster {name}"))?;
         let Layout { options, processes, setup, .. } = layout;
-        Ok(Self { name, options, processes, logs, ports, authority, setup, folder })
+        let access_entries = layout.path("aws").join("access").join(format!("{name}.json"));
+        let unprepared = unprepared.map(String::as_str);
+        Ok(Self { name, unprepared, options, processes, logs, ports, authority, access_entries, setup, folder })
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -41,6 +41,9 @@ enum Command {
         /// A cluster of this name; once for each.
         #[arg(long = "cluster", default_values_t = WorldOptions::default().clusters)]
         clusters: Vec<String>,
+        /// Nobody has enrolled the clusters, and this is the authentication mode of one; once for each.
+        #[arg(long, value_parser = ["API", "API_AND_CONFIG_MAP", "CONFIG_MAP"])]
+        unprepared: Vec<String>,
     },
     /// Becomes a command that dies with its parent.
     #[command(hide = true)]
@@ -63,11 +66,19 @@ async fn main() -> ExitCode {
             controllers_nice,
             without_flow_control,
             clusters,
+            unprepared,
         } => {
             let holder = if until_stdin_closes { Holder::Program } else { Holder::Person };
             let (token_cache, flow_control) = (Duration::from_secs(token_cache_s), !without_flow_control);
-            let options =
-                WorldOptions { token_cache, audit_log_max_mb, gogc, controllers_nice, flow_control, clusters };
+            let options = WorldOptions {
+                token_cache,
+                audit_log_max_mb,
+                gogc,
+                controllers_nice,
+                flow_control,
+                clusters,
+                unprepared,
+            };
             supervisor::up(options, holder).await
         }
         Command::Guard { parent, command } => {

@@ -33,6 +33,8 @@ pub struct WorldOptions {
     pub flow_control: bool,
     /// Their names; at least one. Each has a control plane of its own, which costs seconds and memory.
     pub clusters: Vec<String>,
+    /// Where nobody has enrolled the clusters: how each lets roles in, in EKS' words. Empty: they are all enrolled.
+    pub unprepared: Vec<String>,
 }
 
 impl Default for WorldOptions {
@@ -44,6 +46,7 @@ impl Default for WorldOptions {
             controllers_nice: 0,
             flow_control: true,
             clusters: vec!["bed".to_owned()],
+            unprepared: Vec::new(),
         }
     }
 }
@@ -126,6 +129,7 @@ impl Supervisor {
             .arg(format!("--controllers-nice={}", options.controllers_nice))
             .args((!options.flow_control).then_some("--without-flow-control"))
             .args(options.clusters.iter().map(|name| format!("--cluster={name}")))
+            .args(options.unprepared.iter().map(|mode| format!("--unprepared={mode}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // A group of its own, so that Ctrl-C reaches the test first and the world ends after it.

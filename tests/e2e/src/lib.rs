@@ -13,9 +13,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::audit::{AuditLog, Request};
@@ -201,16 +203,51 @@ impl Stage {
         let binding = serde_json::from_value::<ValidatingAdmissionPolicyBinding>(binding).expect("it is one");
         let made = PostParams::default();
         Api::all(client.clone()).create(&made, &policy).await.expect("the policy is new");
-        Api::all(client.clone()).create(&made, &binding).await.expect("the binding is new");
-        let nodes = Api::<Node>::all(client);
+        Api::all(client).create(&made, &binding).await.expect("the binding is new");
+        self.until_dry_changes_fail().await;
+    }
+
+    /// Has the API server ask a webhook about the function's changes of the stage's node that does not answer.
+    pub async fn ask_webhook_that_is_down(&self) {
+        let (client, name, user) = (self.world.admin(), &self.name, user(&self.name));
+        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]});
+        // Dry runs too, whosever they are: by them it is seen that it is asked.
+        let about = format!(
+            "object.metadata.name == '{}' && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))",
+            self.node.name
+        );
+        let webhook = json!({
+            "name": "nodes.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [rule],
+            "matchConditions": [{"name": "node", "expression": about}],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        });
+        let configuration = json!({"metadata": {"name": name}, "webhooks": [webhook]});
+        let configuration = serde_json::from_value::<ValidatingWebhookConfiguration>(configuration).expect("it is one");
+        Api::all(client).create(&PostParams::default(), &configuration).await.expect("it is new");
+        self.until_dry_changes_fail().await;
+    }
+
+    /// Has the API server ask that webhook no more.
+    pub async fn ask_webhook_no_more(&self) {
+        let webhooks = Api::<ValidatingWebhookConfiguration>::all(self.world.admin());
+        webhooks.delete(&self.name, &DeleteParams::default()).await.expect("it is there");
+    }
+
+    /// Waits until a change of the stage's node without effect is refused.
+    async fn until_dry_changes_fail(&self) {
+        let nodes = Api::<Node>::all(self.world.admin());
         let dry = PatchParams { dry_run: true, ..PatchParams::default() };
         let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
-        let in_force = async {
+        let refused = async {
             while nodes.patch(&self.node.name, &dry, &change).await.is_ok() {
                 sleep(Duration::from_millis(50)).await;
             }
         };
-        timeout(WAIT, in_force).await.expect("the policy is in force");
+        timeout(WAIT, refused).await.expect("it is in force");
     }
 
     /// The requests to the API server that were about nodes, in order, as `verb code`.

@@ -62,7 +62,8 @@ impl People {
             Command::Replace => {
                 self.effects.now(ClusterEvent::NodeDeleted { node: node.clone() });
                 let dns_name = "ip-10-0-1-1.ec2.internal".to_owned();
-                self.effects.now(AwsEvent::Launches { id: instance_id(change.node + 100), node, dns_name });
+                let boots = self.dice.ms(6000..30_000);
+                self.effects.after(boots, AwsEvent::Launches { id: instance_id(change.node + 100), node, dns_name });
             }
         }
     }

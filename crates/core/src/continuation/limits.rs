@@ -97,6 +97,7 @@ mod tests {
             event_id: "e-1".to_owned(),
             kind: Kind::Terminate,
             instance: InstanceId::parse("i-0123456789abcdef0").expect("an id"),
+            zone: None,
             time,
             deadline,
             hook: (deadline == Deadline::HeldByHook).then_some(hook),

@@ -12,7 +12,7 @@ mod switch;
 mod times;
 
 use jiff::Timestamp;
-use spillway_notice::{Hook, Kind, Notice};
+use spillway_notice::{Deadline, Hook, Kind, Notice};
 use spillway_settings::{KarpenterNodes, ManagedNodeGroups, Policy, Settings};
 
 use crate::cluster::ClusterName;
@@ -59,6 +59,13 @@ impl Decision {
             Self::Ignore(_) => "ignore",
         }
     }
+}
+
+/// Whether the node may be drained though EC2 does not describe the instance: its instance goes at a time, and nothing that only
+/// EC2 knows decides whether the node is ours.
+pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings) -> bool {
+    let goes_soon = matches!(notice.deadline, Deadline::Hard(_)) && notice.kind != Kind::Maintenance;
+    goes_soon && settings.managed_tag.is_none()
 }
 
 /// What the settings rule out before anything is asked of AWS.

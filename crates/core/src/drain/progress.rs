@@ -74,13 +74,13 @@ impl InFlight {
 
 impl Progress {
     /// A drain that begins with these pods, or goes on with them: some were put back before.
-    pub fn new(pods: &[Pod], put_back: Option<&PodsPutBack>, window: Window, clock: Clock, now: Instant) -> Self {
+    pub fn new(pods: &[Pod], put_back: PutBack, window: Window, clock: Clock, now: Instant) -> Self {
         let mut progress = Self {
             window,
             clock,
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
-            put_back: PutBack::of(pods, put_back, clock.at(now)),
+            put_back,
             in_flight: InFlight::default(),
             is_node_watched: false,
             kubelet: None,

@@ -57,8 +57,8 @@ impl Owned {
 }
 
 impl PutBack {
-    /// Of a drain that began then with these pods: none of them has come back, even if another is leaving already. Of one
-    /// that goes on: those of the owners whose pods came back `earlier`, too.
+    /// Of a drain with these pods, the claim of which began then: none of them has come back, even if another is leaving
+    /// already. Of one that goes on: those of the owners whose pods came back `earlier`, too.
     pub fn of(pods: &[Pod], earlier: Option<&PodsPutBack>, at: Timestamp) -> Self {
         let since = at.saturating_sub(CLOCKS_DIFFER_BY).unwrap_or(Timestamp::MIN);
         let since = earlier.map_or(since, |earlier| earlier.since);

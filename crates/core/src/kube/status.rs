@@ -53,6 +53,11 @@ pub fn is_of_admission(status: &Status) -> bool {
     is_of_webhook(status) || status.message.contains(" is forbidden: ") && !is_of_rbac(status)
 }
 
+/// Whether an admission webhook could not be asked, and has to be (apiserver, `webhook/errors/statuserror.go`).
+pub fn is_of_unreachable_webhook(status: &Status) -> bool {
+    status.code == 500 && status.message.contains("failed calling webhook ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +69,15 @@ mod tests {
         assert!(says("admission webhook \"nodes.example.com\" denied the request: no"));
         assert!(!says("nodes \"n\" is forbidden: User \"spillway\" cannot patch resource \"nodes\""));
         assert!(!says("the server rejected our request due to an error in our request"), "a test of the patch");
+    }
+
+    #[test]
+    fn a_webhook_that_is_down_is_told_from_one_that_says_no_and_from_other_errors() {
+        let says = |message: &str| is_of_unreachable_webhook(&Status::failure(message, "InternalError").with_code(500));
+        let down =
+            "Internal error occurred: failed calling webhook \"nodes.example.com\": failed to call webhook: Post";
+        assert!(says(down));
+        assert!(!says("admission webhook \"nodes.example.com\" denied the request: no"));
+        assert!(!says("etcdserver: request timed out"));
     }
 }

@@ -65,6 +65,11 @@ impl Claimant<'_> {
         bar(&ObservedNode::of(node), &node.name_any(), self)
     }
 
+    /// Whether the instance goes in any case, and its pods with it, cordoned or not.
+    pub fn instance_goes(&self) -> bool {
+        self.mark.kind().is_some_and(|kind| !kind.may_be_called_off())
+    }
+
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     pub fn looks_first(&self) -> bool {
         self.reboots || self.only_goes_on || self.handed_on_by.is_some() || !self.selector.selects_all()

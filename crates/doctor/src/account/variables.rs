@@ -11,7 +11,7 @@ const ID: CheckId = CheckId::Variables;
 pub(super) fn look(settings: &Settings) -> Check {
     let finding = |name: &String| {
         let what = "is no setting of this version, and changes nothing";
-        let to_do = "deploy the template that came with this version; docs/releasing.md says what became of a setting of an \
+        let to_do = "deploy the template that came with this version; docs/upgrading.md says what became of a setting of an \
                      earlier one";
         Finding::new(FindingId::UnknownVariable, Severity::Warn, format!("the variable {name}"), what, to_do)
     };

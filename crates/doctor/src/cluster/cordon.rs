@@ -76,10 +76,11 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
 
 fn denied(node: &str, error: &ApiError) -> Check {
     let what = format!(
-        "a node cannot be cordoned, as a dry run of node {node} says ({error}): with a deadline its pods are evicted all the \
-         same, and new ones may come; without one the notice fails"
+        "a node cannot be cordoned, as a dry run of node {node} says ({error}): if its instance goes, its pods are evicted all \
+         the same, and new ones may come; after a rebalance recommendation the notice fails"
     );
-    let to_do = "let the function's user change nodes, in the admission webhook or policy that the answer names";
+    let to_do = "let the function's user change nodes, in the admission webhook or policy that the answer names; let one \
+                 that does not answer run again, or be passed over (failurePolicy: Ignore)";
     let finding = Finding::new(FindingId::CordonRefused, Severity::Fail, format!("Node {node}"), what, to_do);
     Check::made(ID, "the API server would not let Spillway cordon a node", vec![finding])
 }

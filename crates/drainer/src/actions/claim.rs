@@ -1,38 +1,74 @@
 //! Connecting to a node's cluster and claiming the node; and what becomes of a notice whose node is not claimed.
 
+use std::time::Duration;
+
 use kube::Api;
+use kube::core::Status;
 use spillway_core::decision::Reason;
 use spillway_core::node::claimant::Unclaimed;
 use spillway_core::outcome::Outcome;
+use spillway_retry::jittered;
+use tokio::time::{Instant, sleep};
 
-use super::lifecycle;
+use super::{Next, lifecycle};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
+use crate::kube::ApiError;
 use crate::node::{self, ClaimedNode, NodeError};
-use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
+
+/// How long a claim is tried that the API server answers with errors, if the instance goes all the same. Then its pods are
+/// evicted without a cordon: a webhook that is down may stay so, and its own pods may be on the nodes that go.
+const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
+/// The longest pauses before such a claim is tried again beside the drain: the first, and what they grow to.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
+
+/// What a node is claimed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be cordoned and no more.
+    Cordon,
+    /// To be drained. If its instance goes, its pods have to leave whether it is cordoned or not.
+    Drain,
+}
 
 /// What trying to claim a node came to.
 pub(crate) enum Claiming {
-    /// It is claimed.
+    /// It is claimed, or goes with its instance although it could not be.
     Claimed(ClaimedNode),
-    /// It is not, and that is what the notice came to.
-    Ended(Outcome),
+    /// It is not, and that follows.
+    Ended(Next),
 }
 
 /// Claims the target's node, until its window ends or its lifecycle action waits no longer. What follows from a node that
 /// cannot be claimed is done.
-pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Claiming, Failure> {
+pub(super) async fn claim(
+    context: &Context,
+    target: &Target<'_>,
+    purpose: Purpose,
+    record: &mut Record,
+) -> Result<Claiming, Failure> {
     let attempt = target.attempt;
     if let Some(action) = &attempt.action {
         action.confirm_ours();
     }
     let (claimant, end) = (target.claimant(&context.settings), attempt.window().end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
+    let may_do_without = purpose == Purpose::Drain && claimant.instance_goes();
+    let mut failing_since = None;
     let claiming = context.in_cluster(target.cluster, end, &doing, async |client| {
         attempt.wait_until_action_is_known().await;
-        let nodes = Api::all(client.clone());
-        let claimed = node::claim(&nodes, target.instance, &claimant).await;
+        let (nodes, began) = (Api::all(client.clone()), Instant::now());
+        let claimed = match node::claim(&nodes, target.instance, &claimant).await {
+            Err(NodeError::Api(ApiError::Refused(status)))
+                if may_do_without
+                    && is_of_outage(&status)
+                    && CLAIMED_WITHIN <= failing_since.get_or_insert(began).elapsed() =>
+            {
+                Box::pin(node::look_instead(&nodes, target.instance, &claimant, status)).await
+            }
+            claimed => claimed,
+        };
         NodeError::settled(claimed.map(|claim| ClaimedNode { claim, client }))
     });
     let claimed = tokio::select! {
@@ -40,29 +76,50 @@ pub(crate) async fn claim(context: &Context, target: &Target<'_>, record: &mut R
         claimed = claiming => claimed?,
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver)));
+            return Ok(Claiming::Ended(Outcome::Ignored(Reason::HookIsOver).into()));
         }
     };
     match claimed {
         Ok(node) => {
-            record.claimed(&node.claim, &node.client);
-            if node.claim.denied().is_none() {
-                record.step(StepName::Claimed, attempt.invocation.clock.now());
-            }
+            record.claimed(&node, attempt.invocation.clock.now());
             Ok(Claiming::Claimed(node))
         }
         Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),
     }
 }
 
+/// Whether the API server, or something that it asks, failed at a change that it may make later.
+fn is_of_outage(status: &Status) -> bool {
+    matches!(status.code, 409 | 429 | 500..)
+}
+
+/// Claims a node whose drain began without, beside it: again and again until it is claimed.
+pub(super) async fn claim_after_all(context: &Context, target: &Target<'_>, node: &ClaimedNode, record: &mut Record) {
+    let (claimant, nodes) = (target.claimant(&context.settings), Api::all(node.client.clone()));
+    let (mut pause, longest) = PAUSES;
+    let mut denied = node.claim.denied().is_some();
+    while denied {
+        sleep(jittered(pause)).await;
+        pause = (pause * 2).min(longest);
+        let Ok(claim) = node::claim(&nodes, target.instance, &claimant).await else { continue };
+        denied = claim.denied().is_some();
+        if !denied {
+            tracing::info!(node.name = claim.node, "cordoned node {} after all", claim.node);
+            let node = ClaimedNode { claim, client: node.client.clone() };
+            record.claimed(&node, target.attempt.invocation.clock.now());
+        }
+    }
+}
+
 /// What becomes of a notice whose node is not claimed.
-pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
-    Ok(match why {
-        Unclaimed::NoNode => lifecycle::no_node(target, record).await?,
-        Unclaimed::OptedOut(node) => Outcome::Ignored(Reason::OptedOut(node)),
-        Unclaimed::GivenBack(node) => Outcome::Ignored(Reason::GivenBack(node)),
-        Unclaimed::MaintenanceBegan(node) => Outcome::Ignored(Reason::MaintenanceBegan(node)),
-        Unclaimed::NotSelected(node) => Outcome::Ignored(Reason::NotSelected(node)),
-        Unclaimed::ManagedBy(managed_by) => Outcome::ManagedBy(managed_by),
-    })
+pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
+    let reason = match why {
+        Unclaimed::NoNode => return Ok(lifecycle::no_node(target, record).await?.into()),
+        Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(managed_by)),
+        Unclaimed::OptedOut(node) => Reason::OptedOut(node),
+        Unclaimed::GivenBack(node) => Reason::GivenBack(node),
+        Unclaimed::MaintenanceBegan(node) => Reason::MaintenanceBegan(node),
+        Unclaimed::NotSelected(node) => Reason::NotSelected(node),
+    };
+    Ok(Outcome::Ignored(reason).into())
 }

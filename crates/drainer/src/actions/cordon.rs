@@ -3,18 +3,18 @@
 use spillway_core::outcome::Outcome;
 use spillway_settings::LifecycleResult;
 
-use super::claim::{Claiming, claim};
-use super::{lifecycle, undo_check};
+use super::claim::{Claiming, Purpose, claim};
+use super::{Next, lifecycle, undo_check};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::kube::ApiError;
 use crate::receipt::record::Record;
 
 /// Cordons the target's node and leaves its pods; a lifecycle action that waits is completed at once.
-pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
-    let claim = match claim(context, target, record).await? {
+pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
+    let claim = match claim(context, target, Purpose::Cordon, record).await? {
         Claiming::Claimed(node) => node.claim,
-        Claiming::Ended(outcome) => return Ok(outcome),
+        Claiming::Ended(next) => return Ok(next),
     };
     if let Some(status) = claim.denied() {
         let error = ApiError::Refused(Box::new(status.clone()));
@@ -23,5 +23,5 @@ pub(crate) async fn cordon(context: &Context, target: &Target<'_>, record: &mut 
     }
     let arranged = undo_check::arrange(context, target.attempt, &claim).await;
     lifecycle::complete(target.attempt, LifecycleResult::Continue, record).await?;
-    arranged.map(|()| Outcome::Cordoned { node: claim.node })
+    arranged.map(|()| Outcome::Cordoned { node: claim.node }.into())
 }

@@ -3,18 +3,19 @@
 use std::future::pending;
 
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
-use spillway_core::decision::Reason;
 use spillway_core::drain::plan::that_leave;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::node::claimant::{Claim, How};
-use spillway_core::outcome::{Outcome, not_yet};
+use spillway_core::outcome::{DrainOutcome, not_yet};
 use spillway_notice::Notice;
 use spillway_settings::LifecycleResult;
+use tokio::time::Instant;
 
-use super::claim::{Claiming, claim};
-use super::{after_drain, lifecycle, undo_check};
+use super::claim::{Claiming, Purpose, claim, claim_after_all};
+use super::{Next, after_drain, lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
 use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
@@ -26,13 +27,14 @@ use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{Counts, Publication, StepName, Subject};
 
 /// Moves the pods of the target's node, then lets the instance go.
-pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, cluster, .. } = target;
     let window = attempt.window();
     record.window = Some(window);
-    let node = match claim(context, target, record).await? {
+    let claim_began = Instant::now();
+    let node = match claim(context, target, Purpose::Drain, record).await? {
         Claiming::Claimed(node) => node,
-        Claiming::Ended(outcome) => return Ok(outcome),
+        Claiming::Ended(next) => return Ok(next),
     };
     let ClaimedNode { claim, client } = &node;
     log_claim(claim, attempt.notice);
@@ -40,12 +42,12 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     let arranged = undo_check::arrange(context, attempt, claim).await;
     let listed = tokio::select! {
         biased;
-        listed = drain::list(client, &claim.node, window) => {
+        listed = drain::list_claimed(&node, claim_began, window) => {
             listed.map_err(|error| cannot_list(claim, cluster, error))?
         }
         () = attempt.wait_until_action_is_over() => {
             record.hook = HookStatus::AlreadyOver(None);
-            return Ok(Outcome::HookOver { node: claim.node.clone(), lost: None });
+            return Ok(DrainOutcome::HookOver { node: claim.node.clone(), lost: None }.into());
         }
     };
     let so_far = tells_begin(claim, attempt.history).then(|| {
@@ -69,8 +71,14 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     let stop = stop.shared();
-    let drain = Drain::new(&node, &listed, attempt.history.put_back.as_ref(), window, attempt.invocation.clock);
-    let report = drain.run(stop.clone(), &mut side_task).await;
+    let put_back = attempt.history.put_back.as_ref();
+    let drain = Drain::new(&node, &listed, put_back, claim_began, window, attempt.invocation.clock);
+    // On the heap: beside one another they are too large for a thread's stack in a debug build.
+    let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
+    let report = match select(draining, Box::pin(claim_after_all(context, target, &node, record))).await {
+        Either::Left((report, _)) => report,
+        Either::Right(((), draining)) => draining.await,
+    };
     record.put_back.clone_from(&report.put_back);
     record.begin = publish::begin(claim, attempt.history, &side_task);
     let let_go = async {
@@ -79,7 +87,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let (outcome, ()) = tokio::join!(let_go, side_task.finish());
     let outcome = outcome?;
-    arranged.map(|()| outcome)
+    arranged.map(|()| outcome.into())
 }
 
 /// The drain is over: the record gets what became of the pods, the lifecycle action its answer.
@@ -88,7 +96,7 @@ async fn let_go(
     claim: &Claim,
     report: &DrainReport,
     record: &mut Record,
-) -> Result<Outcome, Failure> {
+) -> Result<DrainOutcome, Failure> {
     record.drained(report, |at| attempt.ms_until(at));
     let counts = Counts::of(&record.pods, &attempt.history.earlier);
     let node = claim.node.clone();
@@ -111,14 +119,14 @@ async fn let_go(
     }
     match (report.end, &claim.how) {
         (DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck, How::Joined { notice, event }) => {
-            Ok(Outcome::Joined { node, notice: notice.clone(), event: event.clone() })
+            Ok(DrainOutcome::Joined { node, notice: notice.clone(), event: event.clone() })
         }
-        (DrainEnd::Empty, _) => Ok(Outcome::Drained { node, counts }),
-        (DrainEnd::Silent, _) => Ok(Outcome::Silent { node, counts }),
-        (DrainEnd::Stuck, _) => Ok(Outcome::Stuck { node, counts }),
-        (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(Outcome::Ignored(Reason::GivenBack(node))),
+        (DrainEnd::Empty, _) => Ok(DrainOutcome::Drained { node, counts }),
+        (DrainEnd::Silent, _) => Ok(DrainOutcome::Silent { node, counts }),
+        (DrainEnd::Stuck, _) => Ok(DrainOutcome::Stuck { node, counts }),
+        (DrainEnd::Stopped(StopReason::GivenBack), _) => Ok(DrainOutcome::GivenBack { node }),
         (DrainEnd::Stopped(StopReason::HookIsOver), _) => {
-            Ok(Outcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
+            Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
         }
         (DrainEnd::TimeUp, _) => Err(lost()),
     }

@@ -7,6 +7,7 @@ use spillway_core::drain::deadline::Window;
 use spillway_core::drain::dry_run::Preview;
 use spillway_core::outcome::Outcome;
 
+use super::Next;
 use super::claim::unclaimed;
 use crate::context::{Context, Target};
 use crate::drain::dry_run::preview;
@@ -21,23 +22,24 @@ pub(crate) async fn dry_run(
     decision: Decision,
     target: &Target<'_>,
     record: &mut Record,
-) -> Result<Outcome, Failure> {
+) -> Result<Next, Failure> {
     if let Decision::Ignore(reason) = decision {
-        return Ok(Outcome::Ignored(reason));
+        return Ok(Outcome::Ignored(reason).into());
     }
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
     let window = attempt.window();
     let Some((client, node)) = find_node(context, target, window).await? else {
         let no_node = Reason::NoNode { cluster: (*cluster).clone(), provider_id: instance.provider_id() };
-        return Ok(match (decision, &attempt.notice.hook) {
+        let outcome = match (decision, &attempt.notice.hook) {
             (Decision::AwaitReady, _) => {
                 let id = &instance.id;
                 Outcome::WouldHave(format!("waited for the node of instance {id} and completed its launch hook"))
             }
             (Decision::Undo, _) | (_, None) => Outcome::Ignored(no_node),
             (_, Some(_)) => Outcome::WouldHave(format!("let the instance go: {no_node}")),
-        });
+        };
+        return Ok(outcome.into());
     };
     if matches!(decision, Decision::Drain | Decision::Cordon | Decision::NodeClaim)
         && let Some(why) = target.claimant(&context.settings).barred_from(&node)
@@ -60,15 +62,13 @@ pub(crate) async fn dry_run(
         Decision::Undo => format!("given node {node} back to use, if it was Spillway that took it out"),
         Decision::OutOfService => format!("declared node {node} out of service, if it is not Ready"),
         Decision::NodeClaim => format!("deleted the NodeClaim of node {node}, so that Karpenter drains it"),
-        Decision::Ignore(reason) => return Ok(Outcome::Ignored(reason)),
+        Decision::Ignore(reason) => return Ok(Outcome::Ignored(reason).into()),
         Decision::Postpone(begins) => format!("scheduled the notice for {begins}"),
     };
     let begins = decision::begins(attempt.notice, &context.settings);
-    Ok(Outcome::WouldHave(if begins > clock.now() {
-        format!("waited until {begins}, and then {would}")
-    } else {
-        would
-    }))
+    let waits = begins > clock.now();
+    let would = if waits { format!("waited until {begins}, and then {would}") } else { would };
+    Ok(Outcome::WouldHave(would).into())
 }
 
 /// The target's node and the way to it; `None`: the cluster has no such node. Tried until the window ends.

@@ -13,7 +13,8 @@ use spillway_retry::Transient as _;
 use spillway_settings::LifecycleResult;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{lifecycle, uncordon};
+use super::lifecycle;
+use super::uncordon::give_back_at_notice;
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -55,7 +56,7 @@ pub(crate) async fn await_ready(
             record.hook = HookStatus::AlreadyOver(None);
             // Whoever completes the hook, the node is given back.
             if attempt.notice.kind.comes_back() {
-                return uncordon::uncordon(context, target, record).await;
+                return Ok(give_back_at_notice(context, target, record).await?.into());
             }
             return Ok(Outcome::Ignored(Reason::LaunchIsOver));
         }
@@ -71,7 +72,7 @@ async fn comes(context: &Context, target: &Target<'_>, record: &mut Record) -> R
     let Target { attempt, instance, cluster, .. } = target;
     let mut uncordoned = None;
     if attempt.notice.kind.comes_back() {
-        uncordoned = Some(Box::new(uncordon::uncordon(context, target, record).await?));
+        uncordoned = Some(give_back_at_notice(context, target, record).await?);
     }
     let end = attempt.window().end;
     let readiness = until_ready(context, cluster, instance, end).await?;

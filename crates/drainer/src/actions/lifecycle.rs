@@ -72,14 +72,23 @@ pub(crate) async fn not_a_node(
     Ok(Outcome::NotANode { reason })
 }
 
+/// How far a notice had come when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It was not known whose node it is: it may be nobody's.
+    Undecided,
+    /// What was decided failed.
+    Decided,
+}
+
 /// What an action is told whose notice has failed for good; `None`: nothing, it is left to its timeout.
 pub(crate) fn last_answer(
     attempt: &Attempt<'_>,
     failure: &Failure,
-    record: &Record,
+    stage: Stage,
     settings: &Settings,
 ) -> Option<LifecycleResult> {
-    if record.hook != HookStatus::Left {
+    if attempt.action.as_ref()?.is_settled() {
         return None;
     }
     if failure.shuts_us_out() {
@@ -88,8 +97,7 @@ pub(crate) fn last_answer(
     match attempt.notice.kind {
         // What somebody has to fix may be fixed by the time of Lambda's retry.
         _ if failure.unfinished().is_none() => None,
-        // Whose node it is was not seen: it may be nobody's.
-        _ if record.decision.is_none() => settings.stranded_hooks,
+        _ if stage == Stage::Undecided => settings.stranded_hooks,
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => settings.launch,
         // The instance goes either way, and ABANDON would skip the group's other hooks.
         _ => Some(LifecycleResult::Continue),

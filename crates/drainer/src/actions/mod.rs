@@ -1,8 +1,9 @@
 //! What is done about a notice: a file for each thing that the decision may name.
 //!
 //! An action is handed the clients, what the notice is about, and the record that it fills; it returns what it came to.
-//! It decides nothing of the notice: a node whose labels name another manager goes back to `handler` as
-//! [`Outcome::ManagedBy`](spillway_core::outcome::Outcome::ManagedBy).
+//! It decides nothing of the notice: one that may find a node whose labels name another manager returns [`Next`].
+//!
+//! * `identify`: who the instance is, by EC2 or by its node
 //! * `claim`: connect, find the node, claim it; and what becomes of a notice whose node is not claimed
 //! * `lifecycle`: who completes a lifecycle action, and with what, also of an instance that is not a node
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
@@ -19,6 +20,7 @@ pub(crate) mod dry_run;
 pub(crate) mod fan_out;
 mod give_back;
 pub(crate) mod hand_on;
+pub(crate) mod identify;
 pub(crate) mod launch;
 pub(crate) mod lifecycle;
 pub(crate) mod node_claim;
@@ -26,6 +28,24 @@ pub(crate) mod out_of_service;
 pub(crate) mod postpone;
 pub(crate) mod uncordon;
 pub(crate) mod undo_check;
+
+use spillway_core::instance::ManagedBy;
+use spillway_core::outcome::Outcome;
+
+/// What follows an action.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Next {
+    /// Nothing: that is what the notice came to.
+    Done(Outcome),
+    /// The node's labels say that somebody else manages it than its instance's tags did: it is decided again.
+    DecideAgain(ManagedBy),
+}
+
+impl<O: Into<Outcome>> From<O> for Next {
+    fn from(outcome: O) -> Self {
+        Self::Done(outcome.into())
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use spillway_core::node::node_claim::HandedOver;
 use spillway_core::outcome::Outcome;
 use spillway_notice::Deadline;
 
+use super::Next;
 use super::claim::unclaimed;
 use crate::context::target::LEAST_WINDOW;
 use crate::context::{Context, Target};
@@ -13,7 +14,7 @@ use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
 /// Has Karpenter take the target's node away until the notice's deadline.
-pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Outcome, Failure> {
+pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let clock = attempt.invocation.clock;
     if let Some(action) = &attempt.action {
@@ -36,7 +37,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
                 record.step(StepName::NodeClaimDeleted, clock.now());
             }
             record.found(handed.node());
-            Ok(Outcome::HandedOver(handed))
+            Ok(Outcome::HandedOver(handed).into())
         }
         Err(why) => unclaimed(why, target, record).await,
     }

@@ -9,6 +9,7 @@ use spillway_core::instance::InstanceState;
 use spillway_core::node::claimant::{Claimant, Unclaimed};
 use spillway_core::outcome::Outcome;
 
+use super::Next;
 use super::claim::unclaimed;
 use crate::aws::{CallError, ec2};
 use crate::context::{Context, Target};
@@ -45,10 +46,10 @@ pub(crate) async fn out_of_service(
     context: &Context,
     target: &Target<'_>,
     record: &mut Record,
-) -> Result<Outcome, Failure> {
+) -> Result<Next, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     if instance.state != InstanceState::Down {
-        return Ok(Outcome::Ignored(Reason::NotDown(instance.id.to_string())));
+        return Ok(Outcome::Ignored(Reason::NotDown(instance.id.to_string())).into());
     }
     let claimant = target.claimant(&context.settings);
     let first = RefCell::new(None);
@@ -61,17 +62,17 @@ pub(crate) async fn out_of_service(
     match (declared, ready) {
         (Ok(Declared::OutOfService(node)), _) => {
             record.found(&node);
-            Ok(Outcome::OutOfService { node })
+            Ok(Outcome::OutOfService { node }.into())
         }
         (Ok(Declared::UpAgain(node)), _) => {
             record.found(&node);
-            Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.to_string())))
+            Ok(Outcome::Ignored(Reason::RunsAgain(instance.id.to_string())).into())
         }
         (Ok(Declared::Unclaimed(why)), _) => unclaimed(why, target, record).await,
         (Ok(Declared::NotAsked(error)), _) => Err(error.into()),
         (Err(Failure::Kubernetes { error: ApiError::TimeUp, .. }), Some(node)) => {
             record.found(&node);
-            Ok(Outcome::Ignored(Reason::StillReady(node)))
+            Ok(Outcome::Ignored(Reason::StillReady(node)).into())
         }
         (Err(failure), _) => Err(failure),
     }

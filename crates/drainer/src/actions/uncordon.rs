@@ -3,9 +3,8 @@
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
 use spillway_core::node::uncordon::UncordonCause;
-use spillway_core::outcome::Outcome;
+use spillway_core::outcome::{Outcome, UncordonOutcome};
 use spillway_notice::Kind;
-use tokio::time::Instant;
 
 use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
 use super::undo_check;
@@ -22,33 +21,34 @@ pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mu
         Kind::MaintenanceOver => context.scheduler.delete(&Name::of(notice), end).await?,
         _ => Deleted::No,
     };
-    let node = uncordon_claimed(context, target, end, record).await?;
+    let node = give_back_at_notice(context, target, record).await?;
     Ok(match deleted {
-        Deleted::Yes => Outcome::CalledOff { instance: notice.instance.clone(), node: Box::new(node) },
-        Deleted::No => node,
+        Deleted::Yes => Outcome::CalledOff { instance: notice.instance.clone(), node },
+        Deleted::No => node.into(),
     })
 }
 
-async fn uncordon_claimed(
+/// Gives the target's node back, if its instance runs.
+pub(super) async fn give_back_at_notice(
     context: &Context,
     target: &Target<'_>,
-    end: Instant,
     record: &mut Record,
-) -> Result<Outcome, Failure> {
+) -> Result<UncordonOutcome, Failure> {
     let Target { attempt, instance, cluster, .. } = target;
     let Some(cause) = UncordonCause::of_notice(attempt.notice) else {
-        return Ok(Outcome::Ignored(Reason::NothingToUndo(attempt.notice.kind.as_str())));
+        return Ok(UncordonOutcome::Ignored(Reason::NothingToUndo(attempt.notice.kind.as_str())));
     };
     // When it runs again, that is another notice.
     if instance.state != InstanceState::Up {
-        return Ok(Outcome::Ignored(Reason::NotUp(instance.id.to_string())));
+        return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
+    let end = attempt.window().end;
     // An action that waits is worth an invocation's time; else nobody waits.
     let reached = if attempt.action.is_some() { end } else { reached_by(end) };
     let until = Patiently { reached, ready: Some(end) };
     let result = match give_back(context, cluster, instance, &cause, until).await {
         Ok(result) => result,
-        Err(NotGivenBack::NotLetIn { reason, .. }) => return Ok(Outcome::Ignored(reason)),
+        Err(NotGivenBack::NotLetIn { reason, .. }) => return Ok(UncordonOutcome::Ignored(reason)),
         Err(NotGivenBack::NotReached(failure)) => {
             return undo_check::try_later(context, target, failure, record).await;
         }
@@ -58,5 +58,5 @@ async fn uncordon_claimed(
         record.found(node);
     }
     let (cluster, provider_id) = ((*cluster).clone(), instance.provider_id());
-    Ok(Outcome::Uncordoned { result, cause, cluster, provider_id })
+    Ok(UncordonOutcome::Uncordoned { result, cause, cluster, provider_id })
 }

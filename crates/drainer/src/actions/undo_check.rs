@@ -9,7 +9,7 @@ use spillway_core::instance::{Instance, InstanceState};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
 use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
-use spillway_core::outcome::Outcome;
+use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::{self, UndoCheck};
 use spillway_notice::{Kind, Notice, payload};
 use tokio::time::Instant;
@@ -67,25 +67,25 @@ pub(crate) async fn check(
     due: DueCheck<'_>,
     invocation: &Invocation,
     record: &mut Record,
-) -> Result<Outcome, Failure> {
+) -> Result<UncordonOutcome, Failure> {
     let DueCheck { notice, check, instance, cluster, cause } = due;
     let follows_a_claim = decision::follows_a_claim(notice.kind);
     // When it runs again, that is another notice.
     if !follows_a_claim && instance.state != InstanceState::Up {
-        return Ok(Outcome::Ignored(Reason::NotUp(instance.id.to_string())));
+        return Ok(UncordonOutcome::Ignored(Reason::NotUp(instance.id.to_string())));
     }
     let end = invocation.drains_until();
     let until = Patiently { reached: reached_by(end), ready: None };
     let result = match give_back(context, cluster, instance, &cause, until).await {
         Ok(result) => result,
-        Err(NotGivenBack::NotLetIn { reason, .. }) if !follows_a_claim => return Ok(Outcome::Ignored(reason)),
+        Err(NotGivenBack::NotLetIn { reason, .. }) if !follows_a_claim => return Ok(UncordonOutcome::Ignored(reason)),
         Err(NotGivenBack::NotReached(failure)) => {
             let Some(at) = decision::next_check(notice.kind, check, invocation.clock.now()) else {
-                let unreachable = Outcome::Ignored(Reason::Unreachable(cluster.clone()));
+                let unreachable = UncordonOutcome::Ignored(Reason::Unreachable(cluster.clone()));
                 return if follows_a_claim { Err(failure) } else { Ok(unreachable) };
             };
             look_later(context, notice, &check.next(), at, invocation, record).await?;
-            return Ok(Outcome::NotReached { cluster: cluster.clone(), why: failure.text(), at });
+            return Ok(UncordonOutcome::NotReached { cluster: cluster.clone(), why: failure.text(), at });
         }
         Err(why) => return Err(why.into()),
     };
@@ -94,14 +94,14 @@ pub(crate) async fn check(
     }
     let UncordonResult::NotReadyYet { node, why } = result else {
         let (cluster, provider_id) = (cluster.clone(), instance.provider_id());
-        return Ok(Outcome::Uncordoned { result, cause, cluster, provider_id });
+        return Ok(UncordonOutcome::Uncordoned { result, cause, cluster, provider_id });
     };
     let now = invocation.clock.now();
     let Some(at) = decision::next_check(notice.kind, check, now) else {
         return Err(Failure::NotBack { node, why: why.to_string() });
     };
     look_later(context, notice, &check.next(), at, invocation, record).await?;
-    Ok(Outcome::LookedAgain { node, why, at })
+    Ok(UncordonOutcome::LookedAgain { node, why, at })
 }
 
 /// Has a schedule try the target's cluster again, which could not be reached when something was over.
@@ -110,12 +110,12 @@ pub(super) async fn try_later(
     target: &Target<'_>,
     failure: Failure,
     record: &mut Record,
-) -> Result<Outcome, Failure> {
+) -> Result<UncordonOutcome, Failure> {
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let check = UndoCheck { notice: history.notice.clone(), instance: notice.instance.to_string(), number: 0 };
     let Some(at) = decision::next_check(notice.kind, &check, invocation.clock.now()) else { return Err(failure) };
     look_later(context, notice, &check.next(), at, invocation, record).await?;
-    Ok(Outcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
+    Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
 }
 
 async fn look_later(

@@ -1,6 +1,6 @@
 //! Auto Scaling's lifecycle actions: held while the node drains, completed when it is empty.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use aws_sdk_autoscaling::Client;
@@ -39,6 +39,8 @@ pub(crate) struct LifecycleAction<'a> {
     ours: Notify,
     /// What the last heartbeat found.
     state: watch::Sender<ActionState>,
+    /// Whether it has had its answer, or whoever waited for its end has been told that it is over.
+    is_settled: Cell<bool>,
 }
 
 /// How completing an action ended.
@@ -80,6 +82,7 @@ impl<'a> LifecycleAction<'a> {
             held_at: RefCell::default(),
             ours: Notify::new(),
             state: watch::Sender::new(ActionState::Unknown),
+            is_settled: Cell::new(false),
         }
     }
 
@@ -99,6 +102,12 @@ impl<'a> LifecycleAction<'a> {
     /// Ends when a heartbeat finds that nobody waits any more.
     pub(crate) async fn wait_until_over(&self) {
         let _ = self.state.subscribe().wait_for(|state| *state == ActionState::Over).await;
+        self.is_settled.set(true);
+    }
+
+    /// Whether nothing is left to answer: it was completed, or that was tried, or somebody has seen that it is over.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled.get()
     }
 
     /// Ends when a heartbeat has found whether somebody waits, and if none finds out, after [`ASKED_FOR`].
@@ -114,6 +123,7 @@ impl<'a> LifecycleAction<'a> {
     /// Completes the action. Tried until `end`, because a hook that is left waiting blocks its
     /// group.
     pub(crate) async fn complete(&self, result: LifecycleResult, end: Instant) -> Result<Completion, CallError> {
+        self.is_settled.set(true);
         aws::until(COMPLETE, end, || self.try_complete(result)).await
     }
 

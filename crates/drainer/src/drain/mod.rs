@@ -1,6 +1,7 @@
 //! The drain of one node: evict, watch, until it is empty or the time is up. What is decided stands in core's `drain`.
 //!
 //! From the ground up; none imports a later one:
+//! * `look`: whether the node is still the claimed one
 //! * `list`: the node's pods
 //! * `evict`: requesting one pod to leave
 //! * `newcomers`: whether pods that come later have come to the claimed node
@@ -18,6 +19,7 @@ pub(crate) mod dry_run;
 pub(crate) mod evict;
 mod kubelet;
 mod list;
+mod look;
 mod newcomers;
 pub(crate) mod side_task;
 mod transition;
@@ -36,6 +38,7 @@ use spillway_core::drain::ending::Ending;
 use spillway_core::drain::kubelet::Kubelet;
 use spillway_core::drain::plan::PodUid;
 use spillway_core::drain::progress::Progress;
+use spillway_core::drain::put_back::PutBack;
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
@@ -47,7 +50,7 @@ use crate::kube::watch::{Listed, Watch, WatchEvent};
 use crate::node::ClaimedNode;
 use budget_watch::BudgetWatch;
 use kubelet::KubeletWatch;
-pub(crate) use list::list;
+pub(crate) use list::list_claimed;
 use list::pods_of;
 use newcomers::{Came, Newcomers};
 use side_task::SideTask;
@@ -91,17 +94,19 @@ enum Event {
 }
 
 impl<'a> Drain<'a> {
-    /// The drain of the pods that were `listed` after the claim and of those that come. Some were `put_back` in earlier
-    /// invocations.
+    /// The drain of the pods that were `listed` after a claim that began then, and of those that come. Some were `put_back`
+    /// in earlier invocations.
     pub(crate) fn new(
         node: &'a ClaimedNode,
         listed: &Listed<Pod>,
         put_back: Option<&PodsPutBack>,
+        claim_began: Instant,
         window: Window,
         clock: Clock,
     ) -> Self {
         let ClaimedNode { claim, client } = node;
         let now = Instant::now();
+        let put_back = PutBack::of(&listed.items, put_back, clock.at(claim_began));
         let head_start = if claim.is_joined() { HEAD_START } else { Duration::ZERO };
         Self {
             node,

@@ -4,16 +4,14 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use k8s_openapi::api::core::v1::Node;
-use kube::{Api, Client};
+use kube::Client;
 use spillway_core::drain::plan::{Disposition, PodUid, plan};
 use spillway_core::kube::change::Change;
 use spillway_core::kube::pod::Pod;
 use spillway_core::node::claimant::Claim;
 use tokio::time::Instant;
 
-use crate::kube::{call, until};
-use crate::node::cordon_again;
+use super::look::{Looked, look};
 
 /// The pods that have come, and the look at their node.
 pub(super) struct Newcomers<'a> {
@@ -30,14 +28,6 @@ pub(super) struct Newcomers<'a> {
 struct Look {
     about: usize,
     looked: LocalBoxFuture<'static, Looked>,
-}
-
-/// What a look has said.
-enum Looked {
-    /// Another instance's node has the claimed one's name.
-    Anothers,
-    /// It is the claimed one.
-    Claimed { cordoned_again: bool },
 }
 
 /// The pods that have come to the claimed node.
@@ -109,20 +99,5 @@ impl<'a> Newcomers<'a> {
             Looked::Claimed { cordoned_again: false } => Came::ToCordoned(self.held.drain(..about).collect()),
             Looked::Claimed { cordoned_again: true } => Came::ToUncordoned(std::mem::take(&mut self.held)),
         }
-    }
-}
-
-/// Looks at the node. If the API server refuses to say whose it is, it is the claimed one.
-fn look(client: &Client, claim: &Claim, end: Instant) -> impl Future<Output = Looked> + use<> {
-    let (nodes, claim) = (Api::<Node>::all(client.clone()), claim.clone());
-    async move {
-        let node = until(end, async || call(nodes.get_opt(&claim.node)).await, |_| ()).await.ok().flatten();
-        let Some(node) = node else { return Looked::Claimed { cordoned_again: false } };
-        if claim.is_of(&node) {
-            return Looked::Claimed { cordoned_again: cordon_again(&nodes, &node, &claim).await };
-        }
-        let node = &claim.node;
-        tracing::warn!(node.name = node, "another instance's node is called {node} by now: its pods are left alone");
-        Looked::Anothers
     }
 }

@@ -59,6 +59,11 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
     assert_eq!(failure.error_type(), "UnreadableNotice");
 }
 
+/// Nor can the node be looked at in place of the claim.
+fn nobody_looks() -> Expected {
+    call(format!("GET {NODE_PATH}")).says(503, "busy").repeated().at_any_time()
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
     let busy = claim().says(503, "busy").repeated();
@@ -69,7 +74,7 @@ async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
         invoked().at_any_time(),
         heartbeat().at_any_time(),
     ];
-    let context = TestContext::new(&[], [busy], aws);
+    let context = TestContext::new(&[], [busy, nobody_looks()], aws);
     let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
     let invocation = invocation(60, &terminate);
     let receipt = handle(&context, terminate, &invocation).await.unwrap();
@@ -111,7 +116,7 @@ async fn a_notice_that_fails_when_its_time_is_up_answers_its_hook_all_the_same()
     let busy = claim().says(503, "busy").repeated();
     let aws = [hook_described(), described("running", &OURS), heartbeat().at_any_time(), completed("CONTINUE")];
     let variables = [("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
-    let context = TestContext::new(&variables, [busy], aws);
+    let context = TestContext::new(&variables, [busy, nobody_looks()], aws);
     let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
     let invocation = invocation(900, &terminate);
     let failure = handle(&context, terminate, &invocation).await.unwrap_err();

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use kube::core::Status;
-use spillway_core::kube::status::{is_missing, is_of_admission, said};
+use spillway_core::kube::status::{is_missing, is_of_admission, is_of_unreachable_webhook, said};
 use spillway_eks::ConnectionFailure;
 use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
@@ -54,6 +54,11 @@ impl ApiError {
     /// Whether an admission webhook or policy said no.
     pub(crate) fn is_of_admission(&self) -> bool {
         matches!(self, Self::Refused(status) if is_of_admission(status))
+    }
+
+    /// Whether an admission webhook is down that has to be asked.
+    pub(crate) fn is_of_unreachable_webhook(&self) -> bool {
+        matches!(self, Self::Refused(status) if is_of_unreachable_webhook(status))
     }
 }
 

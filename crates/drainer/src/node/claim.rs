@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Node;
+use kube::core::Status;
 use kube::{Api, ResourceExt as _};
 use spillway_core::instance::Instance;
 use spillway_core::kube::status::is_of_admission;
 use spillway_core::node::claimant::{Claim, Claimant, How, Unclaimed};
 use spillway_core::node::observed::{ClaimState, ObservedNode, claim_state};
 
-use super::find::{by_name, by_provider_id, guesses};
+use super::find::{by_name, by_provider_id, find, guesses};
 use super::{NodeError, patch};
 use crate::kube::{ApiError, until_settled};
 
@@ -68,7 +69,7 @@ async fn claim_as_observed(
     let free = match claim_state(observed, name, claimant) {
         ClaimState::Free(free) => free,
         ClaimState::Taken(how) => {
-            let holder = if let How::Joined { event, .. } = &how { event.clone() } else { own.clone() };
+            let holder = holder(&how, claimant).to_owned();
             return Ok(claimed(how, &holder, labels));
         }
         ClaimState::Barred(why) => return Err(why.into()),
@@ -77,7 +78,9 @@ async fn claim_as_observed(
         Ok(Some(node)) => Ok(claimed(free.how, own, node.labels)),
         Ok(None) => Err(Unclaimed::NoNode.into()),
         // It is the instance's node, and free: admission does not see a patch whose tests fail.
-        Err(ApiError::Refused(status)) if claimant.mark.until.is_some() && is_of_admission(&status) => {
+        Err(ApiError::Refused(status))
+            if (claimant.mark.until.is_some() || claimant.instance_goes()) && is_of_admission(&status) =>
+        {
             Ok(claimed(How::Denied(status), "", labels))
         }
         Err(error) => Err(error.into()),
@@ -89,12 +92,38 @@ fn provider_id(node: &Node) -> &str {
     node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
+/// The event whose mark is on a node that was found claimed.
+fn holder<'a>(how: &'a How, claimant: &'a Claimant<'_>) -> &'a str {
+    if let How::Joined { event, .. } = how { event } else { &claimant.mark.event }
+}
+
+/// Reads the instance's node in place of a claim that is answered so, again and again. It has to pass all that a claim tests.
+pub(crate) async fn look_instead(
+    nodes: &Api<Node>,
+    instance: &Instance,
+    claimant: &Claimant<'_>,
+    answer: Box<Status>,
+) -> Result<Claim, NodeError> {
+    let node = find(nodes, instance).await?.ok_or(Unclaimed::NoNode)?;
+    let (name, observed) = (node.name_any(), ObservedNode::of(&node));
+    let labels = observed.labels.clone().unwrap_or_default();
+    let (how, holder) = match claim_state(observed, &name, claimant) {
+        ClaimState::Free(_) => (How::Denied(answer), String::new()),
+        ClaimState::Taken(how) => {
+            let holder = holder(&how, claimant).to_owned();
+            (how, holder)
+        }
+        ClaimState::Barred(why) => return Err(why.into()),
+    };
+    Ok(Claim { node: name, provider_id: provider_id(&node).to_owned(), how, holder, labels })
+}
+
 /// What a claim without effect was answered.
 #[derive(Debug)]
 pub enum Rehearsed {
     /// The node would be claimed.
     Passes,
-    /// An admission webhook or policy would refuse the claim.
+    /// An admission webhook or policy would refuse the claim, or could not be asked.
     Denied(ApiError),
     /// The node is not free to be claimed, so nobody was asked.
     NotFree,
@@ -109,7 +138,7 @@ pub async fn rehearse(nodes: &Api<Node>, node: &Node, claimant: &Claimant<'_>) -
     match patch::send_dry(nodes, &name, free.patch(provider_id(node), claimant)).await {
         Ok(Some(_)) => Ok(Rehearsed::Passes),
         Ok(None) | Err(ApiError::Contended(_)) => Ok(Rehearsed::NotFree),
-        Err(error) if error.is_of_admission() => Ok(Rehearsed::Denied(error)),
+        Err(error) if error.is_of_admission() || error.is_of_unreachable_webhook() => Ok(Rehearsed::Denied(error)),
         Err(error) => Err(error),
     }
 }

@@ -76,17 +76,25 @@ struct FoundSpec {
     provider_id: Option<String>,
 }
 
-/// The last resort, when no guess was right: page through all nodes. Provider ids have no
-/// field selector.
+/// The last resort, when no guess was right: page through all nodes. Provider ids have no field selector.
 pub(super) async fn by_provider_id(nodes: &Api<Node>, instance: &Instance) -> Result<Option<String>, ApiError> {
+    in_pages(nodes, ListParams::default(), |name, of_node| instance.is_named_by(of_node).then(|| name.to_owned())).await
+}
+
+/// Pages through the nodes of a list until one of them is it, by its name and its provider id.
+pub(super) async fn in_pages<T>(
+    nodes: &Api<Node>,
+    which: ListParams,
+    is_it: impl Fn(&str, &str) -> Option<T>,
+) -> Result<Option<T>, ApiError> {
     let client = nodes.clone().into_client();
-    let mut page = ListParams::default().limit(PAGE);
+    let mut page = which.limit(PAGE);
     loop {
         let mut found = None;
         let request = Request::new(nodes.resource_url()).list(&page);
         let list = list::each(&client, request, |node: Found| {
-            if node.spec.provider_id.is_some_and(|provider_id| instance.is_named_by(&provider_id)) {
-                found = node.metadata.name;
+            if let (Some(name), Some(provider_id)) = (&node.metadata.name, &node.spec.provider_id) {
+                found = found.take().or_else(|| is_it(name, provider_id));
             }
         });
         let list = list.await?;

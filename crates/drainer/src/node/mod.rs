@@ -1,6 +1,7 @@
 //! The node of an instance: found, claimed, and given back. What is decided of it stands in core's `node`.
 //!
 //! * `find`: by the names that EKS gives nodes, then by the provider id
+//! * `search`: by the id alone, where EC2 does not describe the instance
 //! * `claim`: the one patch that makes a node ours
 //! * `watch`: whether a claim still counts while its drain goes on
 //! * `cordon_again`: cordoning it again in mid-drain
@@ -15,6 +16,7 @@ mod find;
 pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
 mod patch;
+mod search;
 pub(crate) mod uncordon;
 mod watch;
 
@@ -22,10 +24,11 @@ use kube::Client;
 use spillway_core::node::claimant::{Claim, Unclaimed};
 
 use crate::kube::{ApiError, Contention};
-pub(crate) use claim::claim;
 pub use claim::{Rehearsed, rehearse};
+pub(crate) use claim::{claim, look_instead};
 pub(crate) use cordon_again::cordon_again;
 pub(crate) use find::{by_likely_names, find, is_of};
+pub(crate) use search::search;
 pub(crate) use watch::{NodeWatch, ObservedNodeChange, until_given_back};
 
 /// A node that is claimed, and the way to its cluster.

@@ -49,7 +49,8 @@ pub(crate) async fn publish_begin(
     invocation: &Invocation,
 ) {
     let on_the_bus = events::tell_begin(&context.eventbridge, begun, leaving, invocation);
-    tokio::join!(on_the_bus, node_events::tell_begin(begun, &context.settings, client, invocation));
+    let pods = leaving.len();
+    tokio::join!(on_the_bus, node_events::tell_begin(begun, pods, &context.settings, client, invocation));
 }
 
 /// Writes the receipt and its metrics to the log; then, last of all, publishes it on the event bus, and by the way to the

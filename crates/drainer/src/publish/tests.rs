@@ -14,7 +14,7 @@ use spillway_core::drain::pod::{PodState, RequestedBy, Tracked, Unconfirmed};
 use spillway_core::drain::report::{DrainEnd, DrainReport};
 use spillway_core::drain::request::Method;
 use spillway_core::instance::{Instance, InstanceState};
-use spillway_core::outcome::{Outcome, not_yet};
+use spillway_core::outcome::{DrainOutcome, Outcome, not_yet};
 use spillway_notice::continued::Earlier;
 use spillway_notice::{Deadline, Home, Hook, InstanceId, Kind, Notice};
 use spillway_settings::LifecycleResult;
@@ -72,6 +72,7 @@ pub(super) fn story() -> (Notice, Record) {
         event_id: "e-1".to_owned(),
         kind: Kind::Terminate,
         instance: InstanceId::parse("i-0123456789abcdef0").unwrap(),
+        zone: None,
         time: notice_time(),
         deadline: Deadline::HeldByHook,
         hook: Some(hook),
@@ -150,7 +151,7 @@ pub(super) fn pods_lost() -> Failure {
 
 fn drained() -> Outcome {
     let counts = Counts { moved: 3, lost: 0, unconfirmed: 0 };
-    Outcome::Drained { node: "ip-10-0-0-1.ec2.internal".to_owned(), counts }
+    DrainOutcome::Drained { node: "ip-10-0-0-1.ec2.internal".to_owned(), counts }.into()
 }
 
 fn pretty(line: &str) -> String {

@@ -18,6 +18,7 @@ use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, Po
 use super::{AfterDrain, BeginNotified};
 use crate::aws::lifecycle::Completion;
 use crate::invocation::span;
+use crate::node::ClaimedNode;
 
 /// What has been done about one notice in one invocation.
 #[derive(Clone, Default)]
@@ -104,9 +105,13 @@ impl Record {
         self.node = Some(node.to_owned());
     }
 
-    /// Notes the claim on the node.
-    pub(crate) fn claimed(&mut self, claim: &Claim, client: &Client) {
+    /// Notes the claim on the node, and when it was made, if it was.
+    pub(crate) fn claimed(&mut self, node: &ClaimedNode, at: Timestamp) {
+        let ClaimedNode { claim, client } = node;
         self.found(&claim.node);
+        if claim.denied().is_none() {
+            self.step(StepName::Claimed, at);
+        }
         self.claim = Some(claim.clone());
         self.client = Some(client.clone());
     }

@@ -38,7 +38,9 @@ def main() -> None:
     iam = Iam(options.template, moto, options.rights)
     variables = stack.install(options.template, moto)
     functions, deliveries = Functions(options.template), Deliveries(options.template, moto)
-    state = State(moto, variables, functions, deliveries, announcing.read(options.template), iam, ruler)
+    access = options.dir / "access"
+    access.mkdir()
+    state = State(moto, variables, functions, deliveries, announcing.read(options.template), iam, ruler, access)
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))

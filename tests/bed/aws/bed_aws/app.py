@@ -67,6 +67,8 @@ class App:
         match call.service:
             case "autoscaling":
                 return self._state.autoscaling.answer(call)
+            case "cloudformation":
+                return self._state.stacks.answer(call)
             case "eks":
                 return self._state.eks.answer(call)
             case "events":

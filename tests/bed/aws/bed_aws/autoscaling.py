@@ -54,19 +54,24 @@ class AutoScaling:
 
     def put_group(self, name: str, hooks: list[Hook], tags: dict[str, str]) -> None:
         arn = f"arn:aws:autoscaling:{self._moto.region}:{self._moto.account}:autoScalingGroup:{uuid.uuid4()}"
-        for former in self._moto.autoscaling.describe_lifecycle_hooks(name):
-            self._moto.autoscaling.delete_lifecycle_hook(name, former.name)
         for hook in hooks:
             if hook.default_result not in RESULTS:
                 raise BedError(f"default_result is CONTINUE or ABANDON, not {hook.default_result}")
+        with self._lock:
+            self._groups[name] = Group(name, f"{arn}:autoScalingGroupName/{name}", hooks, tags)
+        self._store(self._groups[name])
+
+    def _store(self, group: Group) -> None:
+        """Its hooks, in moto."""
+        for former in self._moto.autoscaling.describe_lifecycle_hooks(group.name):
+            self._moto.autoscaling.delete_lifecycle_hook(group.name, former.name)
+        for hook in group.hooks:
             stored = self._moto.autoscaling.create_lifecycle_hook(
-                hook.name, name, hook.transition, int(hook.heartbeat_timeout_s), hook.default_result
+                hook.name, group.name, hook.transition, int(hook.heartbeat_timeout_s), hook.default_result
             )
             stored.global_timeout = int(hook.max_wait_s)
             stored.notification_metadata = hook.metadata
             stored.notification_target_arn = hook.notifies
-        with self._lock:
-            self._groups[name] = Group(name, f"{arn}:autoScalingGroupName/{name}", hooks, tags)
 
     def group(self, name: str) -> Group:
         if name not in self._groups:
@@ -118,7 +123,13 @@ class AutoScaling:
             return _answer(call.action, self._tags(call))
         if call.action == "DescribeAutoScalingGroups":
             return _answer(call.action, self._described_groups(call))
-        if call.action == "RecordLifecycleActionHeartbeat":
+        if call.action == "DescribeAutoScalingInstances":
+            return _answer(call.action, self._described_instances(call))
+        if call.action in ("PutLifecycleHook", "DeleteLifecycleHook"):
+            self._change_hook(call)
+        elif call.action in ("CreateOrUpdateTags", "DeleteTags"):
+            self._change_tags(call)
+        elif call.action == "RecordLifecycleActionHeartbeat":
             with self._lock:
                 action = self._find(form)
                 action.heartbeats += 1
@@ -132,6 +143,55 @@ class AutoScaling:
         else:
             return None
         return _answer(call.action)
+
+    def described_group(self, name: str) -> dict[str, Any]:
+        group = self.group(name)
+        return {"hooks": [vars(hook) for hook in group.hooks], "tags": group.tags}
+
+    def _change_hook(self, call: Call) -> None:
+        form = call.request.form
+        group, name = form.get("AutoScalingGroupName", ""), form.get("LifecycleHookName", "")
+        self._known_group(group)
+        before = {hook.name: hook for hook in self._groups[group].hooks}
+        if call.action == "DeleteLifecycleHook":
+            if name not in before:
+                raise _invalid(f"No Lifecycle Hook found with name {name}")
+            del before[name]
+            # Whoever waits in it goes on.
+            for action in [one for life in self._lives.values() for one in life.actions if one.active]:
+                if (action.group.name, action.hook.name) == (group, name):
+                    with self._lock:
+                        self._finish(action, "CONTINUE", "deletion")
+        else:
+            seconds = float(form.get("HeartbeatTimeout", 3600))
+            before[name] = Hook(name, form.get("LifecycleTransition", ""), seconds, form.get("DefaultResult", "ABANDON"))
+        # Instances that are here have the group itself.
+        self._groups[group].hooks[:] = before.values()
+        self._store(self._groups[group])
+
+    def _change_tags(self, call: Call) -> None:
+        form = call.request.form
+        for number in count(1):
+            of = f"Tags.member.{number}."
+            if (name := form.get(of + "ResourceId")) is None:
+                return
+            self._known_group(name)
+            if call.action == "CreateOrUpdateTags":
+                self._groups[name].tags[form[of + "Key"]] = form.get(of + "Value", "")
+            else:
+                self._groups[name].tags.pop(form[of + "Key"], None)
+
+    def _described_instances(self, call: Call) -> str:
+        wanted = [value for key, value in call.request.form.items() if key.startswith("InstanceIds.member.")]
+        with self._lock:
+            told = "".join(
+                f"<member><InstanceId>{one}</InstanceId><AutoScalingGroupName>{escape(life.group.name)}</AutoScalingGroupName>"
+                f"<AvailabilityZone>us-east-1a</AvailabilityZone><LifecycleState>{life.state}</LifecycleState>"
+                "<HealthStatus>HEALTHY</HealthStatus><ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>"
+                for one, life in self._lives.items()
+                if one in wanted and life.state != "Terminated"
+            )
+        return f"<AutoScalingInstances>{told}</AutoScalingInstances>"
 
     def _life(self, instance_id: str, *wanted: str) -> Life:
         """The life of an instance that can move now."""

@@ -40,8 +40,15 @@ class BedApi:
             ("POST", "/bed/credentials", self.post_credentials),
             ("GET", "/bed/functions", state.functions.limits),
             ("POST", "/bed/clusters", self.post_cluster),
+            ("GET", "/bed/clusters/<cluster>/entries", state.eks.entries),
+            ("DELETE", "/bed/clusters/<name>", state.eks.remove),
+            ("POST", "/bed/stacks", state.stacks.put),
+            ("POST", "/bed/served", state.invocations.serve),
+            ("POST", "/bed/asked", state.invocations.take),
+            ("POST", "/bed/said", state.invocations.say),
             ("POST", "/bed/overrides", self.post_override),
             ("POST", "/bed/groups", self.post_group),
+            ("GET", "/bed/groups/<name>", state.autoscaling.described_group),
             ("POST", "/bed/instances", self.post_instance),
             ("GET", "/bed/instances/<instance_id>", state.autoscaling.described),
             ("DELETE", "/bed/instances/<instance_id>", state.instances.terminate),
@@ -104,8 +111,8 @@ class BedApi:
             "role_arn": given.role_arn,
         }
 
-    def post_cluster(self, name: str, endpoint: str, ca: str, status: str = "ACTIVE") -> None:
-        self._state.eks.put(Cluster(name, endpoint, ca, status))
+    def post_cluster(self, **fields: Any) -> None:
+        self._state.eks.put(_call(Cluster, fields))
 
     def post_override(
         self, access_key_id: str, cluster: str, endpoint: str | None = None, ca: str | None = None

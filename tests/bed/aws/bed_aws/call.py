@@ -48,6 +48,12 @@ def _action(request: Request, service: str) -> str:
     return f"{request.method} {request.path}"
 
 
+def path_of(request: Request) -> str:
+    """As it was sent: a parameter may have slashes, which are no part of the path."""
+    path: str = request.environ.get("RAW_URI", request.path).partition("?")[0]
+    return path
+
+
 @dataclass(frozen=True)
 class _Operation:
     """An action of a REST service: how a request says that it means this one."""
@@ -61,7 +67,7 @@ class _Operation:
     def is_meant_by(self, request: Request) -> bool:
         return (
             request.method == self.method
-            and self.path.fullmatch(request.path) is not None
+            and self.path.fullmatch(path_of(request)) is not None
             and all(header in request.headers for header in self.headers)
             and self.query <= request.args.keys()
         )

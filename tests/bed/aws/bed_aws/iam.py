@@ -22,6 +22,9 @@ STACK = "spillway"
 # By the names under which the tests take them.
 ROLES = {"spillway-drain": ("Drain", "DrainRole"), "spillway-announcer": ("Announcer", "AnnouncerRole")}
 SCHEDULES_ROLE = "SchedulesRole"
+# Who runs tools/enroll; what that person may is in a file of its own.
+ENROLLER = "Enroller"
+ENROLLERS_ROLE = "spillway-enroller"
 _ARNS = {
     "AWS::Events::Rule": "arn:aws:events:{region}:{account}:rule/{name}",
     "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
@@ -36,6 +39,7 @@ _JSON: tuple[int, str, Protocol] = (400, "AccessDeniedException", "json")
 _REST: tuple[int, str, Protocol] = (403, "AccessDeniedException", "json")
 _DENIED: dict[str, tuple[int, str, Protocol]] = {
     "autoscaling": _QUERY,
+    "cloudformation": _QUERY,
     "ec2": (403, "UnauthorizedOperation", "ec2"),
     "eks": _REST,
     "elasticloadbalancing": _QUERY,
@@ -72,6 +76,8 @@ class Iam:
     def deploy(self, access_key_id: str, role: str, name: str, variables: dict[str, str]) -> None:
         """A function has been given credentials. Of a role that the template lacks nothing is judged."""
         logical_id, logical_role = ROLES.get(role, ("", ""))
+        if role == ENROLLERS_ROLE:
+            self._deployed[access_key_id] = Deployed(name, ENROLLER, name, {})
         if logical_role in self._template["Resources"]:
             parameters = parameters_of(self._template, logical_id, variables)
             self._deployed[access_key_id] = Deployed(logical_id, logical_role, name, parameters)
@@ -132,6 +138,8 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
 
 def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto) -> Policies:
     """All policies of a role: its own, those that it shares, and those that are attached to it."""
+    if role == ENROLLER:
+        return enrollers_policies()
     resources = read["Resources"]
     known = names(resources, moto, {deployed.logical_id: deployed.name})
     intrinsics = Intrinsics(read, deployed.parameters, known)
@@ -146,6 +154,11 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
             # As a text where a name in it, and not just a value, comes from a parameter.
             documents.append((name, json.loads(document) if isinstance(document, str) else document))
     return [{"name": name, "policy": document} for name, document in documents]
+
+
+def enrollers_policies() -> Policies:
+    file = Path(__file__).resolve().parents[4] / "deploy/iam/enroller-policy.json"
+    return [{"name": file.stem, "policy": json.loads(file.read_text())}]
 
 
 def names(resources: dict[str, Any], moto: Moto, own: dict[str, str]) -> dict[str, str]:

@@ -6,13 +6,16 @@ credentials of the function's role under its name.
 """
 
 import json
+import uuid
+from concurrent.futures import Future
+from queue import Empty, Queue
 from typing import Any
 
 from werkzeug import Response
 
 from bed_aws import shapes
 from bed_aws.call import Call
-from bed_aws.errors import AwsError
+from bed_aws.errors import AwsError, BedError
 from bed_aws.iam import Iam
 from bed_aws.moto_side import Moto
 from bed_aws.notices import Notices
@@ -28,6 +31,25 @@ class Invocations:
         self._moto = moto
         self._iam = iam
         self._notices = notices
+        # What somebody waits for, by the function's name, and by an id of its own.
+        self._asked: dict[str, Queue[tuple[str, Any]]] = {}
+        self._waiting: dict[str, Future[dict[str, Any]]] = {}
+
+    def serve(self, function: str) -> None:
+        """From now on somebody may ask for the function and wait: a test takes what is asked, and answers it."""
+        self._asked.setdefault(function, Queue())
+
+    def take(self, function: str, wait_s: float) -> dict[str, Any]:
+        try:
+            asked, event = self._asked[function].get(timeout=wait_s)
+        except Empty:
+            return {}
+        return {"id": asked, "event": event}
+
+    def say(self, id: str, result: Any, failed: bool) -> None:
+        if id not in self._waiting:
+            raise BedError(f"nobody waits for {id}", 404)
+        self._waiting.pop(id).set_result({"result": result, "failed": failed})
 
     def answer(self, call: Call) -> Response | None:
         if call.action == "GetAccountSettings":
@@ -39,6 +61,8 @@ class Invocations:
         how = call.request.headers.get("X-Amz-Invocation-Type", "RequestResponse")
         if violations := shapes.violations("lambda", "Invoke", {"FunctionName": name, "InvocationType": how}):
             raise AwsError(400, "ValidationException", f"1 validation error detected: {violations[0]}")
+        if how == "RequestResponse" and name in self._asked:
+            return self._awaited(name, call.request.get_data())
         if not self._is_there(call.access_key_id, name):
             arn = f"arn:aws:lambda:{self._moto.region}:{self._moto.account}:function:{name}"
             raise AwsError(404, "ResourceNotFoundException", f"Function not found: {arn}")
@@ -48,6 +72,15 @@ class Invocations:
             raise AwsError(501, "NotImplementedException", "this stand-in for Lambda takes asynchronous invocations only")
         self.queue(call.access_key_id, call.request.get_data())
         return Response(status=202)
+
+    def _awaited(self, name: str, payload: bytes) -> Response:
+        """The answer of a function that a test drives."""
+        asked, waiting = str(uuid.uuid4()), Future[dict[str, Any]]()
+        self._waiting[asked] = waiting
+        self._asked[name].put((asked, json.loads(payload)))
+        said = waiting.result()
+        headers = {"X-Amz-Function-Error": "Unhandled"} if said["failed"] else {}
+        return Response(json.dumps(said["result"]), headers=headers, mimetype="application/json")
 
     def queue(self, access_key_id: str, payload: bytes) -> None:
         """Keeps a payload for the function, as if its queue had delivered it."""

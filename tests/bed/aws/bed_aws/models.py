@@ -17,7 +17,7 @@ from moto.core.utils import get_service_model
 from werkzeug import Response
 
 from bed_aws import shapes
-from bed_aws.call import Call
+from bed_aws.call import Call, path_of
 
 # botocore's name of a service, where its requests are signed by another.
 SERVICES = {"elasticloadbalancing": "elbv2"}
@@ -37,8 +37,8 @@ def request_problems(call: Call) -> list[str]:
             "values": request.values,
             "headers": request.headers,
             "body": body,
-            "url_path": request.path,
-            "url_params": _in_path(operation, request.path),
+            "url_path": path_of(request),
+            "url_params": _in_path(operation, path_of(request)),
         }
     )
     unknown = _unknown_in_query(operation, request.values) if "Action" in request.values else _unknown_in_json(operation, body)
@@ -54,7 +54,8 @@ def answer_problems(call: Call, response: Response) -> list[str]:
     answered = {"body": body, "headers": dict(response.headers), "status_code": response.status_code}
     parsed = create_parser(operation.service_model.protocol).parse(answered, operation.output_shape)
     parsed.pop("ResponseMetadata", None)
-    unknown = _unknown("", json.loads(body), operation.output_shape) if response.is_json and body else []
+    is_payload = "payload" in operation.output_shape.serialization
+    unknown = _unknown("", json.loads(body), operation.output_shape) if response.is_json and body and not is_payload else []
     return unknown + _of_another_type(parsed, operation.output_shape)
 
 

@@ -16,9 +16,11 @@ GroupTags = Callable[[str], Mapping[str, str]]
 FREE = {("sts", "GetCallerIdentity")}
 ON_NO_RESOURCE = {
     ("autoscaling", "DescribeAutoScalingGroups"),
+    ("autoscaling", "DescribeAutoScalingInstances"),
     ("autoscaling", "DescribeLifecycleHooks"),
     ("autoscaling", "DescribeTags"),
     ("ec2", "DescribeInstances"),
+    ("ec2", "DescribeInstanceStatus"),
     ("eks", "ListClusters"),
     ("elasticloadbalancing", "DescribeTags"),
     ("elasticloadbalancing", "DescribeTargetGroups"),
@@ -28,7 +30,12 @@ ON_NO_RESOURCE = {
 }
 
 
-ON_A_GROUP = {("autoscaling", "CompleteLifecycleAction"), ("autoscaling", "RecordLifecycleActionHeartbeat")}
+ON_A_GROUP = {
+    ("autoscaling", "CompleteLifecycleAction"),
+    ("autoscaling", "DeleteLifecycleHook"),
+    ("autoscaling", "PutLifecycleHook"),
+    ("autoscaling", "RecordLifecycleActionHeartbeat"),
+}
 
 
 class NoSuchRight(Exception):
@@ -60,6 +67,44 @@ def _group(call: Call, where: str, tags: GroupTags) -> Asked:
 
 def _cluster(call: Call, where: str) -> list[Asked]:
     return [Asked("eks:DescribeCluster", f"arn:aws:eks:{where}:cluster/{_last_part(call)}")]
+
+
+def _stack(call: Call, where: str) -> list[Asked]:
+    return [Asked("cloudformation:DescribeStacks", f"arn:aws:cloudformation:{where}:stack/{call.request.values['StackName']}/0")]
+
+
+def _new_entry(call: Call, where: str) -> list[Asked]:
+    asked = _body(call)
+    seen = {
+        "eks:principalArn": asked["principalArn"],
+        "eks:kubernetesGroups": asked.get("kubernetesGroups", []),
+        "eks:accessEntryType": asked.get("type", "STANDARD"),
+    }
+    cluster = unquote(call.request.path.split("/")[2])
+    create = Asked("eks:CreateAccessEntry", f"arn:aws:eks:{where}:cluster/{cluster}", seen)
+    tag = Asked("eks:TagResource", _entry_arn(cluster, asked["principalArn"], where))
+    return [create, *([tag] if asked.get("tags") else [])]
+
+
+def _entry(call: Call, where: str) -> list[Asked]:
+    _, cluster, _, principal = unquote(call.request.path).strip("/").split("/", 3)
+    seen = {"eks:kubernetesGroups": _body(call)["kubernetesGroups"]} if call.action == "UpdateAccessEntry" else {}
+    return [Asked(f"eks:{call.action}", _entry_arn(cluster, principal, where), seen)]
+
+
+def _entry_arn(cluster: str, principal: str, where: str) -> str:
+    role = f"{principal.split(':')[4]}/{principal.rpartition('/')[2]}"
+    return f"arn:aws:eks:{where}:access-entry/{cluster}/role/{role}/00000000-0000-0000-0000-000000000000"
+
+
+def _tagged(call: Call, where: str) -> list[Asked]:
+    return [Asked("eks:TagResource", unquote(call.request.path.removeprefix("/tags/")))]
+
+
+def _tagged_groups(call: Call, where: str) -> list[Asked]:
+    names = sorted({value for key, value in call.request.values.items() if key.endswith(".ResourceId")})
+    own = "00000000-0000-0000-0000-000000000000"
+    return [Asked(f"autoscaling:{call.action}", f"arn:aws:autoscaling:{where}:autoScalingGroup:{own}:autoScalingGroupName/{name}") for name in names]
 
 
 def _targets(call: Call, where: str) -> list[Asked]:
@@ -107,7 +152,15 @@ def _secret(call: Call, where: str) -> list[Asked]:
 
 
 _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
+    ("autoscaling", "CreateOrUpdateTags"): _tagged_groups,
+    ("autoscaling", "DeleteTags"): _tagged_groups,
+    ("cloudformation", "DescribeStacks"): _stack,
+    ("eks", "CreateAccessEntry"): _new_entry,
+    ("eks", "DeleteAccessEntry"): _entry,
+    ("eks", "DescribeAccessEntry"): _entry,
     ("eks", "DescribeCluster"): _cluster,
+    ("eks", "TagResource"): _tagged,
+    ("eks", "UpdateAccessEntry"): _entry,
     ("events", "ListTargetsByRule"): _targets,
     ("events", "PutEvents"): _events,
     ("lambda", "Invoke"): _function,

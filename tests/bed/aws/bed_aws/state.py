@@ -1,5 +1,7 @@
 """Everything that has state, made once: what the AWS calls and the bed's own API both work on."""
 
+from pathlib import Path
+
 from bed_aws.announcing import Announcing, Plan
 from bed_aws.autoscaling import AutoScaling
 from bed_aws.bus import Bus
@@ -21,6 +23,7 @@ from bed_aws.queues import Queues
 from bed_aws.ruler import Ruler
 from bed_aws.scheduler import Scheduler
 from bed_aws.sinks import Sinks
+from bed_aws.stacks import Stacks
 from bed_aws.targets import Targets
 
 
@@ -34,7 +37,9 @@ class State:
         announcing: Plan,
         iam: Iam,
         ruler: Ruler,
+        access: Path | None = None,
     ) -> None:
+        """`access`: where the access entries of each cluster are written."""
         self.moto = moto
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
@@ -47,7 +52,8 @@ class State:
         self.instances = Instances(moto, self.notices)
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
-        self.eks = Eks(moto)
+        self.eks = Eks(moto, access)
+        self.stacks = Stacks(moto, self.eks)
         self.invocations = Invocations(moto, iam, self.notices)
         self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)

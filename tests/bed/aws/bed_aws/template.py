@@ -28,7 +28,11 @@ _Loader.add_multi_constructor("!", _short_form)
 
 def read(template: Path) -> dict[str, Any]:
     """All of it, with nothing resolved."""
-    whole: dict[str, Any] = yaml.load(template.read_text(), _Loader)
+    return parsed(template.read_text())
+
+
+def parsed(text: str) -> dict[str, Any]:
+    whole: dict[str, Any] = yaml.load(text, _Loader)
     return whole
 
 

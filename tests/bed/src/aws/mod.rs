@@ -4,12 +4,14 @@
 //! * `instances`: an instance's life, as EC2 and Auto Scaling have it;
 //! * `bus`: events and schedules, and what the template's rules make of them;
 //! * `announcing`: the queues of messages about drains, and what they go to;
+//! * `enrolling`: the stack, access entries, and a function that answers who invokes it;
 //! * `shapes`: what goes over the wire.
 //!
 //! The product never comes here: it speaks the AWS APIs of the same server.
 
 mod announcing;
 mod bus;
+mod enrolling;
 mod instances;
 mod shapes;
 
@@ -66,9 +68,9 @@ impl Aws {
         self.call(Method::GET, &format!("functions?role={role}"), None).await
     }
 
-    /// Registers a cluster for `DescribeCluster`, or updates it. `ca` is base64 of PEM.
-    pub async fn put_cluster(&self, name: &str, endpoint: &str, ca: &str) -> Result<(), BedError> {
-        let body = json!({"name": name, "endpoint": endpoint, "ca": ca});
+    /// Registers a cluster for `DescribeCluster`, or updates it. `ca` is base64 of PEM; the mode is `API` if nobody says.
+    pub async fn put_cluster(&self, name: &str, endpoint: &str, ca: &str, mode: Option<&str>) -> Result<(), BedError> {
+        let body = json!({"name": name, "endpoint": endpoint, "ca": ca, "mode": mode.unwrap_or("API")});
         self.post::<Value>("clusters", &body).await.map(drop)
     }
 

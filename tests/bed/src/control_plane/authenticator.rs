@@ -1,17 +1,22 @@
-//! aws-iam-authenticator: checks the product's tokens as EKS does, and maps its role to its group.
+//! aws-iam-authenticator: checks the product's tokens as EKS does, and maps its role to its group. In a cluster that nobody has
+//! enrolled EKS' access entries and aws-auth do that, by the cluster's authentication mode; who made it gets in all the same.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::cloud::Cloud;
 use crate::error::BedError;
+use crate::kubeconfig;
 use crate::layout::{ACCOUNT, ClusterLayout};
 
 /// The role that the product's function has, and the group that RBAC knows it by.
 const ROLE: &str = "spillway-drain";
 const GROUP: &str = "spillway";
+/// Who has made the clusters, and enrols them.
+const OPERATOR: &str = "spillway-enroller";
 
 /// Ours, so that the API server need not wait for it: the authenticator takes the certificate that
 /// it finds in its folder.
@@ -21,24 +26,28 @@ pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<
     let server = cluster.authority.server("aws-iam-authenticator")?;
     cluster.write("authenticator/cert.pem", &server.certificate)?;
     cluster.write("authenticator/key.pem", &server.key)?;
-    let config = json!({
-        "clusterID": cluster.name,
-        "server": {
-            "partition": "aws",
-            "address": "127.0.0.1",
-            "hostname": "127.0.0.1",
-            "port": cluster.ports.authenticator,
-            "stateDir": folder,
-            "kubeconfigPregenerated": true,
-            "backendMode": ["MountedFile"],
-            "mapRoles": [{
-                "roleARN": format!("arn:aws:iam::{ACCOUNT}:role/{ROLE}"),
-                // The user name that an access entry gives by default.
-                "username": format!("arn:aws:sts::{{{{AccountID}}}}:assumed-role/{ROLE}/{{{{SessionName}}}}"),
-                "groups": [GROUP],
-            }],
-        },
+    let mut server = json!({
+        "partition": "aws",
+        "address": "127.0.0.1",
+        "hostname": "127.0.0.1",
+        "port": cluster.ports.authenticator,
+        "stateDir": folder,
+        "kubeconfigPregenerated": true,
+        "backendMode": ["MountedFile"],
+        "mapRoles": [role(ROLE, GROUP)],
     });
+    if let Some(mode) = cluster.unprepared {
+        server["mapRoles"] = json!([role(OPERATOR, "system:masters")]);
+        if mode != "CONFIG_MAP" {
+            server["backendMode"] = json!(["MountedFile", "DynamicFile"]);
+            server["dynamicfilepath"] = json!(cluster.access_entries);
+        }
+        if mode != "API" {
+            server["backendMode"].as_array_mut().expect("it is a list").push(json!("EKSConfigMap"));
+            server["kubeconfig"] = json!(own_kubeconfig(cluster)?);
+        }
+    }
+    let config = json!({"clusterID": cluster.name, "server": server});
     let config = cluster.write("authenticator.yaml", &config.to_string())?;
     let program = cluster
         .program("aws-iam-authenticator")
@@ -50,4 +59,20 @@ pub(crate) async fn start(cluster: &ClusterLayout<'_>, cloud: &Cloud) -> Result<
     let process = cluster.processes.start(program)?;
     let connect = || TcpStream::connect(("127.0.0.1", cluster.ports.authenticator));
     cluster.processes.until_ready(&process, Duration::from_secs(30), connect).await.map(drop)
+}
+
+/// A mapping, with the user name that an access entry gives by default.
+fn role(name: &str, group: &str) -> Value {
+    json!({
+        "roleARN": format!("arn:aws:iam::{ACCOUNT}:role/{name}"),
+        "username": format!("arn:aws:sts::{{{{AccountID}}}}:assumed-role/{name}/{{{{SessionName}}}}"),
+        "groups": [group],
+    })
+}
+
+/// With which it reads aws-auth.
+fn own_kubeconfig(cluster: &ClusterLayout<'_>) -> Result<PathBuf, BedError> {
+    let identity = cluster.authority.user("aws-iam-authenticator", Some("system:masters"))?;
+    let text = kubeconfig::text(&super::url(cluster), &cluster.authority.pem(), Some(&identity));
+    cluster.write("authenticator.kubeconfig", &text)
 }

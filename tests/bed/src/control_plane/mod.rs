@@ -22,7 +22,13 @@ use crate::layout::ClusterLayout;
 pub(crate) async fn start(cluster: &ClusterLayout<'_>) -> Result<Client, BedError> {
     let (admin, ()) = try_join(admin(cluster), etcd::start(cluster)).await?;
     api_server::start(cluster, &admin).await?;
-    try_join(controllers::start(cluster, &admin), deploy::apply(cluster)).await?;
+    let prepare = async {
+        match cluster.unprepared {
+            Some(_) => Ok(()),
+            None => deploy::apply(cluster).await,
+        }
+    };
+    try_join(controllers::start(cluster, &admin), prepare).await?;
     Ok(admin)
 }
 

@@ -100,6 +100,18 @@ async fn a_policy_that_refuses_the_cordon_is_found() {
 }
 
 #[tokio::test]
+async fn a_webhook_that_is_down_and_is_asked_about_nodes_is_named() {
+    let stage = set("doctor-webhook").await;
+    stage.ask_webhook_that_is_down().await;
+
+    let checks = examined(&stage).await;
+
+    assert_eq!(findings(&checks), [format!("fail cordon-refused Node {}", stage.node.name)]);
+    let what = check(&checks, "cordon")["findings"][0]["what"].as_str().expect("a sentence");
+    assert!(what.contains(r#"failed calling webhook "nodes.example.com""#), "{what}");
+}
+
+#[tokio::test]
 async fn only_a_look_at_all_clusters_is_counted_as_a_self_test() {
     let stage = set("doctor-counted").await;
     let order = |detail: Value| json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": detail});

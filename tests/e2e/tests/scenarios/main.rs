@@ -13,6 +13,7 @@ mod contract;
 mod deliveries;
 mod doctor;
 mod drain;
+mod drains_tool;
 mod dry_run;
 mod each_fault;
 mod each_notice;

@@ -11,7 +11,7 @@ use spillway_bed::aws::{Fault, Hook};
 use spillway_bed::lambda::{Lambda, LambdaOptions};
 use spillway_bed::pods::PodShape;
 use spillway_bed::proxy::Mode;
-use spillway_e2e::{Stage, ended, function, receipt, sample, spot_notice, world};
+use spillway_e2e::{Stage, ended, fates, function, receipt, sample, spot_notice, world};
 
 const SPOT: Duration = Duration::from_secs(120);
 
@@ -253,6 +253,26 @@ async fn a_throttled_call_is_made_again_within_the_window() {
     let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
 
     assert_eq!(outcome.result.as_ref().expect("it drains")["ending"], "drained", "{outcome:#?}");
+}
+
+/// As for the instances of an Availability Zone that is down.
+#[tokio::test]
+async fn a_node_is_drained_though_ec2_fails_for_its_instance() {
+    let stage = Stage::set("zone-down").await;
+    let clusters = [("SPILLWAY_CLUSTERS", stage.world.cluster.as_str())];
+    let stage = stage.with_settings(&clusters).await;
+    stage.deploy("web", 2, PodShape::default()).await;
+    let fault = Fault {
+        status: Some(500),
+        code: Some("InternalError".to_owned()),
+        ..Fault::of(stage.lambda.access_key_id(), "ec2", "DescribeInstances")
+    };
+    stage.world.aws_side().add_fault(&fault).await.expect("a fault");
+
+    let receipt = receipt(&stage.lambda.invoke(stage.interrupt(SPOT).await).await);
+
+    assert_eq!((&receipt["ending"], fates(&receipt)["clean"]), (&json!("drained"), 2), "{receipt:#}");
+    assert_eq!(receipt["steps"][1]["step"], "found-by-node", "{receipt:#}");
 }
 
 #[tokio::test]

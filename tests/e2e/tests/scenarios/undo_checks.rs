@@ -9,6 +9,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
+use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::{NodeOptions, kubelet, nodes};
 use spillway_e2e::maintenance::Maintenance;
@@ -257,6 +258,29 @@ async fn a_node_whose_instance_is_down_is_declared_out_of_service_until_it_is_ba
 
     let taints = stage.taints().await;
     assert!(!taints.iter().any(|taint| taint.contains("out-of-service")), "{taints:?}");
+}
+
+/// Its kubelet is about to run the same pods again, and to mount their volumes.
+#[tokio::test]
+async fn an_instance_that_is_started_again_meanwhile_keeps_its_node_in_service() {
+    let (rules, held) = (Rules::default(), Held::default());
+    // EC2 is asked whose instance it is, and again right before the taint.
+    rules.add(Rule::new("ec2:DescribeInstances", Which::Nth(2), Fault::Hold(Side::Before, held.clone())));
+    let gateway = Gateway::before_aws(world().await, rules).expect("a gateway");
+    let settings = [("SPILLWAY_TAINTS", "out-of-service"), ("AWS_ENDPOINT_URL", &gateway.url())];
+    let mut stage = stage("started-meanwhile", false, &settings).await;
+    let (aws, id) = (stage.world.aws_side(), stage.node.instance_id.clone());
+    let stopped = aws.stop(&id).await.expect("it stops").pop().expect("it tells");
+    nodes::until_not_ready(&stage.world.admin(), &stage.node.name).await.expect("its kubelet is silent");
+
+    let (declared, ()) = tokio::join!(stage.lambda.invoke(stopped.event), async {
+        held.reached().await;
+        aws.start(&id).await.expect("it starts");
+        held.release();
+    });
+
+    assert_eq!(ended(&declared), ("ignored".to_owned(), format!("instance {id} runs again")));
+    assert!(!stage.node_requests().iter().any(|request| request.starts_with("patch")));
 }
 
 #[tokio::test]

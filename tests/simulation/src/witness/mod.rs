@@ -44,6 +44,10 @@ pub(crate) enum Invariant {
     OwnPods,
     /// What others put on a node stays, and so does what they took off.
     OthersUntouched,
+    /// A node that is opted out is not patched.
+    OptedOutUntouched,
+    /// That an instance runs gives back no node that was claimed for a later notice.
+    GoingNotGivenBack,
     /// When all is quiet, a node that is in use has nothing of ours.
     NothingLeft,
     /// An invocation ends with a receipt.

@@ -1,5 +1,6 @@
 //! What is changed on nodes: nothing that others put there, and in the end nothing is left of ours.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use spillway_contract::node::is_cordoned;
 
@@ -22,12 +23,35 @@ impl Witness for Nodes {
                 verdict.holds(Invariant::OthersUntouched, node == Some(name), || {
                     format!("{by} is about {node:?}, and patches {name}")
                 });
+                let is_opted_out = before["metadata"]["labels"].get("spillway/ignore").is_some();
+                verdict.holds(Invariant::OptedOutUntouched, !is_opted_out, || format!("{by} patches {name}"));
                 others_untouched(*by, name, before, after, verdict);
+                going_not_given_back(*by, before, after, facts, verdict);
             }
             Fact::Quiet { .. } => nothing_left(facts, verdict),
             _ => {}
         }
     }
+}
+
+/// A late notice that an instance runs is about a time before the one that it goes.
+fn going_not_given_back(by: AttemptId, before: &Value, after: &Value, facts: &Facts<'_>, verdict: &mut Verdict) {
+    let claim = |node: &Value| node["metadata"]["annotations"]["spillway/claim"].as_str().map(str::to_owned);
+    let notice = facts.lambda.attempt(by).notice();
+    let (Some(claimed), None, "running") =
+        (claim(before), claim(after), notice["detail"]["state"].as_str().unwrap_or_default())
+    else {
+        return;
+    };
+    let sent = |notice: &Value| notice["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+    let claimed: Value = serde_json::from_str(&claimed).unwrap_or_default();
+    let of_claim = facts.lambda.attempts().iter().find(|attempt| attempt.notice()["id"] == claimed["event"]);
+    let (ran, goes) = (sent(notice), of_claim.and_then(|attempt| sent(attempt.notice())));
+    verdict.holds(Invariant::GoingNotGivenBack, goes <= ran, || {
+        format!(
+            "{by} says that the instance ran at {ran:?}, and its node is claimed for {claimed}, which is of {goes:?}"
+        )
+    });
 }
 
 fn others_untouched(by: AttemptId, name: &str, before: &Value, after: &Value, verdict: &mut Verdict) {

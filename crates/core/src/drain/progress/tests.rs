@@ -38,7 +38,7 @@ fn clock() -> Clock {
 }
 
 fn drain(pods: &[Pod], window: Window, now: Instant) -> Progress {
-    Progress::new(pods, None, window, clock(), now)
+    Progress::new(pods, PutBack::of(pods, None, clock().at(now)), window, clock(), now)
 }
 
 fn gone(name: &str) -> Change<Pod> {

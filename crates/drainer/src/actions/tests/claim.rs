@@ -8,11 +8,12 @@ use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
-use crate::actions::claim::{Claiming, claim};
+use crate::actions::Next;
+use crate::actions::claim::{Claiming, Purpose, claim};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
-use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
+use crate::test_support::api_server::{self, NODE, NODE_PATH, list, node, status};
 use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
@@ -22,20 +23,16 @@ fn patch() -> Expected {
 }
 
 /// The claim's node and how it went, or what the notice came to.
-async fn claimed(
-    context: &Context,
-    case: &Case,
-    record: &mut Record,
-) -> Result<Result<(String, How), Outcome>, Failure> {
+async fn claimed(context: &Context, case: &Case, record: &mut Record) -> Result<Result<(String, How), Next>, Failure> {
     let attempt = case.attempt(context).await;
     let target = case.target(&attempt);
-    match attempt.hold_action_during(claim(context, &target, record)).await? {
+    match attempt.hold_action_during(claim(context, &target, Purpose::Drain, record)).await? {
         Claiming::Claimed(node) => Ok(Ok((node.claim.node, node.claim.how))),
-        Claiming::Ended(outcome) => Ok(Err(outcome)),
+        Claiming::Ended(next) => Ok(Err(next)),
     }
 }
 
-async fn of_spot(api: impl IntoIterator<Item = Expected>) -> Result<Result<(String, How), Outcome>, Failure> {
+async fn of_spot(api: impl IntoIterator<Item = Expected>) -> Result<Result<(String, How), Next>, Failure> {
     let context = TestContext::new(&[], api, []);
     claimed(&context, &Case::spot(), &mut Record::default()).await
 }
@@ -70,7 +67,7 @@ async fn a_node_with_the_label_that_opts_out_is_left_alone() {
         patch().says(422, status(422, "Invalid", "nodes")),
         call(format!("GET {NODE_PATH}")).says(200, ours_not),
     ]);
-    assert_eq!(claimed.await.unwrap(), Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned()))));
+    assert_eq!(claimed.await.unwrap(), Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned())).into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,8 +82,8 @@ async fn an_instance_without_a_node_is_let_go() {
     );
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
-    let claiming = claim(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert!(matches!(claiming, Claiming::Ended(Outcome::Ignored(Reason::NoNode { .. }))));
+    let claiming = claim(&context, &case.target(&attempt), Purpose::Drain, &mut record).await.unwrap();
+    assert!(matches!(claiming, Claiming::Ended(Next::Done(Outcome::Ignored(Reason::NoNode { .. })))));
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
 }
 
@@ -129,7 +126,7 @@ async fn a_node_whose_provider_id_has_another_form_is_claimed_by_the_one_that_wa
         let claimed = of_spot([
             patch().says(422, status(422, "Invalid", "nodes")),
             call(format!("GET {NODE_PATH}")).says(200, &odd),
-            patch().with(&format!(r#""path":"/spec/providerID","value":"{provider_id}""#)).says(200, &odd),
+            patch().with(format!(r#""path":"/spec/providerID","value":"{provider_id}""#)).says(200, &odd),
         ]);
         assert_eq!(claimed.await.unwrap(), Ok((NODE.to_owned(), How::First)));
     }
@@ -165,7 +162,7 @@ async fn a_right_that_is_missing_is_told_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cordon_that_a_webhook_refuses_is_done_without_only_if_the_instance_goes_at_a_known_time() {
+async fn a_cordon_that_a_webhook_refuses_is_done_without_only_if_the_instance_goes() {
     let refused = |code| {
         let said = status(code, "", "nodes").replace("why", "admission webhook 'w' denied the request");
         [patch().says(code, said)]
@@ -174,11 +171,42 @@ async fn a_cordon_that_a_webhook_refuses_is_done_without_only_if_the_instance_go
         let Ok((node, How::Denied(status))) = of_spot(refused(code)).await.unwrap() else { panic!("{code}") };
         assert_eq!((node.as_str(), status.code), (NODE, code));
     }
+    for case in [Case::of(Kind::Stopping, Deadline::Unknown), Case::held(Kind::Terminate)] {
+        let aws = case.notice.hook.iter().flat_map(|_| [hook_described(), heartbeat().perhaps()]);
+        let context = TestContext::new(&[], refused(403), aws);
+        let claimed = claimed(&context, &case, &mut Record::default()).await.unwrap();
+        assert!(matches!(claimed, Ok((_, How::Denied(_)))), "{claimed:?}");
+    }
     let context = TestContext::new(&[], refused(403), []);
-    let case = Case::of(Kind::Stopping, Deadline::Unknown);
+    let case = Case::of(Kind::Rebalance, Deadline::Open);
     let failure = claimed(&context, &case, &mut Record::default()).await.unwrap_err();
     assert_eq!(failure.error_type(), "KubernetesDenied");
     assert!(!failure.text().contains("rbac"), "{}", failure.text());
+}
+
+/// A webhook's pods may be on the very nodes that go.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_answered_with_errors_for_five_seconds_is_done_without_if_the_instance_goes() {
+    let down = || patch().says(500, status(500, "InternalError", "nodes").replace("why", "failed calling webhook 'w'"));
+    let began = Instant::now();
+    let look = call(format!("GET {NODE_PATH}")).says(200, node());
+    let Ok((name, How::Denied(status))) = of_spot([down().repeated(), look]).await.unwrap() else { panic!() };
+    assert_eq!((name.as_str(), status.code), (NODE, 500));
+    assert!((5..8).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+
+    let mut opted_out = node();
+    opted_out["metadata"]["labels"]["spillway/ignore"] = json!("true");
+    let look = call(format!("GET {NODE_PATH}")).says(200, opted_out);
+    let outcome = of_spot([down().repeated(), look]).await.unwrap();
+    assert_eq!(outcome, Err(Outcome::Ignored(Reason::OptedOut(NODE.to_owned())).into()));
+
+    let made = call(format!("GET {NODE_PATH}")).says(200, api_server::claimed(Kind::Spot.as_str(), "e-1", "r-1"));
+    let outcome = of_spot([down().repeated(), made]).await.unwrap();
+    assert_eq!(outcome, Ok((NODE.to_owned(), How::Again)), "an answer may be an error although the claim was made");
+
+    let context = TestContext::new(&[], [down().repeated()], []);
+    let failure = claimed(&context, &Case::of(Kind::Rebalance, Deadline::Open), &mut Record::default()).await;
+    assert_eq!(failure.unwrap_err().error_type(), "KubernetesRefused");
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,6 +222,6 @@ async fn a_hook_that_is_over_before_the_claim_ends_the_notice() {
     let context = TestContext::new(&[], [patch().repeated()], [hook_described(), heartbeat(), over]);
     let mut record = Record::default();
     let claimed = claimed(&context, &Case::held(Kind::Terminate), &mut record).await.unwrap();
-    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver)));
+    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver).into()));
     assert_eq!(record.hook, HookStatus::AlreadyOver(None));
 }

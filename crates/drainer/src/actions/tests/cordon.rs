@@ -2,6 +2,7 @@ use serde_json::json;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
+use tokio::time::Instant;
 
 use crate::actions::cordon::cordon;
 use crate::receipt::record::{HookStatus, Record};
@@ -20,7 +21,7 @@ async fn a_node_is_cordoned_its_pods_stay_and_its_hook_is_completed() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() }.into());
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
 }
 
@@ -35,6 +36,15 @@ async fn a_cordon_that_a_webhook_refuses_is_a_failure_whatever_becomes_of_the_in
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cordon_that_is_answered_with_errors_is_tried_to_the_end() {
+    let busy = call(format!("PATCH {NODE_PATH}")).says(503, "busy").repeated();
+    let (context, case, began) = (TestContext::new(&[], [busy], []), Case::spot(), Instant::now());
+    let attempt = case.attempt(&context).await;
+    let failure = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert_eq!((failure.error_type(), began.elapsed().as_secs()), ("KubernetesRefused", 120));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cordon_that_may_be_undone_has_its_check_scheduled() {
     let check = scheduled(&format!("{NODE}.rebalance-recommendation.0"))
         .with("at(1970-01-01T01:00:15)")
@@ -43,7 +53,7 @@ async fn a_cordon_that_may_be_undone_has_its_check_scheduled() {
     let case = Case::of(Kind::Rebalance, Deadline::Open);
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() }.into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,5 +78,5 @@ async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
     case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false });
     let attempt = case.attempt(&context).await;
     let outcome = cordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::Cordoned { node: NODE.to_owned() }.into());
 }

@@ -1,12 +1,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use spillway_core::decision::Reason;
 use spillway_core::drain::deadline::Termination;
-use spillway_core::outcome::Outcome;
+use spillway_core::node::claimant::How;
+use spillway_core::outcome::DrainOutcome;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 
+use super::drained;
 use crate::actions::drain::drain;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
@@ -47,8 +48,7 @@ async fn an_empty_node_is_drained_by_claim_and_list_and_watched_for_5_s() {
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    let counts = Counts { moved: 0, lost: 0, unconfirmed: 0 };
-    assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    assert_eq!(outcome, drained(0));
     let waited = AfterDrain { late_pods_ms: 5_000, ..AfterDrain::default() };
     assert_eq!(record.after_drain, Some(waited));
     let at = |step| record.steps.iter().find(|(done, _)| *done == step).unwrap().1.as_second();
@@ -84,8 +84,7 @@ async fn a_pod_that_came_back_twice_before_is_left_in_the_next_invocation_too_an
     case.history.put_back = Some(PodsPutBack { since: Timestamp::UNIX_EPOCH, owners });
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    let counts = Counts { moved: 0, lost: 0, unconfirmed: 0 };
-    assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    assert_eq!(outcome, drained(0));
     assert_eq!(record.put_back, case.history.put_back);
 }
 
@@ -108,7 +107,7 @@ async fn a_pod_that_was_bound_just_before_the_cordon_was_seen_is_evicted_before_
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { counts: Counts { moved: 1, .. }, .. }), "{outcome:?}");
+    assert_eq!(outcome, drained(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +122,7 @@ async fn after_a_spot_notice_a_pod_that_has_been_stuck_for_days_is_unconfirmed()
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
     let counts = Counts { moved: 0, lost: 0, unconfirmed: 1 };
-    assert_eq!(outcome, Outcome::Stuck { node: NODE.to_owned(), counts });
+    assert_eq!(outcome, DrainOutcome::Stuck { node: NODE.to_owned(), counts }.into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,8 +144,7 @@ async fn a_drain_claims_lists_evicts_watches_and_lets_the_instance_go() {
     let target = case.target(&attempt);
     let draining = drain(&context, &target, &mut record);
     let outcome = attempt.hold_action_during(draining).await.unwrap();
-    let counts = Counts { moved: 2, lost: 0, unconfirmed: 0 };
-    assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+    assert_eq!(outcome, drained(2));
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
 }
 
@@ -164,9 +162,42 @@ async fn a_pod_that_comes_later_is_evicted_unless_another_instances_node_has_the
         let case = Case::spot();
         let attempt = case.attempt(&context).await;
         let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-        let counts = Counts { moved, lost: 0, unconfirmed: 0 };
-        assert_eq!(outcome, Outcome::Drained { node: NODE.to_owned(), counts });
+        assert_eq!(outcome, drained(moved));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_comes_late_is_used_only_if_the_node_is_still_the_claimed_one() {
+    let mut successor = node();
+    successor["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
+    for (now_there, moved) in [(node(), 1), (successor, 0)] {
+        let never_answered = call("GET /api/v1/pods");
+        let look = call(format!("GET {NODE_PATH}")).says(200, now_there);
+        let asked = eviction("a").says(404, status(404, "NotFound", "pods"));
+        let asked = (moved == 1).then_some(asked);
+        let calls = [claim(), never_answered, pods(&["a"]), look].into_iter().chain(asked);
+        let context = TestContext::new(&[], calls.chain([watch().streams(&[])]), []);
+        let case = Case::spot();
+        let attempt = case.attempt(&context).await;
+        let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+        assert_eq!(outcome, drained(moved));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_created_while_the_list_was_awaited_has_come_back() {
+    let mut back = pod("b");
+    back["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:05Z");
+    let look = || call(format!("GET {NODE_PATH}")).says(200, node());
+    let has_gone = |name| eviction(name).says(404, status(404, "NotFound", "pods"));
+    let streamed = watch().streams(&[watched("ADDED", &back)]);
+    let calls =
+        [claim(), call("GET /api/v1/pods"), pods(&["a"]), look(), has_gone("a"), streamed, look(), has_gone("b")];
+    let context = TestContext::new(&[], calls, []);
+    let (case, mut record) = (Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    assert_eq!(record.put_back.unwrap().owners["rs"].once, ["uid-b"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,7 +216,28 @@ async fn a_node_that_somebody_uncordons_is_cordoned_again_when_a_pod_comes() {
     let (context, case) = (TestContext::new(&[], api, []), Case::spot());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { counts: Counts { moved: 2, .. }, .. }), "{outcome:?}");
+    assert_eq!(outcome, drained(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_could_not_be_claimed_is_claimed_beside_its_drain() {
+    let refused = || status(403, "", "nodes").replace("why", "admission webhook 'w' denied the request");
+    let api = [
+        call(format!("PATCH {NODE_PATH}")).says(403, refused()),
+        pods(&["a"]),
+        eviction("a"),
+        watch().streams(&[]),
+        call(format!("PATCH {NODE_PATH}")).says(403, refused()),
+        call(format!("PATCH {NODE_PATH}")).says(200, node()),
+        call("GET /api/v1/nodes").says(503, "busy").repeated().at_any_time(),
+    ];
+    let (context, case) = (TestContext::new(&[], api, []), Case::spot());
+    let attempt = case.attempt(&context).await;
+    let mut record = Record::default();
+    drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert_eq!(record.claim.map(|claim| claim.how), Some(How::First));
+    let steps: Vec<_> = record.steps.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, [StepName::Claimed, StepName::Drained]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,7 +250,7 @@ async fn that_a_drain_has_begun_is_told_once_it_is_under_way() {
     let case = Case::spot();
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert_eq!(outcome, drained(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,7 +271,7 @@ async fn a_list_that_fails_for_a_moment_is_made_again() {
     let case = Case::spot();
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert_eq!(outcome, drained(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,7 +284,7 @@ async fn a_hook_that_is_over_before_the_pods_are_listed_ends_the_drain() {
     let target = case.target(&attempt);
     let draining = drain(&context, &target, &mut record);
     let outcome = attempt.hold_action_during(draining).await.unwrap();
-    assert_eq!(outcome, Outcome::HookOver { node: NODE.to_owned(), lost: None });
+    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: None }.into());
     assert_eq!(record.hook, HookStatus::AlreadyOver(None));
 }
 
@@ -273,5 +325,5 @@ async fn a_node_that_is_given_back_in_mid_drain_is_drained_no_further() {
     let case = Case::of(Kind::Rebalance, Deadline::Open);
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert_eq!(outcome, Outcome::Ignored(Reason::GivenBack(NODE.to_owned())));
+    assert_eq!(outcome, DrainOutcome::GivenBack { node: NODE.to_owned() }.into());
 }

@@ -4,6 +4,7 @@ use spillway_core::decision::{Decision, Reason};
 use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 
+use super::done;
 use crate::actions::dry_run::dry_run;
 use crate::context::Attempt;
 use crate::receipt::record::{HookStatus, Record};
@@ -31,7 +32,7 @@ async fn a_drain_is_tried_with_evictions_that_change_nothing() {
     );
     let (case, mut record) = (Case::spot(), Record::default());
     let attempt = case.attempt(&context).await;
-    let outcome = dry_run(&context, Decision::Drain, &case.target(&attempt), &mut record).await.unwrap();
+    let outcome = done(dry_run(&context, Decision::Drain, &case.target(&attempt), &mut record).await.unwrap());
     assert!(outcome.to_string().starts_with(&format!("dry run: would have drained node {NODE}")), "{outcome}");
     assert_eq!(record.hook, HookStatus::Left);
     assert_eq!(record.pods.len(), 1);
@@ -50,7 +51,7 @@ async fn every_other_decision_is_told_after_a_look_at_the_node() {
         let context = TestContext::new(&DRY, [looked_at()], []);
         let case = Case::spot();
         let attempt = case.attempt(&context).await;
-        let outcome = dry_run(&context, decision, &case.target(&attempt), &mut Record::default()).await.unwrap();
+        let outcome = done(dry_run(&context, decision, &case.target(&attempt), &mut Record::default()).await.unwrap());
         assert!(outcome.to_string().starts_with(&format!("dry run: would have {would}")), "{outcome}");
     }
 }
@@ -61,7 +62,7 @@ async fn what_is_to_be_ignored_costs_no_request() {
     let case = Case::spot();
     let attempt = case.attempt(&context).await;
     let ignore = Decision::Ignore(Reason::AutoMode);
-    let outcome = dry_run(&context, ignore, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    let outcome = done(dry_run(&context, ignore, &case.target(&attempt), &mut Record::default()).await.unwrap());
     assert_eq!(outcome, Outcome::Ignored(Reason::AutoMode));
 }
 
@@ -81,7 +82,7 @@ async fn a_node_that_is_not_there_is_told_and_its_hook_is_left_waiting() {
         let limits = Limits::of(notice, None, &context.settings);
         let attempt = Attempt { notice, history, invocation, action: None, limits };
         let target = case.target(&attempt);
-        let outcome = dry_run(&context, Decision::Drain, &target, &mut Record::default()).await.unwrap();
+        let outcome = done(dry_run(&context, Decision::Drain, &target, &mut Record::default()).await.unwrap());
         assert_eq!(matches!(outcome, Outcome::WouldHave(_)), has_hook, "{outcome:?}");
     }
 }

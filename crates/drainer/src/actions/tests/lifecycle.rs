@@ -1,10 +1,10 @@
 use jiff::{SignedDuration, Timestamp};
-use spillway_core::decision::Decision;
 use spillway_core::decision::Reason;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult::{Abandon, Continue};
 
+use crate::actions::lifecycle::Stage::{Decided, Undecided};
 use crate::actions::lifecycle::{complete, last_answer, no_node, not_a_node};
 use crate::aws::CallError;
 use crate::failure::Failure;
@@ -103,15 +103,31 @@ async fn the_last_answer_depends_on_what_failed_and_how_far_it_had_come() {
     let may_pass = || Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 1 };
     let denied = || Failure::Aws(CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None));
     let shut_out = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
-    let decided = |hook| Record { decision: Some(Decision::Drain), hook, ..Record::default() };
-    let of = |attempt, failure: Failure, record| last_answer(attempt, &failure, &record, &context.settings);
+    let of = |attempt, failure: Failure, stage| last_answer(attempt, &failure, stage, &context.settings);
 
-    assert_eq!(of(&terminate, may_pass(), decided(HookStatus::Left)), Some(Continue), "pods are left");
-    assert_eq!(of(&launch, may_pass(), decided(HookStatus::Left)), Some(Abandon), "SPILLWAY_LAUNCH");
-    assert_eq!(of(&terminate, may_pass(), Record::default()), Some(Abandon), "whose it is was not seen");
-    assert_eq!(of(&terminate, shut_out(), decided(HookStatus::Left)), Some(Abandon), "we are not let in");
-    assert_eq!(of(&terminate, denied(), decided(HookStatus::Left)), None, "somebody may give us the right");
-    for answered in [HookStatus::Completed(Continue), HookStatus::Failed(Continue), HookStatus::AlreadyOver(None)] {
-        assert_eq!(of(&terminate, may_pass(), decided(answered)), None, "{answered:?}");
+    assert_eq!(of(&terminate, may_pass(), Decided), Some(Continue), "pods are left");
+    assert_eq!(of(&launch, may_pass(), Decided), Some(Abandon), "SPILLWAY_LAUNCH");
+    assert_eq!(of(&terminate, may_pass(), Undecided), Some(Abandon), "whose it is was not seen");
+    assert_eq!(of(&terminate, shut_out(), Decided), Some(Abandon), "we are not let in");
+    assert_eq!(of(&terminate, denied(), Decided), None, "somebody may give us the right");
+    assert_eq!(of(&Case::spot().attempt(&context).await, may_pass(), Decided), None, "there is no hook");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_had_its_answer_or_is_over_gets_no_last_one() {
+    let pods_lost = || Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 1 };
+    let over = || call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
+    let denied = || refused(403, query_error("AccessDenied", "why"));
+    for (ending, is_completed) in [(completed("CONTINUE"), true), (denied(), true), (over(), false)] {
+        let context = TestContext::new(&[], [], [hook_described(), ending]);
+        let case = Case::held(Kind::Terminate);
+        let attempt = case.attempt(&context).await;
+        assert_eq!(last_answer(&attempt, &pods_lost(), Decided, &context.settings), Some(Continue));
+        if is_completed {
+            drop(complete(&attempt, Continue, &mut Record::default()).await);
+        } else {
+            attempt.hold_action_during(attempt.wait_until_action_is_over()).await;
+        }
+        assert_eq!(last_answer(&attempt, &pods_lost(), Decided, &context.settings), None);
     }
 }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::outcome::Outcome;
 
+use crate::actions::Next;
 use crate::actions::node_claim::hand_over;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
@@ -25,7 +26,7 @@ fn node_claim() -> Value {
         "status": {"providerID": instance().provider_id()}})
 }
 
-async fn handed_over(api: impl IntoIterator<Item = Expected>) -> Result<Outcome, Failure> {
+async fn handed_over(api: impl IntoIterator<Item = Expected>) -> Result<Next, Failure> {
     let (context, case) = (TestContext::new(&[], api, []), Case::spot());
     let attempt = case.attempt(&context).await;
     hand_over(&context, &case.target(&attempt), &mut Record::default()).await
@@ -41,14 +42,14 @@ async fn a_node_claim_gets_the_deadline_and_is_deleted() {
     ]);
     let until = Some(at("1970-01-01T00:02:00Z"));
     let handed = HandedOver::ToKarpenter { node: NODE.to_owned(), claim: "default-1".to_owned(), until };
-    assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed));
+    assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed).into());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_claim_that_has_gone_was_karpenters_to_delete() {
     let gone = call(format!("GET {CLAIM_PATH}")).says(404, status(404, "NotFound", "nodeclaims"));
     let handed = HandedOver::AlreadyLeaving { node: NODE.to_owned(), claim: "default-1".to_owned() };
-    assert_eq!(handed_over([owned(), gone]).await.unwrap(), Outcome::HandedOver(handed));
+    assert_eq!(handed_over([owned(), gone]).await.unwrap(), Outcome::HandedOver(handed).into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,14 +64,14 @@ async fn a_node_claim_that_another_has_replaced_under_its_name_is_not_deleted() 
         call(format!("DELETE {CLAIM_PATH}")).with(r#""uid":"u-1""#).says(409, another),
     ]);
     let handed = HandedOver::AlreadyLeaving { node: NODE.to_owned(), claim: "default-1".to_owned() };
-    assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed));
+    assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed).into());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_without_a_node_claim_is_left_alone() {
     let handed = HandedOver::NotKarpenters { node: NODE.to_owned() };
     let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());
-    assert_eq!(handed_over([looked_at]).await.unwrap(), Outcome::HandedOver(handed));
+    assert_eq!(handed_over([looked_at]).await.unwrap(), Outcome::HandedOver(handed).into());
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use spillway_core::instance::InstanceState;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 
+use crate::actions::Next;
 use crate::actions::out_of_service::out_of_service;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
@@ -16,7 +17,7 @@ async fn declared(
     state: InstanceState,
     api: impl IntoIterator<Item = Expected>,
     aws: impl IntoIterator<Item = Expected>,
-) -> Result<Outcome, Failure> {
+) -> Result<Next, Failure> {
     let (context, mut case) = (TestContext::new(&[], api, aws), Case::of(Kind::Stopped, Deadline::Open));
     case.instance.state = state;
     let attempt = case.attempt(&context).await;
@@ -37,21 +38,21 @@ fn still_down() -> Expected {
     described("stopped", &[])
 }
 
-fn runs_again() -> Outcome {
-    Outcome::Ignored(Reason::RunsAgain(NODE.to_owned()))
+fn runs_again() -> Next {
+    Outcome::Ignored(Reason::RunsAgain(NODE.to_owned())).into()
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_runs_is_left_alone_without_a_request() {
     let outcome = declared(InstanceState::Up, [], []).await.unwrap();
-    assert!(matches!(outcome, Outcome::Ignored(Reason::NotDown(_))), "{outcome:?}");
+    assert!(matches!(outcome, Next::Done(Outcome::Ignored(Reason::NotDown(_)))), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_node_of_an_instance_that_is_down_gets_the_taint() {
     let tainted = call(format!("PATCH {NODE_PATH}")).with("node.kubernetes.io/out-of-service").with("NoExecute");
     let outcome = declared(InstanceState::Down, [silent(), tainted.says(200, node())], [still_down()]).await.unwrap();
-    assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() }.into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +62,7 @@ async fn a_node_that_changed_since_it_was_looked_at_is_looked_at_again() {
     let outcome = declared(InstanceState::Down, [silent(), contended, silent(), tainted], [still_down(), still_down()])
         .await
         .unwrap();
-    assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() });
+    assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() }.into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +74,7 @@ async fn a_node_that_stays_ready_to_the_end_is_not_touched() {
         nodes().with("watch=true").streams(&[]).at_any_time(),
     ];
     let outcome = declared(InstanceState::Down, api, []).await.unwrap();
-    assert_eq!(outcome, Outcome::Ignored(Reason::StillReady(NODE.to_owned())));
+    assert_eq!(outcome, Outcome::Ignored(Reason::StillReady(NODE.to_owned())).into());
 }
 
 /// Somebody has stopped and started it: its kubelet is about to run the same pods again.

@@ -1,8 +1,8 @@
 //! What is waited for when the last pod has gone: load balancers that still know the instance.
 
-use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 
+use super::drained;
 use crate::actions::drain::drain;
 use crate::receipt::AfterDrain;
 use crate::receipt::record::Record;
@@ -63,7 +63,7 @@ async fn waited(case: Case, aws: impl IntoIterator<Item = Expected>) -> AfterDra
     let mut record = Record::default();
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert_eq!(outcome, drained(0));
     record.after_drain.expect("late pods were watched for")
 }
 

@@ -2,7 +2,7 @@ use serde_json::json;
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
 use spillway_core::node::uncordon::UncordonResult;
-use spillway_core::outcome::Outcome;
+use spillway_core::outcome::{Outcome, UncordonOutcome};
 use spillway_notice::{Deadline, Kind, Maintenance};
 
 use crate::actions::uncordon::uncordon;
@@ -27,6 +27,13 @@ async fn runs_again(case: Case, api: impl IntoIterator<Item = Expected>) -> Resu
     uncordon(&context, &case.target(&attempt), &mut Record::default()).await
 }
 
+fn result_of(outcome: Outcome) -> UncordonResult {
+    match outcome {
+        Outcome::Uncordon(UncordonOutcome::Uncordoned { result, .. }) => result,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
 fn running() -> Case {
     Case::of(Kind::Running, Deadline::Open)
 }
@@ -35,8 +42,7 @@ fn running() -> Case {
 async fn a_node_that_was_taken_out_for_a_stop_is_given_back_when_it_runs_again() {
     let looked_at = call(format!("GET {NODE_PATH}")).says(200, stopped());
     let outcome = runs_again(running(), [looked_at, given_back()]).await.unwrap();
-    let Outcome::Uncordoned { result, .. } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(result, UncordonResult::GivenBack { node: NODE.to_owned() });
+    assert_eq!(result_of(outcome), UncordonResult::GivenBack { node: NODE.to_owned() });
 }
 
 /// An API server that has just started refuses everything until it has read the roles.
@@ -46,7 +52,7 @@ async fn a_node_of_a_cluster_that_lets_nobody_in_for_a_moment_is_given_back() {
         let look = || call(format!("GET {NODE_PATH}"));
         let refused = look().says(code, status(code, reason, "nodes"));
         let outcome = runs_again(running(), [refused, look().says(200, stopped()), given_back()]).await.unwrap();
-        assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+        assert_eq!(result_of(outcome), UncordonResult::GivenBack { node: NODE.to_owned() });
     }
 }
 
@@ -55,9 +61,9 @@ async fn a_node_whose_change_was_made_and_its_answer_lost_is_given_back() {
     let look = |node| call(format!("GET {NODE_PATH}")).says(200, node);
     let lost = call(format!("PATCH {NODE_PATH}")).lost();
     let outcome = runs_again(running(), [look(stopped()), lost, look(node())]).await.unwrap();
-    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+    assert_eq!(result_of(outcome), UncordonResult::GivenBack { node: NODE.to_owned() });
     let outcome = runs_again(running(), [look(node())]).await.unwrap();
-    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::NotOurs { .. }, .. }), "{outcome:?}");
+    assert_eq!(result_of(outcome), UncordonResult::NotOurs { node: NODE.to_owned() });
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +71,7 @@ async fn a_node_that_changed_in_between_is_looked_at_again() {
     let looked_at = || call(format!("GET {NODE_PATH}")).says(200, stopped());
     let contended = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
     let outcome = runs_again(running(), [looked_at(), contended, looked_at(), given_back()]).await.unwrap();
-    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+    assert_eq!(result_of(outcome), UncordonResult::GivenBack { node: NODE.to_owned() });
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +79,7 @@ async fn an_instance_that_goes_down_again_is_another_notices() {
     let mut case = running();
     case.instance.state = InstanceState::GoingDown;
     let outcome = runs_again(case, []).await.unwrap();
-    assert!(matches!(outcome, Outcome::Ignored(Reason::NotUp(_))), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Uncordon(UncordonOutcome::Ignored(Reason::NotUp(_)))), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]

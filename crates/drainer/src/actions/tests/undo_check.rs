@@ -1,6 +1,6 @@
 use serde_json::json;
 use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
-use spillway_core::outcome::Outcome;
+use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind};
 
@@ -18,7 +18,7 @@ async fn checked<const API: usize, const AWS: usize>(
     number: u32,
     api: [Expected; API],
     aws: [Expected; AWS],
-) -> Result<Outcome, Failure> {
+) -> Result<UncordonOutcome, Failure> {
     let (context, case) = (TestContext::new(&[], api, aws), Case::of(Kind::Rebalance, Deadline::Open));
     let check_of = UndoCheck { notice: json!({"id": "e-1"}), instance: NODE.to_owned(), number };
     let Case { notice, instance, cluster, .. } = &case;
@@ -43,7 +43,10 @@ async fn a_node_that_is_back_is_given_back() {
         call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#).says(200, node()),
     ];
     let outcome = checked(0, api, []).await.unwrap();
-    assert!(matches!(outcome, Outcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, UncordonOutcome::Uncordoned { result: UncordonResult::GivenBack { .. }, .. }),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,7 +54,7 @@ async fn a_node_that_is_not_back_yet_is_looked_at_again_by_the_next_check() {
     let next = scheduled(&format!("{NODE}.rebalance-recommendation.4")).with("at(1970-01-01T00:10:00)");
     let outcome = checked(3, [not_ready()], [next]).await.unwrap();
     let (why, at) = (NotYet::NotReady, at("1970-01-01T00:10:00Z"));
-    assert_eq!(outcome, Outcome::LookedAgain { node: NODE.to_owned(), why, at });
+    assert_eq!(outcome, UncordonOutcome::LookedAgain { node: NODE.to_owned(), why, at });
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,11 @@
 //! What is waited for when the last pod has gone: its volumes.
 
 use serde_json::{Value, json};
-use spillway_core::outcome::Outcome;
+use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 
+use super::done;
 use crate::actions::drain::drain;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, StepName};
@@ -72,7 +73,7 @@ async fn waited(
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert!(matches!(done(outcome), Outcome::Drain(DrainOutcome::Drained { .. })));
     assert_eq!(record.hook, HookStatus::Completed(LifecycleResult::Continue));
     let completed = record.steps.iter().find(|(step, _)| *step == StepName::Completed).unwrap();
     (record.after_drain.expect("late pods were watched for"), completed.1.as_second())
@@ -194,7 +195,7 @@ async fn a_hook_that_is_over_ends_the_waiting() {
     let attempt = case.attempt(&context).await;
     let target = case.target(&attempt);
     let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert!(matches!(done(outcome), Outcome::Drain(DrainOutcome::Drained { .. })));
     assert_eq!(record.hook, HookStatus::AlreadyOver(Some(LifecycleResult::Continue)));
     let completed = record.steps.iter().find(|(step, _)| *step == StepName::Completed).unwrap();
     assert!((6..600).contains(&completed.1.as_second()), "{completed:?}");
@@ -215,6 +216,6 @@ async fn for_an_empty_node_that_is_given_back_no_volume_is_waited_for() {
     let (case, mut record) = (Case::of(Kind::Rebalance, Deadline::Open), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut record).await.unwrap();
-    assert!(matches!(outcome, Outcome::Drained { .. }), "{outcome:?}");
+    assert!(matches!(done(outcome), Outcome::Drain(DrainOutcome::Drained { .. })));
     assert!(record.after_drain.is_some_and(|waited| waited.late_pods_ms < 5_000), "{:?}", record.after_drain);
 }

@@ -33,6 +33,8 @@ struct Told<'a> {
     note: String,
     /// When it happened; absent: now.
     at: Option<Timestamp>,
+    /// How many pods have to leave, of a drain that has begun.
+    pods: Option<usize>,
 }
 
 /// Which event it is.
@@ -85,10 +87,16 @@ impl<'a> Drain<'a> {
     }
 }
 
-/// Tells the node that it is being drained.
-pub(super) async fn tell_begin(so_far: &Publication, settings: &Settings, client: &Client, invocation: &Invocation) {
+/// Tells the node that it is being drained, and how many pods have to leave.
+pub(super) async fn tell_begin(
+    so_far: &Publication,
+    pods: usize,
+    settings: &Settings,
+    client: &Client,
+    invocation: &Invocation,
+) {
     if let Some(reasons) = settings.node_events {
-        let events = begun(so_far, reasons, invocation.clock.now());
+        let events = begun(so_far, pods, reasons, invocation.clock.now());
         // What is wrong then will be wrong at the end, too, and is told once.
         let _ = post(client, events, invocation.announces_until()).await;
     }
@@ -105,10 +113,10 @@ pub(super) async fn tell_end(publication: &Publication, settings: &Settings, cli
 }
 
 /// The event of a drain that is under way.
-fn begun(so_far: &Publication, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
+fn begun(so_far: &Publication, pods: usize, reasons: NodeEvents, now: Timestamp) -> Vec<Event> {
     let Some(drain) = Drain::of(so_far) else { return Vec::new() };
     let told = match reasons {
-        NodeEvents::Spillway => ours::begun(&drain),
+        NodeEvents::Spillway => ours::begun(&drain, pods),
         NodeEvents::Nth => nth::begun(&drain),
     };
     drain.events(vec![told], reasons, now)

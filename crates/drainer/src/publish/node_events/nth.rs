@@ -12,7 +12,7 @@ use super::{About, Drain, EventSeverity, Told};
 use crate::receipt::{BeginNotified, Ending, HookState, PodRecord, StepName};
 
 fn of_node<'a>(severity: EventSeverity, reason: &'static str, note: String) -> Told<'a> {
-    Told { about: About::Node, severity, reason, note, at: None }
+    Told { about: About::Node, severity, reason, note, at: None, pods: None }
 }
 
 /// The node: why it is being drained.
@@ -98,5 +98,6 @@ fn hook<'a>(drain: &Drain<'_>) -> Option<Told<'a>> {
 pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>> {
     let at = drain.at(pod.accepted_ms?);
     let note = format!("Pod evicted due to node drain (node {})", drain.node);
-    Some(Told { about: About::Pod(pod), severity: EventSeverity::Normal, reason: "PodEviction", note, at: Some(at) })
+    let (severity, reason, at) = (EventSeverity::Normal, "PodEviction", Some(at));
+    Some(Told { about: About::Pod(pod), severity, reason, note, at, pods: None })
 }

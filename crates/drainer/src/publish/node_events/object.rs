@@ -14,18 +14,20 @@ use super::{About, Drain, EventSeverity, Told};
 const NAMESPACE_OF_NODES: &str = "default";
 /// The API server's limit.
 const LONGEST_NOTE: usize = 1024;
+/// The annotation by which a program reads how many pods have to leave: `tools/drains` does.
+const PODS: &str = "spillway/pods";
 /// A name may have 253 characters; the number behind it takes up to 17.
 const LONGEST_NAME: usize = 230;
 
 /// The event. `now` and `number` tell it from every other of the same object.
 pub(super) fn event(told: Told<'_>, drain: &Drain<'_>, reasons: NodeEvents, now: Timestamp, number: i128) -> Event {
-    let Told { about, severity, reason, note, at } = told;
+    let Told { about, severity, reason, note, at, pods } = told;
     let (regarding, related) = match about {
         About::Node => (node(drain.node), None),
         About::Pod(pod) => (of_pod(&pod.pod, &pod.uid), Some(node(drain.node))),
     };
     let (reporter, annotations) = match reasons {
-        NodeEvents::Spillway => ("spillway", None),
+        NodeEvents::Spillway => ("spillway", pods.map(|pods| BTreeMap::from([(PODS.to_owned(), pods.to_string())]))),
         // By its name its users select, and by its annotations they look for an instance.
         NodeEvents::Nth => ("aws-node-termination-handler", Some(nth_annotations(about, drain))),
     };

@@ -7,17 +7,18 @@ use spillway_core::drain::pod::RequestedBy;
 use super::{About, Drain, EventSeverity, Told};
 use crate::receipt::{Ending, Fate, PodRecord, StepName};
 
-/// The node: that it is being drained, and why.
-pub(super) fn begun<'a>(drain: &Drain<'_>) -> Told<'a> {
+/// The node: that it is being drained, why, and how many pods have to leave.
+pub(super) fn begun<'a>(drain: &Drain<'_>, pods: usize) -> Told<'a> {
     let Drain { receipt, instance, kind, .. } = drain;
     let until = match (receipt.notice.deadline, &receipt.hook) {
         (Some(deadline), _) => format!("goes at {deadline}"),
         (None, Some(hook)) => format!("waits for the lifecycle hook {} of group {}", hook.name, hook.group),
         (None, None) => "may go".to_owned(),
     };
-    let note = format!("{kind}: instance {instance} {until}; its node's pods are told to leave", kind = kind.as_str());
+    let leave = if pods == 1 { "1 pod has to leave".to_owned() } else { format!("{pods} pods have to leave") };
+    let note = format!("{kind}: instance {instance} {until}; {leave}", kind = kind.as_str());
     let at = receipt.step_ms(StepName::Claimed).map(|at_ms| drain.at(at_ms));
-    Told { about: About::Node, severity: EventSeverity::Normal, reason: "Draining", note, at }
+    Told { about: About::Node, severity: EventSeverity::Normal, reason: "Draining", note, at, pods: Some(pods) }
 }
 
 /// The node: how that ended.
@@ -40,7 +41,7 @@ pub(super) fn ended<'a>(drain: &Drain<'_>) -> Vec<Told<'a>> {
             }
         }
     }
-    vec![Told { about: About::Node, severity, reason, note, at: None }]
+    vec![Told { about: About::Node, severity, reason, note, at: None, pods: None }]
 }
 
 /// A pod: what became of it, if it was told to leave or is still there.
@@ -65,7 +66,7 @@ pub(super) fn pod<'a>(drain: &Drain<'_>, pod: &'a PodRecord) -> Option<Told<'a>>
     };
     let note = format!("drain of node {} ({}): {what}", drain.node, drain.kind.as_str());
     let at = pod.gone_ms.map(|at_ms| drain.at(at_ms));
-    Some(Told { about: About::Pod(pod), severity, reason, note, at })
+    Some(Told { about: About::Pod(pod), severity, reason, note, at, pods: None })
 }
 
 /// How a pod was evicted; if another had it leave, by whom.

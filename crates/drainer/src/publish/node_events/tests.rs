@@ -37,7 +37,9 @@ fn shown(published: &Publication, reasons: NodeEvents) -> String {
         let [severity, reason, kind, name, note] = fields.map(Option::unwrap);
         format!("{severity} {reason} {}/{name} {note}\n", kind.to_lowercase())
     };
-    let mut events = if published.receipt.ending.is_none() { begun } else { ended }(published, reasons, after(9_060));
+    let now = after(9_060);
+    let is_over = published.receipt.ending.is_some();
+    let mut events = if is_over { ended(published, reasons, now) } else { begun(published, 6, reasons, now) };
     events.drain(..).map(line).collect()
 }
 
@@ -162,6 +164,9 @@ async fn an_event_is_as_the_api_server_wants_it() {
     let events = ended(&failed(), NodeEvents::Spillway, after(9_060));
     insta::assert_json_snapshot!([&events[0], &events[1]]);
     insta::assert_json_snapshot!(ended(&failed(), NodeEvents::Nth, after(9_060))[0]);
+    let begun = begun(&receipt(), 1, NodeEvents::Spillway, after(9_060)).remove(0);
+    assert_eq!(begun.metadata.annotations, Some([("spillway/pods".to_owned(), "1".to_owned())].into()));
+    assert!(begun.note.unwrap().ends_with("; 1 pod has to leave"));
     let names: BTreeSet<_> = events.iter().map(|event| &event.metadata.name).collect();
     assert_eq!(names.len(), events.len());
 }

@@ -69,7 +69,11 @@ fn judge_failure(case: Case, receipt: &Value, seen: &Seen, ending: &str) -> Resu
         return Err(format!("it ended in {ending}"));
     }
     let pods: Vec<&Value> = receipt["pods"].as_array().into_iter().flatten().collect();
-    let mut reasons = pods.iter().map(|pod| &pod["why"]).chain([&receipt["reason"]]).filter_map(Value::as_str);
+    let mut reasons = pods
+        .iter()
+        .map(|pod| &pod["why"])
+        .chain([&receipt["reason"], &receipt["not_cordoned"]])
+        .filter_map(Value::as_str);
     if !reasons.any(|reason| case.fault.words.iter().any(|word| reason.contains(word))) {
         return Err(format!("the receipt does not name the fault: it has none of {:?}", case.fault.words));
     }

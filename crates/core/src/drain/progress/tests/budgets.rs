@@ -253,7 +253,9 @@ fn of_many_drains_that_see_a_disruption_allowed_few_ask_for_it() {
         .collect();
     let mut asked = Vec::new();
     for _ in 0..50 {
-        drains.iter_mut().for_each(|progress| allows(progress, 1, now));
+        for progress in &mut drains {
+            allows(progress, 1, now);
+        }
         let (mut left, mut requested) = (1, 0);
         for _ in 0..20 {
             let mut is_spent = false;
@@ -268,7 +270,9 @@ fn of_many_drains_that_see_a_disruption_allowed_few_ask_for_it() {
             }
             now += STEP;
             if is_spent {
-                drains.iter_mut().for_each(|progress| allows(progress, 0, now));
+                for progress in &mut drains {
+                    allows(progress, 0, now);
+                }
             }
         }
         asked.push(requested);

@@ -1,0 +1,90 @@
+//! What a drain came to. Pure.
+
+use std::fmt;
+
+use spillway_receipt::{Counts, Ending};
+
+use super::pods;
+use crate::decision::Reason;
+
+/// What a drain came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DrainOutcome {
+    /// Every pod that had to leave has gone.
+    Drained { node: String, counts: Counts },
+    /// All pods have gone, or were terminating when the node stopped answering.
+    Silent { node: String, counts: Counts },
+    /// All pods have gone except some that are stuck in Terminating.
+    Stuck { node: String, counts: Counts },
+    /// Another notice holds the claim, and the node is empty.
+    Joined { node: String, notice: String, event: String },
+    /// The hook waits no longer, while pods were on the node; `None`: they had not been listed.
+    HookOver { node: String, lost: Option<usize> },
+    /// The node was given back meanwhile.
+    GivenBack { node: String },
+}
+
+impl DrainOutcome {
+    pub(super) fn ending(&self) -> Ending {
+        match self {
+            Self::Drained { .. } | Self::Silent { .. } | Self::Stuck { .. } => Ending::Drained,
+            Self::Joined { .. } => Ending::Joined,
+            Self::HookOver { .. } | Self::GivenBack { .. } => Ending::Ignored,
+        }
+    }
+}
+
+impl fmt::Display for DrainOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drained { node, counts: Counts { moved: 0, .. } } => {
+                write!(f, "no pod had to leave node {node}")
+            }
+            Self::Drained { node, counts: Counts { moved: 1, .. } } => {
+                write!(f, "the one pod that had to leave node {node} has gone")
+            }
+            Self::Drained { node, counts } => {
+                write!(f, "all {} pods that had to leave node {node} have gone", counts.moved)
+            }
+            Self::Silent { node, counts } => write!(
+                f,
+                "node {node} has stopped answering: {} left it, and {} that had to leave cannot be confirmed",
+                pods(counts.moved),
+                pods(counts.unconfirmed)
+            ),
+            Self::Stuck { node, counts } => write!(
+                f,
+                "{} left node {node}, and {} that had to leave terminated still, long after the grace: not waited for",
+                pods(counts.moved),
+                pods(counts.unconfirmed)
+            ),
+            Self::Joined { node, notice, event } => {
+                write!(f, "node {node} was being drained for the {notice} {event}, and is empty")
+            }
+            Self::HookOver { node, lost: None } => {
+                write!(f, "the lifecycle hook waits no longer; the pods of node {node} had not been listed")
+            }
+            Self::HookOver { node, lost: Some(lost) } => {
+                let were = if *lost == 1 { "was" } else { "were" };
+                write!(f, "the lifecycle hook waits no longer; {} {were} still on node {node}", pods(*lost))
+            }
+            Self::GivenBack { node } => write!(f, "{}", Reason::GivenBack(node.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pod_is_not_several() {
+        let drained = |moved| {
+            let counts = Counts { moved, lost: 0, unconfirmed: 0 };
+            DrainOutcome::Drained { node: "n-1".to_owned(), counts }.to_string()
+        };
+        assert_eq!(drained(0), "no pod had to leave node n-1");
+        assert_eq!(drained(1), "the one pod that had to leave node n-1 has gone");
+        assert_eq!(drained(12), "all 12 pods that had to leave node n-1 have gone");
+    }
+}

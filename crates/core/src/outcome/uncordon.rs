@@ -1,0 +1,65 @@
+//! What it came to that a node was to be given back, at a notice or at an undo check. Pure.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use spillway_receipt::Ending;
+
+use crate::cluster::ClusterName;
+use crate::decision::Reason;
+use crate::node::uncordon::{NotYet, UncordonCause, UncordonResult};
+
+/// What became of a node that was to be given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UncordonOutcome {
+    /// It was looked at, and that came of it.
+    Uncordoned { result: UncordonResult, cause: UncordonCause, cluster: ClusterName, provider_id: String },
+    /// The node has not come back: it is looked at again.
+    LookedAgain { node: String, why: NotYet, at: Timestamp },
+    /// The cluster cannot be reached: whether there is a node to give back is looked at again.
+    NotReached { cluster: ClusterName, why: String, at: Timestamp },
+    /// It was not looked at.
+    Ignored(Reason),
+}
+
+impl UncordonOutcome {
+    pub(super) fn ending(&self) -> Ending {
+        match self {
+            Self::Uncordoned {
+                result: UncordonResult::GivenBack { .. } | UncordonResult::LeftAlone { .. }, ..
+            } => Ending::Done,
+            Self::LookedAgain { .. } | Self::NotReached { .. } => Ending::Continued,
+            Self::Uncordoned { .. } | Self::Ignored(_) => Ending::Ignored,
+        }
+    }
+}
+
+impl fmt::Display for UncordonOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uncordoned { result, cause, cluster, provider_id } => match result {
+                UncordonResult::GivenBack { node } => write!(f, "node {node} is given back to use: {cause}"),
+                UncordonResult::LeftAlone { node, why } => {
+                    write!(f, "nothing of ours is left on node {node}: {cause}; {why}")
+                }
+                UncordonResult::NotReadyYet { node, why } => write!(f, "node {node} is not given back: {why}"),
+                UncordonResult::OptedOut { node } => write!(f, "{}", Reason::OptedOut(node.clone())),
+                UncordonResult::Held { node, notice, event } => {
+                    write!(f, "node {node} is not given back: it is claimed for the {notice} {event}")
+                }
+                UncordonResult::NotOurs { node } => write!(f, "node {node} is none that we took out of use"),
+                UncordonResult::NoNode => {
+                    let no_node = Reason::NoNode { cluster: cluster.clone(), provider_id: provider_id.to_owned() };
+                    write!(f, "{no_node}")
+                }
+            },
+            Self::LookedAgain { node, why, at } => {
+                write!(f, "node {node} is not given back yet: {why}; it is looked for again at {at}")
+            }
+            Self::NotReached { cluster, why, at } => {
+                write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
+            }
+            Self::Ignored(reason) => write!(f, "{reason}"),
+        }
+    }
+}

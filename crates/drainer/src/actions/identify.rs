@@ -1,0 +1,92 @@
+//! Who the instance of a notice is: EC2 says it, or, where EC2 gives no answer in time, its node.
+//!
+//! `DescribeInstances` fails for the instances of an Availability Zone that is down (its API reference says so), and a storm of
+//! notices empties its bucket of requests. A notice with a deadline cannot wait for that. The claim tests the provider id,
+//! so a node that is found in another way is safe to claim.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+use kube::Api;
+use spillway_core::cluster::ClusterName;
+use spillway_core::decision;
+use spillway_core::instance::Instance;
+use spillway_notice::Notice;
+use tokio::time::{Instant, sleep};
+
+use crate::aws::ec2;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::node;
+
+/// How long EC2 may give no answer until the node is searched: its usual answer takes a tenth of a second, and a spot notice
+/// leaves two minutes.
+const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// An instance, and who told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Identified {
+    /// EC2 describes it.
+    ByEc2(Instance),
+    /// EC2 gave no answer. Its node was found in this cluster.
+    ByNode(Instance, ClusterName),
+}
+
+/// Finds out who the instance of a notice is, until `end`. `None`: EC2 knows no such instance.
+pub(crate) async fn identify(context: &Context, notice: &Notice, end: Instant) -> Result<Option<Identified>, Failure> {
+    let settings = &context.settings;
+    let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
+    let described = async {
+        let described = ec2::describe(&context.ec2, &notice.instance, end, is_behind).await?;
+        Ok(described.map(Identified::ByEc2))
+    };
+    if !decision::may_be_identified_by_node(notice, settings) {
+        return described.await;
+    }
+    let searched = async {
+        sleep(EC2_ANSWERS_WITHIN).await;
+        search(context, notice, end).await
+    };
+    match select(pin!(described), pin!(searched)).await {
+        Either::Left((described, _)) => described,
+        Either::Right((Some(found), _)) => Ok(Some(found)),
+        Either::Right((None, described)) => described.await,
+    }
+}
+
+/// Searches the node in every cluster that is known: by the setting, or because this process has connected to it.
+async fn search(context: &Context, notice: &Notice, end: Instant) -> Option<Identified> {
+    let id = &notice.instance;
+    let clusters = context.known_clusters();
+    tracing::warn!(
+        clusters = clusters.len(),
+        "EC2 does not describe instance {id}; searching its node in the known clusters"
+    );
+    let in_one = async |cluster: ClusterName| {
+        let doing = format!("search the node of instance {id}");
+        let found = context.in_cluster(&cluster, end, &doing, async |client| {
+            let (nodes, region) = (Api::all(client), context.access.region.as_str());
+            node::search(&nodes, id, region, notice.zone.as_deref()).await
+        });
+        match found.await {
+            Ok(found) => found.map(|instance| Identified::ByNode(instance, cluster)),
+            Err(failure) => {
+                tracing::warn!(
+                    error = failure.text(),
+                    "the node of instance {id} was not searched in cluster {cluster}"
+                );
+                None
+            }
+        }
+    };
+    let mut searches: FuturesUnordered<_> = clusters.into_iter().map(in_one).collect();
+    while let Some(found) = searches.next().await {
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}

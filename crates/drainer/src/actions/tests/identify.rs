@@ -1,0 +1,89 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spillway_core::instance::Instance;
+use spillway_notice::Notice;
+use tokio::time::Instant;
+
+use crate::actions::identify::{Identified, identify};
+use crate::failure::Failure;
+use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
+use crate::test_support::aws::{described, query_error};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+const KNOWN: [(&str, &str); 1] = [("SPILLWAY_CLUSTERS", "prod")];
+const NAMED_BY_DNS: &str = "ip-10-0-0-1.ec2.internal";
+
+/// EC2 fails for as long as anybody asks, as for the instances of a zone that is down.
+fn zone_is_down() -> Expected {
+    call("DescribeInstances").says(500, query_error("InternalError", "An internal error has occurred")).repeated()
+}
+
+/// No node has the instance's id for its name.
+fn not_by_name() -> [Expected; 2] {
+    let no = |path: String| call(format!("GET {path}")).says(404, status(404, "NotFound", "nodes"));
+    [no(NODE_PATH.to_owned()), no(format!("{NODE_PATH}.ec2.internal"))]
+}
+
+fn with_provider_id(provider_id: &str) -> Value {
+    let mut node = node();
+    node["metadata"]["name"] = json!(NAMED_BY_DNS);
+    node["spec"]["providerID"] = json!(provider_id);
+    node
+}
+
+async fn identified(context: &TestContext, notice: &Notice) -> Result<Option<Identified>, Failure> {
+    identify(context, notice, Instant::now() + Duration::from_secs(20)).await
+}
+
+fn by_node(identified: Option<Identified>) -> Instance {
+    match identified {
+        Some(Identified::ByNode(instance, cluster)) if cluster.as_str() == "prod" => instance,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_cluster_is_searched_while_ec2_answers() {
+    let context = TestContext::new(&KNOWN, [], [described("running", &[])]);
+    assert!(matches!(identified(&context, &Case::spot().notice).await, Ok(Some(Identified::ByEc2(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_the_instances_id_for_its_name_is_found_when_ec2_fails() {
+    let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
+    let context = TestContext::new(&KNOWN, api, [zone_is_down()]);
+    let instance = by_node(identified(&context, &Case::spot().notice).await.unwrap());
+    assert_eq!((instance.private_dns_name.as_deref(), instance.zone.as_str()), (Some(NODE), "us-east-1a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_by_another_name_is_found_among_those_of_the_zone_that_the_notice_names() {
+    let mut case = Case::spot();
+    case.notice.zone = Some("us-east-1a".to_owned());
+    let own = with_provider_id("aws:///us-east-1a/i-0123456789abcdef0");
+    let of_zone = call("GET /api/v1/nodes").with("topology.kubernetes.io%2Fzone%3Dus-east-1a");
+    let api = not_by_name().into_iter().chain([of_zone.says(200, list("Node", &[own]))]);
+    let context = TestContext::new(&KNOWN, api, [zone_is_down()]);
+    let instance = by_node(identified(&context, &case.notice).await.unwrap());
+    assert_eq!(instance.private_dns_name.as_deref(), Some(NAMED_BY_DNS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_of_another_instance_is_not_taken_and_ec2_is_asked_to_the_end() {
+    let another = with_provider_id("aws:///us-east-1a/i-0fedcba9876543210");
+    let api = not_by_name().into_iter().chain([call("GET /api/v1/nodes").says(200, list("Node", &[another]))]);
+    let context = TestContext::new(&KNOWN, api, [zone_is_down()]);
+    let failure = identified(&context, &Case::spot().notice).await.unwrap_err();
+    assert!(failure.text().contains("ec2:DescribeInstances"), "{}", failure.text());
+}
+
+/// Any request to the API server would fail the test.
+#[tokio::test(start_paused = true)]
+async fn where_a_tag_decides_and_where_no_cluster_is_known_only_ec2_is_asked() {
+    for settings in [&[KNOWN[0], ("SPILLWAY_MANAGED_TAG", "drain=yes")][..], &[]] {
+        let context = TestContext::new(settings, [], [zone_is_down()]);
+        assert!(identified(&context, &Case::spot().notice).await.is_err(), "{settings:?}");
+    }
+}

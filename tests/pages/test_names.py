@@ -1,0 +1,106 @@
+"""The pages name all that a reader meets in AWS or in a receipt, and nothing that is not there."""
+
+import re
+import unittest
+from functools import cache
+
+from pages import PAGES, ROOT, code, name, prose, rows, section, text
+
+TEMPLATE = text("template.yaml")
+PARAMETERS = set(re.findall(r"^  (\w+):$", TEMPLATE.split("\nParameters:\n")[1].split("\nRules:\n")[0], re.M))
+TROUBLESHOOTING = "docs/troubleshooting.md"
+# They tell of names that there were.
+PAST = {"CHANGELOG.md", "docs/upgrading.md"}
+# Of other programs' commands and templates, in this form too.
+OTHERS = {"Enabled", "OrganizationalUnitIds", "DurationBeforeInterruption", "InstanceId", "InvocationType", "Key", "Name", "PropagateAtLaunch", "Ready",
+          "ResourceId", "ResourceType", "RoutingKey", "TerminateHookAbandon", "Value", "Values", "FailureToleranceCount", "MaxConcurrentCount"}
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def pattern(words: str) -> re.Pattern:
+    """What fits a sentence with places that are left open: `…` on a page, `{…}` in the code."""
+    return re.compile(".*".join(map(re.escape, re.split(r"…|\{[^}]*\}", words))))
+
+
+@cache
+def said() -> list[str]:
+    """The sentences that the functions say, with `…` for what is filled in."""
+    texts = re.findall(r'"((?:[^"\\\n]|\\.)+)"', code())
+    texts = (re.sub(r"\{[^}]*\}", "…", text.replace('\\"', '"')) for text in texts)
+    return sorted({text for text in texts if len(text.replace("…", "")) > 9 and " " in text})
+
+
+class Troubleshooting(unittest.TestCase):
+    def test_each_alarm_is_found_by_the_name_that_it_pages_with(self) -> None:
+        alarms = set(re.findall(r"^  (\w+Alarm):$", TEMPLATE, re.M))
+        self.assertEqual(set(re.findall(r"`(\w+Alarm)`", section("docs/metrics.md", "## The alarms"))), alarms)
+
+    def test_it_has_each_type_of_failure(self) -> None:
+        failures = re.findall(r'=> "([A-Z]\w+)",', text("crates/drainer/src/failure.rs").split("fn error_type")[1].split("\n    }\n")[0])
+        self.assertGreater(len(failures), 15)
+        headings = " ".join(re.findall(r"^### (.*)$", section(TROUBLESHOOTING, "## By error type"), re.M))
+        for failure in failures:
+            with self.subTest(failure=failure):
+                self.assertRegex(headings, rf"\b{failure}\b")
+
+    def test_it_has_each_reason_for_which_a_notice_is_ignored(self) -> None:
+        source = re.sub(r"\\\n\s*", "", text("crates/core/src/decision/reason.rs")).split("enum Refusal")[0]
+        reasons = [reason for reason in re.findall(r'"((?:[^"\\]|\\.)*)"', source) if len(reason) > 9 and " " in reason]
+        reasons += re.findall(r'f(?:, |\.write_str\()"((?:neither|the setting) [^"]*)"', text("crates/core/src/decision/switch.rs"))
+        self.assertGreater(len(reasons), 35)
+        told = [words for row in rows(section(TROUBLESHOOTING, "## Ignored, and should not be")) for words in quoted(row[0])]
+        for reason in reasons:
+            with self.subTest(reason=reason):
+                self.assertTrue(any(pattern(words).match(re.sub(r"\{[^}]*\}", "…", reason)) for words in told))
+
+    def test_every_line_and_every_reason_on_it_is_said_by_the_code(self) -> None:
+        for heading in ("## By log line", "## Ignored, and should not be"):
+            for row in rows(section(TROUBLESHOOTING, heading)):
+                for words in quoted(row[0]):
+                    with self.subTest(heading=heading, words=words):
+                        whole = (pattern(text).fullmatch(words) for text in said())
+                        begun = (pattern(words).match(text) for text in said())
+                        self.assertTrue(any(whole) or any(begun))
+
+
+class Settings(unittest.TestCase):
+    def test_no_page_names_a_variable_that_is_not_there(self) -> None:
+        of_the_functions = set(re.findall(r"\bSPILLWAY_[A-Z_]+\b", TEMPLATE))
+        of_developers = set()
+        scripts = [file for file in (ROOT / "scripts").iterdir() if file.is_file()]
+        for file in [ROOT / "Makefile", *scripts, *(ROOT / "tests").rglob("*.rs"), *(ROOT / "bench").rglob("*.rs")]:
+            of_developers |= set(re.findall(r"\bSPILLWAY_[A-Z_]+\b", file.read_text()))
+        for page in PAGES:
+            if name(page) not in PAST:
+                known = of_developers if page.name == "development.md" or "measured" in page.parts else of_the_functions
+                for variable in sorted(set(re.findall(r"\bSPILLWAY_[A-Z_]*[A-Z]\b", page.read_text()))):
+                    with self.subTest(page=name(page), variable=variable):
+                        self.assertIn(variable, known)
+
+    def test_no_page_gives_a_value_to_a_parameter_that_is_not_there(self) -> None:
+        for page in PAGES:
+            if name(page) not in PAST:
+                for parameter in sorted(set(re.findall(r"[`' ]([A-Z][a-z]+[A-Za-z]*)=(?=[\w\"'/])", page.read_text())) - OTHERS):
+                    with self.subTest(page=name(page), parameter=parameter):
+                        self.assertIn(parameter, PARAMETERS)
+
+    def test_no_page_names_a_parameter_that_is_gone(self) -> None:
+        notes = section("docs/upgrading.md", "### 0.2.0").split("| before | now |")[1].split("\n\n")[0]
+        gone = {word for row in rows("| |\n|-|\n" + notes) for cell in quoted(row[0]) for word in re.findall(r"^[A-Z]\w+", cell)}
+        gone -= PARAMETERS | {"Spot", "Capacity", "Maintenance", "Terminate", "Rebalance", "StateChange"}  # words of AWS and NTH, too
+        self.assertIn("HeldPods", gone)
+        for page in PAGES:
+            if name(page) not in PAST:
+                for parameter in gone:
+                    with self.subTest(page=name(page), parameter=parameter):
+                        self.assertNotRegex(prose(page), rf"`{parameter}(=[^`]*)?`")
+
+    def test_settings_says_how_many_there_are(self) -> None:
+        self.assertIn(f"{len(PARAMETERS)} in all", text("docs/settings.md"))
+
+
+if __name__ == "__main__":
+    unittest.main()

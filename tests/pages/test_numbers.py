@@ -1,0 +1,104 @@
+"""The numbers that pages tell are those of the code's constants."""
+
+import re
+import unittest
+
+from pages import text
+
+WHAT_HAPPENS, NOTICES, ANNOUNCEMENTS, TROUBLESHOOTING = (
+    f"docs/{page}.md" for page in ("what-happens", "notices", "announcements", "troubleshooting")
+)
+DRAIN, CORE = "crates/drainer/src", "crates/core/src"
+SECONDS = {"secs": 1, "millis": 0.001, "mins": 60, "hours": 3600}
+WORDS = {"two": 2, "three": 3, "five": 5, "ten": 10}
+UNITS = {"s": 1, "seconds": 1, "ms": 0.001, "minutes": 60, "hours": 3600, "days": 86400}
+
+# A page, what it says with the number in brackets, the file of the constant, and its name.
+NUMBERS = (
+    (WHAT_HAPPENS, r"asks? again for up to (30 s)", f"{DRAIN}/aws/ec2.rs", "CATCHES_UP_WITHIN"),
+    (WHAT_HAPPENS, r"waits (five seconds) for EC2", f"{DRAIN}/actions/identify.rs", "EC2_ANSWERS_WITHIN"),
+    (WHAT_HAPPENS, r"all nodes in pages of (100)", f"{DRAIN}/node/find.rs", "PAGE"),
+    (WHAT_HAPPENS, r"Up to (72) are under way at once", f"{CORE}/drain/request.rs", "EVICTIONS_AT_ONCE"),
+    (WHAT_HAPPENS, r"(10) more streams are kept for deletions", f"{CORE}/drain/request.rs", "DELETIONS_AT_ONCE"),
+    (WHAT_HAPPENS, r"it is renewed after (300 ms)", f"{DRAIN}/kube/watch.rs", "AFTER_A_BURST"),
+    (WHAT_HAPPENS, r"The watch lasts at least (5 s) after the claim", f"{CORE}/drain/ending.rs", "LATE_PODS"),
+    (WHAT_HAPPENS, r"has at least (10 s)\. Past its time", f"{DRAIN}/context/target.rs", "LEAST_WINDOW"),
+    (WHAT_HAPPENS, r"\| has at least (2 s) \|", f"{DRAIN}/context/target.rs", "LEAST_WINDOW_OF_A_HOOK"),
+    (WHAT_HAPPENS, r"that nobody knows\]\(#forced-in-time\), for (10 minutes)", f"{CORE}/continuation/limits.rs", "GONE_WITHIN"),
+    (WHAT_HAPPENS, r"or (5 s) before Auto Scaling's own limit", f"{CORE}/hook_timeouts.rs", "FOR_THE_ANSWER"),
+    (WHAT_HAPPENS, r"`GlobalTimeout`: (100) times the hook's timeout", f"{CORE}/hook_timeouts.rs", "MOST_TIMEOUTS"),
+    (WHAT_HAPPENS, r"times the hook's timeout, at most (48 hours)", f"{CORE}/hook_timeouts.rs", "LONGEST"),
+    (WHAT_HAPPENS, r"cannot be read, Spillway assumes (30 s)", f"{CORE}/hook_timeouts.rs", "LEAST_TIMEOUT"),
+    (WHAT_HAPPENS, r"\| (5 s) before the invocation's end", f"{CORE}/invocation.rs", "FOR_THE_REST"),
+    (WHAT_HAPPENS, r"its own if that ends (2 s) before the instance goes", f"{CORE}/drain/deadline.rs", "MARGIN"),
+    (WHAT_HAPPENS, r"else what is left, never under (1 s)", f"{CORE}/drain/deadline.rs", "LEAST_GRACE"),
+    (WHAT_HAPPENS, r"at half of the time, and (20 s) before", f"{CORE}/drain/deadline.rs", "LEAST_TIME_FOR_A_BUDGET"),
+    (WHAT_HAPPENS, r"only in the last (ten minutes) before one", f"{CORE}/drain/deadline.rs", "MOST_TIME_FOR_A_BUDGET"),
+    (WHAT_HAPPENS, r"a webhook's \(403, 429, 500\) \| (0\.5 s)", f"{CORE}/drain/pod/mod.rs", "RETRY"),
+    (WHAT_HAPPENS, r"doubling to (5 s), with the same spread", f"{CORE}/drain/pod/mod.rs", "SLOW_RETRY"),
+    (WHAT_HAPPENS, r"no answer to an eviction \| the same, but at most (2 s)", f"{CORE}/drain/pod/answers.rs", "UNANSWERED_RETRY"),
+    (WHAT_HAPPENS, r"5xx, no answer \| (0\.1 s), doubling", "crates/retry/src/lib.rs", "FIRST_PAUSE"),
+    (WHAT_HAPPENS, r"5xx, no answer \| 0\.1 s, doubling to (2 s)", "crates/retry/src/lib.rs", "LONGEST_PAUSE"),
+    (WHAT_HAPPENS, r"Connecting may take (5 s)", "crates/eks/src/connector.rs", "CONNECT_TIMEOUT"),
+    (WHAT_HAPPENS, r"an answer of the API server (15 s)", f"{DRAIN}/kube/mod.rs", "CALL_TIMEOUT"),
+    (WHAT_HAPPENS, r"an attempt at AWS (5 s)", "crates/startup/src/aws.rs", "ATTEMPT_TIMEOUT"),
+    (WHAT_HAPPENS, r"all of the SDK's attempts (12 s)", "crates/startup/src/aws.rs", "CALL_TIMEOUT"),
+    (WHAT_HAPPENS, r"each budget is tried every (5 s)", f"{CORE}/drain/budgets.rs", "PROBE_EVERY"),
+    (WHAT_HAPPENS, r"or not answered within (2 s)", f"{CORE}/drain/deadline.rs", "LEAST_PATIENCE"),
+    (WHAT_HAPPENS, r"blocked pods are deleted (2 minutes) after the notice", f"{DRAIN}/context/target.rs", "RESPECTED_FOR"),
+    (WHAT_HAPPENS, r"once more, (5 s) later", f"{CORE}/drain/put_back.rs", "PAUSE"),
+    (WHAT_HAPPENS, r"still terminate (five minutes) after its grace", f"{CORE}/drain/progress.rs", "STUCK_AFTER"),
+    (WHAT_HAPPENS, r"been gone for (10 s), Spillway watches its node", f"{CORE}/drain/progress.rs", "OVERDUE_AFTER"),
+    (WHAT_HAPPENS, r"target groups every (3) to 6 s", f"{DRAIN}/aws/target_groups.rs", "AGAIN_AFTER"),
+    (WHAT_HAPPENS, r"in all of them, for (ten minutes) at most", f"{DRAIN}/actions/after_drain.rs", "LET_GO_WITHIN"),
+    (WHAT_HAPPENS, r"looks for the node every (2 s)", f"{DRAIN}/actions/launch.rs", "LOOK_EVERY"),
+    (WHAT_HAPPENS, r"takes more than (200) invocations", f"{CORE}/continuation/limits.rs", "MOST_INVOCATIONS"),
+    (WHAT_HAPPENS, r"WINDOW_S`, and (15 s) more", f"{CORE}/decision/times.rs", "AFTER_THE_WINDOW"),
+    (WHAT_HAPPENS, r"from its start on every (10 minutes), for a day", f"{CORE}/decision/times.rs", "CHECK_EVERY"),
+    (WHAT_HAPPENS, r"is waited for until (ten minutes) after the notice", f"{CORE}/continuation/limits.rs", "BACK_WITHIN"),
+    (WHAT_HAPPENS, r"It is tried for (two seconds) first", f"{DRAIN}/context/patience.rs", "FOR_A_MOMENT"),
+    (WHAT_HAPPENS, r"after (15 s) a schedule tries it again", f"{DRAIN}/actions/give_back.rs", "REACHED_WITHIN"),
+    (WHAT_HAPPENS, r"node is looked at until (90 s) after the notice", f"{CORE}/continuation/limits.rs", "SILENT_WITHIN"),
+    (WHAT_HAPPENS, r"Of more than (1,000) instances", f"{DRAIN}/actions/fan_out.rs", "MOST_INSTANCES"),
+    (WHAT_HAPPENS, r"A deadline within (ten seconds) is written as", f"{DRAIN}/context/target.rs", "LEAST_WINDOW"),
+    (WHAT_HAPPENS, r"waits (three seconds), drains by its own", f"{DRAIN}/drain/mod.rs", "HEAD_START"),
+    (WHAT_HAPPENS, r"They are sent (ten) at a time", f"{DRAIN}/drain/side_task.rs", "REQUESTS_AT_ONCE"),
+    (NOTICES, r"more than (five minutes) ahead of the clock", f"{CORE}/decision/plausible.rs", "CLOCKS_APART"),
+    (NOTICES, r"queue keep a notice \((2 hours)\)", f"{CORE}/decision/plausible.rs", "QUEUED"),
+    (NOTICES, r"a hook's older than a hook waits \((48 hours)\)", f"{CORE}/decision/plausible.rs", "HOOK_WAITS"),
+    (NOTICES, r"maintenance: more than (366 days)", f"{CORE}/decision/plausible.rs", "ANNOUNCED"),
+    (NOTICES, r"the instance runs (10 minutes) after it was to go", f"{CORE}/decision/behind.rs", "GONE_AFTER"),
+    (NOTICES, r"there are more than (1,000): the rest is left out", f"{DRAIN}/actions/fan_out.rs", "MOST_INSTANCES"),
+    (NOTICES, r"the instances (30 minutes) before the block's end", "crates/notice/src/capacity_block.rs", "INSTANCES_GO_BEFORE"),
+    (ANNOUNCEMENTS, r"Any 2xx within (five seconds)", "functions/announce/src/http.rs", "TIMEOUT"),
+    (ANNOUNCEMENTS, r"has an effect within (five minutes)", "functions/announce/src/stored.rs", "FRESH"),
+    (TROUBLESHOOTING, r"a (minute and a half) before the window ends", f"{DRAIN}/context/patience.rs", "FOR_A_RETRY"),
+)
+
+
+def value(file: str, constant: str) -> float:
+    """A count, or a time in seconds."""
+    expression = re.search(rf"const {constant}: [^=]+= (?:\w+::from_(\w+)\()?([\d_ *]+)\)?;", text(file))
+    assert expression, f"{file} has no constant {constant} of such a form"
+    number = 1
+    for factor in expression[2].replace("_", "").split("*"):
+        number *= int(factor)
+    return number * SECONDS.get(expression[1], 1)
+
+
+def said(words: str) -> float:
+    number, _, unit = words.replace("minute and a half", "90 s").partition(" ")
+    return float(WORDS.get(number) or number.replace(",", "")) * UNITS.get(unit, 1)
+
+
+class Numbers(unittest.TestCase):
+    def test_each_is_that_of_the_code(self) -> None:
+        for page, words, file, constant in NUMBERS:
+            with self.subTest(page=page, words=words):
+                found = re.search(words.replace(" ", r"\s+"), text(page))
+                self.assertIsNotNone(found, "the page does not say so")
+                self.assertEqual(said(" ".join(found[1].split())), value(file, constant))
+
+
+if __name__ == "__main__":
+    unittest.main()

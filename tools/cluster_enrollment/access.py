@@ -1,0 +1,89 @@
+"""Decides how the function's role gets into a cluster: by an access entry, or by a line in aws-auth that somebody else writes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .clusters import Cluster
+from .stack import Stack
+from .step import Part, State, Step, aws
+
+GROUP = "spillway"
+# On an access entry: this tool has made it, for the stack of that name.
+TAG = "spillway/enrolled"
+
+
+@dataclass(frozen=True)
+class Entry:
+    groups: tuple[str, ...]
+    tags: dict[str, str] = field(default_factory=dict)
+    arn: str = ""
+
+    @classmethod
+    def of(cls, described: dict[str, Any]) -> "Entry":
+        groups = tuple(described.get("kubernetesGroups", []))
+        return cls(groups, described.get("tags", {}), described.get("accessEntryArn", ""))
+
+    def is_ours(self, stack: Stack) -> bool:
+        return self.tags.get(TAG) == stack.name
+
+
+def enroll(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | None) -> Step:
+    """`aws_auth`: the roles in the ConfigMap of that name; None if it could not be read."""
+    if not cluster.takes_entries:
+        return _line_in_aws_auth(stack, aws_auth)
+    of_role = ("--cluster-name", cluster.name, "--principal-arn", stack.role)
+    if entry is None:
+        create = aws("eks", "create-access-entry", *of_role, "--kubernetes-groups", GROUP, "--tags", f"{TAG}={stack.name}")
+        return _step(State.TO_DO, "", create)
+    if GROUP not in entry.groups:
+        update = aws("eks", "update-access-entry", *of_role, "--kubernetes-groups", *entry.groups, GROUP)
+        why = f"it lacks the group {GROUP}"
+        if entry.is_ours(stack):
+            return _step(State.TO_DO, why, update)
+        return _step(State.TOLD, f"{why}, and somebody else has made it", update)
+    if entry.is_ours(stack):
+        return _step(State.THERE)
+    if stack.parameters.get("ClusterAccess") == cluster.name:
+        # From now on it is this tool's, also when the stack has let go of it.
+        take_over = aws("eks", "tag-resource", "--resource-arn", entry.arn, "--tags", f"{TAG}={stack.name}")
+        return _step(State.TO_DO, "the stack has made it, by ClusterAccess", take_over)
+    return _step(State.THERE, "somebody else has made it")
+
+
+def remove(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | None) -> Step:
+    if not cluster.takes_entries:
+        if aws_auth is not None and arn_without_path(stack.role) not in aws_auth:
+            return _line(State.THERE, "it is not there")
+        return _line(State.TOLD, "take the function's line out by hand, if it is there", EDIT)
+    delete = aws("eks", "delete-access-entry", "--cluster-name", cluster.name, "--principal-arn", stack.role)
+    if entry is None:
+        return _step(State.THERE, "there is none")
+    if entry.is_ours(stack) or stack.parameters.get("ClusterAccess") == cluster.name:
+        return _step(State.TO_DO, "", delete)
+    return _step(State.TOLD, "somebody else has made it", delete)
+
+
+def arn_without_path(role: str) -> str:
+    """As aws-auth wants it."""
+    front, _, name = role.partition(":role/")
+    return f"{front}:role/{name.rpartition('/')[2]}"
+
+
+EDIT = "kubectl -n kube-system edit configmap aws-auth"
+
+
+def _line_in_aws_auth(stack: Stack, aws_auth: str | None) -> Step:
+    arn = arn_without_path(stack.role)
+    if aws_auth is not None and arn in aws_auth:
+        return _line(State.THERE)
+    line = f"- {{rolearn: {arn}, username: 'spillway:{{{{SessionName}}}}', groups: [{GROUP}]}}"
+    why = "the cluster takes no access entries, its authentication mode is CONFIG_MAP: add this line below mapRoles"
+    return _line(State.TOLD, why, EDIT, line)
+
+
+def _line(state: State, why: str = "", *commands: str) -> Step:
+    return Step(Part.ACCESS, "line in aws-auth", state, why, commands)
+
+
+def _step(state: State, why: str = "", *commands: Any) -> Step:
+    return Step(Part.ACCESS, "access entry", state, why, commands)

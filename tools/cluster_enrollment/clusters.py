@@ -1,0 +1,108 @@
+"""Which clusters are meant, and what EKS says of each of them."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from .aws import Aws
+from .stack import Stack
+
+T, R = TypeVar("T"), TypeVar("R")
+
+# Each is a process of the AWS CLI, which takes most of a second of a processor.
+AT_ONCE = 8
+
+
+class NoCluster(Exception):
+    """What was asked for names no cluster that there is."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    name: str
+    status: str
+    # API, API_AND_CONFIG_MAP or CONFIG_MAP.
+    mode: str
+    endpoint: str = ""
+    ca: str = ""
+    is_public: bool = True
+    tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def takes_entries(self) -> bool:
+        return self.mode != "CONFIG_MAP"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for: exactly one of these."""
+
+    names: tuple[str, ...] = ()
+    tag: tuple[str, str] | None = None
+    all: bool = False
+
+
+def find(aws: Aws, stack: Stack, wanted: Wanted) -> list[Cluster]:
+    there = sorted(aws.call("eks", "list-clusters")["clusters"])
+    names = by_name(wanted, there, stack)
+    described = side_by_side(lambda name: _describe(aws, name), names)
+    return with_tag(described, wanted.tag) if wanted.tag else described
+
+
+def by_name(wanted: Wanted, there: list[str], stack: Stack) -> list[str]:
+    """The clusters to look at. A name that is wrong stops everything before anything is changed."""
+    names = list(dict.fromkeys(wanted.names)) if wanted.names else there
+    if wanted.all and stack.clusters:
+        names = stack.clusters
+    if unknown := [name for name in names if name not in there]:
+        known = ", ".join(there) or "none"
+        named_by = "the parameter Clusters names" if wanted.all else "there is no"
+        raise NoCluster(
+            f"{named_by} EKS cluster {', '.join(unknown)} in {stack.region}; there are: {known}. "
+            "A stack serves one Region; for another one name it with --region"
+        )
+    if not names:
+        raise NoCluster(f"there is no EKS cluster in {stack.region}")
+    return names
+
+
+def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
+    key, value = tag
+    if not (found := [one for one in clusters if one.tags.get(key) == value]):
+        values = sorted({one.tags[key] for one in clusters if key in one.tags})
+        others = f"; its values are: {', '.join(values)}" if values else ", and none has a tag with this key"
+        raise NoCluster(f"no EKS cluster has the tag {key}={value}{others}")
+    return found
+
+
+def remarks(wanted: Wanted, found: list[Cluster], stack: Stack) -> list[str]:
+    """What the person who asked should know, and what stops nothing."""
+    twice = sorted({name for name in wanted.names if wanted.names.count(name) > 1})
+    said = [f"{name} was named more than once, and is done once" for name in twice]
+    ignored = [one.name for one in found if stack.clusters and one.name not in stack.clusters]
+    if ignored:
+        names = ",".join([*stack.clusters, *ignored])
+        said.append(
+            f"the stack ignores notices of {', '.join(ignored)}, which its parameter Clusters does not name: "
+            f"sam deploy --parameter-overrides Clusters={names}"
+        )
+    return said
+
+
+def _describe(aws: Aws, name: str) -> Cluster:
+    told = aws.call("eks", "describe-cluster", "--name", name)["cluster"]
+    return Cluster(
+        name,
+        told["status"],
+        told.get("accessConfig", {}).get("authenticationMode", "CONFIG_MAP"),
+        told.get("endpoint", ""),
+        told.get("certificateAuthority", {}).get("data", ""),
+        told.get("resourcesVpcConfig", {}).get("endpointPublicAccess", True),
+        told.get("tags", {}),
+    )
+
+
+def side_by_side(work: Callable[[T], R], things: Iterable[T]) -> list[R]:
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(work, things))

@@ -1,0 +1,114 @@
+"""The command line: reads the stack, works on the clusters side by side, prints what came of it."""
+
+import argparse
+import sys
+
+from . import clusters, doctor, objects, stack, table
+from .aws import Aws, AwsError, NotSignedIn
+from .clusters import NoCluster, Wanted, side_by_side
+from .enrolment import Result, Work
+from .groups import Group
+from .stack import NoStack, Stack
+from .step import Part, State
+
+DESCRIPTION = """\
+Lets the function of a stack into EKS clusters: the access entry and the objects of deploy/, and with --groups the terminate
+hook on each self-managed Auto Scaling group. It works with your own rights (deploy/iam/enroller-policy.json, and the right to
+administer each cluster), and asks the doctor at the end. A second run changes nothing. docs/install.md
+"""
+EPILOG = """\
+0: everything is as it should be; 1: something failed, is left to you, or the doctor finds a failure; 2: nothing was looked at;
+3: with --plan, something would be changed
+"""
+FINE, NOT_FINE, NOT_LOOKED_AT, WOULD_CHANGE = 0, 1, 2, 3
+
+
+def main(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return _run(options)
+    except (NoStack, NoCluster, NotSignedIn, AwsError) as error:
+        print(f"enroll: {error}", file=sys.stderr)
+        return NOT_LOOKED_AT
+    except KeyboardInterrupt:
+        print("enroll: stopped; what is done stays, and another run does the rest", file=sys.stderr)
+        return NOT_FINE
+
+
+def _run(options: argparse.Namespace) -> int:
+    deployed = stack.read(Aws(options.region), options.stack)
+    aws = Aws(deployed.region)
+    wanted = Wanted(tuple(options.cluster or ()), options.tag, options.all)
+    found = clusters.find(aws, deployed, wanted)
+    remarks = clusters.remarks(wanted, found, deployed)
+    groups = [Group.of(one) for one in aws.call("autoscaling", "describe-auto-scaling-groups")["AutoScalingGroups"]]
+    work = Work(aws, deployed, groups, options.groups, options.plan, options.extra)
+
+    def one(cluster: clusters.Cluster) -> Result:
+        result = (work.remove if options.remove else work.enroll)(cluster)
+        if not options.plan and not options.remove:
+            result.verdict = doctor.verdict(aws, deployed, cluster.name, result.changed)
+        if not options.json:
+            print(table.steps(result) + "\n", flush=True)
+        return result
+
+    results = side_by_side(one, found)
+    code = exit_code(results)
+    print(table.as_json(results, remarks, code) if options.json else _closing(results, remarks, options, deployed))
+    return code
+
+
+def exit_code(results: list[Result]) -> int:
+    states = {step.state for result in results for step in result.steps}
+    if {State.FAILED, State.TOLD} & states or not all(doctor.is_green(one.verdict) for one in results if one.verdict):
+        return NOT_FINE
+    return WOULD_CHANGE if State.TO_DO in states else FINE
+
+
+def _closing(results: list[Result], remarks: list[str], options: argparse.Namespace, deployed: Stack) -> str:
+    lines = [*(f"Note: {remark}" for remark in remarks), *([""] if remarks else [])]
+    if not options.remove:
+        lines.append(table.table(results))
+    if options.plan:
+        lines += ["", "Nothing was changed: ~ is what a run without --plan would do."]
+    elif options.remove and all(result.is_fine(*Part) for result in results):
+        lines.append(f"Nothing in these clusters waits for Spillway any longer. If it was the last: sam delete --stack-name {deployed.name}")
+    elif options.remove:
+        lines.append("Not all is taken away: see what is marked ! or x above, and run it again.")
+    elif not all(doctor.is_green(result.verdict) for result in results):
+        lines += ["", f"What the doctor found, with what to do: scripts/doctor {deployed.name} CLUSTER"]
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "enroll", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--all", action="store_true", help="the clusters that the parameter Clusters names, or all of the Region")
+    which.add_argument("--cluster", metavar="NAME", nargs="+", action="extend", help="these clusters")
+    which.add_argument("--tag", metavar="KEY=VALUE", type=_tag, help="the clusters with this tag")
+    parser.add_argument("--groups", action="store_true", help="put the terminate hook on the groups of these clusters, too")
+    parser.add_argument(
+        "--with",
+        dest="extra",
+        metavar="FILE",
+        action="append",
+        default=[],
+        choices=objects.EXTRA,
+        help=f"apply this file of deploy/optional/, too: {' or '.join(objects.EXTRA)}",
+    )
+    parser.add_argument("--plan", action="store_true", help="change nothing, and show what would be changed")
+    parser.add_argument("--remove", action="store_true", help="take away what this tool has made, hooks first")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--stack", metavar="NAME", default="spillway", help="the stack (spillway)")
+    parser.add_argument("--region", metavar="REGION", help="its Region, if it is not that of the AWS CLI")
+    return parser
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no KEY=VALUE")
+    return key, value

@@ -1,0 +1,148 @@
+"""Decides which Auto Scaling groups get the terminate hook, and the tag without which the function may not complete it."""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .stack import Stack
+from .step import Command, Part, State, Step, aws
+
+TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+HEARTBEAT_S, DEFAULT = 300, "CONTINUE"
+# On a group: this tool has put the tag of HookGroupTag there, so that it may take it off.
+MARK = "spillway/enrolled"
+# The tags that name a cluster, and those that say who drains a group's nodes: as crates/core/src/instance.rs reads them.
+NAMES = ("aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name")
+KEY = "kubernetes.io/cluster/"
+DRAINED_BY = {
+    "eks:nodegroup-name": "EKS, as a managed node group",
+    "karpenter.k8s.aws/ec2nodeclass": "Karpenter",
+    "karpenter.sh/nodeclaim": "Karpenter",
+    "karpenter.sh/nodepool": "Karpenter",
+    "eks:eks-cluster-name": "EKS Auto Mode",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str
+    tags: dict[str, str]
+    # The lifecycle state of each instance.
+    instances: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, described: dict[str, Any]) -> "Group":
+        tags = {tag["Key"]: tag.get("Value", "") for tag in described.get("Tags", [])}
+        instances = {one["InstanceId"]: one["LifecycleState"] for one in described.get("Instances", [])}
+        return cls(described["AutoScalingGroupName"], tags, instances)
+
+    @property
+    def clusters(self) -> set[str]:
+        """Those that its tags name."""
+        by_key = {key.removeprefix(KEY) for key, value in self.tags.items() if key.startswith(KEY) and value in ("owned", "shared")}
+        return {name for name in {self.tags.get(key, "") for key in NAMES} | by_key if name}
+
+    @property
+    def drained_by(self) -> str | None:
+        return next((who for key, who in DRAINED_BY.items() if key in self.tags), None)
+
+    def is_of(self, cluster: str, nodes: set[str]) -> bool:
+        """By its tags; without any, by its instances, of which `nodes` are nodes of the cluster."""
+        return cluster in self.clusters if self.clusters else not nodes.isdisjoint(self.instances)
+
+
+Hook = dict[str, Any]
+
+
+def enroll(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
+    """Nothing for a group that somebody else drains."""
+    if group.drained_by:
+        return []
+    if len(group.clusters) > 1:
+        clusters = " and ".join(sorted(group.clusters))
+        return [_step(group, "hook", State.TOLD, f"its tags name {clusters}, and an instance is drained in one cluster only")]
+    return [*_tag(group, stack), _hook(group, hooks, stack)]
+
+
+def remove(group: Group, hooks: list[Hook], stack: Stack) -> list[Step]:
+    steps = [_taken_off(group, hook) for hook in hooks if hook["LifecycleHookName"] in stack.hooks]
+    if MARK in group.tags and stack.group_tag:
+        tags = json.dumps([_tag_of(group, key) for key in (stack.group_tag[0], MARK)])
+        steps.append(_step(group, f"tag {stack.group_tag[0]}", State.TO_DO, "", aws("autoscaling", "delete-tags", "--tags", tags)))
+    return steps
+
+
+def hook_name(hooks: list[Hook], stack: Stack) -> str | None:
+    """The terminate hook of the group that the function completes."""
+    ours = (one["LifecycleHookName"] for one in hooks if one["LifecycleTransition"] == TERMINATING)
+    return next((name for name in ours if name in stack.hooks), None)
+
+
+def _hook(group: Group, hooks: list[Hook], stack: Stack) -> Step:
+    by_name = {one["LifecycleHookName"]: one for one in hooks}
+    if (name := hook_name(hooks, stack)) is not None:
+        if is_as_made(by_name[name]):
+            return _step(group, f"hook {name}", State.THERE)
+        return _step(group, f"hook {name}", State.TOLD, f"it is left as it is: {_values(by_name[name])}", _put(group, name))
+    name = stack.hooks[0]
+    if name in by_name:
+        return _step(group, f"hook {name}", State.TOLD, f"another hook has this name: {_values(by_name[name])}")
+    return _step(group, f"hook {name}", State.TO_DO, "", _put(group, name))
+
+
+def _tag(group: Group, stack: Stack) -> list[Step]:
+    if stack.group_tag is None:
+        return []
+    key, value = stack.group_tag
+    if key not in group.tags:
+        tags = json.dumps([_tag_of(group, key, value), _tag_of(group, MARK, stack.name)])
+        put = aws("autoscaling", "create-or-update-tags", "--tags", tags)
+        return [_step(group, f"tag {key}={value}", State.TO_DO, "HookGroupTag asks for it", put)]
+    if group.tags[key] != value:
+        why = f"the group has {key}={group.tags[key]}, and HookGroupTag asks for {value}: the function may not complete its hooks"
+        return [_step(group, f"tag {key}={value}", State.TOLD, why)]
+    return [_step(group, f"tag {key}={value}", State.THERE)]
+
+
+def _taken_off(group: Group, hook: Hook) -> Step:
+    name = hook["LifecycleHookName"]
+    delete = aws("autoscaling", "delete-lifecycle-hook", "--auto-scaling-group-name", group.name, "--lifecycle-hook-name", name)
+    if not is_as_made(hook):
+        return _step(group, f"hook {name}", State.TOLD, f"it has other values than this tool's: {_values(hook)}", delete)
+    # Auto Scaling would complete the hook of each instance that waits, in the middle of its drain.
+    if waiting := sorted(one for one, state in group.instances.items() if state.startswith("Terminating")):
+        why = f"{', '.join(waiting)} drains: run it again when it has gone"
+        return replace(_step(group, f"hook {name}", State.TOLD, why), drains=True)
+    return _step(group, f"hook {name}", State.TO_DO, "", delete)
+
+
+def is_as_made(hook: Hook) -> bool:
+    return (
+        hook["LifecycleTransition"] == TERMINATING
+        and hook.get("HeartbeatTimeout") == HEARTBEAT_S
+        and hook.get("DefaultResult") == DEFAULT
+        and not hook.get("NotificationTargetARN")
+    )
+
+
+def _values(hook: Hook) -> str:
+    values = [hook["LifecycleTransition"].rpartition("_")[2].lower(), f"{hook.get('HeartbeatTimeout')} s", hook.get("DefaultResult", "ABANDON")]
+    if target := hook.get("NotificationTargetARN"):
+        values.append(f"notifies {target}")
+    return ", ".join(values)
+
+
+def _put(group: Group, name: str) -> Command:
+    return aws(
+        *("autoscaling", "put-lifecycle-hook", "--auto-scaling-group-name", group.name, "--lifecycle-hook-name", name),
+        *("--lifecycle-transition", TERMINATING, "--heartbeat-timeout", str(HEARTBEAT_S), "--default-result", DEFAULT),
+    )
+
+
+def _tag_of(group: Group, key: str, value: str | None = None) -> dict[str, Any]:
+    tag: dict[str, Any] = {"ResourceId": group.name, "ResourceType": "auto-scaling-group", "Key": key}
+    return tag if value is None else {**tag, "Value": value, "PropagateAtLaunch": False}
+
+
+def _step(group: Group, what: str, state: State, why: str = "", *commands: Any) -> Step:
+    return Step(Part.GROUPS, f"{what} of group {group.name}", state, why, commands)

@@ -1,0 +1,80 @@
+"""kubectl, with a kubeconfig of our own for each cluster: that of the user may lead to another one."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from .aws import Aws
+from .step import Command, kubectl
+
+NO_WAY = (
+    "Unable to connect to the server",
+    "dial tcp",
+    "i/o timeout",
+    "connection refused",
+    "no such host",
+    "TLS handshake timeout",
+    "context deadline exceeded",
+    "request canceled",
+)
+NOT_LET_IN = ("Unauthorized", "must be logged in", "provide credentials")
+# A private endpoint's name leads to addresses that do not answer.
+TIMEOUT_S = 20
+
+
+class KubectlError(Exception):
+    """The API server has refused something."""
+
+
+class Unreachable(KubectlError):
+    """Nothing more will work in this cluster."""
+
+
+class Kubectl:
+    def __init__(self, cluster: str, endpoint: str, ca: str, aws: Aws, folder: Path) -> None:
+        token = aws.call("eks", "get-token", "--cluster-name", cluster)["status"]["token"]
+        # It is valid for 15 minutes, and the folder is the user's own and goes with this program.
+        self._kubeconfig = folder / f"{cluster}.kubeconfig"
+        self._kubeconfig.write_text(json.dumps(_kubeconfig(endpoint, ca, token)))
+
+    def read(self, command: Command) -> list[dict[str, Any]]:
+        """The objects that kubectl answers with, from a list or one after the other."""
+        asked = kubectl(*command.arguments, "--output=json", stdin=command.stdin)
+        text, found = self.run(asked).lstrip(), []
+        while text:
+            one, end = json.JSONDecoder().raw_decode(text)
+            found += one["items"] if one.get("kind", "").endswith("List") else [one]
+            text = text[end:].lstrip()
+        return found
+
+    def run(self, command: Command) -> str:
+        own = ["--kubeconfig", str(self._kubeconfig), f"--request-timeout={TIMEOUT_S}s"]
+        try:
+            ran = subprocess.run(
+                ["kubectl", *command.arguments, *own], input=command.stdin, capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError:
+            raise Unreachable("there is no program kubectl") from None
+        if ran.returncode:
+            raise _refusal(ran.stderr.strip())
+        return ran.stdout
+
+
+def _refusal(said: str) -> KubectlError:
+    if any(words in said for words in NOT_LET_IN):
+        return Unreachable("the cluster does not let you in: you need an access entry of your own with the right to administer it")
+    if any(words in said for words in NO_WAY):
+        return Unreachable(f"its API server cannot be reached from here: {said.splitlines()[-1]}")
+    return KubectlError(said or "kubectl said nothing")
+
+
+def _kubeconfig(endpoint: str, ca: str, token: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "enroll", "cluster": {"server": endpoint, "certificate-authority-data": ca}}],
+        "users": [{"name": "enroll", "user": {"token": token}}],
+        "contexts": [{"name": "enroll", "context": {"cluster": "enroll", "user": "enroll"}}],
+        "current-context": "enroll",
+    }

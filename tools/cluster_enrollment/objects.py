@@ -1,0 +1,104 @@
+"""Decides what becomes of the objects of `deploy/` in a cluster. What somebody else has made stays as it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .stack import Stack
+from .step import Part, State, Step, kubectl
+
+MANAGER = "spillway-enroll"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+# Which files the parameters need, and those that a cluster can do without.
+NEEDED = {"node-events.yaml": ("NodeEvents", "none"), "karpenter.yaml": ("Karpenter", "leave")}
+EXTRA = ("admission-policy.yaml", "flow-control.yaml")
+# Each object has it, also one that a later version no longer brings.
+LABEL = "app.kubernetes.io/name=spillway"
+KINDS = (
+    "clusterroles,clusterrolebindings,flowschemas,prioritylevelconfigurations,"
+    "validatingadmissionpolicies,validatingadmissionpolicybindings"
+)
+# What `kubectl apply` is known by, which server-side does not say that it applies.
+CLIENT_SIDE = "kubectl-client-side-apply"
+
+Object = dict[str, Any]
+
+
+def files(stack: Stack, extra: list[str]) -> dict[Path, bool]:
+    """All there are, and whether a cluster is to have it in any case; else only what it has already is brought up to date."""
+    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without) != without}
+    optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in (*NEEDED, *EXTRA)}
+    return {DEPLOY / "rbac.yaml": True, **optional}
+
+
+def apply(wanted: Object, dry: bool = False) -> Any:
+    options = ["--server-side", f"--field-manager={MANAGER}", *(["--dry-run=server"] if dry else [])]
+    return kubectl("apply", *options, "--filename=-", stdin=json.dumps(wanted))
+
+
+def enroll(wanted: Object, file: Path, live: Object | None, after: Object | str | None) -> Step:
+    """`after`: what the server says that applying would leave, or why it refuses. Asked for if the object is ours only."""
+    take_over = f"kubectl apply --server-side --force-conflicts --field-manager={MANAGER} -f {file.relative_to(DEPLOY.parent)}"
+    what = title(wanted)
+    if live is None:
+        return _step(what, State.TO_DO, "", apply(wanted))
+    others = appliers(live) - {MANAGER}
+    if not is_ours(live):
+        if covers(live, wanted):
+            return _step(what, State.THERE, "somebody else has made it")
+        by = f", which {' and '.join(sorted(others))} manages" if others else ""
+        return _step(what, State.TOLD, f"it differs from this version's{by}", take_over)
+    if isinstance(after, str):
+        return _step(what, State.TOLD, f"somebody else has changed it: {after}", take_over)
+    if after is not None and _content(after) != _content(live):
+        return _step(what, State.TO_DO, "it is another version's", apply(wanted))
+    return _step(what, State.THERE)
+
+
+def remove(live: Object) -> Step:
+    what, delete = title(live), kubectl("delete", live["kind"], live["metadata"]["name"])
+    others = appliers(live) - {MANAGER}
+    if not is_ours(live):
+        return _step(what, State.TOLD, "this tool has not made it", delete)
+    if others:
+        return _step(what, State.TOLD, f"{' and '.join(sorted(others))} manages it too", delete)
+    return _step(what, State.TO_DO, "", delete)
+
+
+def is_ours(live: Object | None) -> bool:
+    return live is not None and MANAGER in appliers(live)
+
+
+def appliers(live: Object) -> set[str]:
+    """Who declares an object, and does not just change a field or its status."""
+    entries = [one for one in live["metadata"].get("managedFields", []) if not one.get("subresource")]
+    return {one["manager"] for one in entries if one.get("operation") == "Apply" or one["manager"] == CLIENT_SIDE}
+
+
+def covers(live: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there; the server adds defaults."""
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(key in live and covers(live[key], value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(live, list) and len(live) == len(wanted) and all(map(covers, live, wanted))
+    return bool(live == wanted)
+
+
+def title(one: Object) -> str:
+    return f"{one['kind']} {one['metadata']['name']}"
+
+
+def key(one: Object) -> tuple[str, str]:
+    return one["kind"], one["metadata"]["name"]
+
+
+def _content(one: Object) -> Object:
+    """Without what the server writes at each change, and without the status, which is its own business."""
+    metadata = {
+        name: value for name, value in one["metadata"].items() if name not in ("managedFields", "resourceVersion", "generation")
+    }
+    return {**{name: value for name, value in one.items() if name != "status"}, "metadata": metadata}
+
+
+def _step(what: str, state: State, why: str = "", *commands: Any) -> Step:
+    return Step(Part.RIGHTS, what, state, why, commands)

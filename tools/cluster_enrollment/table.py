@@ -1,0 +1,68 @@
+"""What came of a run, for a person and for a pipeline."""
+
+import json
+from typing import Any
+
+from .enrolment import Result
+from .step import Part, State, Step
+
+MARKS = {State.THERE: "=", State.TO_DO: "~", State.DONE: "+", State.TOLD: "!", State.FAILED: "x"}
+HEAD = ("CLUSTER", "ACCESS", "RIGHTS", "HOOKS", "DOCTOR")
+
+
+def steps(result: Result) -> str:
+    """A cluster's steps, each with what the reader can do about it. What is there already is left out."""
+    shown = [line for step in result.steps if step.state is not State.THERE for line in _lines(step)]
+    return "\n".join([result.cluster, *(shown or ["  = nothing to do"])])
+
+
+def table(results: list[Result]) -> str:
+    rows = [HEAD, *(_row(result) for result in results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def as_json(results: list[Result], remarks: list[str], code: int) -> str:
+    return json.dumps({"exit_code": code, "remarks": remarks, "clusters": [_document(result) for result in results]}, indent=2)
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    groups = len(result.with_hook) + len(result.without_hook)
+    hooks = f"{len(result.with_hook)} of {groups} groups" if groups else "no groups"
+    return (result.cluster, word(result, Part.ACCESS), word(result, Part.RIGHTS), hooks, result.verdict or "not asked")
+
+
+def word(result: Result, part: Part) -> str:
+    """The part's worst step."""
+    states = {step.state for step in result.of(part)}
+    order = (State.FAILED, State.TOLD, State.TO_DO, State.DONE, State.THERE)
+    return next((state.value for state in order if state in states), "nothing")
+
+
+def _lines(step: Step) -> list[str]:
+    lines = [f"  {MARKS[step.state]} {step.what}{': ' if step.why else ''}{step.why}"]
+    # What we do ourselves needs no command.
+    if step.state in (State.TOLD, State.FAILED):
+        lines += [f"      {command}" for command in step.commands]
+    return lines
+
+
+def _document(result: Result) -> dict[str, Any]:
+    return {
+        "cluster": result.cluster,
+        "access": word(result, Part.ACCESS),
+        "rights": word(result, Part.RIGHTS),
+        "groups_with_hook": result.with_hook,
+        "groups_without_hook": result.without_hook,
+        "doctor": result.verdict or None,
+        "steps": [
+            {
+                "part": step.part.value,
+                "what": step.what,
+                "state": step.state.value,
+                "why": step.why,
+                "commands": [str(command) for command in step.commands],
+            }
+            for step in result.steps
+        ],
+    }

@@ -1,0 +1,56 @@
+"""Which clusters are looked at, and how kubectl asks each: those of its contexts, or all EKS clusters of the account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+from programs import json_of, output_of
+
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True)
+class Context:
+    """A context of the kubeconfig that kubectl uses."""
+
+    name: str
+
+    def kubectl(self, folder: Path) -> list[str]:
+        return ["kubectl", "--context", self.name]
+
+
+@dataclass(frozen=True)
+class EksCluster:
+    """A cluster in a Region; None is the AWS CLI's own."""
+
+    eks_name: str
+    region: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.region}/{self.eks_name}" if self.region else self.eks_name
+
+    def kubectl(self, folder: Path) -> list[str]:
+        """With a kubeconfig in the folder: the user's own stays as it is."""
+        kubeconfig = str(folder / "kubeconfig")
+        command = ["aws", "eks", "update-kubeconfig", "--name", self.eks_name, "--kubeconfig", kubeconfig]
+        output_of([*command, *_in(self.region)], PATIENCE_S)
+        return ["kubectl", "--kubeconfig", kubeconfig]
+
+
+Cluster = Union[Context, EksCluster]
+
+
+def of_account(regions: list[str]) -> list[Cluster]:
+    """All that EKS knows in these Regions, or in the AWS CLI's own."""
+    clusters: list[Cluster] = []
+    for region in regions or [None]:
+        command = ["aws", "eks", "list-clusters", "--query", "clusters", "--output", "json", *_in(region)]
+        clusters += [EksCluster(str(name), region) for name in json_of(command, PATIENCE_S) or []]
+    return clusters
+
+
+def _in(region: str | None) -> list[str]:
+    return ["--region", region] if region else []

@@ -1,0 +1,25 @@
+"""Times as a person types them: how long ago, or when. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+LONGEST = timedelta(days=3660)
+
+
+class NoTime(ValueError):
+    """What was typed is no time."""
+
+
+def moment(typed: str, now: datetime) -> datetime:
+    """`90m`, `3h`, `2d` ago, or `2026-11-21T03:12` or `2026-11-21 03:12:00Z`; UTC unless it says otherwise."""
+    ago = re.fullmatch(r"(\d{1,6})([smhd])", typed)
+    if ago:
+        return now - min(timedelta(**{UNITS[ago[2]]: int(ago[1])}), LONGEST)
+    try:
+        at = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", typed))
+    except ValueError:
+        raise NoTime(f"{typed!r} is no time: type 90m, 3h or 2d for how long ago, or 2026-11-21T03:12 (UTC)") from None
+    return at if at.tzinfo else at.replace(tzinfo=timezone.utc)

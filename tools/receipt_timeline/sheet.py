@@ -1,0 +1,45 @@
+"""What every page has: its title, its style, its shapes, and a policy by which it loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from .marks import shapes, symbol
+from .markup import Child, document, element
+
+STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+# How an ending looks; every other one is good.
+ENDINGS = {"failed": "lost", "continued": "handed-on", "ignored": "stayed"}
+
+
+def sheet(title: str, *parts: Child) -> str:
+    """A document with these parts."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", STYLE),
+    )
+    return document(element("html", head, element("body", shapes(), *parts), lang="en"))
+
+
+def shape_of(ending: str) -> str:
+    """The shape, and with it the colour, of an ending."""
+    return ENDINGS.get(ending, "done")
+
+
+def badge(ending: str) -> Element:
+    """An ending as it stands before a name."""
+    return element("span", symbol(shape_of(ending)), ending, class_=f"ending {shape_of(ending)}")
+
+
+def legend(keys: list[tuple[bool, Element, str]]) -> Element:
+    """What the pictures mean: of these keys those that are used."""
+    entries = (element("li", drawn, meaning) for is_used, drawn, meaning in keys if is_used)
+    return element("ul", *entries, class_="legend")

@@ -1,0 +1,179 @@
+"""tools/enroll: which clusters are meant, what a mistake is answered with, what is printed. `aws` and `kubectl` are scripts here."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from tests.enrollment import cluster, stack
+
+from cluster_enrollment import aws, clusters, command, doctor, kubectl, table
+from cluster_enrollment.clusters import NoCluster, Wanted
+from cluster_enrollment.enrolment import Result
+from cluster_enrollment.step import Part, State, Step
+
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "tools/enroll"
+
+
+class WhichClusters(unittest.TestCase):
+    THERE = ["prod", "stage", "test"]
+
+    def test_are_all_of_the_region_or_all_that_the_stack_serves(self) -> None:
+        self.assertEqual(clusters.by_name(Wanted(all=True), self.THERE, stack()), self.THERE)
+        self.assertEqual(clusters.by_name(Wanted(all=True), self.THERE, stack(Clusters="stage, prod")), ["stage", "prod"])
+
+    def test_that_are_named_twice_are_done_once_and_it_is_said(self) -> None:
+        wanted = Wanted(("prod", "stage", "prod"))
+        self.assertEqual(clusters.by_name(wanted, self.THERE, stack()), ["prod", "stage"])
+        self.assertEqual(clusters.remarks(wanted, [], stack()), ["prod was named more than once, and is done once"])
+
+    def test_that_do_not_exist_stop_everything(self) -> None:
+        with self.assertRaisesRegex(NoCluster, "no EKS cluster prdo in eu-central-1; there are: prod, stage, test.*--region"):
+            clusters.by_name(Wanted(("prod", "prdo")), self.THERE, stack())
+        with self.assertRaisesRegex(NoCluster, "the parameter Clusters names EKS cluster gone"):
+            clusters.by_name(Wanted(all=True), self.THERE, stack(Clusters="prod,gone"))
+        with self.assertRaisesRegex(NoCluster, "there is no EKS cluster in eu-central-1"):
+            clusters.by_name(Wanted(all=True), [], stack())
+
+    def test_with_a_tag_need_its_value(self) -> None:
+        found = [cluster("prod", tags={"env": "live"}), cluster("stage", tags={"env": "test"}), cluster("bare")]
+        self.assertEqual([one.name for one in clusters.with_tag(found, ("env", "live"))], ["prod"])
+        with self.assertRaisesRegex(NoCluster, "env=dev; its values are: live, test"):
+            clusters.with_tag(found, ("env", "dev"))
+        with self.assertRaisesRegex(NoCluster, "team=a, and none has a tag with this key"):
+            clusters.with_tag(found, ("team", "a"))
+
+    def test_that_the_stack_ignores_are_said(self) -> None:
+        (remark,) = clusters.remarks(Wanted(("stage",)), [cluster("stage")], stack(Clusters="prod"))
+        self.assertIn("sam deploy --parameter-overrides Clusters=prod,stage", remark)
+
+
+class WhatIsRefused(unittest.TestCase):
+    def test_of_aws_is_read_from_both_versions_of_its_cli(self) -> None:
+        text = "An error occurred (AccessDenied) when calling the PutLifecycleHook operation: no"
+        for said in (text, f"\naws: [ERROR]: {text}"):
+            error = aws._refusal(said)
+            self.assertIsInstance(error, aws.AwsError)
+            self.assertEqual((error.code, str(error)), ("AccessDenied", "PutLifecycleHook: no"))  # type: ignore[union-attr]
+
+    def test_of_a_login_that_has_expired_says_what_to_do(self) -> None:
+        for said in (
+            "An error occurred (ExpiredToken) when calling the DescribeStacks operation: The security token is expired",
+            "Error when retrieving token from sso: Token has expired and refresh failed",
+            "Unable to locate credentials. You can configure credentials by running \"aws configure\".",
+        ):
+            error = aws._refusal(said)
+            self.assertIsInstance(error, aws.NotSignedIn)
+            self.assertIn("Sign in", str(error))
+
+    def test_of_a_cluster_tells_no_way_from_no_right(self) -> None:
+        no_way = kubectl._refusal("Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout")
+        self.assertIsInstance(no_way, kubectl.Unreachable)
+        self.assertIsInstance(kubectl._refusal("error: You must be logged in to the server (Unauthorized)"), kubectl.Unreachable)
+        forbidden = kubectl._refusal('clusterroles.rbac is forbidden: User "x" cannot patch')
+        self.assertNotIsInstance(forbidden, kubectl.Unreachable)
+
+
+def result(*steps: Step, verdict: str = "ok") -> Result:
+    return Result("prod", list(steps), ["a"], ["b"], verdict)
+
+
+def step(state: State, part: Part = Part.ACCESS) -> Step:
+    return Step(part, "access entry", state, "because", ("do this",))
+
+
+class TheDocuments(unittest.TestCase):
+    # At the beginning of a line, or between backquotes; up to a comment or another command.
+    COMMAND = re.compile(r"(?:^(?:    Value: !Sub )?|`)(tools/enroll [^`\n#;&|]+)", re.MULTILINE)
+
+    def test_have_no_command_that_the_tool_does_not_take(self) -> None:
+        pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "template.yaml"]
+        found = [(page.name, words) for page in pages for words in self.COMMAND.findall(page.read_text())]
+        # What only names an option has no clusters.
+        whole = [(page, words) for page, words in found if re.search("--all|--cluster|--tag", words)]
+        self.assertGreaterEqual(len(whole), 8)
+        for page, words in whole:
+            with self.subTest(page=page, command=words):
+                command._parser().parse_args(words.split()[1:])
+
+
+class TheOutcome(unittest.TestCase):
+    def test_is_in_the_exit_code(self) -> None:
+        for found, code in (
+            (result(step(State.THERE)), 0),
+            (result(step(State.DONE)), 0),
+            (result(step(State.DONE), verdict="warn: no-flow-control (cluster prod)"), 0),
+            (result(step(State.TO_DO), verdict=""), 3),
+            (result(step(State.TO_DO), step(State.TOLD), verdict=""), 1),
+            (result(step(State.FAILED)), 1),
+            (result(step(State.DONE), verdict="fail: no-rights (cluster prod)"), 1),
+            (result(step(State.DONE), verdict="unknown: no answer"), 1),
+        ):
+            self.assertEqual(command.exit_code([found]), code, found)
+
+    def test_is_a_row_with_the_worst_of_each_part(self) -> None:
+        found = result(step(State.DONE), step(State.TOLD), step(State.THERE, Part.RIGHTS))
+        self.assertEqual(
+            table.table([found]).splitlines(),
+            ["CLUSTER  ACCESS  RIGHTS  HOOKS          DOCTOR", "prod     told    there   1 of 2 groups  ok"],
+        )
+
+    def test_says_what_is_left_to_do_and_not_what_was_there(self) -> None:
+        self.assertEqual(table.steps(result(step(State.THERE))), "prod\n  = nothing to do")
+        self.assertEqual(table.steps(result(step(State.TOLD))), "prod\n  ! access entry: because\n      do this")
+
+    def test_is_json_for_a_pipeline(self) -> None:
+        document = json.loads(table.as_json([result(step(State.TOLD))], ["remark"], 1))
+        (one,) = document["clusters"]
+        self.assertEqual((document["exit_code"], document["remarks"]), (1, ["remark"]))
+        self.assertEqual((one["access"], one["doctor"], one["steps"][0]["commands"]), ("told", "ok", ["do this"]))
+
+
+class TheVerdict(unittest.TestCase):
+    def test_is_the_status_with_the_worst_finding(self) -> None:
+        report = {"status": "fail", "checks": [{"findings": [finding("warn", "a"), finding("fail", "b"), finding("fail", "c")]}]}
+        self.assertEqual(doctor.in_words(report), "fail: b (cluster prod) and 1 more")
+        self.assertEqual(doctor.in_words({"status": "ok", "checks": []}), "ok")
+        self.assertEqual(doctor.in_words({"errorMessage": "timed out"}), "unknown: timed out")
+
+
+def finding(severity: str, id: str) -> dict[str, Any]:
+    return {"severity": severity, "id": id, "object": "cluster prod"}
+
+
+class TheTool(unittest.TestCase):
+    def run_with(self, said: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`aws` refuses everything with these words."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "aws"
+            program.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 254\n")
+            program.chmod(program.stat().st_mode | stat.S_IEXEC)
+            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+            return subprocess.run([sys.executable, TOOL, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+    def test_says_in_a_line_why_it_looks_at_nothing(self) -> None:
+        no_stack = "An error occurred (ValidationError) when calling the DescribeStacks operation: Stack with id x does not exist"
+        for said, words in (
+            (no_stack, "there is no stack spillway in this Region"),
+            ("An error occurred (ExpiredToken) when calling the DescribeStacks operation: expired", "Sign in"),
+            ("Could not connect to the endpoint URL", "Could not connect"),
+        ):
+            ran = self.run_with(said, "--all")
+            self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran)
+            self.assertIn(words, ran.stderr)
+            self.assertTrue(ran.stderr.startswith("enroll: "), ran.stderr)
+
+    def test_takes_one_way_to_name_clusters(self) -> None:
+        for wrong in ([], ["--all", "--cluster", "a"], ["--tag", "env"], ["--all", "--with", "rbac.yaml"]):
+            self.assertEqual(self.run_with("", *wrong).returncode, 2, wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,260 @@
+"""What tools/enroll decides: for access entries, objects, hooks and nodes, in both directions."""
+
+import json
+import unittest
+from datetime import datetime, timezone
+from typing import Any
+
+from tests.enrollment import ROLE, cluster, group, hook, managed, stack, told
+
+from cluster_enrollment import access, groups, nodes, objects
+from cluster_enrollment.access import Entry
+from cluster_enrollment.nodes import Instance
+from cluster_enrollment.step import State
+
+OURS = {"spillway/enrolled": "spillway"}
+OF_ROLE = f"--cluster-name prod --principal-arn {ROLE}"
+
+
+class TheAccessEntry(unittest.TestCase):
+    def test_is_made_with_the_group_and_a_tag_where_there_is_none(self) -> None:
+        create = f"aws eks create-access-entry {OF_ROLE} --kubernetes-groups spillway --tags spillway/enrolled=spillway"
+        self.assertEqual(told(access.enroll(cluster(), stack(), None, None)), ("to do", [create]))
+
+    def test_is_left_where_it_has_the_group(self) -> None:
+        for entry in (Entry(("spillway",), OURS), Entry(("spillway", "other"))):
+            self.assertEqual(access.enroll(cluster(), stack(), entry, None).state, State.THERE)
+
+    def test_gets_the_group_if_it_is_ours_and_else_its_maker_is_told(self) -> None:
+        update = [f"aws eks update-access-entry {OF_ROLE} --kubernetes-groups other spillway"]
+        self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), OURS), None)), ("to do", update))
+        self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",)), None)), ("told", update))
+
+    def test_of_the_parameter_cluster_access_is_taken_over(self) -> None:
+        entry = Entry(("spillway",), {}, "arn:entry")
+        taken = ["aws eks tag-resource --resource-arn arn:entry --tags spillway/enrolled=spillway"]
+        self.assertEqual(told(access.enroll(cluster(), stack(ClusterAccess="prod"), entry, None)), ("to do", taken))
+        self.assertEqual(access.enroll(cluster(), stack(ClusterAccess="stage"), entry, None).state, State.THERE)
+
+    def test_is_a_line_for_somebody_to_add_in_a_cluster_that_takes_none(self) -> None:
+        old = cluster(mode="CONFIG_MAP")
+        state, (_, line) = told(access.enroll(old, stack(), None, "- rolearn: another"))
+        # aws-auth knows roles without their path.
+        line_wanted = "- {rolearn: arn:aws:iam::111122223333:role/spillway-DrainRole-1A, username: 'spillway:{{SessionName}}', groups: [spillway]}"
+        self.assertEqual((state, line), ("told", line_wanted))
+        self.assertEqual(access.enroll(old, stack(), None, line).state, State.THERE)
+        self.assertEqual(access.enroll(old, stack(), None, None).state, State.TOLD, "nobody could look")
+
+    def test_is_taken_away_if_this_tool_has_made_it(self) -> None:
+        delete = [f"aws eks delete-access-entry {OF_ROLE}"]
+        self.assertEqual(told(access.remove(cluster(), stack(), Entry(("spillway",), OURS), None)), ("to do", delete))
+        other_stack = {"spillway/enrolled": "another"}
+        for tags in ({}, other_stack):
+            self.assertEqual(told(access.remove(cluster(), stack(), Entry(("spillway",), tags), None)), ("told", delete))
+        self.assertEqual(access.remove(cluster(), stack(), None, None).state, State.THERE)
+
+
+ROLE_OBJECT = {"kind": "ClusterRole", "metadata": {"name": "spillway"}, "rules": [{"verbs": ["get"]}]}
+OLDER = {**ROLE_OBJECT, "rules": [{"verbs": ["get", "list"]}]}
+US = (objects.MANAGER, "Apply")
+FILE = objects.DEPLOY / "rbac.yaml"
+
+
+class AnObject(unittest.TestCase):
+    def decided(self, live: dict[str, Any] | None, after: dict[str, Any] | str | None = None) -> State:
+        return objects.enroll(ROLE_OBJECT, FILE, live, after).state
+
+    def test_is_applied_where_there_is_none(self) -> None:
+        step = objects.enroll(ROLE_OBJECT, FILE, None, None)
+        self.assertEqual(told(step), ("to do", ["kubectl apply --server-side --field-manager=spillway-enroll --filename=-"]))
+        self.assertNotIn("force", str(step.commands))
+
+    def test_of_ours_is_brought_up_to_date_and_then_left(self) -> None:
+        self.assertEqual(self.decided(managed(OLDER, US), managed(ROLE_OBJECT, US)), State.TO_DO)
+        self.assertEqual(self.decided(managed(ROLE_OBJECT, US), {**managed(ROLE_OBJECT, US), "status": {}}), State.THERE)
+
+    def test_of_somebody_else_is_never_changed(self) -> None:
+        for who in (("kubectl-client-side-apply", "Update"), ("kustomize-controller", "Apply"), ("terraform", "Update")):
+            self.assertEqual(self.decided(managed(ROLE_OBJECT, who)), State.THERE, who)
+            self.assertEqual(self.decided(managed(OLDER, who)), State.TOLD, who)
+
+    def test_that_somebody_else_has_changed_is_told(self) -> None:
+        step = objects.enroll(ROLE_OBJECT, FILE, managed(OLDER, US, ("kubectl-edit", "Update")), "conflict with kubectl-edit")
+        self.assertEqual(step.state, State.TOLD)
+        self.assertIn("kubectl-edit", step.why)
+
+    def test_is_as_wanted_also_with_the_servers_defaults(self) -> None:
+        self.assertTrue(objects.covers({"a": [{"b": 1, "default": 2}], "status": {}}, {"a": [{"b": 1}]}))
+        self.assertFalse(objects.covers({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}]}), "a right more")
+        self.assertFalse(objects.covers({"a": 1}, {"b": 1}))
+
+    def test_is_deleted_if_nobody_else_declares_it(self) -> None:
+        status = ("api-priority-and-fairness-config-consumer-v1", "Apply", "status")
+        edited = ("kubectl-edit", "Update")
+        self.assertEqual(told(objects.remove(managed(ROLE_OBJECT, US, status, edited))), ("to do", ["kubectl delete ClusterRole spillway"]))
+        self.assertEqual(objects.remove(managed(ROLE_OBJECT, US, ("kustomize-controller", "Apply"))).state, State.TOLD)
+        self.assertEqual(objects.remove(managed(ROLE_OBJECT, ("kubectl-client-side-apply", "Update"))).state, State.TOLD)
+
+    def test_comes_from_a_file_that_the_parameters_need(self) -> None:
+        def names(extra: list[str], **parameters: str) -> set[str]:
+            return {file.name for file, wanted in objects.files(stack(**parameters), extra).items() if wanted}
+
+        self.assertEqual(names([]), {"rbac.yaml"})
+        self.assertEqual(names([], NodeEvents="nth", Karpenter="nodeclaim"), {"rbac.yaml", "node-events.yaml", "karpenter.yaml"})
+        self.assertEqual(names(["flow-control.yaml"], NodeEvents="none"), {"rbac.yaml", "flow-control.yaml"})
+
+    def test_of_every_file_is_known(self) -> None:
+        """A new file is either needed by a parameter or named by --with."""
+        there = {file for file in objects.DEPLOY.rglob("*.yaml") if file.name != "kustomization.yaml"}
+        self.assertEqual(set(objects.files(stack(), [])), there)
+
+
+class AHook(unittest.TestCase):
+    PUT = (
+        "aws autoscaling put-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway "
+        "--lifecycle-transition autoscaling:EC2_INSTANCE_TERMINATING --heartbeat-timeout 300 --default-result CONTINUE"
+    )
+
+    def decided(self, *hooks: dict[str, Any], **parameters: str) -> list[tuple[str, list[str]]]:
+        return [told(step) for step in groups.enroll(group(), list(hooks), stack(**parameters))]
+
+    def test_is_put_where_there_is_none_under_the_stacks_first_name(self) -> None:
+        self.assertEqual(self.decided(), [("to do", [self.PUT])])
+        other = hook("another-tools")
+        self.assertEqual(self.decided(other, Hooks="drain, spillway"), [("to do", [self.PUT.replace("name spillway", "name drain")])])
+
+    def test_is_there_under_any_of_the_stacks_names(self) -> None:
+        self.assertEqual(self.decided(hook()), [("there", [])])
+        self.assertEqual(self.decided(hook("b"), Hooks="a,b"), [("there", [])])
+
+    def test_with_other_values_is_left_and_told(self) -> None:
+        others = ({"HeartbeatTimeout": 60}, {"DefaultResult": "ABANDON"}, {"NotificationTargetARN": "arn:aws:sqs:::q"})
+        for values in others:
+            ((state, _),) = self.decided(hook(**values))
+            self.assertEqual(state, "told", values)
+
+    def test_of_a_launch_by_that_name_is_not_replaced(self) -> None:
+        self.assertEqual(self.decided(hook(LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING")), [("told", [])])
+
+    def test_is_for_nobody_who_drains_himself(self) -> None:
+        for key in ("eks:nodegroup-name", "karpenter.sh/nodepool", "eks:eks-cluster-name"):
+            of_others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", key: "x"})
+            self.assertEqual(groups.enroll(of_others, [], stack()), [], key)
+
+    def test_needs_one_cluster(self) -> None:
+        of_two = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "kubernetes.io/cluster/stage": "shared"})
+        (step,) = groups.enroll(of_two, [], stack())
+        self.assertEqual(step.state, State.TOLD)
+        self.assertIn("prod and stage", step.why)
+
+    def test_comes_after_the_tag_that_the_function_needs(self) -> None:
+        tag, _ = self.decided(HookGroupTag="team=shop")
+        self.assertEqual(tag[0], "to do")
+        put = json.loads(groups.enroll(group(), [], stack(HookGroupTag="team=shop"))[0].commands[0].arguments[-1])
+        self.assertEqual({one["Key"]: one["Value"] for one in put}, {"team": "shop", "spillway/enrolled": "spillway"})
+        others = groups.Group("g", {"kubernetes.io/cluster/prod": "owned", "team": "kitchen"})
+        self.assertEqual(groups.enroll(others, [], stack(HookGroupTag="team=shop"))[0].state, State.TOLD)
+
+    def test_is_taken_off_if_it_is_as_this_tool_makes_it_and_nothing_waits_in_it(self) -> None:
+        delete = "aws autoscaling delete-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name spillway"
+        (step,) = groups.remove(group(), [hook(), hook("others")], stack())
+        self.assertEqual(told(step), ("to do", [delete]))
+        (step,) = groups.remove(group(), [hook(HeartbeatTimeout=600)], stack())
+        self.assertEqual((step.state, step.drains), (State.TOLD, False))
+        (step,) = groups.remove(group(instances={"i-1": "Terminating:Wait"}), [hook()], stack())
+        self.assertEqual((step.state, step.drains), (State.TOLD, True))
+
+    def test_leaves_no_tag_of_ours_and_takes_none_of_others(self) -> None:
+        marked = groups.Group("g", {"team": "shop", "spillway/enrolled": "spillway"})
+        (step,) = groups.remove(marked, [], stack(HookGroupTag="team=shop"))
+        self.assertEqual([one["Key"] for one in json.loads(step.commands[0].arguments[-1])], ["team", "spillway/enrolled"])
+        self.assertEqual(groups.remove(groups.Group("g", {"team": "shop"}), [], stack(HookGroupTag="team=shop")), [])
+
+
+class TheGroupsOfACluster(unittest.TestCase):
+    def test_are_known_by_their_tags_as_instances_are(self) -> None:
+        for tags in (
+            {"kubernetes.io/cluster/prod": "owned"},
+            {"kubernetes.io/cluster/prod": "shared"},
+            {"eks:cluster-name": "prod"},
+            {"aws:eks:cluster-name": "prod"},
+        ):
+            self.assertTrue(groups.Group("g", tags).is_of("prod", set()), tags)
+            self.assertFalse(groups.Group("g", tags, {"i-1": "InService"}).is_of("stage", {"i-1"}), tags)
+        self.assertFalse(groups.Group("g", {"kubernetes.io/cluster/prod": "no"}).is_of("prod", set()))
+
+    def test_without_tags_are_known_by_their_nodes(self) -> None:
+        self.assertTrue(groups.Group("g", {}, {"i-1": "InService"}).is_of("prod", {"i-1", "i-2"}))
+        self.assertFalse(groups.Group("g", {}, {"i-3": "InService"}).is_of("prod", {"i-1", "i-2"}))
+
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=timezone.utc)
+UP = Instance("running", "InService")
+
+
+def node(notice: str, cordoned_by: str = "spillway", **claim: Any) -> dict[str, Any]:
+    text = json.dumps({"event": "e", "request": "r", "notice": notice, "cordoned": True, **claim})
+    fields = {"manager": cordoned_by, "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}
+    metadata = {"name": "n", "resourceVersion": "7", "annotations": {"spillway/claim": text}, "managedFields": [fields], "labels": {}}
+    return {"metadata": metadata, "spec": {"providerID": "aws:///eu-central-1a/i-1", "unschedulable": True, "taints": []}}
+
+
+class ANode(unittest.TestCase):
+    def decided(self, one: dict[str, Any], instance: Instance) -> tuple[State, bool]:
+        step = nodes.remove(one, instance, NOW)
+        return step.state, step.drains
+
+    def test_is_given_back_if_its_instance_stays(self) -> None:
+        back, drains, over = (State.TO_DO, False), (State.TOLD, True), (State.THERE, False)
+        late, soon = "2026-11-24T11:00:00Z", "2026-11-24T12:01:00.5Z"
+        for one, instance, wanted in (
+            (node("rebalance recommendation", until=soon), UP, back),
+            (node("rebalance recommendation"), Instance("running"), back),
+            (node("rebalance recommendation"), Instance("running", "Terminating:Wait"), drains),
+            (node("rebalance recommendation"), Instance("shutting-down"), drains),
+            (node("scheduled maintenance"), UP, back),
+            (node("scheduled maintenance"), Instance("running", "InService", True), drains),
+            (node("spot interruption", until=soon), UP, drains),
+            (node("spot interruption", until=late), UP, back),
+            (node("terminate lifecycle action"), Instance("running", "Terminating:Wait"), drains),
+            (node("terminate lifecycle action"), UP, back),
+            (node("instance stopping"), Instance("stopped", "InService"), over),
+            (node("spot interruption"), Instance(), over),
+        ):
+            with self.subTest(claim=one["metadata"]["annotations"], instance=instance):
+                self.assertEqual(self.decided(one, instance), wanted)
+
+    def test_whose_claim_cannot_be_read_is_told(self) -> None:
+        one = node("x")
+        for text in ("{", "[]", "{}"):
+            one["metadata"]["annotations"]["spillway/claim"] = text
+            self.assertEqual(self.decided(one, UP), (State.TOLD, False))
+
+    def paths(self, one: dict[str, Any]) -> list[str]:
+        (command,) = nodes.remove(one, UP, NOW).commands
+        patch = json.loads(command.arguments[-1].removeprefix("--patch="))  # type: ignore[union-attr]
+        self.assertEqual(patch[0], {"op": "test", "path": "/metadata/resourceVersion", "value": "7"})
+        return [operation["path"] for operation in patch[1:]]
+
+    def test_loses_our_marks_and_keeps_those_of_others(self) -> None:
+        claim, cordon = "/metadata/annotations/spillway~1claim", "/spec/unschedulable"
+        one = node("rebalance recommendation", taints=["spillway/a=b:NoSchedule", "k:NoSchedule"])
+        self.assertEqual(self.paths(one), [claim, cordon])
+        one["spec"]["taints"] = [
+            {"key": "spillway/a", "value": "b", "effect": "NoSchedule"},
+            {"key": "theirs", "effect": "NoSchedule"},
+            {"key": "k", "effect": "NoSchedule"},
+        ]
+        one["metadata"]["labels"] = {nodes.EXCLUDED: "spillway"}
+        label = "/metadata/labels/node.kubernetes.io~1exclude-from-external-load-balancers"
+        self.assertEqual(self.paths(one), ["/spec/taints/2", "/spec/taints/0", claim, label, cordon])
+        one["metadata"]["labels"] = {nodes.EXCLUDED: "theirs"}
+        self.assertNotIn(label, self.paths(one))
+
+    def test_keeps_a_cordon_that_is_somebody_elses(self) -> None:
+        self.assertNotIn("/spec/unschedulable", self.paths(node("rebalance recommendation", cordoned=False)))
+        self.assertNotIn("/spec/unschedulable", self.paths(node("rebalance recommendation", cordoned_by="kubectl-cordon")))
+
+
+if __name__ == "__main__":
+    unittest.main()
