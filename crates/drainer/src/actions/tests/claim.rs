@@ -126,7 +126,7 @@ async fn a_node_whose_provider_id_has_another_form_is_claimed_by_the_one_that_wa
         let claimed = of_spot([
             patch().says(422, status(422, "Invalid", "nodes")),
             call(format!("GET {NODE_PATH}")).says(200, &odd),
-            patch().with(&format!(r#""path":"/spec/providerID","value":"{provider_id}""#)).says(200, &odd),
+            patch().with(format!(r#""path":"/spec/providerID","value":"{provider_id}""#)).says(200, &odd),
         ]);
         assert_eq!(claimed.await.unwrap(), Ok((NODE.to_owned(), How::First)));
     }
