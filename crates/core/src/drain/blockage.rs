@@ -275,7 +275,9 @@ mod tests {
         pods.get_mut(&uid("db-0")).unwrap().settle(PodState::Leaving { by: start });
         assert_eq!(names(blockage.news(&pods, window, start + secs(301))).unwrap(), ["db-0 over"]);
         let mut later = Blockage::new(blockage.published(), &pods);
+        pods.get_mut(&uid("db-0")).unwrap().block(budget("db"), None);
         assert_eq!(later.news(&pods, window, start + secs(400)), None);
+        assert_eq!(later.news(&pods, window, start + secs(500)), None, "two are enough");
     }
 
     #[test]
