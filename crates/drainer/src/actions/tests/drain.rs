@@ -254,18 +254,31 @@ async fn a_dead_nodes_blocked_pod_is_deleted_unless_most_of_its_zone_is_silent()
         nodes().with("labelSelector=topology.kubernetes.io%2Fzone%3Dus-east-1a").says(200, list("Node", nodes_of))
     };
     let two_budgets = status(500, "", "pods").replace("why", "This pod has more than one PodDisruptionBudget");
+    let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
     let api = [
         claim(),
         pods(&["a"]),
         call("POST /api/v1/namespaces/shop/pods/a/eviction").says(500, two_budgets).repeated().at_any_time(),
         watch().streams(&[]).at_any_time(),
+        budgets.says(403, status(403, "Forbidden", "poddisruptionbudgets")).repeated().at_any_time(),
         nodes().with("fieldSelector").without("watch=true").says(200, list("Node", &[silent.clone()])),
         nodes().with("fieldSelector").with("watch=true").streams(&[]),
         zone(&[silent.clone(), silent.clone(), node()]),
         zone(&[silent, node()]),
+        call("PATCH /api/v1/namespaces/shop/pods/a/status").says(200, pod("a")).at_any_time(),
         call("DELETE /api/v1/namespaces/shop/pods/a").with("uid-a").says(200, pod("a")).at_any_time(),
     ];
-    let context = TestContext::new(&[], api, [hook_described(), completed("CONTINUE")]);
+    let context = TestContext::new(
+        &[],
+        api,
+        [
+            hook_described(),
+            group_described(false),
+            put_event().with("Spillway Drain Blocked"),
+            put_event().with("Spillway Drain Unblocked"),
+            completed("CONTINUE"),
+        ],
+    );
     let (case, began) = (Case::held(Kind::Terminate), Instant::now());
     let attempt = case.attempt(&context).await;
     let outcome = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
@@ -402,7 +415,8 @@ async fn a_pod_that_its_budget_blocks_to_the_end_is_deleted_with_a_condition_tha
         condition.with(r#""lastTransitionTime":"1970-01-01T00:01:28Z""#).says(200, pod("a")),
         call("DELETE /api/v1/namespaces/shop/pods/a").with("uid-a").says(200, pod("a")),
     ];
-    let context = TestContext::new(&[], api, []);
+    let told = ["Spillway Drain Blocked", "Spillway Drain Unblocked"].map(|what| put_event().with(what));
+    let context = TestContext::new(&[], api, told);
     let (case, mut record) = (Case::spot(), Record::default());
     let attempt = case.attempt(&context).await;
     let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
