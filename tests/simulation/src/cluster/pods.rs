@@ -15,6 +15,7 @@ use crate::plan::{App, Owner};
 pub(super) const NAMESPACE: &str = "shop";
 
 /// A pod.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone)]
 pub(crate) struct Pod {
     pub(crate) name: String,
