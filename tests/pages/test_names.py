@@ -36,7 +36,9 @@ def said() -> list[str]:
 class Troubleshooting(unittest.TestCase):
     def test_each_alarm_is_found_by_the_name_that_it_pages_with(self) -> None:
         alarms = set(re.findall(r"^  (\w+Alarm):$", TEMPLATE, re.M))
-        self.assertEqual(set(re.findall(r"`(\w+Alarm)`", section("docs/metrics.md", "## The alarms"))), alarms)
+        for page in ("docs/metrics.md", TROUBLESHOOTING):
+            with self.subTest(page=page):
+                self.assertEqual(set(re.findall(r"`(\w+Alarm)`", section(page, "## The alarms"))), alarms)
 
     def test_it_has_each_type_of_failure(self) -> None:
         failures = re.findall(r'=> "([A-Z]\w+)",', text("crates/drainer/src/failure.rs").split("fn error_type")[1].split("\n    }\n")[0])
