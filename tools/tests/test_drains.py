@@ -316,7 +316,9 @@ class Typed(unittest.TestCase):
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "TMPDIR": str(self.folder)}
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             ours, its = pty.openpty()
-            watching = subprocess.Popen(command, env=environment, stdin=its, stdout=its, stderr=its)
+            # Whoever runs the tests in the background has it ignored, and children inherit that.
+            heeded = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+            watching = subprocess.Popen(command, env=environment, stdin=its, stdout=its, stderr=its, preexec_fn=heeded)
             os.close(its)
             seen = b""
             while b"n-1" not in seen:
