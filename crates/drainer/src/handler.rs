@@ -108,7 +108,9 @@ async fn follow(
     let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), settings);
     let attempt = Attempt { notice, history, invocation, action, limits };
 
-    let outcome = match attempt.hold_action_during(act(context, &attempt, record)).await {
+    // On the heap: in a debug build it is too large for a thread's stack.
+    let acting = Box::pin(act(context, &attempt, record));
+    let outcome = match attempt.hold_action_during(acting).await {
         Err((stage, failure)) if !settings.dry_run => unfinished(context, &attempt, stage, failure, record).await,
         outcome => outcome.map_err(|(_, failure)| failure),
     };
@@ -207,7 +209,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         return actions::dry_run::dry_run(context, decision, target, record).await;
     }
     match decision {
-        Decision::Drain => actions::drain::drain(context, target, record).await,
+        Decision::Drain => Box::pin(actions::drain::drain(context, target, record)).await,
         Decision::Cordon => actions::cordon::cordon(context, target, record).await,
         Decision::Ignore(reason) => Ok(Outcome::Ignored(reason).into()),
         Decision::AwaitReady => actions::launch::await_ready(context, target, record).await.map(Next::Done),
