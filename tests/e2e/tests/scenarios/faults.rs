@@ -42,8 +42,8 @@ async fn pods_that_could_not_be_watched_to_their_end_are_told_as_such() {
     stage.deploy("web", 1, PodShape::default().exits_after(Duration::from_secs(1))).await;
     let gateway = stage.through_gateway().await;
     gateway.rules().add(Rule::new("watch pods", Which::All, Fault::Answer(Answer::kubernetes(403))));
-    // Late, so that the window is short.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+    // Ten seconds are left.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - (SPOT - Duration::from_secs(10)));
 
     let outcome = stage.lambda.invoke(event).await;
 
