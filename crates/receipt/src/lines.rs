@@ -139,7 +139,9 @@ mod tests {
         #[test]
         fn no_pod_is_missing_or_told_twice(pods in 0_usize..1_500, name_length in 1_usize..250) {
             let receipt = receipt(pods, name_length);
-            let told: Vec<_> = read(&receipt).iter().flat_map(|line| line["pods"].as_array().unwrap().clone()).collect();
+            // A receipt without pods has no list of them.
+            let pods_of = |line: &Value| line["pods"].as_array().cloned().unwrap_or_default();
+            let told: Vec<_> = read(&receipt).iter().flat_map(pods_of).collect();
             prop_assert_eq!(Value::Array(told), serde_json::to_value(&receipt.pods).unwrap());
         }
     }
