@@ -47,6 +47,8 @@ pub struct Progress {
     is_node_watched: bool,
     /// What is known of the node's kubelet, if anything is.
     kubelet: Option<Kubelet>,
+    /// Whether the node is no more, because the garbage collector removes its pods.
+    is_node_gone: bool,
     /// What is to be logged.
     transitions: Vec<Transition>,
     /// The missing rights that have been logged.
@@ -88,6 +90,7 @@ impl Progress {
             in_flight: InFlight::default(),
             is_node_watched: false,
             kubelet: None,
+            is_node_gone: false,
             transitions: Vec::new(),
             forbidden: BTreeSet::new(),
         };
@@ -140,8 +143,12 @@ impl Progress {
         self.put_back.so_far(|uid| self.pods.get(uid).is_some_and(Tracked::has_left))
     }
 
-    /// The pods, by UID.
-    pub fn into_pods(self) -> BTreeMap<PodUid, Tracked> {
+    /// The pods, by UID. Of a node that is no more nobody says whether what was leaving has stopped.
+    pub fn into_pods(mut self) -> BTreeMap<PodUid, Tracked> {
+        let leaving = self.pods.values_mut().filter(|pod| matches!(pod.state, PodState::Leaving { .. }));
+        for pod in leaving.filter(|_| self.is_node_gone) {
+            pod.settle(PodState::Unconfirmed(Unconfirmed::Silent));
+        }
         self.pods
     }
 
@@ -216,6 +223,10 @@ impl Progress {
 
     /// Takes what the watch of the node saw.
     pub fn kubelet_seen(&mut self, kubelet: Kubelet, now: Instant) {
+        // A node that cannot be watched is given the benefit of the doubt, but not one that is no more.
+        if self.is_node_gone && kubelet == Kubelet::Answers {
+            return;
+        }
         self.kubelet = Some(kubelet);
         match kubelet {
             Kubelet::Answers => self.window.dead_since = None,
@@ -421,6 +432,7 @@ impl Progress {
     fn collected(&mut self, uid: &PodUid, now: Instant) {
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.collected(self.window, now);
+            self.is_node_gone = true;
             self.kubelet_seen(Kubelet::Silent, now);
         }
     }

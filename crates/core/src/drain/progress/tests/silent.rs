@@ -194,6 +194,25 @@ fn a_pod_that_the_garbage_collector_removes_has_its_grace_and_is_not_called_gone
 }
 
 #[test]
+fn a_node_whose_pods_the_garbage_collector_removes_does_not_answer_again_when_its_watch_breaks() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a"], held_by_hook(now), now);
+    collect(&mut progress, "a", now);
+    progress.kubelet_seen(Kubelet::Answers, now);
+    progress.requests(now + GRACE);
+    assert_eq!(progress.end(), Some(DrainEnd::Silent));
+}
+
+#[test]
+fn a_pod_that_the_garbage_collector_removes_is_not_called_lost_if_the_drain_stops_before_its_grace_is_over() {
+    let now = Instant::now();
+    let mut progress = leaving_all(&["a"], held_by_hook(now), now);
+    collect(&mut progress, "a", now);
+    let states: Vec<PodState> = progress.into_pods().into_values().map(|pod| pod.state).collect();
+    assert_eq!(states, [PodState::Unconfirmed(Unconfirmed::Silent)]);
+}
+
+#[test]
 fn a_blocked_pod_that_the_garbage_collector_removes_begins_its_grace_then() {
     let now = Instant::now();
     let mut progress = drain(&[pod("a", None)], held_by_hook(now), now);
