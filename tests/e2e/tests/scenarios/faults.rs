@@ -43,7 +43,7 @@ async fn pods_that_could_not_be_watched_to_their_end_are_told_as_such() {
     let gateway = stage.through_gateway().await;
     gateway.rules().add(Rule::new("watch pods", Which::All, Fault::Answer(Answer::kubernetes(403))));
     // Ten seconds are left.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - (SPOT - Duration::from_secs(10)));
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(110));
 
     let outcome = stage.lambda.invoke(event).await;
 

@@ -272,7 +272,7 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_evicted_in_time_and_the_receip
 /// A pod in which Mountpoint for Amazon S3 runs: what mounts by it gets I/O errors once it has gone.
 #[tokio::test]
 async fn a_pod_that_serves_a_volume_leaves_last_and_one_that_asks_for_it_is_skipped() {
-    let mut stage = Stage::set("order").await;
+    let mut stage = Stage::set("last-or-skipped").await;
     let asks = |drain: &str| json!({"metadata": {"annotations": {"spillway/drain": drain}}});
     let labels = json!({"metadata": {"labels": {"s3.csi.aws.com/mountpoint-version": "1.20.0"}}});
     bare(&stage, "a-mount", PodShape::default().with(labels)).await;
