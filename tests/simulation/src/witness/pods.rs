@@ -131,8 +131,10 @@ impl LeavingPods {
         }
         let goes_before = |other: &&Pod| {
             let app = &facts.plan.apps[other.app];
-            let since = self.places.get(&other.uid).map_or(now, |place| place.since);
-            let is_old = since < now - SignedDuration::from_secs(10);
+            // A node that has joined by the name since has pods of its own.
+            let is_old = self.places.get(&other.uid).is_some_and(|there| {
+                there.instance == place.instance && there.since < now - SignedDuration::from_secs(10)
+            });
             is_old && other.deletion.is_none() && !app.stays() && !app.tolerates && app.annotation != Some(LAST)
         };
         let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
