@@ -138,6 +138,11 @@ impl LeavingPods {
             is_old && other.deletion.is_none() && !app.stays() && !app.tolerates && app.annotation != Some(LAST)
         };
         let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
+        // Pods of a node that is no more, or is taken for dead, do not run: they have no order.
+        let text = facts.cluster.node(node).map(ToString::to_string).unwrap_or_default();
+        if !text.contains(place.instance.as_str()) || text.contains("\"status\":\"Unknown\"") {
+            return;
+        }
         let others: Vec<&str> =
             facts.cluster.pods_on(node).filter(goes_before).map(|other| other.uid.as_str()).collect();
         verdict.holds(Invariant::OrderIsKept, others.is_empty(), || format!("{by} requests {uid} before {others:?}"));
