@@ -61,8 +61,8 @@ impl Decision {
     }
 }
 
-/// Whether the node may be drained though EC2 does not describe the instance: its instance goes at a time, and nothing that only
-/// EC2 knows decides whether the node is ours.
+/// Whether Spillway may drain the node without EC2's description of the instance. The instance must go at a known time, and no
+/// setting may need what only EC2 knows.
 pub fn may_be_identified_by_node(notice: &Notice, settings: &Settings) -> bool {
     let goes_soon = matches!(notice.deadline, Deadline::Hard(_)) && notice.kind != Kind::Maintenance;
     goes_soon && settings.managed_tag.is_none()

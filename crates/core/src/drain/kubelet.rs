@@ -38,8 +38,8 @@ impl ZoneNodes {
         self.silent += usize::from(kubelet_of(node) == Kubelet::Silent);
     }
 
-    /// Whether more than half are silent. Then the control plane may be cut off from the zone, and the pods run. A node that is
-    /// alone in its zone says nothing of that.
+    /// Whether more than half of the nodes are silent. The control plane may then be cut off from a zone whose pods still run. A
+    /// single node is no evidence for that.
     pub fn are_in_doubt(self) -> bool {
         self.all > 1 && 2 * self.silent > self.all
     }

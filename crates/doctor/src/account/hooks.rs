@@ -216,8 +216,8 @@ fn shorter_than_set(group: &Group, hook: &GroupHook, settings: &Settings, region
     Some(finding.with_command(put(group, &hook.name, least_timeout(settings), hook.default_result, region)))
 }
 
-/// What holds if nobody answers in time. A group that keeps instances counts on ABANDON; of any other the instance goes either
-/// way, and ABANDON takes the other hooks' time.
+/// Finds a default result that is wrong for its group. A group that keeps instances needs ABANDON, which makes it keep one. Any
+/// other group needs CONTINUE, because ABANDON skips its other hooks.
 fn unanswered(group: &Group, hook: &GroupHook, hooks: usize, region: &str) -> Option<Finding> {
     if group.keeps_abandoned {
         return (hook.default_result == LifecycleResult::Continue).then(|| continued(group, hook, region));

@@ -1,5 +1,7 @@
-//! Whether a drain is scheduled for all maintenance that EC2 names. What is missing is handed to the function: it was announced
-//! before the stack was deployed or while `maintenance` was switched off, or its notice was lost.
+//! Whether a drain is scheduled for all maintenance that EC2 names. The check hands missing maintenance to the function.
+//!
+//! It is missing if AWS announced it before the stack was deployed or while `maintenance` was switched off, or if its notice was
+//! lost.
 
 use jiff::{SignedDuration, Timestamp};
 use spillway_core::cluster::ClusterName;

@@ -17,8 +17,8 @@ use crate::kube::ApiError;
 use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::record::{HookStatus, Record};
 
-/// How long a claim is tried that the API server answers with errors, if the instance goes all the same. Then its pods are
-/// evicted without a cordon: a webhook that is down may stay so, and its own pods may be on the nodes that go.
+/// How long to retry a claim that the API server answers with errors, when the instance goes. After that its pods are evicted
+/// without a cordon. A webhook may stay down, because its own pods may be on the nodes that go.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
 /// The longest pauses before such a claim is tried again beside the drain: the first, and what they grow to.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));

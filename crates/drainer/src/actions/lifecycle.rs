@@ -76,9 +76,9 @@ pub(crate) async fn not_a_node(
 /// How far a notice had come when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It was not known whose node it is: it may be nobody's.
+    /// Spillway had not found out whether the instance is a node, and which cluster it is in.
     Undecided,
-    /// What was decided failed.
+    /// Spillway had decided what to do, and that failed.
     Decided,
 }
 
@@ -104,8 +104,8 @@ pub(crate) fn last_answer(
     }
 }
 
-/// What a terminate action is told when pods are left. If the instance goes either way, ABANDON would only skip the group's
-/// other hooks.
+/// The result of a terminate action when pods are left: ABANDON if the group keeps the instance, else CONTINUE. In a group that
+/// keeps none, ABANDON would only skip the other hooks.
 pub(crate) fn with_pods_left(attempt: &Attempt<'_>) -> LifecycleResult {
     if attempt.is_kept() { LifecycleResult::Abandon } else { LifecycleResult::Continue }
 }

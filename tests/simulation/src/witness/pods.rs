@@ -126,7 +126,10 @@ impl LeavingPods {
         let Some(from) = grace_s.and_then(|grace_s| deadline.last_from(grace_s)) else { return };
         let now = facts.clock.now();
         let is_due = from <= now + facts.skew();
-        if annotation != Some(LAST) || is_due || self.uncordoned.contains_key(&place.instance) {
+        // What blocks the pods of a dead node holds nobody up, so that all of them are deleted at once.
+        let is_dead =
+            matches!(deadline.termination, Termination::AtTheLatest(_)) && self.is_dead(&place.instance, facts);
+        if annotation != Some(LAST) || is_due || is_dead || self.uncordoned.contains_key(&place.instance) {
             return;
         }
         let goes_before = |other: &&Pod| {
@@ -138,11 +141,6 @@ impl LeavingPods {
             is_old && other.deletion.is_none() && !app.stays() && !app.tolerates && app.annotation != Some(LAST)
         };
         let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
-        // Pods of a node that is no more, or is taken for dead, do not run: they have no order.
-        let text = facts.cluster.node(node).map(ToString::to_string).unwrap_or_default();
-        if !text.contains(place.instance.as_str()) || text.contains("\"status\":\"Unknown\"") {
-            return;
-        }
         let others: Vec<&str> =
             facts.cluster.pods_on(node).filter(goes_before).map(|other| other.uid.as_str()).collect();
         verdict.holds(Invariant::OrderIsKept, others.is_empty(), || format!("{by} requests {uid} before {others:?}"));
@@ -170,6 +168,12 @@ impl LeavingPods {
         });
     }
 
+    /// Whether the node of an instance may be taken for dead: it is no more, or has been missed for long enough.
+    fn is_dead(&self, instance: &str, facts: &Facts<'_>) -> bool {
+        let missed = self.missed.get(instance);
+        !facts.cluster.reports(instance) && missed.is_none_or(|since| *since + DEAD_AFTER <= facts.clock.now())
+    }
+
     fn delete(&self, leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
         let Leave { by, uid, .. } = *leave;
         // An eviction tells the pod's Job that it was disrupted, whatever its annotation says.
@@ -181,12 +185,11 @@ impl LeavingPods {
             format!("{by} deletes {uid}, and nobody tells its Job")
         });
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
-        let is_silent = facts.instance(by).is_some_and(|instance| !facts.cluster.reports(instance));
-        let missed = facts.instance(by).and_then(|instance| self.missed.get(instance));
+        let instance = facts.instance(by);
         let is_over = match deadline.termination {
-            Termination::Soon { .. } => is_silent,
+            Termination::Soon { .. } => instance.is_some_and(|instance| !facts.cluster.reports(instance)),
             // What blocks the pods of a dead node holds no hook.
-            Termination::AtTheLatest(_) => is_silent && missed.is_none_or(|since| *since + DEAD_AFTER <= now),
+            Termination::AtTheLatest(_) => instance.is_some_and(|instance| self.is_dead(instance, facts)),
             Termination::At(_) | Termination::Unknown => false,
         };
         let is_due = due.is_some_and(|due| due <= now + facts.skew()) || is_over;

@@ -45,8 +45,8 @@ impl Window {
         Some(left.max(LEAST_PATIENCE))
     }
 
-    /// From when on a pod that something blocks is deleted all the same: its last safe moment, but
-    /// not before half of the window, so that a long grace does not make a budget void.
+    /// When a blocked pod is deleted: at its last safe moment, but not before half of the window. Otherwise a long grace period
+    /// would make a budget void.
     pub fn forced_from(&self, grace: Duration) -> Option<Instant> {
         if let Termination::Soon { .. } = self.instance_goes {
             return self.last_safe_moment(grace);
