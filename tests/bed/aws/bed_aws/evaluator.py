@@ -45,6 +45,11 @@ class Evaluator:
         policy = {"Version": "2012-10-17", "Statement": statements}
         return self._judge({"principal": service, "policies": [], "resourcePolicy": policy, **asdict(asked)})
 
+    def lets_across(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
+        """Whether a role of another account may: its own policies and that of the resource have to allow it."""
+        policy = {"Version": "2012-10-17", "Statement": statements}
+        return self._judge({"principal": principal, "policies": policies, "resourcePolicy": policy, **asdict(asked)})
+
     def _judge(self, question: dict[str, Any]) -> bool:
         line = json.dumps({"account": self._account, **question}, sort_keys=True)
         with self._lock:
