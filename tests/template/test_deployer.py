@@ -160,6 +160,12 @@ class TheGuard(unittest.TestCase):
         for action in ("PutRule", "PutTargets", "DisableRule"):
             self.assert_only(("DEPLOYERS",), f"events:{action}", rule)
 
+    def test_only_deployers_hand_its_roles_to_a_service(self) -> None:
+        role = f"arn:aws:iam::{ACCOUNT}:role/spillway-DrainRole-1"
+        passed = {"iam:PassedToService": "lambda.amazonaws.com"}
+        self.assert_only(("spillway-DrainRole-1", "DEPLOYERS"), "iam:PassRole", role, **passed)
+        self.assert_only(("DEPLOYERS",), "iam:UpdateAssumeRolePolicy", role.replace("DrainRole", "SchedulesRole"))
+
     def test_only_who_makes_nodes_says_whose_they_are(self) -> None:
         instance = f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1"
         for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name"):

@@ -30,6 +30,7 @@ _ARNS = {
     "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
     "AWS::Lambda::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
+    "AWS::Scheduler::ScheduleGroup": "arn:aws:scheduler:{region}:{account}:schedule-group/{name}",
     "AWS::SQS::Queue": "arn:aws:sqs:{region}:{account}:{name}",
     "AWS::Serverless::Function": "arn:aws:lambda:{region}:{account}:function:{name}",
 }
