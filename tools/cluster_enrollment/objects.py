@@ -11,7 +11,11 @@ MANAGER = "spillway-enroll"
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
 # Those that a parameter needs, and its value that does not.
-NEEDED = {"node-events.yaml": ("NodeEvents", "none"), "karpenter.yaml": ("Karpenter", "leave")}
+NEEDED = {
+    "node-events.yaml": ("NodeEvents", "none"),
+    "node-conditions.yaml": ("NodeConditions", "false"),
+    "karpenter.yaml": ("Karpenter", "leave"),
+}
 # Each object has it, also one that a later version no longer brings.
 LABEL = "app.kubernetes.io/name=spillway"
 KINDS = (

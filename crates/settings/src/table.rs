@@ -140,6 +140,14 @@ pub(crate) const NODE_EVENTS: Setting = Setting {
               whose reasons: ours, or those of aws-node-termination-handler. It needs a right more: \
               `kubectl apply -f deploy/optional/node-events.yaml`",
 };
+pub(crate) const NODE_CONDITIONS: Setting = Setting {
+    name: "SPILLWAY_NODE_CONDITIONS",
+    default: "false",
+    accepted: "true or false",
+    meaning: "whether a node's [conditions](what-happens.md#node-conditions) say that it is drained, and how far: \
+              `DrainInProgress`, `Drained` and `MaintenancePlanned`, as Kubernetes' node lifecycle names them. It needs a \
+              right more: `kubectl apply -f deploy/optional/node-conditions.yaml`",
+};
 pub(crate) const DRY_RUN: Setting = Setting {
     name: "SPILLWAY_DRY_RUN",
     default: "false",
@@ -148,7 +156,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
 };
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 19] = [
+pub(crate) const SETTINGS: [Setting; 20] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -167,6 +175,7 @@ pub(crate) const SETTINGS: [Setting; 19] = [
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,
+    NODE_CONDITIONS,
     DRY_RUN,
 ];
 

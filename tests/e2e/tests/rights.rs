@@ -77,6 +77,7 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
         ("volumeattachments", "watch", Need::Detach, "cannot watch resource \"volumeattachments\""),
         ("persistentvolumes", "get", Need::Detach, "cannot get resource \"persistentvolumes\""),
         ("pods/status", "patch", Need::Disrupt, "cannot patch resource \"pods/status\""),
+        ("nodes/status", "patch", Need::Tell, "cannot patch resource \"nodes/status\""),
         ("events", "create", Need::Tell, "cannot create resource \"events\""),
         ("nodeclaims", "get", Need::HandOver, "cannot get resource \"nodeclaims\""),
         ("nodeclaims", "patch", Need::HandOver, "cannot patch resource \"nodeclaims\""),
@@ -91,7 +92,11 @@ async fn without_any_one_of_its_rights_in_the_cluster_the_drain_fails_or_does_le
             _ => None,
         };
         let stage = Stage::set_with(&name, NodeOptions { name: own_name, node_claim, ..NodeOptions::default() }).await;
-        let settings = [("SPILLWAY_KARPENTER", "nodeclaim"), ("SPILLWAY_NODE_EVENTS", "spillway")];
+        let settings = [
+            ("SPILLWAY_KARPENTER", "nodeclaim"),
+            ("SPILLWAY_NODE_CONDITIONS", "true"),
+            ("SPILLWAY_NODE_EVENTS", "spillway"),
+        ];
         let stage = stage.with_settings(&settings).await;
         if matches!(need, Need::Disrupt) {
             let (client, shape) = (world.admin(), PodShape::default().on_node(&stage.node.name));
@@ -182,7 +187,13 @@ fn roles(world: &World) -> Api<ClusterRole> {
 }
 
 /// The roles in deploy/.
-const ROLES: [&str; 4] = ["spillway", "spillway-disruption-target", "spillway-node-events", "spillway-karpenter"];
+const ROLES: [&str; 5] = [
+    "spillway",
+    "spillway-disruption-target",
+    "spillway-node-conditions",
+    "spillway-node-events",
+    "spillway-karpenter",
+];
 
 async fn all_rights(world: &World) -> BTreeSet<String> {
     let mut all = BTreeSet::new();

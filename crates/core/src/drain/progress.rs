@@ -16,6 +16,7 @@ use super::kubelet::Kubelet;
 use super::plan::{Disposition, Planned, PodUid, Stays, plan};
 use super::pod::transition::Transition;
 use super::pod::{PodState, Tracked, Unconfirmed};
+use super::progress_message::ProgressMessage;
 use super::put_back::{self, PutBack, Return};
 use super::report::DrainEnd;
 use super::request::{DELETIONS_AT_ONCE, EVICTIONS_AT_ONCE, LeaveRequest, Method};
@@ -33,6 +34,15 @@ const STUCK_AFTER: Duration = Duration::from_secs(300);
 /// How many requests are under way at once.
 pub const REQUESTS_AT_ONCE: usize = EVICTIONS_AT_ONCE + DELETIONS_AT_ONCE;
 
+/// What is published while a drain goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DrainNews {
+    /// Something blocks it, or no longer does.
+    Blockage(BlockageNews),
+    /// How far it has come, in a sentence.
+    Progress(String),
+}
+
 /// All pods of the node.
 #[derive(Debug)]
 pub struct Progress {
@@ -42,6 +52,8 @@ pub struct Progress {
     budgets: KnownBudgets,
     put_back: PutBack,
     blockage: Blockage,
+    /// When somebody is to be told how far the drain has come, if anybody is.
+    message: Option<ProgressMessage>,
     in_flight: InFlight,
     /// Whether the node is watched.
     is_node_watched: bool,
@@ -87,6 +99,7 @@ impl Progress {
             budgets: KnownBudgets::default(),
             put_back,
             blockage: Blockage::new(None, &BTreeMap::new()),
+            message: None,
             in_flight: InFlight::default(),
             is_node_watched: false,
             kubelet: None,
@@ -106,9 +119,16 @@ impl Progress {
         Self { blockage: Blockage::new(published, &self.pods), ..self }
     }
 
-    /// What is to be published of what blocks it; it counts as published then.
-    pub fn blockage_news(&mut self, now: Instant) -> Option<BlockageNews> {
-        self.blockage.news(&self.pods, self.window, now)
+    /// The same drain, which has news of how far it has come, too.
+    #[must_use]
+    pub fn with_progress_message(self, now: Instant) -> Self {
+        Self { message: Some(ProgressMessage::new(now)), ..self }
+    }
+
+    /// What is to be published of the drain; it counts as published then.
+    pub fn news(&mut self, now: Instant) -> Option<DrainNews> {
+        let blockage = self.blockage.news(&self.pods, self.window, now).map(DrainNews::Blockage);
+        blockage.or_else(|| self.message.as_mut()?.news(&self.pods, now).map(DrainNews::Progress))
     }
 
     /// What has been published of what blocks it, for a later invocation.
@@ -190,7 +210,7 @@ impl Progress {
         requests
     }
 
-    /// When there may be new [`requests`](Self::requests) or [news](Self::blockage_news), or the node's watch
+    /// When there may be new [`requests`](Self::requests) or [news](Self::news), or the node's watch
     /// [is due](Self::is_node_watch_due), by the mere passing of time.
     pub fn next_due(&self, now: Instant) -> Option<Instant> {
         let open = self.open_tiers(now);
@@ -200,7 +220,8 @@ impl Progress {
             if open.has(pod.tier) { Some(due) } else { self.opens_at(pod.tier) }
         });
         let by_budget = self.budgets.next_due(&self.pods, open).filter(|_| has_room(Method::Evict));
-        by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).min()
+        let message_due = self.message.as_ref().map(ProgressMessage::due);
+        by_time.chain(by_budget).chain(self.overdue_at()).chain(self.blockage.due(self.window)).chain(message_due).min()
     }
 
     /// The namespaces whose budgets block pods.

@@ -7,6 +7,7 @@
 //! * `taint`: the taint for each kind of notice
 //! * `labels`: what a node's labels say
 //! * `readiness`: whether pods can come to a node
+//! * `conditions`: the conditions by which a node says that it is drained
 //! * `cordon_again`: whether a node that somebody has uncordoned in mid-drain is cordoned again
 //! * `uncordon`: what is taken off a node that is given back
 //! * `out_of_service`: the taint that declares a node out of service
@@ -14,6 +15,7 @@
 
 pub mod claim_annotation;
 pub mod claimant;
+pub mod conditions;
 pub mod cordon_again;
 pub mod labels;
 #[cfg(test)]

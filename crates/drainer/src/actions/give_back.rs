@@ -85,20 +85,18 @@ pub(super) async fn give_back(
     let mut undo = Undo::default();
     let doing = format!("give back the node of instance {}", instance.id);
     let patience = Patience::of_giving_back(until.reached);
-    let at_once = context.in_cluster(cluster, patience, &doing, async |client| {
-        uncordon(&Api::all(client), instance, cause, &mut undo).await
-    });
+    let at_once = context
+        .in_cluster(cluster, patience, &doing, async |client| uncordon(&client, instance, cause, &mut undo).await);
     let at_once = at_once.await.map_err(|failure| NotGivenBack::of(failure, cluster, undo.has_looked))?;
     let (mut node, mut why, ready_by) = match (at_once, until.ready) {
         (UncordonResult::NotReadyYet { node, why }, Some(ready_by)) => (node, why, ready_by),
         (result, _) => return Ok(result),
     };
     let given_back = context.in_cluster(cluster, ready_by, &doing, async |client| {
-        let nodes = Api::all(client);
-        let mut watch = NodeWatch::of(nodes.clone(), &node);
+        let mut watch = NodeWatch::of(Api::all(client.clone()), &node);
         loop {
             watch.next().await;
-            match uncordon(&nodes, instance, cause, &mut undo).await? {
+            match uncordon(&client, instance, cause, &mut undo).await? {
                 UncordonResult::NotReadyYet { node: seen, why: lacks } => (node, why) = (seen, lacks),
                 result => return Ok(result),
             }

@@ -132,6 +132,12 @@ impl<'a> Drain<'a> {
         }
     }
 
+    /// The same drain, which has news of how far it has come, too.
+    #[must_use]
+    pub(crate) fn with_progress_message(self) -> Self {
+        Self { progress: self.progress.with_progress_message(Instant::now()), ..self }
+    }
+
     /// Drains until the node is empty, the window ends, or something is there to `stop` it. Once its first evictions are
     /// answered, the `side_task` is done beside it, and gets the news that there is.
     pub(crate) async fn run(
@@ -142,7 +148,7 @@ impl<'a> Drain<'a> {
         let mut stop = std::pin::pin!(stop);
         loop {
             self.request();
-            if let Some(news) = self.progress.blockage_news(Instant::now()) {
+            while let Some(news) = self.progress.news(Instant::now()) {
                 side_task.publish(news);
             }
             let end = self.progress.end().filter(|_| !self.newcomers.wait());

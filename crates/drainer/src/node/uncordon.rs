@@ -1,13 +1,12 @@
 //! Giving a node back: what was put on it goes, and so does the cordon, if it is still ours. What is taken off is decided in
 //! core's `node/uncordon.rs`.
 
-use k8s_openapi::api::core::v1::Node;
-use kube::{Api, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use spillway_core::instance::Instance;
 use spillway_core::node::uncordon::{UncordonCause, UncordonResult, decide};
 
 use super::find::{by_likely_names, find};
-use super::patch;
+use super::{conditions, patch};
 use crate::kube::{ApiError, until_settled};
 
 /// How often an undo is tried again when the node changes between looking and patching: a kubelet
@@ -25,11 +24,12 @@ pub(crate) struct Undo {
 
 /// Gives the instance's node back, if that was what it was claimed for.
 pub(crate) async fn uncordon(
-    nodes: &Api<Node>,
+    client: &Client,
     instance: &Instance,
     over: &UncordonCause,
     undo: &mut Undo,
 ) -> Result<UncordonResult, ApiError> {
+    let nodes = &Api::all(client.clone());
     until_settled(UNDO_ATTEMPTS, async || {
         let found = match over {
             // Every instance that is launched runs, and most are not in the cluster yet, or never will be: a search
@@ -41,12 +41,19 @@ pub(crate) async fn uncordon(
         let Some(node) = found else { return Ok(UncordonResult::NoNode) };
         let (patch, undone) = decide(&node, over);
         let Some(patch) = patch else {
+            // Nothing had begun, and that it was planned is over.
+            if matches!((over, &undone), (UncordonCause::Maintenance(_), UncordonResult::NotOurs { .. })) {
+                conditions::take_off(client, &node).await;
+            }
             return Ok(match undone {
                 UncordonResult::NotOurs { node } if undo.is_unanswered => UncordonResult::GivenBack { node },
                 undone => undone,
             });
         };
         let sent = patch::send(nodes, &node.name_any(), patch).await;
+        if matches!(sent, Ok(Some(_))) {
+            conditions::take_off(client, &node).await;
+        }
         undo.is_unanswered |= sent.as_ref().is_err_and(|error| error.code().is_none());
         Ok(sent?.map_or(UncordonResult::NoNode, |_| undone))
     })

@@ -9,6 +9,7 @@ mod blocked;
 mod budgets;
 mod called_off;
 mod calls;
+mod conditions;
 mod continued;
 mod contract;
 mod deliveries;
