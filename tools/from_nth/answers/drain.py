@@ -127,7 +127,7 @@ def not_found(nth: Installation) -> Answer:
         return NOT_IN_IMDS_MODE
     return differs(
         "If the cluster has no such node, its hook always gets CONTINUE; an API server that cannot be reached is no "
-        "reason to. For hooks of instances in no cluster, or in one that Spillway is not let into, see StrandedHooks."
+        "reason to. For hooks of instances in no cluster, or in one that Spillway is not let into, see HooksWithoutNode."
     )
 
 

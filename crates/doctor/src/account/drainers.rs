@@ -152,7 +152,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
                 "is Karpenter's queue, by the rules {rules}, and SPILLWAY_KARPENTER is nodeclaim: both delete the \
                  NodeClaims of the same nodes"
             );
-            let to_do = "choose one: Karpenter=leave, or Karpenter without its interruption queue";
+            let to_do = "choose one: Karpenter=off, or Karpenter without its interruption queue";
             Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do)
         }
     }

@@ -88,7 +88,7 @@ async fn a_notice_of_another_groups_hook_is_ignored_and_answers_none() {
     let of_another = [OURS[0], ("aws:autoscaling:groupName", "batch")];
     for tags in [&of_another[..], &of_another[1..]] {
         let context = TestContext::new(
-            &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")],
+            &[("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")],
             [],
             [hook_described(), described("running", tags)],
         );

@@ -36,7 +36,7 @@ mod odd_pods;
 mod owners;
 mod rules;
 mod sinks;
-mod stranded;
+mod hooks_without_node;
 mod undo;
 mod undo_checks;
 mod update;

@@ -85,10 +85,10 @@ async fn the_hook_of_an_instance_that_is_no_node_gets_what_the_setting_says() {
     assert_eq!(left, (Outcome::Ignored(reason()), HookStatus::Left));
     for (setting, result) in [("CONTINUE", Continue), ("ABANDON", Abandon)] {
         let aws = [hook_described(), completed(setting)];
-        let told = of_nobody(&[("SPILLWAY_STRANDED_HOOKS", setting)], aws).await;
+        let told = of_nobody(&[("SPILLWAY_HOOKS_WITHOUT_NODE", setting)], aws).await;
         assert_eq!(told, (Outcome::NotANode { reason: reason() }, HookStatus::Completed(result)));
     }
-    let dry = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE"), ("SPILLWAY_DRY_RUN", "true")];
+    let dry = [("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"), ("SPILLWAY_DRY_RUN", "true")];
     let (outcome, hook) = of_nobody(&dry, [hook_described()]).await;
     assert!(matches!(outcome, Outcome::WouldHave(_)), "{outcome:?}");
     assert_eq!(hook, HookStatus::Left);
@@ -96,7 +96,7 @@ async fn the_hook_of_an_instance_that_is_no_node_gets_what_the_setting_says() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_answer_depends_on_what_failed_and_how_far_it_had_come() {
-    let variables = [("SPILLWAY_STRANDED_HOOKS", "ABANDON"), ("SPILLWAY_LAUNCH", "ABANDON")];
+    let variables = [("SPILLWAY_HOOKS_WITHOUT_NODE", "ABANDON"), ("SPILLWAY_LAUNCH", "ABANDON")];
     let context = TestContext::new(&variables, [], [hook_described(), hook_described()]);
     let (terminate, launch) = (Case::held(Kind::Terminate), Case::held(Kind::Launch));
     let (terminate, launch) = (terminate.attempt(&context).await, launch.attempt(&context).await);
