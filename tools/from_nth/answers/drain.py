@@ -84,7 +84,7 @@ def pod_grace(nth: Installation) -> Answer:
 def node_grace(nth: Installation) -> Answer:
     if nth["nodeTerminationGracePeriod"] <= NTHS_ATTEMPT_S:
         return not_needed(
-            "NTH gave up an attempt after this and began anew. Spillway drains for as long as the notice leaves: two "
+            "NTH gave up an attempt after this and began again. Spillway drains for as long as the notice leaves: two "
             "minutes for a spot interruption, HookMaxWaitS for a hook."
         )
     return differs(

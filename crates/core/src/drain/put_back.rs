@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(first.seen(&uid(1), &pods[1], |_| true), Return::Once);
         assert_eq!(first.seen(&uid(2), &pods[2], |_| true), Return::Again);
 
-        let handed_on = first.so_far(|_| true);
-        let mut next = PutBack::of(&pods[1..], handed_on.as_ref(), "2026-11-21T03:27:00Z".parse().unwrap());
+        let continued = first.so_far(|_| true);
+        let mut next = PutBack::of(&pods[1..], continued.as_ref(), "2026-11-21T03:27:00Z".parse().unwrap());
 
         assert_eq!(next.seen(&uid(1), &pods[1], |_| false), Return::Once, "it may not have been evicted yet");
         assert_eq!(next.seen(&uid(2), &pods[2], |_| false), Return::Again);

@@ -261,7 +261,7 @@ fn ahead(at: Timestamp, now: Timestamp) -> String {
     expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
 }
 
-/// Scheduler reckons in whole seconds, and in UTC if it is told of no time zone.
+/// Scheduler calculates in whole seconds, and in UTC if it is told of no time zone.
 fn expression(at: Timestamp) -> String {
     let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()

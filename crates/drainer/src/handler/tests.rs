@@ -65,7 +65,7 @@ fn nobody_looks() -> Expected {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
+async fn what_may_pass_is_continued_when_the_invocation_is_over() {
     let busy = claim().says(503, "busy").repeated();
     let aws = [
         hook_described(),

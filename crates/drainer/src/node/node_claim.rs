@@ -29,7 +29,7 @@ const KIND: &str = "NodeClaim";
 const PLURAL: &str = "nodeclaims";
 /// When the node is to be gone, whatever blocks its pods; RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-/// How often the deadline is written anew when the claim changes between looking and patching.
+/// How often the deadline is written again when the claim changes between looking and patching.
 const STAMP_ATTEMPTS: u32 = 3;
 
 /// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one.

@@ -216,7 +216,7 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
     let mut asked: Vec<String> = asked.collect();
     // With which of several that are sent side by side the API server begins is chance.
     asked.sort();
-    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.
     asked.dedup_by(|one, other| one == other && one.starts_with("watch"));
     (stage, asked)
 }

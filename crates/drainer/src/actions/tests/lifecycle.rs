@@ -102,13 +102,13 @@ async fn the_last_answer_depends_on_what_failed_and_how_far_it_had_come() {
     let (terminate, launch) = (terminate.attempt(&context).await, launch.attempt(&context).await);
     let may_pass = || Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 1 };
     let denied = || Failure::Aws(CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None));
-    let shut_out = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
+    let no_access = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
     let of = |attempt, failure: Failure, stage| last_answer(attempt, &failure, stage, &context.settings);
 
     assert_eq!(of(&terminate, may_pass(), Decided), Some(Continue), "pods are left");
     assert_eq!(of(&launch, may_pass(), Decided), Some(Abandon), "SPILLWAY_LAUNCH");
     assert_eq!(of(&terminate, may_pass(), Undecided), Some(Abandon), "whose it is was not seen");
-    assert_eq!(of(&terminate, shut_out(), Decided), Some(Abandon), "we are not let in");
+    assert_eq!(of(&terminate, no_access(), Decided), Some(Abandon), "we are not let in");
     assert_eq!(of(&terminate, denied(), Decided), None, "somebody may give us the right");
     assert_eq!(of(&Case::spot().attempt(&context).await, may_pass(), Decided), None, "there is no hook");
 }
