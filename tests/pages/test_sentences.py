@@ -35,7 +35,7 @@ class Sentences(unittest.TestCase):
         for page in PAGES:
             for line, after in re.findall(r"^(?![|#]).*?([^|\n]*:)\n\n(.*)$", text(page), flags=re.MULTILINE):
                 with self.subTest(page=page, line=line, after=after):
-                    self.assertRegex(after, r"^\s*([|*>-]|\d+\.|```)")
+                    self.assertRegex(after, r"^\s*(\||[*>-] |\d+\. |```|<)")
 
 
 if __name__ == "__main__":
