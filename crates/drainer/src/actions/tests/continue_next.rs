@@ -15,7 +15,7 @@ fn unfinished() -> Failure {
 }
 
 /// What it came to, and what became of the hook.
-async fn continued<const AWS: usize>(case: Case, aws: [Expected; AWS]) -> (Result<Outcome, Failure>, HookStatus) {
+async fn invoked_next<const AWS: usize>(case: Case, aws: [Expected; AWS]) -> (Result<Outcome, Failure>, HookStatus) {
     let (context, mut record) = (TestContext::new(&[], [], aws), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = continue_next(&context, &attempt, &unfinished(), &mut record).await;
@@ -29,7 +29,7 @@ fn continued() -> Outcome {
 #[tokio::test(start_paused = true)]
 async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
     let event = invoked().with("r-1").with("e-1");
-    let (outcome, hook) = continued(Case::spot(), [event]).await;
+    let (outcome, hook) = invoked_next(Case::spot(), [event]).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
 }
 
@@ -48,7 +48,7 @@ async fn the_next_invocation_gets_which_pods_came_back() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_is_held_for_the_next_invocation() {
     let aws = [hook_described(), invoked().at_any_time(), heartbeat().at_any_time()];
-    let (outcome, hook) = continued(Case::held(Kind::Terminate), aws).await;
+    let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Held));
 }
 
@@ -56,7 +56,7 @@ async fn a_hook_is_held_for_the_next_invocation() {
 async fn a_hook_that_waits_no_longer_is_told_as_over() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more()).at_any_time();
     let aws = [hook_described(), invoked().at_any_time(), over];
-    let (outcome, hook) = continued(Case::held(Kind::Terminate), aws).await;
+    let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::AlreadyOver(None)));
 }
 
@@ -65,14 +65,14 @@ async fn a_heartbeat_that_fails_stops_nobody_from_going_on() {
     let denied = query_error("AccessDenied", "why");
     let failed = call("RecordLifecycleActionHeartbeat").says(403, denied).at_any_time();
     let aws = [hook_described(), invoked().at_any_time(), failed];
-    let (outcome, hook) = continued(Case::held(Kind::Terminate), aws).await;
+    let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_invocation_that_is_denied_is_a_failure_that_names_the_right() {
     let denied = call(INVOKE).says(403, json_error("AccessDeniedException"));
-    let (outcome, _) = continued(Case::spot(), [denied]).await;
+    let (outcome, _) = invoked_next(Case::spot(), [denied]).await;
     let failure = outcome.unwrap_err();
     assert_eq!(failure.error_type(), "AwsDenied");
     let text = "lambda:InvokeFunction is denied: the function's role lacks lambda:InvokeFunction, or a policy takes it away: \
