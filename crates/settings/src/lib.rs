@@ -48,7 +48,7 @@ pub struct Settings {
     pub hook_max_wait: Duration,
     /// How long volumes may take to be detached when the last pod has gone.
     pub volume_wait: Duration,
-    /// For how long a rebalance recommendation takes a node out.
+    /// How long a rebalance recommendation drains or cordons a node.
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,

@@ -147,7 +147,7 @@ pub enum LoadBalancers {
     Leave,
     /// By the label, that they should send it nothing more.
     Exclude,
-    /// The same, and a hook is held until they have let the instance go.
+    /// As `Exclude`, and a hook waits until load balancers have let the instance go.
     Wait,
 }
 

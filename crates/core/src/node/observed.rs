@@ -100,10 +100,13 @@ pub struct Free {
     taint: Option<Taint>,
 }
 
-/// A claim counts while the node is cordoned. A node that somebody has uncordoned since, or whose claim
-/// we cannot read, is claimed again, unless it may well have been given back since we claimed it; a claim that was handed on to us becomes ours, so that a second
-/// delivery of what handed it on finds it taken; one that is for something milder gives way, so that
-/// no undo for the first gives back what is drained for the second.
+/// What a claim would find on the node. A claim counts while the node is cordoned:
+///
+/// * A node that somebody has uncordoned, or whose claim we cannot read, is free. It is not if the node may have been given
+///   back since we claimed it.
+/// * A claim that the invocation before us held becomes ours, so that a second delivery of its event finds the node taken.
+/// * A claim for a milder reason gives way, so that no undo for the first gives back what is drained for the second.
+/// * Any other claim means that the node is taken.
 pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
     if let Some(bar) = bar(&seen, name, claimant) {
         return ClaimState::Barred(bar);

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// For how long a drain is kept from beginning by what is to follow it.
+/// How long scheduling the undo check may delay the drain.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// After a claim: schedules the undo check, and deletes the maintenance schedule that this drain replaces. Comes before the

@@ -41,7 +41,7 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct Name(String);
 
 impl Name {
-    /// For what a notice begins later: one for each instance and each maintenance.
+    /// The schedule of a drain that begins later: one for each instance and each maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &what(notice))
     }

@@ -6,7 +6,7 @@
 //! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
 //! brought forward, also when Karpenter is at work already: it reads it again and again.
 //!
-//! Who owns a node, whoever may write nodes can write. So the claim itself has to name the instance before it is touched.
+//! Anyone who can write nodes can forge an owner reference. So the NodeClaim itself has to name the instance.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
