@@ -6,7 +6,7 @@
 //! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
 //! brought forward, also when Karpenter is at work already: it reads it again and again.
 //!
-//! Anyone who can write nodes can forge an owner reference. So the NodeClaim itself has to name the instance.
+//! Anyone who can write nodes can forge an owner reference. So the `NodeClaim` itself has to name the instance.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
