@@ -1,12 +1,13 @@
-//! Three clusters that nobody has prepared, one for each authentication mode, and the one command that enrols them:
-//! `tools/enroll` with the real AWS CLI and kubectl, signed in through the clusters' own authenticators, under IAM.
+//! Clusters that nobody has prepared, of each authentication mode, and the one command that enrols them: `tools/enroll` with the
+//! real AWS CLI and kubectl, signed in through the clusters' own authenticators, under IAM.
 //!
 //! It changes the clusters for everybody, so this is the only test of this world.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
@@ -24,9 +25,13 @@ use tokio::time::{sleep, timeout};
 
 const STACK: &str = "spillway";
 const FUNCTION: &str = "spillway-enroll";
+/// The clusters that are there from the beginning.
+const FIRST: [&str; 3] = ["red", "blue", "green"];
+/// Made next month, and with the oldest way to let roles in.
+const NEXT: &str = "old";
 /// Each group, and its cluster.
-const GROUPS: [(&str, &str); 5] =
-    [("red-a", "red"), ("red-b", "red"), ("blue-a", "blue"), ("blue-b", "blue"), ("old-a", "old")];
+const GROUPS: [(&str, &str); 6] =
+    [("red-a", "red"), ("red-b", "red"), ("blue-a", "blue"), ("blue-b", "blue"), ("green-a", "green"), ("old-a", NEXT)];
 /// EKS drains its nodes.
 const MANAGED: &str = "red-managed";
 /// Its node stays when Spillway goes.
@@ -38,7 +43,6 @@ const GROUP_TAG: &str = "drained-by=spillway";
 const FINE: i32 = 0;
 const NOT_FINE: i32 = 1;
 const NOT_LOOKED_AT: i32 = 2;
-const WOULD_CHANGE: i32 = 3;
 
 /// The account with its clusters, and the person who enrols them.
 struct Fleet {
@@ -59,6 +63,7 @@ struct Run {
     code: i32,
     said: Value,
     stderr: String,
+    took: Duration,
 }
 
 impl Run {
@@ -80,8 +85,8 @@ impl Run {
 impl Fleet {
     async fn set() -> Self {
         let options = WorldOptions {
-            clusters: ["red", "blue", "old"].map(str::to_owned).into(),
-            unprepared: ["API", "API_AND_CONFIG_MAP", "CONFIG_MAP"].map(str::to_owned).into(),
+            clusters: FIRST.into_iter().chain([NEXT]).map(str::to_owned).collect(),
+            unprepared: ["API", "API_AND_CONFIG_MAP", "API", "CONFIG_MAP"].map(str::to_owned).into(),
             ..WorldOptions::default()
         };
         let world = World::start_with(options).await.unwrap_or_else(|error| panic!("{error}"));
@@ -134,7 +139,7 @@ impl Fleet {
             .env_clear()
             .env("PATH", path.expect("no folder has a colon"))
             .env("HOME", &self.world.dir)
-            .env("KUBECONFIG", &self.cluster("old").kubeconfig)
+            .env("KUBECONFIG", &self.cluster(NEXT).kubeconfig)
             .env("AWS_REGION", &self.world.region)
             .env("AWS_DEFAULT_REGION", &self.world.region)
             .env("AWS_EC2_METADATA_DISABLED", "true")
@@ -152,10 +157,11 @@ impl Fleet {
     async fn enroll(&self, arguments: &[&str]) -> Run {
         let tool = project_file("tools/enroll").expect("it is part of the product");
         let mut command = self.program(&self.python);
+        let begin = Instant::now();
         let ran = command.arg(tool).args(arguments).arg("--json").output().await.expect("there is a Python");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let said = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
-        let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr) };
+        let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr), took: begin.elapsed() };
         println!("enroll {}: {run:#?}", arguments.join(" "));
         run
     }
@@ -182,37 +188,37 @@ impl Fleet {
         seen
     }
 
-    /// A spot notice and a terminate notice in a cluster, each for a node with pods, and both drain.
-    async fn assert_drains(&self, name: &str, group: &str) {
+    /// A spot notice and a terminate notice in each cluster, each for a node with pods, and all drain.
+    async fn assert_drain(&self, clusters: &[(&str, &str)]) {
+        let nodes = clusters.iter().flat_map(|(name, group)| {
+            let spot = NodeOptions { spot: true, ..NodeOptions::default() };
+            let in_group = NodeOptions { group: Some((*group).to_owned()), ..NodeOptions::default() };
+            [(*name, "spot", spot), (*name, "terminate", in_group)]
+        });
+        join_all(nodes.map(|(name, app, options)| self.assert_drains(name, app, options))).await;
+    }
+
+    async fn assert_drains(&self, name: &str, app: &str, options: NodeOptions) {
         let cluster = self.cluster(name);
-        pods::create_namespace(&cluster.admin(), "shop").await.expect("the namespace is new");
-        let spot = NodeOptions { spot: true, ..NodeOptions::default() };
-        let in_group = NodeOptions { group: Some(group.to_owned()), ..NodeOptions::default() };
-        for (app, options) in [("spot", spot), ("terminate", in_group)] {
-            let node = cluster.add_node(options).await.expect("the node joins");
-            let shape = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&node.name);
-            pods::run_deployment(&cluster.admin(), "shop", app, 2, &shape).await.expect("its pods run");
-            let window = Duration::from_secs(120);
-            let delivered = if app == "spot" {
-                self.aws.interrupt(&node.instance_id, window).await
-            } else {
-                self.aws.terminate(&node.instance_id).await
-            };
-            let outcome = self.lambda.invoke(the_one(delivered.expect("AWS gives notice"))).await;
-            let receipt = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:?} {outcome:#?}"));
-            assert_eq!(
-                (&receipt["ending"], fates(receipt)["clean"]),
-                (&json!("drained"), 2),
-                "{name} {app}: {outcome:#?}"
-            );
-            // Its two minutes are over.
-            self.aws.terminate_instance(&node.instance_id).await.expect("EC2 takes it");
-        }
+        let node = cluster.add_node(options).await.expect("the node joins");
+        let shape = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&node.name);
+        pods::create_namespace(&cluster.admin(), app).await.expect("the namespace is new");
+        pods::run_deployment(&cluster.admin(), app, app, 2, &shape).await.expect("its pods run");
+        let delivered = if app == "spot" {
+            self.aws.interrupt(&node.instance_id, Duration::from_mins(2)).await
+        } else {
+            self.aws.terminate(&node.instance_id).await
+        };
+        let outcome = self.lambda.invoke(the_one(delivered.expect("AWS gives notice"))).await;
+        let receipt = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:?} {outcome:#?}"));
+        assert_eq!((&receipt["ending"], fates(receipt)["clean"]), (&json!("drained"), 2), "{name} {app}: {outcome:#?}");
+        // Its two minutes are over.
+        self.aws.terminate_instance(&node.instance_id).await.expect("EC2 takes it");
     }
 
     /// Somebody adds to aws-auth what the tool told.
     async fn put_aws_auth(&self, lines: &str) {
-        let maps = Api::<ConfigMap>::namespaced(self.cluster("old").admin(), "kube-system");
+        let maps = Api::<ConfigMap>::namespaced(self.cluster(NEXT).admin(), "kube-system");
         let map = json!({"metadata": {"name": "aws-auth"}, "data": {"mapRoles": lines}});
         let made = maps.get_opt("aws-auth").await.expect("the API server answers");
         if made.is_none() {
@@ -248,68 +254,64 @@ impl Fleet {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_clusters_are_enrolled_drain_and_are_left_as_they_were() {
+async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() {
     let fleet = Fleet::set().await;
-    // Made next month.
-    let blue = fleet.cluster("blue").clone();
-    fleet.aws.hide_cluster("blue").await.expect("EKS had it");
+    let next = fleet.cluster(NEXT).clone();
+    fleet.aws.hide_cluster(NEXT).await.expect("EKS had it");
     let before = fleet.snapshot().await;
 
-    a_plan_changes_nothing(&fleet, &before).await;
-    two_clusters(&fleet).await;
-    a_third_is_found_by_the_doctor(&fleet, &blue).await;
-    a_second_run_changes_nothing(&fleet).await;
-    for (cluster, group) in [("red", "red-a"), ("blue", "blue-a"), ("old", "old-a")] {
-        fleet.assert_drains(cluster, group).await;
-    }
-    an_entry_is_put_right(&fleet).await;
-    what_somebody_else_changed_stays(&fleet).await;
+    cluster_access_goes(&fleet).await;
+    assert_eq!(fleet.snapshot().await, before);
+    three_clusters(&fleet).await;
+    a_fourth_is_found_by_the_doctor(&fleet, &next).await;
+    fleet.assert_drain(&[("red", "red-a"), ("blue", "blue-a"), ("green", "green-a"), (NEXT, "old-a")]).await;
+    what_is_out_of_date_is_put_right(&fleet).await;
     mistakes(&fleet).await;
     all_is_taken_away(&fleet, &before).await;
 }
 
-async fn a_plan_changes_nothing(fleet: &Fleet, before: &Value) {
-    let plan = fleet.enroll(&["--cluster", "red", "--groups", "--plan"]).await;
-    assert_eq!(plan.code, WOULD_CHANGE);
-    let to_do = ["access entry", "ClusterRole spillway", "ClusterRoleBinding spillway", "hook spillway of group red-a"];
-    for what in to_do {
-        assert!(plan.steps("to do").contains(&format!("red {what}")), "{what}: {plan:#?}");
-    }
-    assert_eq!(&fleet.snapshot().await, before);
-}
-
-async fn two_clusters(fleet: &Fleet) {
+async fn three_clusters(fleet: &Fleet) {
     let first = fleet.enroll(&["--all", "--groups"]).await;
-    // The line in aws-auth is somebody's own to write, and no hook waits for a function that cannot drain there.
-    assert_eq!(first.code, NOT_FINE);
-    let tag = format!("old tag {GROUP_TAG} of group old-a");
-    assert_eq!(first.steps("told"), ["old line in aws-auth", tag.as_str(), "old hook spillway of group old-a"]);
+    assert_eq!(first.code, FINE, "{first:#?}");
+    for cluster in FIRST {
+        let row = first.of(cluster);
+        assert_eq!(
+            (&row["access"], &row["rights"], &row["groups_without_hook"]),
+            (&json!("done"), &json!("done"), &json!([]))
+        );
+        let verdict = row["doctor"].as_str().unwrap_or_default();
+        assert!(verdict.starts_with("ok") || verdict.starts_with("warn"), "{first:#?}");
+    }
     assert_eq!(first.of("red")["groups_with_hook"], json!(["red-a", "red-b", STAYS]));
-    let verdict = first.of("red")["doctor"].as_str().unwrap_or_default();
-    assert!(verdict.starts_with("ok") || verdict.starts_with("warn"), "{first:#?}");
     let managed = fleet.aws.group(MANAGED).await.expect("the group is there");
     assert_eq!(managed["hooks"], json!([]), "EKS drains its nodes");
-
-    let commands = &first.of("old")["steps"][0]["commands"];
-    fleet.put_aws_auth(commands[1].as_str().expect("the line")).await;
-    let second = fleet.enroll(&["--all", "--groups"]).await;
-    assert_eq!(second.code, FINE, "{second:#?}");
-    assert_eq!(second.steps("done"), [tag.as_str(), "old hook spillway of group old-a"]);
 }
 
-async fn a_third_is_found_by_the_doctor(fleet: &Fleet, blue: &Cluster) {
-    let ca = std::fs::read(&blue.ca).expect("its authority");
+async fn a_fourth_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
+    let ca = std::fs::read(&next.ca).expect("its authority");
     let ca = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, ca);
-    let made = fleet.aws.put_cluster("blue", &blue.api_server, &ca, Some("API_AND_CONFIG_MAP")).await;
-    made.expect("EKS has it");
-    assert!(fleet.doctor_finds("blue", "no-access-entry").await);
-    cluster_access_goes(fleet).await;
+    fleet.aws.put_cluster(NEXT, &next.api_server, &ca, Some("CONFIG_MAP")).await.expect("EKS has it");
+    assert!(fleet.doctor_finds(NEXT, "not-in-group").await || fleet.doctor_finds(NEXT, "no-access-entry").await);
 
-    let run = fleet.enroll(&["--all", "--groups", "--with", "flow-control.yaml"]).await;
+    let before = fleet.snapshot().await;
+    let plan = fleet.enroll(&["--cluster", NEXT, "--groups", "--plan"]).await;
+    // The line in aws-auth is somebody's own to write, and no hook waits for a function that cannot drain there.
+    assert_eq!(plan.code, NOT_FINE);
+    let (tag, hook) =
+        (format!("{NEXT} tag {GROUP_TAG} of group old-a"), format!("{NEXT} hook spillway of group old-a"));
+    assert_eq!(plan.steps("told"), [format!("{NEXT} line in aws-auth"), tag.clone(), hook.clone()]);
+    assert_eq!(plan.steps("to do"), ["old ClusterRole spillway", "old ClusterRoleBinding spillway"]);
+    assert_eq!(fleet.snapshot().await, before);
+
+    let commands = &plan.of(NEXT)["steps"][0]["commands"];
+    fleet.put_aws_auth(commands[1].as_str().expect("the line")).await;
+    let run = fleet.enroll(&["--all", "--groups"]).await;
     assert_eq!(run.code, FINE, "{run:#?}");
-    assert_eq!(run.of("blue")["groups_with_hook"], json!(["blue-a", "blue-b"]));
-    assert!(!fleet.doctor_finds("blue", "no-access-entry").await);
-    assert!(!fleet.doctor_finds("red", "no-flow-control").await);
+    // A second run changes nothing in the others.
+    let mut done = plan.steps("to do");
+    done.extend([tag, hook]);
+    assert_eq!(run.steps("done"), done);
+    assert!(!fleet.doctor_finds(NEXT, "not-in-group").await && !fleet.doctor_finds(NEXT, "no-access-entry").await);
 }
 
 /// The parameter made one cluster's access entry. Who used it is let in through both upgrades: to the version that keeps the entry
@@ -328,6 +330,8 @@ async fn cluster_access_goes(fleet: &Fleet) {
     fleet.assert_let_in("blue").await;
 
     fleet.deploy(TEMPLATE, "").await;
+    let removed = fleet.enroll(&["--cluster", "blue", "--remove"]).await;
+    assert_eq!(removed.code, FINE, "{removed:#?}");
 }
 
 /// The next version's template.
@@ -341,67 +345,51 @@ fn without_cluster_access(template: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-async fn a_second_run_changes_nothing(fleet: &Fleet) {
-    let before = fleet.snapshot().await;
-    // What a cluster has of deploy/optional/ is kept up to date without being named again.
-    let run = fleet.enroll(&["--all", "--groups"]).await;
-    assert_eq!((run.code, run.steps("done")), (FINE, Vec::new()), "{run:#?}");
-    assert_eq!(fleet.snapshot().await, before);
-}
-
-/// An entry of ours that has lost its group gets it back.
-async fn an_entry_is_put_right(fleet: &Fleet) {
+/// An entry of ours that has lost its group, and objects of an older version, are put right. What somebody has put in is not ours.
+async fn what_is_out_of_date_is_put_right(fleet: &Fleet) {
     let entries = fleet.aws.access_entries("red").await.expect("entries");
     let principal = entries[0]["principalArn"].as_str().expect("a role").to_owned();
     let mut update = fleet.program(&fleet.python.with_file_name("aws"));
-    update.args([
-        "eks",
-        "update-access-entry",
-        "--cluster-name",
-        "red",
-        "--kubernetes-groups",
-        "[]",
-        "--principal-arn",
-    ]);
+    let empty = ["eks", "update-access-entry", "--cluster-name", "red", "--kubernetes-groups", "[]", "--principal-arn"];
+    update.args(empty);
     assert!(update.arg(principal).status().await.expect("there is an AWS CLI").success());
-    let run = fleet.enroll(&["--cluster", "red"]).await;
-    assert_eq!((run.code, run.steps("done")), (FINE, vec!["red access entry".to_owned()]), "{run:#?}");
-}
-
-/// Objects of an older version are ours to change, and what somebody has put in is not.
-async fn what_somebody_else_changed_stays(fleet: &Fleet) {
     let roles = Api::<ClusterRole>::all(fleet.cluster("red").admin());
-    let change = async |manager: &str, rules: Value| {
-        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
-        roles.patch("spillway", &params, &Patch::Merge(json!({"rules": rules}))).await.expect("it is changed")
-    };
     let role = roles.get("spillway").await.expect("it is there");
     let (wanted, less) = (json!(role.rules), json!([role.rules.as_ref().expect("rules")[0]]));
     let applied = PatchParams::apply("spillway-enroll").force();
-    let older = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": "spillway", "labels": role.labels()}, "rules": less});
-    roles.patch("spillway", &applied, &Patch::Apply(older)).await.expect("an older version");
-    let run = fleet.enroll(&["--cluster", "red"]).await;
-    assert_eq!((run.code, run.steps("done")), (FINE, vec!["red ClusterRole spillway".to_owned()]), "{run:#?}");
+    let of_rules = |rules: &Value| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "spillway", "labels": role.labels()}, "rules": rules})
+    };
+    roles.patch("spillway", &applied, &Patch::Apply(of_rules(&less))).await.expect("an older version");
+    let run = fleet.enroll(&["--cluster", "red", "--with", "flow-control.yaml"]).await;
+    assert_eq!(run.code, FINE, "{run:#?}");
+    let done = run.steps("done");
+    assert!(
+        ["red access entry", "red ClusterRole spillway"].iter().all(|step| done.contains(&(*step).to_owned())),
+        "{run:#?}"
+    );
     assert_eq!(json!(roles.get("spillway").await.expect("it is there").rules), wanted);
+    assert!(!fleet.doctor_finds("red", "no-flow-control").await);
 
-    change("somebody", less).await;
+    let somebody = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+    roles.patch("spillway", &somebody, &Patch::Merge(json!({"rules": less}))).await.expect("it is changed");
+    // What a cluster has of deploy/optional/ is kept up to date without being named again.
     let run = fleet.enroll(&["--cluster", "red", "--plan"]).await;
     assert_eq!((run.code, run.steps("told")), (NOT_FINE, vec!["red ClusterRole spillway".to_owned()]), "{run:#?}");
     assert!(run.of("red")["steps"].to_string().contains("somebody"), "{run:#?}");
+    assert!(run.steps("there").contains(&"red FlowSchema spillway".to_owned()), "{run:#?}");
     // Back as it was, and ours again.
-    let ours = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": "spillway", "labels": role.labels()}, "rules": wanted});
-    roles.patch("spillway", &applied, &Patch::Apply(ours)).await.expect("it is as it was");
+    roles.patch("spillway", &applied, &Patch::Apply(of_rules(&wanted))).await.expect("it is as it was");
 }
 
 async fn mistakes(fleet: &Fleet) {
     let unknown = fleet.enroll(&["--cluster", "red", "rde"]).await;
     assert_eq!(unknown.code, NOT_LOOKED_AT);
-    assert!(unknown.stderr.contains("no EKS cluster rde in us-east-1; there are: blue, old, red"), "{unknown:#?}");
-    let untagged = fleet.enroll(&["--tag", "env=live"]).await;
-    assert_eq!((untagged.code, untagged.stderr.contains("no EKS cluster has the tag env=live")), (NOT_LOOKED_AT, true));
-
+    assert!(
+        unknown.stderr.contains("no EKS cluster rde in us-east-1; there are: blue, green, old, red"),
+        "{unknown:#?}"
+    );
     let key = &fleet.person.access_key_id;
     let expired = Fault {
         status: Some(403),
@@ -419,7 +407,7 @@ async fn mistakes(fleet: &Fleet) {
         base64::Engine::encode(&base64::engine::general_purpose::STANDARD, std::fs::read(&fleet.world.ca).expect("ca"));
     let away = fleet.aws.override_endpoint(&fleet.person.access_key_id, "blue", Some("https://127.0.0.1:9"), Some(&ca));
     away.await.expect("EKS shows it");
-    let half = fleet.enroll(&["--cluster", "red", "blue", "red", "--groups"]).await;
+    let half = fleet.enroll(&["--cluster", "red", "blue", "red"]).await;
     assert_eq!((half.code, half.of("red")["rights"].as_str()), (NOT_FINE, Some("there")), "{half:#?}");
     assert_eq!(half.steps("told"), ["blue objects of deploy/"]);
     assert!(half.of("blue")["steps"].to_string().contains("tools/enroll --stack spillway"), "{half:#?}");
@@ -441,22 +429,21 @@ async fn all_is_taken_away(fleet: &Fleet, before: &Value) {
     let goes = fleet.cluster("red").add_node(options).await.expect("the node joins");
     let notice = the_one(fleet.aws.terminate(&goes.instance_id).await.expect("Auto Scaling terminates"));
 
-    let waits = fleet.enroll(&["--cluster", "red", "--remove"]).await;
+    let waits = fleet.enroll(&["--all", "--remove"]).await;
     assert_eq!(waits.code, NOT_FINE);
-    assert!(waits.steps("told").contains(&"red hook spillway of group red-b".to_owned()), "{waits:#?}");
+    let told = waits.steps("told");
+    for what in
+        ["red hook spillway of group red-b", "red ClusterRole spillway", "red access entry", "old line in aws-auth"]
+    {
+        assert!(told.contains(&what.to_owned()), "{what}: {waits:#?}");
+    }
     assert!(waits.steps("done").contains(&format!("red node {}", fleet.stays.name)), "{waits:#?}");
     // The drain still has its rights.
     let drained = fleet.lambda.invoke(notice).await;
     assert_eq!(drained.result.as_ref().expect("it drains")["ending"], "drained", "{drained:#?}");
 
-    let removed = fleet.enroll(&["--all", "--remove"]).await;
-    assert_eq!(
-        (removed.code, removed.steps("told")),
-        (NOT_FINE, vec!["old line in aws-auth".to_owned()]),
-        "{removed:#?}"
-    );
     fleet.put_aws_auth("").await;
-    let again = fleet.enroll(&["--all", "--remove"]).await;
-    assert_eq!((again.code, again.steps("done")), (FINE, Vec::new()), "{again:#?}");
+    let removed = fleet.enroll(&["--all", "--remove"]).await;
+    assert_eq!((removed.code, removed.steps("told")), (FINE, Vec::new()), "{removed:#?}");
     assert_eq!(&fleet.snapshot().await, before);
 }
