@@ -122,7 +122,15 @@ async fn follow(
 async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> Result<Outcome, (Stage, Failure)> {
     let end = attempt.window().end;
     let undecided = |failure| (Stage::Undecided, failure);
-    let whose = whose(context, attempt.notice, (attempt.invocation, end), record).await.map_err(undecided)?;
+    let whose = match whose(context, attempt.notice, (attempt.invocation, end), record).await {
+        Ok(whose) => whose,
+        Err(failure) => {
+            let check = UndoCheck::first(&attempt.history.notice, attempt.notice);
+            let asked =
+                undo_check::ask_later(context, attempt.notice, &check, failure, attempt.invocation, record).await;
+            return asked.map(Outcome::Uncordon).map_err(undecided);
+        }
+    };
     let (instance, cluster) = match whose {
         Whose::Ours(instance, cluster) => (instance, cluster),
         // Whoever acts on it completes its hooks.
@@ -266,7 +274,14 @@ async fn look_again(
     if context.settings.dry_run {
         return Ok(Outcome::WouldHave("looked whether the node may be given back".to_owned()));
     }
-    match whose(context, notice, (invocation, invocation.drains_until()), record).await? {
+    let whose = match whose(context, notice, (invocation, invocation.drains_until()), record).await {
+        Ok(whose) => whose,
+        Err(failure) => {
+            let asked = undo_check::ask_later(context, notice, check, failure, invocation, record).await;
+            return asked.map(Outcome::Uncordon);
+        }
+    };
+    match whose {
         Whose::Ours(instance, cluster) => {
             let due = DueCheck { notice, check, instance: &instance, cluster: &cluster, cause };
             undo_check::check(context, due, invocation, record).await.map(Outcome::Uncordon)

@@ -7,7 +7,9 @@ use spillway_notice::Home;
 use super::handle;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
-use crate::test_support::aws::{completed, described, group_described, heartbeat, hook_described, invoked};
+use crate::test_support::aws::{
+    completed, described, group_described, heartbeat, hook_described, invoked, query_error, scheduled,
+};
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
@@ -57,6 +59,21 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
     let invocation = invocation(900, &spot);
     let failure = handle(&context, spot, &invocation).await.unwrap_err();
     assert_eq!(failure.error_type(), "UnreadableNotice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_runs_and_that_ec2_does_not_describe_is_asked_about_by_an_undo_check() {
+    let throttled = query_error("RequestLimitExceeded", "Request limit exceeded.");
+    let aws = [
+        call("DescribeInstances").says(503, throttled).repeated(),
+        scheduled(&format!("{NODE}.instance-running.1")).with("spillway-undo-check"),
+    ];
+    let context = TestContext::new(&[], [], aws);
+    let running = event("state-change-running", "instance-id");
+    let invocation = invocation(900, &running);
+    let receipt = handle(&context, running, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued));
+    assert!(receipt.reason.starts_with("AWS gave no answer about the instance"), "{}", receipt.reason);
 }
 
 /// Nor can the node be looked at in place of the claim.
