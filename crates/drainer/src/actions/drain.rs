@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::claim::{Claiming, Purpose, claim, claim_after_all};
 use super::{Next, after_drain, lifecycle, undo_check};
 use crate::context::{Attempt, Context, Target};
+use crate::continuation::Turn;
 use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
 use crate::failure::Failure;
@@ -74,7 +75,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         }
     };
     let stop = stop.shared();
-    let drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock);
+    let others_wait = attempt.turn.map(Turn::others_wait);
+    let drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock, others_wait);
     // On the heap: beside one another they are too large for a thread's stack in a debug build.
     let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
     let report = match select(draining, Box::pin(claim_after_all(context, target, &node, record))).await {
@@ -133,6 +135,10 @@ async fn let_go(
     if report.end == DrainEnd::TimeUp && attempt.is_cut_short() {
         return Err(lost());
     }
+    if let DrainEnd::Parked(parked) = report.end {
+        record.parked = Some(parked);
+        return Err(Failure::Parked { node, left: counts.lost, all: counts.lost + counts.moved });
+    }
     record.step(StepName::Drained, attempt.invocation.clock.at(report.over_at));
     let result = match report.end {
         DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => Some(LifecycleResult::Continue),
@@ -141,7 +147,7 @@ async fn let_go(
             record.hook = HookStatus::AlreadyOver(None);
             None
         }
-        DrainEnd::Stopped(StopReason::GivenBack) => None,
+        DrainEnd::Parked(_) | DrainEnd::Stopped(StopReason::GivenBack) => None,
     };
     if let Some(result) = result {
         lifecycle::complete(attempt, result, record).await?;
@@ -158,7 +164,7 @@ async fn let_go(
             Ok(DrainOutcome::HookOver { node, lost: Some(counts.lost).filter(|_| !record.pods.is_empty()) })
         }
         (DrainEnd::TimeUp, _) if attempt.is_kept() => Err(kept(attempt, node, &counts, record)),
-        (DrainEnd::TimeUp, _) => Err(lost()),
+        (DrainEnd::TimeUp | DrainEnd::Parked(_), _) => Err(lost()),
     }
 }
 
