@@ -173,7 +173,11 @@ impl<'a> Drain<'a> {
     /// are watched.
     fn parked(&self) -> Option<Parked> {
         let others_wait = self.others_wait.as_ref().is_some_and(|others_wait| *others_wait.borrow());
-        if !others_wait || self.pods.is_none() || self.blind.is_some() { None } else { self.progress.parked() }
+        if !others_wait || self.pods.is_none() || self.blind.is_some() {
+            None
+        } else {
+            self.progress.parked(Instant::now())
+        }
     }
 
     /// Makes the requests that are due, and logs what has become of pods.

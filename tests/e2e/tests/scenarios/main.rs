@@ -34,6 +34,7 @@ mod not_ours;
 mod notices;
 mod odd_pods;
 mod owners;
+mod patient;
 mod rules;
 mod sinks;
 mod stranded;
