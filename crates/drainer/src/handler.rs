@@ -119,7 +119,7 @@ async fn follow(
     }
     if turn.is_none()
         && history.earlier.is_empty()
-        && let Some(outcome) = actions::hand_on::to_queue(context, notice, history, invocation).await
+        && let Some(outcome) = actions::continue_next::to_queue(context, notice, history, invocation).await
     {
         return (Ok(outcome), Vec::new());
     }
@@ -141,7 +141,9 @@ async fn follow(
     };
     // Lambda's own queue retries it sooner, and keeps it with its error.
     let outcome = match outcome {
-        Err(failure) if turn.is_some() => actions::hand_on::out_of_queue(context, &attempt, failure, record).await,
+        Err(failure) if turn.is_some() => {
+            actions::continue_next::out_of_queue(context, &attempt, failure, record).await
+        }
         outcome => outcome,
     };
     (outcome, attempt.heartbeats())
@@ -271,14 +273,14 @@ async fn unfinished(
 ) -> Result<Outcome, Failure> {
     let settings = &context.settings;
     if attempt.leaves_time_after(&failure) {
-        return actions::hand_on::hand_on(context, attempt, &failure, record).await;
+        return actions::continue_next::continue_next(context, attempt, &failure, record).await;
     }
     let Some(result) = last_answer(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
         // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
         Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
-            actions::hand_on::hand_on(context, attempt, &unanswered, record).await
+            actions::continue_next::continue_next(context, attempt, &unanswered, record).await
         }
         Err(unanswered) => {
             tracing::warn!(error = unanswered.text(), "cannot complete the lifecycle hook of a notice that has failed");

@@ -10,6 +10,6 @@ mod queue;
 pub(crate) mod schedule;
 mod turn;
 
-pub(crate) use now::hand_on;
+pub(crate) use now::invoke_next;
 pub(crate) use queue::put;
 pub(crate) use turn::Turn;

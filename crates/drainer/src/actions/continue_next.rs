@@ -22,7 +22,7 @@ use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
 /// Hands the notice on to the next invocation, with what this one did in short; a lifecycle action that waits is held for it.
-pub(crate) async fn hand_on(
+pub(crate) async fn continue_next(
     context: &Context,
     attempt: &Attempt<'_>,
     unfinished: &Failure,
@@ -38,10 +38,10 @@ pub(crate) async fn hand_on(
         }
         None => history.with(in_short, put_back, blockage),
     };
-    let end = invocation.hands_on_until();
-    let (handed_on, status) =
+    let end = invocation.continues_by();
+    let (continued, status) =
         tokio::join!(send(context, attempt, &history, record), async { action.as_ref()?.hold_for_the_next(end).await });
-    handed_on?;
+    continued?;
     record.step(StepName::HandedOn, invocation.clock.now());
     match status {
         Some(ActionState::Waiting) => record.hook = HookStatus::Held,
@@ -62,7 +62,7 @@ pub(crate) async fn to_queue(
 ) -> Option<Outcome> {
     let now = invocation.clock.now();
     let queue = context.patient_queue.as_ref().filter(|_| patient::can_wait(notice, &context.settings, now))?;
-    let put = continuation::put(queue, history, Duration::ZERO, now, invocation.hands_on_until()).await;
+    let put = continuation::put(queue, history, Duration::ZERO, now, invocation.continues_by()).await;
     put.inspect_err(tell_unsent).is_ok().then_some(Outcome::Queued)
 }
 
@@ -75,7 +75,7 @@ pub(crate) async fn out_of_queue(
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, .. } = attempt;
     let history = history.with(record.in_short(notice, invocation), record.put_back.clone(), record.blockage);
-    match continuation::hand_on(&context.itself, &[history], invocation.hands_on_until()).await {
+    match continuation::invoke_next(&context.itself, &[history], invocation.continues_by()).await {
         Ok(()) => {
             record.step(StepName::HandedOn, invocation.clock.now());
             Ok(Outcome::Continued { unfinished: failure.text() })
@@ -89,7 +89,7 @@ pub(crate) async fn out_of_queue(
 }
 
 async fn send(context: &Context, attempt: &Attempt<'_>, history: &History, record: &Record) -> Result<(), CallError> {
-    let (now, end) = (attempt.invocation.clock.now(), attempt.invocation.hands_on_until());
+    let (now, end) = (attempt.invocation.clock.now(), attempt.invocation.continues_by());
     if let Some(queue) = queue_for(context, attempt, record) {
         let delay = match record.parked {
             Some(_) => patient::parked_for(attempt.action.as_ref().map(|action| action.waits.between_heartbeats())),
@@ -100,7 +100,7 @@ async fn send(context: &Context, attempt: &Attempt<'_>, history: &History, recor
             Err(error) => tell_unsent(&error),
         }
     }
-    continuation::hand_on(&context.itself, std::slice::from_ref(history), end).await
+    continuation::invoke_next(&context.itself, std::slice::from_ref(history), end).await
 }
 
 /// The queue for a drain that can wait.
