@@ -228,6 +228,12 @@ def sends_a_failure(stack: Stack) -> str:
     return ALARM if stack.may("sqs:SendMessage", KNOWN["Failures.Arn"], **{"aws:SecureTransport": "true"}) else NOTHING
 
 
+def meddles_with_waiting_drains(stack: Stack) -> str:
+    calls = ("SendMessage", "ReceiveMessage", "DeleteMessage", "PurgeQueue", "ChangeMessageVisibility")
+    secure = {"aws:SecureTransport": "true"}
+    return ALL if any(stack.may(f"sqs:{call}", KNOWN["PatientDrains.Arn"], **secure) for call in calls) else NOTHING
+
+
 @dataclass(frozen=True)
 class Attack:
     rights: tuple[str, ...]
@@ -258,6 +264,11 @@ ATTACKS = (
     Attack(("scheduler:CreateSchedule",), "a schedule without its role", plans),
     Attack(("sqs:SendMessage",), "a message in the queue `Announcements`", sends_a_message),
     Attack(("sqs:SendMessage",), "a message in the failure queue", sends_a_failure),
+    Attack(
+        ("sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"),
+        "a message in the queue `PatientDrains`, or none any more",
+        meddles_with_waiting_drains,
+    ),
     Attack(("ec2:CreateTags",), "a tag that says Karpenter", tags),
 )
 

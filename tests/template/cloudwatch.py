@@ -77,7 +77,7 @@ def _is_on(alarm: dict[str, Any], metric: Metric, data: Data, now: int, before: 
             values[(now - dated) // minutes].append(value)
     if not any(values) and alarm["TreatMissingData"] == "ignore":
         return before
-    together = {"Sum": sum, "Maximum": max}[alarm["Statistic"]]
+    together = {"Sum": sum, "Maximum": max, "Minimum": min}[alarm["Statistic"]]
     threshold = alarm["Threshold"]
     is_beyond = {"GreaterThanThreshold": lambda value: value > threshold, "LessThanThreshold": lambda value: value < threshold}
     without = alarm["TreatMissingData"] == "breaching"

@@ -64,6 +64,9 @@ pub enum Failure {
     /// The node is not empty.
     #[error("{} still on node {node} when the time was up", those_lost(*lost, *all))]
     PodsLost { node: String, lost: usize, all: usize },
+    /// The node is not empty, and nothing is to be done but to wait.
+    #[error("{} on node {node}, and other drains wait for an invocation", those_lost(*left, *all))]
+    Parked { node: String, left: usize, all: usize },
     /// The node is not empty, and its group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
@@ -120,7 +123,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLost { .. } => "PodsLost",
+            Self::PodsLost { .. } | Self::Parked { .. } => "PodsLost",
             Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -136,6 +139,7 @@ impl Failure {
             }
             Self::NotBack { .. } => Some(Unfinished::Call),
             Self::PodsLost { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
+            Self::Parked { .. } => Some(Unfinished::Parked),
             Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }

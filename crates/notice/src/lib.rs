@@ -15,6 +15,7 @@ mod instance_id;
 mod kind;
 mod launch;
 mod lifecycle_action;
+pub mod queued;
 mod rebalance;
 pub mod spot;
 mod state_change;

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Notice;
+
 /// The one key of the payload.
 pub const KEY: &str = "spillway-undo-check";
 
@@ -19,6 +21,12 @@ pub struct UndoCheck {
 }
 
 impl UndoCheck {
+    /// The first one for what that event means.
+    #[must_use]
+    pub fn first(event: &Value, notice: &Notice) -> Self {
+        Self { notice: event.clone(), instance: notice.instance.to_string(), number: 0 }
+    }
+
     /// The one after this one.
     #[must_use]
     pub fn next(&self) -> Self {

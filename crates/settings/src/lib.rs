@@ -66,6 +66,8 @@ pub struct Settings {
     pub schedules: Option<Schedules>,
     /// The name of the stack that the function is of; empty when the template did not say.
     pub stack: String,
+    /// The URL of the queue of drains that can wait; absent: they hold an invocation as all others do.
+    pub patient_queue: Option<String>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,
 }
@@ -97,6 +99,7 @@ impl Settings {
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),
+            patient_queue: reader.read(table::PATIENT_QUEUE, values::queue_url),
             unknown: reader.unknown().to_vec(),
         };
         settings.report_contradictions(&mut reader);

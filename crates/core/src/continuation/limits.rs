@@ -16,6 +16,9 @@ use crate::invocation::Invocation;
 /// still ends.
 pub const MOST_INVOCATIONS: usize = 200;
 
+/// How often a drain may be parked in a row: 48 hours of a hook with Auto Scaling's shortest timeout.
+const MOST_PARKED: u32 = 20_000;
+
 /// How long a node is waited for that comes back: its machine boots, and its kubelet starts, in two or three minutes.
 const BACK_WITHIN: Duration = Duration::from_mins(10);
 /// How long a drain waits when the instance is going, its deadline is over or its maintenance has begun, and nobody says how long is left. An
@@ -64,6 +67,8 @@ impl Limits {
     /// Whether a later invocation may still do what this one could not.
     pub fn leave_time_after(&self, invocation: &Invocation, unfinished: Unfinished, history: &History) -> bool {
         let limit = match unfinished {
+            // It is so in mid-invocation, with time left.
+            Unfinished::Parked => return history.parked < MOST_PARKED && history.earlier.len() + 1 < MOST_INVOCATIONS,
             Unfinished::Call if invocation.is_over() => self.retry,
             // Of a call in mid-invocation it was the drain's time that was up: the next one would fail as soon as it began.
             Unfinished::Node | Unfinished::Call => self.drain,
@@ -79,6 +84,8 @@ pub enum Unfinished {
     Node,
     /// A call failed.
     Call,
+    /// Nothing was left to do but to wait, and others have more use for the invocation.
+    Parked,
 }
 
 #[cfg(test)]
@@ -126,7 +133,15 @@ mod tests {
             pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
         let notice = json!({"detail": "x".repeat(8_000)});
-        History { notice, instance: None, earlier: vec![one; earlier], put_back: None, blockage: None }
+        History {
+            notice,
+            instance: None,
+            earlier: vec![one; earlier],
+            put_back: None,
+            blockage: None,
+            blocked_since: None,
+            parked: 0,
+        }
     }
 
     /// An invocation that is about to end.

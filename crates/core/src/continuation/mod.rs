@@ -1,3 +1,4 @@
-//! Going on in a later invocation: until when.
+//! Going on in a later invocation: until when, and which drains can wait for it.
 
 pub mod limits;
+pub mod patient;

@@ -1,6 +1,8 @@
 //! Where a drain stands: which pods still have to leave, what is to be requested next, and what
 //! became of each. Pure: answers and changes in, requests out; the clock is handed in.
 
+mod parking;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -98,7 +100,7 @@ impl Progress {
             pods: BTreeMap::new(),
             budgets: KnownBudgets::default(),
             put_back,
-            blockage: Blockage::new(None, &BTreeMap::new()),
+            blockage: Blockage::new(None, None, &BTreeMap::new()),
             message: None,
             in_flight: InFlight::default(),
             is_node_watched: false,
@@ -113,10 +115,11 @@ impl Progress {
         progress
     }
 
-    /// The same drain, of whose blockage earlier invocations have published that much.
+    /// The same drain, of whose blockage earlier invocations have published that much. If it was parked, something had blocked it
+    /// since then.
     #[must_use]
-    pub fn with_blockage(self, published: Option<PublishedBlockage>) -> Self {
-        Self { blockage: Blockage::new(published, &self.pods), ..self }
+    pub fn with_blockage(self, published: Option<PublishedBlockage>, before: Option<Instant>) -> Self {
+        Self { blockage: Blockage::new(published, before, &self.pods), ..self }
     }
 
     /// The same drain, which has news of how far it has come, too.

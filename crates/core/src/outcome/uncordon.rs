@@ -18,6 +18,8 @@ pub enum UncordonOutcome {
     LookedAgain { node: String, why: NotYet, at: Timestamp },
     /// The cluster cannot be reached: whether there is a node to give back is looked at again.
     NotReached { cluster: ClusterName, why: String, at: Timestamp },
+    /// AWS gave no answer about the instance: whether there is a node to give back is looked at again.
+    NotDescribed { why: String, at: Timestamp },
     /// It was not looked at.
     Ignored(Reason),
 }
@@ -28,7 +30,7 @@ impl UncordonOutcome {
             Self::Uncordoned {
                 result: UncordonResult::GivenBack { .. } | UncordonResult::LeftAlone { .. }, ..
             } => Ending::Done,
-            Self::LookedAgain { .. } | Self::NotReached { .. } => Ending::Continued,
+            Self::LookedAgain { .. } | Self::NotReached { .. } | Self::NotDescribed { .. } => Ending::Continued,
             Self::Uncordoned { .. } | Self::Ignored(_) => Ending::Ignored,
         }
     }
@@ -58,6 +60,9 @@ impl fmt::Display for UncordonOutcome {
             }
             Self::NotReached { cluster, why, at } => {
                 write!(f, "cluster {cluster} could not be reached, and is tried again at {at}: {why}")
+            }
+            Self::NotDescribed { why, at } => {
+                write!(f, "AWS gave no answer about the instance, and is asked again at {at}: {why}")
             }
             Self::Ignored(reason) => write!(f, "{reason}"),
         }

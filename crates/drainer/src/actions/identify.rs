@@ -14,7 +14,7 @@ use kube::Api;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision;
 use spillway_core::instance::Instance;
-use spillway_notice::Notice;
+use spillway_notice::{Kind, Notice};
 use tokio::time::{Instant, sleep};
 
 use crate::aws::ec2;
@@ -25,6 +25,10 @@ use crate::node;
 /// How long EC2 may give no answer until the node is searched: its usual answer takes a tenth of a second, and a spot notice
 /// leaves two minutes.
 const EC2_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long EC2 is asked about an instance that runs. In a burst of launches EC2 throttles these calls, and nobody waits for the
+/// answer: it is asked again by an undo check.
+const RUNNING_ASKED_FOR: Duration = Duration::from_secs(30);
 
 /// An instance, and who told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +42,10 @@ pub(crate) enum Identified {
 /// Finds out who the instance of a notice is, until `end`. `None`: EC2 knows no such instance.
 pub(crate) async fn identify(context: &Context, notice: &Notice, end: Instant) -> Result<Option<Identified>, Failure> {
     let settings = &context.settings;
+    let end = match notice.kind {
+        Kind::Running => end.min(Instant::now() + RUNNING_ASKED_FOR),
+        _ => end,
+    };
     let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
     let described = async {
         let described = ec2::describe(&context.ec2, &notice.instance, end, is_behind).await?;

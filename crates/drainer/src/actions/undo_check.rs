@@ -12,6 +12,7 @@ use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::{self, UndoCheck};
 use spillway_notice::{Kind, Notice, payload};
+use spillway_retry::jittered;
 use tokio::time::Instant;
 
 use super::give_back::{NotGivenBack, Patiently, give_back, reached_by};
@@ -23,6 +24,8 @@ use crate::receipt::record::Record;
 
 /// How long scheduling the undo check may delay the drain.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Over how long such times are spread.
+const SPREAD: Duration = Duration::from_mins(10);
 
 /// After a claim: schedules the undo check, and deletes the maintenance schedule that this drain replaces. Comes before the
 /// drain, which a dying invocation may not survive; a failure here is for after the drain.
@@ -35,11 +38,7 @@ pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Cl
         }
         match decision::first_check(notice, now, &context.settings) {
             Some(at) => {
-                let check = UndoCheck {
-                    notice: attempt.history.notice.clone(),
-                    instance: notice.instance.to_string(),
-                    number: 0,
-                };
+                let check = UndoCheck::first(&attempt.history.notice, notice);
                 schedule(context, notice, &check, at, now, end).await
             }
             None => Ok(()),
@@ -112,10 +111,29 @@ pub(super) async fn try_later(
     record: &mut Record,
 ) -> Result<UncordonOutcome, Failure> {
     let Attempt { notice, history, invocation, .. } = target.attempt;
-    let check = UndoCheck { notice: history.notice.clone(), instance: notice.instance.to_string(), number: 0 };
+    let check = UndoCheck::first(&history.notice, notice);
     let Some(at) = decision::next_check(notice.kind, &check, invocation.clock.now()) else { return Err(failure) };
     look_later(context, notice, &check.next(), at, invocation, record).await?;
     Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
+}
+
+/// Has a schedule ask AWS again about an instance that runs, if it gave no answer. The times are spread, so that a burst of
+/// launches does not come back as one.
+pub(crate) async fn ask_later(
+    context: &Context,
+    notice: &Notice,
+    check: &UndoCheck,
+    failure: Failure,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> Result<UncordonOutcome, Failure> {
+    if notice.kind != Kind::Running || failure.unfinished().is_none() || context.settings.dry_run {
+        return Err(failure);
+    }
+    let Some(at) = decision::next_check(notice.kind, check, invocation.clock.now()) else { return Err(failure) };
+    let at = at.saturating_add(jittered(SPREAD)).unwrap_or(at);
+    look_later(context, notice, &check.next(), at, invocation, record).await?;
+    Ok(UncordonOutcome::NotDescribed { why: failure.text(), at })
 }
 
 async fn look_later(

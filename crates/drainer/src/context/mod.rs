@@ -18,6 +18,7 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::aws::itself::Itself;
+use crate::aws::patient_queue::PatientQueue;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -36,6 +37,8 @@ pub struct Context {
     pub eventbridge: aws_sdk_eventbridge::Client,
     pub itself: Itself,
     pub(crate) scheduler: Scheduler,
+    /// The queue of drains that can wait, if there is one.
+    pub(crate) patient_queue: Option<PatientQueue>,
     pub access: Access,
     pub log: Log,
 }

@@ -19,6 +19,7 @@ use spillway_settings::{LoadBalancers, Settings};
 use tokio::time::Instant;
 
 use crate::aws::lifecycle::LifecycleAction;
+use crate::continuation::Turn;
 use crate::failure::Failure;
 
 /// A notice that comes late is still worked on this long: clocks differ, and evictions that
@@ -40,6 +41,8 @@ pub(crate) struct Attempt<'a> {
     /// The lifecycle action that waits for us, if there is one.
     pub(crate) action: Option<LifecycleAction<'a>>,
     pub(crate) limits: Limits,
+    /// The turn that it is, if the queue of drains that can wait began the invocation.
+    pub(crate) turn: Option<&'a Turn<'a>>,
 }
 
 /// The node that a notice is about, as far as AWS tells: whose instance it is, in which cluster.

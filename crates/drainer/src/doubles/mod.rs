@@ -31,6 +31,7 @@ use spillway_receipt::Receipt;
 use spillway_settings::{Schedules, Settings};
 
 use crate::aws::itself::Itself;
+use crate::aws::patient_queue::PatientQueue;
 use crate::context::Context;
 use crate::context::cluster::{Access, Connector};
 use crate::context::log::Log;
@@ -126,13 +127,15 @@ pub(crate) fn context(
     let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
     let lambda = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
     let lambda = lambda.region(Region::new(REGION)).build();
+    let caller = Caller::new(&lambda).expect("it has all that it takes");
     Context {
+        patient_queue: settings.patient_queue.as_deref().map(|url| PatientQueue::new(caller.clone(), url)),
         scheduler: Scheduler::new(
             client!(aws_sdk_scheduler),
             settings.schedules.as_ref(),
             FunctionName { region: REGION, name: "drain" },
         ),
-        itself: Itself::new(Caller::new(&lambda).expect("it has all that it takes"), "drain"),
+        itself: Itself::new(caller, "drain"),
         settings,
         ec2: client!(aws_sdk_ec2),
         autoscaling: client!(aws_sdk_autoscaling),

@@ -7,7 +7,9 @@ use spillway_notice::Home;
 use super::handle;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
-use crate::test_support::aws::{completed, described, group_described, heartbeat, hook_described, invoked};
+use crate::test_support::aws::{
+    completed, described, group_described, heartbeat, hook_described, invoked, query_error, scheduled,
+};
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
 
@@ -57,6 +59,21 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
     let invocation = invocation(900, &spot);
     let failure = handle(&context, spot, &invocation).await.unwrap_err();
     assert_eq!(failure.error_type(), "UnreadableNotice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_runs_and_that_ec2_does_not_describe_is_asked_about_by_an_undo_check() {
+    let throttled = query_error("RequestLimitExceeded", "Request limit exceeded.");
+    let aws = [
+        call("DescribeInstances").says(503, throttled).repeated(),
+        scheduled(&format!("{NODE}.instance-running.1")).with("spillway-undo-check"),
+    ];
+    let context = TestContext::new(&[], [], aws);
+    let running = event("state-change-running", "instance-id");
+    let invocation = invocation(900, &running);
+    let receipt = handle(&context, running, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued));
+    assert!(receipt.reason.starts_with("AWS gave no answer about the instance"), "{}", receipt.reason);
 }
 
 /// Nor can the node be looked at in place of the claim.
@@ -125,4 +142,66 @@ async fn a_notice_that_fails_when_its_time_is_up_answers_its_hook_all_the_same()
         let failure = handle(&context, terminate, &invocation).await.unwrap_err();
         assert_eq!(failure.error_type(), "KubernetesRefused");
     }
+}
+
+const QUEUE: [(&str, &str); 1] =
+    [("SPILLWAY_PATIENT_QUEUE", "https://sqs.us-east-1.amazonaws.com/123456789012/patient")];
+
+fn queued() -> Expected {
+    call("SendMessage").with("spillway-continuation").with(r#""DelaySeconds":0"#).says(200, json!({"MessageId": "m-1"}))
+}
+
+/// A message of the queue as Lambda hands it over in time.
+fn message(event: &Value) -> Value {
+    let body =
+        json!({"due": "1970-01-01T00:00:00Z", "payload": {"spillway-continuation": {"notice": event, "earlier": []}}});
+    json!({"Records": [{"receiptHandle": "handle", "body": body.to_string()}]})
+}
+
+/// The function keeps the message hidden and sees that nobody waits.
+fn kept() -> [Expected; 2] {
+    let visible = json!({"Attributes": {"ApproximateNumberOfMessages": "0"}});
+    [
+        call("ChangeMessageVisibility").with("handle").says(200, json!({})).repeated().at_any_time(),
+        call("GetQueueAttributes").says(200, visible).repeated().at_any_time(),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_can_wait_is_put_into_its_queue_before_anything_is_asked() {
+    let context = TestContext::new(&QUEUE, [], [queued()]);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spot_notice_is_put_into_no_queue() {
+    let context = TestContext::new(&QUEUE, [], [described("running", &[])]);
+    let spot = event("spot-interruption", "instance-id");
+    let invocation = invocation(900, &spot);
+    let receipt = handle(&context, spot, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Ignored));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_from_the_queue_that_fails_goes_on_outside_of_it() {
+    let denied = query_error("UnauthorizedOperation", "You are not authorized to perform this operation.");
+    let aws = [hook_described(), call("DescribeInstances").says(403, denied), invoked().with("r-1")];
+    let context = TestContext::new(&QUEUE, [], kept().into_iter().chain(aws));
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    let receipt = handle(&context, message(&terminate), &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued));
+    assert!(receipt.reason.contains("ec2:DescribeInstances"), "{}", receipt.reason);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_the_queue_that_cannot_be_read_is_a_failure_that_names_the_place() {
+    let context = TestContext::new(&QUEUE, [], []);
+    let damaged = json!({"Records": [{"receiptHandle": "handle", "body": "{}"}]});
+    let invocation = invocation(900, &damaged);
+    let failure = handle(&context, damaged, &invocation).await.unwrap_err();
+    assert!(failure.text().contains("Records[0].body"), "{}", failure.text());
 }

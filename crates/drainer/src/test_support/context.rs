@@ -41,6 +41,8 @@ impl Case {
                 earlier: Vec::new(),
                 put_back: None,
                 blockage: None,
+                blocked_since: None,
+                parked: 0,
             },
             invocation: Invocation::until(end, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH)),
             instance: instance(),
@@ -68,7 +70,7 @@ impl Case {
             None => None,
         };
         let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), &context.settings);
-        Attempt { notice, history, invocation, action, limits }
+        Attempt { notice, history, invocation, action, limits, turn: None }
     }
 
     /// The node that it is about.

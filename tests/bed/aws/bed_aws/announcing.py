@@ -58,17 +58,18 @@ class Announcing:
 
 
 def read(path: Path) -> Plan:
-    """From a template as it is written: the function that a queue invokes, and what is before and behind that queue."""
+    """From a template as it is written: the function that the queue of messages invokes, and what is before and behind it."""
     resources = template.resources(path)
     found = [
         (resource["Properties"], event["Properties"])
         for resource in resources.values()
         if resource["Type"] == "AWS::Serverless::Function"
         for event in resource["Properties"].get("Events", {}).values()
-        if event["Type"] == "SQS"
+        # That of drains that can wait has no window: each is an invocation of its own.
+        if event["Type"] == "SQS" and "MaximumBatchingWindowInSeconds" in event["Properties"]
     ]
     if len(found) != 1:
-        raise TemplateError(f"{path} has {len(found)} functions that a queue invokes")
+        raise TemplateError(f"{path} has {len(found)} functions that messages invoke")
     [(function, polled)] = found
     queue = resources[_named(polled["Queue"])]["Properties"]
     [rule] = [

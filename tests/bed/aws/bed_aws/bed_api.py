@@ -76,6 +76,7 @@ class BedApi:
             ("GET", "/bed/failures", state.failures.all),
             ("GET", "/bed/dead-letters", state.deliveries.dead_letters),
             ("POST", "/bed/queues", state.queues.create),
+            ("POST", "/bed/patient-queues", state.queues.create_patient),
             ("POST", "/bed/messages", state.queues.send),
             ("GET", "/bed/messages", state.queues.bodies),
             ("POST", "/bed/messages/receive", state.queues.receive),

@@ -16,6 +16,7 @@ from bed_aws.errors import AwsError, Protocol
 from bed_aws.evaluator import Asked, Evaluator, Policies
 from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
+from bed_aws.queues import patient
 from bed_aws.rights import GroupTags, needed
 
 STACK = "spillway"
@@ -49,6 +50,7 @@ _DENIED: dict[str, tuple[int, str, Protocol]] = {
     "s3": (403, "AccessDenied", "s3"),
     "scheduler": _REST,
     "secretsmanager": _JSON,
+    "sqs": _JSON,
     "sns": (403, "AuthorizationError", "query"),
     "ssm": _JSON,
 }
@@ -138,6 +140,9 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
         name = source.get("Ref") if isinstance(source, dict) else None
         if name in declared and variable in variables and variables[variable] != str(declared[name].get("Default", "")):
             found[name] = variables[variable]
+    # The queue is there in any case; the number says whether the function is told of it.
+    if variables.get("SPILLWAY_PATIENT_QUEUE"):
+        found["PatientSlots"] = "2"
     return found
 
 
@@ -146,7 +151,8 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
     if role == ENROLLER:
         return enrollers_policies()
     resources = read["Resources"]
-    known = names(resources, moto, {deployed.logical_id: deployed.name})
+    own = {deployed.logical_id: deployed.name, "PatientDrains": patient(deployed.name)}
+    known = names(resources, moto, own)
     intrinsics = Intrinsics(read, deployed.parameters, known)
     properties = resources[role]["Properties"]
     documents = [(one["PolicyName"], one["PolicyDocument"]) for one in intrinsics.value(properties.get("Policies", []))]

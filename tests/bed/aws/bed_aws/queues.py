@@ -5,6 +5,12 @@ from typing import Any
 from moto.sqs.models import Message
 
 from bed_aws.moto_side import Moto
+from bed_aws.stack import name
+
+
+def patient(function: str) -> str:
+    """The queue of drains that can wait, of that function."""
+    return f"{function}-patient"
 
 
 class Queues:
@@ -13,6 +19,14 @@ class Queues:
 
     def create(self, name: str) -> None:
         self._moto.sqs.create_queue(name)
+
+    def create_patient(self, function: str) -> dict[str, str]:
+        """The queue of drains that can wait, of one function; as the template has it, with the failure queue behind it."""
+        failures = self._moto.sqs.get_queue(name("Failures"))
+        redrive = {"deadLetterTargetArn": failures.queue_arn, "maxReceiveCount": 5}
+        queue = self._moto.sqs.create_queue(patient(function), VisibilityTimeout="900", RedrivePolicy=redrive)
+        region, account = self._moto.region, self._moto.account
+        return {"name": queue.name, "url": f"https://sqs.{region}.amazonaws.com/{account}/{queue.name}"}
 
     def send(self, name: str, bodies: list[str]) -> None:
         for body in bodies:

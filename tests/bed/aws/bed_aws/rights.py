@@ -136,6 +136,10 @@ def _schedule(call: Call, where: str) -> list[Asked]:
     return asked
 
 
+def _queue(call: Call, where: str) -> list[Asked]:
+    return [Asked(f"sqs:{call.action}", f"arn:aws:sqs:{where}:{_body(call)['QueueUrl'].rpartition('/')[2]}")]
+
+
 def _topic(call: Call, where: str) -> list[Asked]:
     return [Asked("sns:Publish", call.request.values["TopicArn"])]
 
@@ -172,6 +176,9 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("scheduler", "UpdateSchedule"): _schedule,
     ("secretsmanager", "GetSecretValue"): _secret,
     ("sns", "Publish"): _topic,
+    ("sqs", "ChangeMessageVisibility"): _queue,
+    ("sqs", "GetQueueAttributes"): _queue,
+    ("sqs", "SendMessage"): _queue,
     ("ssm", "GetParameter"): _parameter,
 }
 

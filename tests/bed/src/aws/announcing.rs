@@ -22,6 +22,13 @@ pub(crate) struct AnnouncerStack {
     pub(crate) variables: BTreeMap<String, String>,
 }
 
+/// A queue of drains that can wait.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PatientQueue {
+    pub(crate) name: String,
+    pub(crate) url: String,
+}
+
 #[derive(Debug, Deserialize)]
 struct Named {
     arn: String,
@@ -36,6 +43,11 @@ impl Aws {
         parameters: &BTreeMap<String, String>,
     ) -> Result<AnnouncerStack, BedError> {
         self.post("announcers", &json!({"sender": sender, "name": name, "parameters": parameters})).await
+    }
+
+    /// The queue of drains that can wait, of that function.
+    pub(crate) async fn create_patient_queue(&self, function: &str) -> Result<PatientQueue, BedError> {
+        self.post("patient-queues", &json!({"function": function})).await
     }
 
     /// Takes messages from a queue, as Lambda's records of them; waits for the first.

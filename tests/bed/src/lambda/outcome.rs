@@ -38,6 +38,12 @@ impl Outcome {
         }
     }
 
+    /// Whether no execution was free.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.result.as_ref().is_err_and(|error| error.error_type == "TooManyRequestsException")
+    }
+
     /// An error unless the function says that it has drained the node.
     pub fn drained(&self) -> Result<(), BedError> {
         match &self.result {

@@ -1,8 +1,8 @@
 //! A stand-in for Lambda's poller of SQS queues, the event source mapping; it is set up by what the template says of that.
 //!
 //! It gathers records until a batch is full or its window is over, invokes the function, deletes what went well, and
-//! leaves the rest to be received again. Lambda leaves it for the queue's visibility timeout: here there is no wait. And
-//! it has one batch under way at a time, where Lambda may have several, and knows no limit of 6 MB.
+//! leaves the rest to be received again. Lambda leaves it for the queue's visibility timeout: here there is no wait. It has one
+//! batch under way at a time, so that a mapping's `MaximumConcurrency` is the number of pollers; and it knows no limit of 6 MB.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -39,6 +39,10 @@ impl Poller {
                 continue;
             }
             let outcome = self.lambda.invoke(json!({"Records": records})).await;
+            if outcome.is_refused() {
+                // Lambda backs off, too.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
             let failed = failed(&outcome.result, &records);
             let (come_back, done): (Vec<_>, Vec<_>) =
                 records.iter().partition(|record| failed.contains(text(record, "messageId")));

@@ -36,6 +36,7 @@ mod not_ours;
 mod notices;
 mod odd_pods;
 mod owners;
+mod patient;
 mod rules;
 mod sinks;
 mod undo;

@@ -139,7 +139,7 @@ impl Tracked {
     }
 
     /// Whether it waits because something blocks it, and not because a request has failed.
-    fn is_blocked(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         self.waits() && self.blocked.by().is_some() && self.failures.is_none()
     }
 

@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use jiff::Timestamp;
+use serde_json::json;
+use spillway_core::drain::report::Parked;
 use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
+use tokio::time::Instant;
 
 use crate::actions::continue_next::continue_next;
 use crate::failure::Failure;
@@ -50,6 +55,38 @@ async fn a_hook_is_held_for_the_next_invocation() {
     let aws = [hook_described(), invoked().at_any_time(), heartbeat().at_any_time()];
     let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Held));
+}
+
+const QUEUE: [(&str, &str); 1] =
+    [("SPILLWAY_PATIENT_QUEUE", "https://sqs.us-east-1.amazonaws.com/123456789012/patient")];
+
+/// Hands on a drain of a hook that is parked, of which a pod is forced in so many minutes.
+async fn parked<const AWS: usize>(forced_in: u64, sent: [Expected; AWS]) -> Result<Outcome, Failure> {
+    let aws = [hook_described(), heartbeat().at_any_time()].into_iter().chain(sent);
+    let context = TestContext::new(&QUEUE, [], aws);
+    let forced_from = Some(Instant::now() + Duration::from_mins(forced_in));
+    let parked = Parked { blocked_since: Some(Instant::now()), forced_from };
+    let mut record = Record { parked: Some(parked), ..Record::default() };
+    let case = Case::held(Kind::Terminate);
+    let attempt = case.attempt(&context).await;
+    continue_next(&context, &attempt, &unfinished(), &mut record).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_parked_comes_back_from_the_queue_within_a_minute() {
+    let sent = call("SendMessage").with(r#""DelaySeconds":45"#).with("parked").with("blocked_since");
+    assert_eq!(parked(20, [sent.says(200, json!({})).at_any_time()]).await.unwrap(), continued());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_has_to_force_a_pod_soon_gets_an_invocation_of_its_own() {
+    assert_eq!(parked(2, [invoked().at_any_time()]).await.unwrap(), continued());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_queue_does_not_take_gets_an_invocation_of_its_own() {
+    let denied = call("SendMessage").says(403, json_error("AccessDenied")).at_any_time();
+    assert_eq!(parked(20, [denied, invoked().at_any_time()]).await.unwrap(), continued());
 }
 
 #[tokio::test(start_paused = true)]

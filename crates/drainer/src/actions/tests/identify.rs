@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillway_core::instance::Instance;
-use spillway_notice::Notice;
+use spillway_notice::{Deadline, Kind, Notice};
 use tokio::time::Instant;
 
 use crate::actions::identify::{Identified, identify};
@@ -86,4 +86,14 @@ async fn where_a_tag_decides_and_where_no_cluster_is_known_only_ec2_is_asked() {
         let context = TestContext::new(settings, [], [zone_is_down()]);
         assert!(identified(&context, &Case::spot().notice).await.is_err(), "{settings:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_runs_is_asked_about_for_half_a_minute() {
+    let throttled = query_error("RequestLimitExceeded", "Request limit exceeded.");
+    let context = TestContext::new(&KNOWN, [], [call("DescribeInstances").says(503, throttled).repeated()]);
+    let (began, in_ten_minutes) = (Instant::now(), Instant::now() + Duration::from_mins(10));
+    let notice = Case::of(Kind::Running, Deadline::Open).notice;
+    assert!(identify(&context, &notice, in_ten_minutes).await.is_err());
+    assert_eq!(began.elapsed().as_secs(), 30);
 }
