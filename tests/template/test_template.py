@@ -267,6 +267,12 @@ class TheRules(unittest.TestCase):
                 self.assertTrue(holds(handled, {"DrainOn": "none", "CordonOn": word}))
                 self.assertFalse(holds(handled, {"DrainOn": others, "CordonOn": ""}))
                 self.assertFalse(holds(handled, {"DrainOn": "none", "CordonOn": others}))
+                self.assertTrue(holds(handled, {"DrainOn": f"+{word}", "CordonOn": ""}))
+                self.assertFalse(holds(handled, {"DrainOn": f"-{word}", "CordonOn": ""}))
+                self.assertTrue(holds(handled, {"DrainOn": f"-{word}", "CordonOn": word}))
+                by_default = word in PARAMETERS["DrainOn"]["Default"].split(",")
+                for change in ("+spot", "-spot") if word != "spot" else ("+capacity", "-capacity"):
+                    self.assertEqual(holds(handled, {"DrainOn": change, "CordonOn": ""}), by_default)
 
     def test_an_instance_that_is_down_is_heard_of_only_if_something_follows_from_it(self) -> None:
         condition = "HandlesInstanceDown"
@@ -405,8 +411,10 @@ class TheParameters(unittest.TestCase):
             pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
             for word in PARAMETERS["DrainOn"]["Default"].split(","):
                 self.assertRegex(word, pattern)
-            for wrong in ("sport", "spot capacity", "Spot", "launch"):
+            for wrong in ("sport", "spot capacity", "Spot", "launch", "+none", "+", "--spot"):
                 self.assertNotRegex(wrong, pattern)
+        self.assertRegex("+rebalance", re.compile(PARAMETERS["DrainOn"]["AllowedPattern"]))
+        self.assertNotRegex("+rebalance", re.compile(PARAMETERS["CordonOn"]["AllowedPattern"]))
         self.assertNotRegex("", re.compile(PARAMETERS["DrainOn"]["AllowedPattern"]))
 
     def test_taints_are_ours_or_nths_and_of_stopped_nodes(self) -> None:

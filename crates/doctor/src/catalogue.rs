@@ -43,6 +43,7 @@ pub(crate) enum FindingId {
     RuleMissing,
     RuleDisabled,
     RulesUnknown,
+    SpotSwitchedOff,
     SecondDrainer,
     KarpenterQueue,
     KarpenterQueueMissing,
