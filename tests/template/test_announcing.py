@@ -102,7 +102,7 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
             self.assertEqual(refused(DrainOn=word, CordonOn=word), ["EachNoticeOnce"])
         for drain_on in ("none,spot", "spot,none"):
             self.assertEqual(refused(DrainOn=drain_on), ["EachNoticeOnce"])
-        for mixed in ("spot,+rebalance", "-spot,terminate", "none,+spot", "+spot,-spot", "+rebalance,-rebalance"):
+        for mixed in ("spot,+rebalance", "-spot,terminate", "+spot,-spot", "+rebalance,-rebalance"):
             self.assertEqual(refused(DrainOn=mixed), ["EachNoticeOnce"], mixed)
         for change, cordon in (("+rebalance", ""), ("-spot", ""), ("+rebalance,-spot", "spot"), ("-rebalance", "rebalance")):
             self.assertEqual(refused(DrainOn=change, CordonOn=cordon), [], change)

@@ -84,6 +84,8 @@ pub(crate) enum FindingId {
     BarePods,
     ToleratesCordon,
     SingleReplica,
+    LeftByLabel,
+    OverrideWithoutEffect,
     NotAllPodsListed,
 }
 

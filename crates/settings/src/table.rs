@@ -1,5 +1,7 @@
 //! Every setting, as the documents and the template show it.
 
+use std::ops::RangeInclusive;
+
 use spillway_environment::Setting;
 
 /// The default of a list or a name that means: no restriction.
@@ -148,8 +150,20 @@ pub(crate) const DRY_RUN: Setting = Setting {
     meaning: "whether to touch nothing and only say what would have been done",
 };
 
+pub(crate) const OVERRIDABLE: Setting = Setting {
+    name: "SPILLWAY_OVERRIDABLE",
+    default: NONE,
+    accepted: "some of hook-max-wait, volume-wait, maintenance-lead and action, separated by commas, or nothing",
+    meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may set otherwise for its node",
+};
+
+/// The seconds that the settings take which a tag may override.
+pub(crate) const HOOK_MAX_WAIT_S: RangeInclusive<u64> = 60..=172_800;
+pub(crate) const VOLUME_WAIT_S: RangeInclusive<u64> = 0..=3_600;
+pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
+
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 19] = [
+pub(crate) const SETTINGS: [Setting; 20] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -165,6 +179,7 @@ pub(crate) const SETTINGS: [Setting; 19] = [
     VOLUME_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
+    OVERRIDABLE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,

@@ -32,6 +32,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_VOLUME_WAIT_S", "0"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
+        ("SPILLWAY_OVERRIDABLE", "hook-max-wait, volume-wait, maintenance-lead, action"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
         ("SPILLWAY_NODE_EVENTS", "nth"),
@@ -67,6 +68,8 @@ fn a_list_takes_each_word_once_and_no_empty_one() {
         ("SPILLWAY_TAINTS", "nth,"),
         ("SPILLWAY_TAINTS", "out-of-service,out-of-service"),
         ("SPILLWAY_HOOKS", "spillway,"),
+        ("SPILLWAY_OVERRIDABLE", "action,action"),
+        ("SPILLWAY_OVERRIDABLE", "rebalance-window"),
     ] {
         assert!(read(&[(variable, wrong)]).is_err(), "{variable}={wrong}");
     }
@@ -91,7 +94,8 @@ fn changes_add_to_the_default_notices_and_take_away_from_them() {
 fn a_list_that_is_mixed_with_changes_is_refused_as_such() {
     for mixed in ["spot,+rebalance", "-spot,rebalance", "none,+spot"] {
         let error = read(&[("SPILLWAY_DRAIN_ON", mixed)]).unwrap_err().to_string();
-        let expected = format!("SPILLWAY_DRAIN_ON is {mixed:?}, which mixes a list with changes to the default; it takes ");
+        let expected =
+            format!("SPILLWAY_DRAIN_ON is {mixed:?}, which mixes a list with changes to the default; it takes ");
         assert!(error.starts_with(&expected), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use kube_core::Selector;
 use spillway_environment::shown;
 use spillway_receipt::LifecycleResult;
 
-use super::selector;
+use super::{Overridable, selector};
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,6 +240,19 @@ pub(super) fn stranded_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
     if value == "leave" { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
+/// Each word once.
+pub(super) fn overridable(value: &str) -> Accepted<Vec<Overridable>> {
+    let mut named = Vec::new();
+    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
+        let what = Overridable::ALL.into_iter().find(|what| what.as_str() == word)?;
+        if named.contains(&what) {
+            return None;
+        }
+        named.push(what);
+    }
+    Some(named)
+}
+
 pub(super) fn taints(value: &str) -> Accepted<Taints> {
     let mut taints = Taints { of_claim: None, out_of_service: false };
     for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
@@ -333,6 +346,6 @@ pub(super) fn stack(value: &str) -> Accepted<String> {
     value.chars().all(legal).then(|| value.to_owned())
 }
 
-fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
+pub(super) fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
     accepted.iter().find(|(text, _)| *text == value).map(|(_, meaning)| *meaning)
 }
