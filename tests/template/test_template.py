@@ -526,7 +526,7 @@ class TheRights(unittest.TestCase):
 
         (reading,) = (s for s in self.policies["drain"] if "ec2:DescribeInstances" in self.actions(s))
         by_setting = {action: one["Fn::If"] for one in reading["Action"] if isinstance(one, dict) for action in one["Fn::If"][1:] if isinstance(action, str)}
-        for action, parameter, needed in (("autoscaling:DescribeTags", "ManagedTag", True), ("eks:ListClusters", "Clusters", False)):
+        for action, parameter, needed in (("autoscaling:DescribeTags", "ManagedTag", True),):
             condition, with_it, without = by_setting[action]
             self.assertEqual(action, with_it if needed else without)
             for value in ("", "x"):

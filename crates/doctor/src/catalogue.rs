@@ -34,6 +34,7 @@ pub(crate) enum CheckId {
 pub(crate) enum FindingId {
     NoClusters,
     ClustersUnknown,
+    ClusterNotNamed,
     UnknownVariable,
     DryRun,
     AwsRightMissing,
