@@ -153,6 +153,13 @@ class Enrolling(unittest.TestCase):
             with patch.object(World, "_entry", side_effect=error):
                 self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
 
+    def test_of_one_that_eks_does_not_describe_changes_nothing(self) -> None:
+        world = World()
+        work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
+        for does in (work.enroll, work.remove):
+            result = does(cluster(refused="DescribeCluster: not authorized"))
+            self.assertEqual((world.done, states(result)), ([], ["failed cluster"]))
+
 
 class TakingAway(unittest.TestCase):
     def setUp(self) -> None:
