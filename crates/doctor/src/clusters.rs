@@ -15,7 +15,12 @@ const ID: CheckId = CheckId::Clusters;
 const LIST: &str = "eks:ListClusters";
 
 /// The clusters, and the check that found them.
-pub(crate) async fn look(context: &Context, request: &SelfTestRequest, end: Instant) -> (Vec<ClusterName>, Check) {
+pub(crate) async fn look(
+    context: &Context,
+    request: &SelfTestRequest,
+    region: &str,
+    end: Instant,
+) -> (Vec<ClusterName>, Check) {
     let named = |clusters: Vec<ClusterName>, by: &str, findings: Vec<Finding>| {
         let check = Check::made(ID, format!("{}, {by}", names(&clusters)), findings);
         (clusters, check)
@@ -27,7 +32,7 @@ pub(crate) async fn look(context: &Context, request: &SelfTestRequest, end: Inst
     let chosen: Vec<_> = context.settings.clusters.iter().map(ClusterName::new).collect();
     if !chosen.is_empty() {
         let finding = match &listed {
-            Ok(there) => not_named(there, &chosen, &context.settings.stack, &context.access.region),
+            Ok(there) => not_named(there, &chosen, &context.settings.stack, region),
             Err(error) => Some(unknown(&chain(error))),
         };
         return named(chosen, "as SPILLWAY_CLUSTERS says", finding.into_iter().collect());
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn clusters_that_the_setting_does_not_name_are_listed_with_the_command_that_enrolls_them() {
-        let clusters = |names: &[&str]| names.iter().map(ClusterName::new).collect::<Vec<_>>();
+        let clusters = |names: &[&str]| names.iter().copied().map(ClusterName::new).collect::<Vec<_>>();
         let found =
             |chosen: &[&str]| not_named(&clusters(&["a", "b", "c"]), &clusters(chosen), "spillway", "us-east-1");
         assert_eq!(found(&["a", "b", "c", "gone"]), None);
