@@ -31,6 +31,9 @@ def holds(condition: Any, parameters: dict[str, str]) -> bool:
     if function == "Fn::EachMemberEquals":
         members, expected = (text(value, parameters) for value in of)
         return all(member == expected for member in members)
+    if function == "Fn::EachMemberIn":
+        members, allowed = (text(value, parameters) for value in of)
+        return set(members) <= set(allowed)
     if function == "Fn::Contains":
         members, sought = (text(value, parameters) for value in of)
         return sought in members
@@ -39,7 +42,7 @@ def holds(condition: Any, parameters: dict[str, str]) -> bool:
 
 
 def text(value: Any, parameters: dict[str, str]) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str | list):
         return value
     ((function, of),) = value.items()
     if function == "Ref":
@@ -99,6 +102,12 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
             self.assertEqual(refused(DrainOn=word, CordonOn=word), ["EachNoticeOnce"])
         for drain_on in ("none,spot", "spot,none"):
             self.assertEqual(refused(DrainOn=drain_on), ["EachNoticeOnce"])
+        for mixed in ("spot,+rebalance", "-spot,terminate", "+spot,-spot", "+rebalance,-rebalance"):
+            self.assertEqual(refused(DrainOn=mixed), ["EachNoticeOnce"], mixed)
+        for change, cordon in (("+rebalance", ""), ("-spot", ""), ("+rebalance,-spot", "spot"), ("-rebalance", "rebalance")):
+            self.assertEqual(refused(DrainOn=change, CordonOn=cordon), [], change)
+        for change, cordon in (("+rebalance", "spot"), ("+rebalance", "rebalance"), ("-capacity", "spot,capacity")):
+            self.assertEqual(refused(DrainOn=change, CordonOn=cordon), ["EachNoticeOnce"], "it drains, by default or by the change")
         # What SAM makes of "rebalance, spot" without quotes.
         self.assertEqual(refused(DrainOn="none", CordonOn="rebalance,"), ["EachNoticeOnce"])
 

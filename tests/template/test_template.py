@@ -267,6 +267,12 @@ class TheRules(unittest.TestCase):
                 self.assertTrue(holds(handled, {"DrainOn": "none", "CordonOn": word}))
                 self.assertFalse(holds(handled, {"DrainOn": others, "CordonOn": ""}))
                 self.assertFalse(holds(handled, {"DrainOn": "none", "CordonOn": others}))
+                self.assertTrue(holds(handled, {"DrainOn": f"+{word}", "CordonOn": ""}))
+                self.assertFalse(holds(handled, {"DrainOn": f"-{word}", "CordonOn": ""}))
+                self.assertTrue(holds(handled, {"DrainOn": f"-{word}", "CordonOn": word}))
+                by_default = word in PARAMETERS["DrainOn"]["Default"].split(",")
+                for change in ("+spot", "-spot") if word != "spot" else ("+capacity", "-capacity"):
+                    self.assertEqual(holds(handled, {"DrainOn": change, "CordonOn": ""}), by_default)
 
     def test_an_instance_that_is_down_is_heard_of_only_if_something_follows_from_it(self) -> None:
         condition = "HandlesInstanceDown"
@@ -404,15 +410,17 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 34)
+        self.assertLessEqual(len(PARAMETERS), 36)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):
             pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
             for word in PARAMETERS["DrainOn"]["Default"].split(","):
                 self.assertRegex(word, pattern)
-            for wrong in ("sport", "spot capacity", "Spot", "launch"):
+            for wrong in ("sport", "spot capacity", "Spot", "launch", "+none", "+", "--spot"):
                 self.assertNotRegex(wrong, pattern)
+        self.assertRegex("+rebalance", re.compile(PARAMETERS["DrainOn"]["AllowedPattern"]))
+        self.assertNotRegex("+rebalance", re.compile(PARAMETERS["CordonOn"]["AllowedPattern"]))
         self.assertNotRegex("", re.compile(PARAMETERS["DrainOn"]["AllowedPattern"]))
 
     def test_taints_are_ours_or_nths_and_of_stopped_nodes(self) -> None:
@@ -524,7 +532,7 @@ class TheRights(unittest.TestCase):
 
         (reading,) = (s for s in self.policies["drain"] if "ec2:DescribeInstances" in self.actions(s))
         by_setting = {action: one["Fn::If"] for one in reading["Action"] if isinstance(one, dict) for action in one["Fn::If"][1:] if isinstance(action, str)}
-        for action, parameter, needed in (("autoscaling:DescribeTags", "ManagedTag", True), ("eks:ListClusters", "Clusters", False)):
+        for action, parameter, needed in (("autoscaling:DescribeTags", "ManagedTag", True),):
             condition, with_it, without = by_setting[action]
             self.assertEqual(action, with_it if needed else without)
             for value in ("", "x"):

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from .aws import Aws
+from .aws import Aws, AwsError
 from .stack import Stack
 
 T, R = TypeVar("T"), TypeVar("R")
@@ -28,6 +28,8 @@ class Cluster:
     ca: str = ""
     is_public: bool = True
     tags: dict[str, str] = field(default_factory=dict)
+    # Why EKS did not describe it.
+    refused: str = ""
 
     @property
     def takes_entries(self) -> bool:
@@ -68,8 +70,9 @@ def by_name(wanted: Wanted, there: list[str], stack: Stack) -> list[str]:
 
 
 def with_tag(clusters: list[Cluster], tag: tuple[str, str]) -> list[Cluster]:
+    """Those with the tag, and those of which nobody knows: they are told and not passed over."""
     key, value = tag
-    if not (found := [one for one in clusters if one.tags.get(key) == value]):
+    if not (found := [one for one in clusters if one.refused or one.tags.get(key) == value]):
         values = sorted({one.tags[key] for one in clusters if key in one.tags})
         others = f"; its values are: {', '.join(values)}" if values else ", and none has a tag with this key"
         raise NoCluster(f"no EKS cluster has the tag {key}={value}{others}")
@@ -91,7 +94,11 @@ def remarks(wanted: Wanted, found: list[Cluster], stack: Stack) -> list[str]:
 
 
 def _describe(aws: Aws, name: str) -> Cluster:
-    told = aws.call("eks", "describe-cluster", "--name", name)["cluster"]
+    try:
+        told = aws.call("eks", "describe-cluster", "--name", name)["cluster"]
+    except AwsError as error:
+        # The others are done.
+        return Cluster(name, "", "", refused=str(error))
     return Cluster(
         name,
         told["status"],

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .aws import Aws, AwsError
+from .aws import Aws, AwsError, Unusable
 from .stack import Stack
 
 # As long as the function may take.
@@ -22,7 +22,7 @@ def verdict(aws: Aws, stack: Stack, cluster: str, is_fresh: bool) -> str:
     for left in reversed(range(TRIES)):
         try:
             report = _ask(aws, stack, cluster)
-        except (AwsError, ValueError) as error:
+        except (AwsError, Unusable, ValueError) as error:
             return f"{UNKNOWN}: {error}"
         if not (is_fresh and left and FRESH & {one["id"] for one in findings(report, "fail")}):
             break

@@ -64,6 +64,9 @@ class Work:
     def _visit(self, cluster: Cluster, does: Callable[["_Visit"], None]) -> Result:
         """Whatever one cluster refuses, the others go on."""
         result = Result(cluster.name)
+        if cluster.refused:
+            result.steps.append(Step(Part.ACCESS, "cluster", State.FAILED, cluster.refused))
+            return result
         with tempfile.TemporaryDirectory(prefix="spillway-enroll-") as folder:
             try:
                 does(_Visit(self, cluster, Path(folder), result))

@@ -27,9 +27,10 @@ class Stack:
 
     @property
     def completes_hooks(self) -> bool:
-        """By its default it does."""
-        lists = [self.parameters.get(name) for name in ("DrainOn", "CordonOn")]
-        return lists[0] is None or any("terminate" in _words(one or "") for one in lists)
+        """By its default it does, and so if `DrainOn` changes the default and does not take it away."""
+        drain, cordon = (_words(self.parameters.get(name, default)) for name, default in (("DrainOn", "terminate"), ("CordonOn", "")))
+        changes = any(word[0] in "+-" for word in drain)
+        return "terminate" in drain + cordon or (changes and "-terminate" not in drain)
 
     @property
     def hooks(self) -> list[str]:

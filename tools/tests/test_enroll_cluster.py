@@ -106,11 +106,11 @@ class Enrolling(unittest.TestCase):
             self.assertIn("failed", " ".join(states(result)))
 
     def test_puts_no_hook_that_the_stack_does_not_complete(self) -> None:
-        for parameters in ({"Clusters": "stage"}, {"DrainOn": "spot", "CordonOn": ""}):
+        for parameters in ({"Clusters": "stage"}, {"DrainOn": "spot", "CordonOn": ""}, {"DrainOn": "-terminate"}):
             world = World()
             self.assertIn(f"told {HOOK}", states(world.visit(of=stack(**parameters))), parameters)
             self.assertEqual(world.done, PUT[:2])
-        for parameters in ({"Clusters": "prod"}, {"DrainOn": "spot", "CordonOn": "terminate"}):
+        for parameters in ({"Clusters": "prod"}, {"DrainOn": "spot", "CordonOn": "terminate"}, {"DrainOn": "+rebalance,-spot"}):
             self.assertIn(f"done {HOOK}", states(World().visit(of=stack(**parameters))), parameters)
 
     def test_tags_a_group_that_has_the_hook(self) -> None:
@@ -152,6 +152,13 @@ class Enrolling(unittest.TestCase):
         for error in (Unusable("expired"), AwsError("AccessDeniedException", "no")):
             with patch.object(World, "_entry", side_effect=error):
                 self.assertEqual((states(world.visit()), world.done), (["failed cluster"], []))
+
+    def test_of_one_that_eks_does_not_describe_changes_nothing(self) -> None:
+        world = World()
+        work = Work(world, stack(), [group()], True, False, [])  # type: ignore[arg-type]
+        for does in (work.enroll, work.remove):
+            result = does(cluster(refused="DescribeCluster: not authorized"))
+            self.assertEqual((world.done, states(result)), ([], ["failed cluster"]))
 
 
 class TakingAway(unittest.TestCase):

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.enrollment import cluster, stack
 
@@ -49,6 +50,19 @@ class WhichClusters(unittest.TestCase):
             clusters.with_tag(found, ("env", "dev"))
         with self.assertRaisesRegex(NoCluster, "team=a, and none has a tag with this key"):
             clusters.with_tag(found, ("team", "a"))
+
+    def test_that_eks_does_not_describe_are_told_and_stop_no_others(self) -> None:
+        class Eks:
+            def call(self, *arguments: str) -> Any:
+                if arguments[1] == "list-clusters":
+                    return {"clusters": ["denied", "prod"]}
+                if arguments[-1] == "denied":
+                    raise aws.AwsError("AccessDeniedException", "DescribeCluster: not authorized")
+                return {"cluster": {"status": "ACTIVE", "tags": {"env": "live"}}}
+
+        for wanted in (Wanted(all=True), Wanted(tag=("env", "live"))):
+            denied, prod = clusters.find(Eks(), stack(), wanted)  # type: ignore[arg-type]
+            self.assertEqual((denied.refused, prod.status), ("DescribeCluster: not authorized", "ACTIVE"))
 
     def test_that_the_stack_ignores_are_said(self) -> None:
         (remark,) = clusters.remarks(Wanted(("stage",)), [cluster("stage")], stack(Clusters="prod"))
@@ -154,6 +168,11 @@ class TheOutcome(unittest.TestCase):
 
 
 class TheVerdict(unittest.TestCase):
+    def test_is_unknown_when_nobody_can_be_asked(self) -> None:
+        for error in (aws.Unusable("expired"), aws.AwsError("AccessDenied", "expired")):
+            with patch.object(doctor, "_ask", side_effect=error):
+                self.assertEqual(doctor.verdict(aws.Aws(), stack(), "prod", False), "unknown: expired")
+
     def test_is_the_status_with_the_worst_finding(self) -> None:
         report = {"status": "fail", "checks": [{"findings": [finding("warn", "a"), finding("fail", "b"), finding("fail", "c")]}]}
         self.assertEqual(doctor.in_words(report), "fail: b (cluster prod) and 1 more")

@@ -34,6 +34,7 @@ pub(crate) enum CheckId {
 pub(crate) enum FindingId {
     NoClusters,
     ClustersUnknown,
+    ClusterNotNamed,
     UnknownVariable,
     DryRun,
     AwsRightMissing,
@@ -43,6 +44,7 @@ pub(crate) enum FindingId {
     RuleMissing,
     RuleDisabled,
     RulesUnknown,
+    SpotSwitchedOff,
     SecondDrainer,
     KarpenterQueue,
     KarpenterQueueMissing,
@@ -83,6 +85,8 @@ pub(crate) enum FindingId {
     BarePods,
     ToleratesCordon,
     SingleReplica,
+    LeftByLabel,
+    OverrideWithoutEffect,
     NotAllPodsListed,
 }
 

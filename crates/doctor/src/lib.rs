@@ -54,7 +54,7 @@ pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &
 
 async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
-    let (clusters, checked) = clusters::look(context, request, end).await;
+    let (clusters, checked) = clusters::look(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
     let of_clusters = stream::iter(&clusters)
         .map(|cluster| cluster::look(context, cluster, invocation, end))

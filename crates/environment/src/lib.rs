@@ -117,6 +117,7 @@ impl Reader {
 }
 
 /// A value that is not accepted, as people are told of it. An address in the wrong place may be a webhook's, a secret.
-fn shown(value: &str) -> String {
+#[must_use]
+pub fn shown(value: &str) -> String {
     if value.contains("://") { "is an address".to_owned() } else { format!("is {value:?}") }
 }

@@ -2,8 +2,10 @@
 //!
 //! * `table`: every setting with its default, as the documents and the template show it
 //! * `values`: what their values mean
+//! * `overrides`: what tags of an instance and a label of its node override
 //! * `selector`: a label selector as kubectl takes it
 
+mod overrides;
 mod selector;
 mod table;
 mod values;
@@ -11,6 +13,7 @@ mod values;
 use std::time::Duration;
 
 use kube_core::Selector;
+pub use overrides::{ACTION_LABEL, NodeAction, Overridable, Overrides};
 use spillway_environment::{Reader, SettingsError};
 pub use spillway_receipt::LifecycleResult;
 
@@ -52,6 +55,8 @@ pub struct Settings {
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
+    /// What tags of an instance and a label of its node may override.
+    pub overridable: Vec<Overridable>,
     /// Which taints a node gets.
     pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
@@ -77,7 +82,8 @@ impl Settings {
     pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
         let mut reader = Reader::new(variables, &table::known());
         let settings = Self {
-            drain_on: reader.read(table::DRAIN_ON, values::notices),
+            drain_on: reader
+                .read_or_explain(table::DRAIN_ON, |value| values::changed_notices(value, table::DRAIN_ON.default)),
             cordon_on: reader.read(table::CORDON_ON, values::notices),
             launch: reader.read(table::LAUNCH, values::launch_hooks),
             managed_node_groups: reader.read(table::MANAGED_NODE_GROUPS, values::managed_node_groups),
@@ -88,10 +94,12 @@ impl Settings {
             hooks: reader.read(table::HOOKS, values::hook_names),
             hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
-            hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
-            volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, 0..=3_600)),
+            hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
+            volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, table::VOLUME_WAIT_S)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
-            maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
+            maintenance_lead: reader
+                .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),
+            overridable: reader.read(table::OVERRIDABLE, values::overridable),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::node_events),

@@ -1,5 +1,7 @@
 //! Every setting, as the documents and the template show it.
 
+use std::ops::RangeInclusive;
+
 use spillway_environment::Setting;
 
 /// The default of a list or a name that means: no restriction.
@@ -8,10 +10,11 @@ const NONE: &str = "";
 pub(crate) const DRAIN_ON: Setting = Setting {
     name: "SPILLWAY_DRAIN_ON",
     default: "spot,capacity,maintenance,state-change,terminate",
-    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or none",
-    meaning: "which [notices](notices.md) drain a node. One that neither this nor `CordonOn` names is ignored, and its rule \
-              switched off; without `terminate` all such hooks are left to others, without `state-change` a node that \
-              runs again is not given back by it",
+    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or \
+               changes to the default, such as +rebalance,-spot, or none",
+    meaning: "which [notices](notices.md) drain a node. `+rebalance` adds to the default and `-spot` takes away from it. A notice \
+              that neither this nor `CordonOn` names is ignored, and its rule switched off; without `terminate` all such \
+              hooks are left to others, without `state-change` a node that runs again is not given back by it",
 };
 pub(crate) const CORDON_ON: Setting = Setting {
     name: "SPILLWAY_CORDON_ON",
@@ -154,8 +157,20 @@ pub(crate) const DRY_RUN: Setting = Setting {
     meaning: "whether to touch nothing and only say what would have been done",
 };
 
+pub(crate) const OVERRIDABLE: Setting = Setting {
+    name: "SPILLWAY_OVERRIDABLE",
+    default: NONE,
+    accepted: "some of hook-max-wait, volume-wait, maintenance-lead and action, separated by commas, or nothing",
+    meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may set otherwise for its node",
+};
+
+/// The seconds that the settings take which a tag may override.
+pub(crate) const HOOK_MAX_WAIT_S: RangeInclusive<u64> = 60..=172_800;
+pub(crate) const VOLUME_WAIT_S: RangeInclusive<u64> = 0..=3_600;
+pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
+
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 20] = [
+pub(crate) const SETTINGS: [Setting; 21] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -171,6 +186,7 @@ pub(crate) const SETTINGS: [Setting; 20] = [
     VOLUME_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
+    OVERRIDABLE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,

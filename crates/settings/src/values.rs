@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use kube_core::Selector;
+use spillway_environment::shown;
 use spillway_receipt::LifecycleResult;
 
-use super::selector;
+use super::{Overridable, selector};
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,6 +200,29 @@ pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
     Some(named)
 }
 
+/// A list of notices, or changes to the default list: `+rebalance,-spot`. The default is given.
+pub(super) fn changed_notices(value: &str, default: &str) -> Result<Vec<NoticeFamily>, String> {
+    let refused = || shown(value);
+    let words: Vec<&str> = value.split(',').map(str::trim).collect();
+    let is_change = |word: &&str| word.starts_with(['+', '-']);
+    if !words.iter().any(is_change) {
+        return notices(value).ok_or_else(refused);
+    }
+    if !words.iter().all(is_change) {
+        return Err(format!("{}, which mixes a list with changes to the default", shown(value)));
+    }
+    let named: Vec<String> = words.iter().map(|word| word[1..].to_owned()).collect();
+    let changed = notices(&named.join(",")).filter(|changed| changed.len() == words.len()).ok_or_else(refused)?;
+    let mut families = notices(default).expect("the default is accepted");
+    for (word, family) in words.iter().zip(changed) {
+        families.retain(|one| *one != family);
+        if word.starts_with('+') {
+            families.push(family);
+        }
+    }
+    Ok(families)
+}
+
 /// The answer, or none.
 pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
     if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
@@ -220,6 +244,19 @@ fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
 /// The answer, or none.
 pub(super) fn hooks_without_node(value: &str) -> Accepted<Option<LifecycleResult>> {
     if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
+}
+
+/// Each word once.
+pub(super) fn overridable(value: &str) -> Accepted<Vec<Overridable>> {
+    let mut named = Vec::new();
+    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
+        let what = Overridable::ALL.into_iter().find(|what| what.as_str() == word)?;
+        if named.contains(&what) {
+            return None;
+        }
+        named.push(what);
+    }
+    Some(named)
 }
 
 pub(super) fn taints(value: &str) -> Accepted<Taints> {
@@ -321,6 +358,6 @@ pub(super) fn queue_url(value: &str) -> Accepted<Option<String>> {
     legal.then(|| Some(value.to_owned()).filter(|url| !url.is_empty()))
 }
 
-fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
+pub(super) fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
     accepted.iter().find(|(text, _)| *text == value).map(|(_, meaning)| *meaning)
 }

@@ -114,6 +114,20 @@ async fn each_thing_that_is_broken_in_the_account_is_found_and_named() {
     assert!(aws.failures().await.expect("the queue").is_empty());
 
     maintenance_that_no_notice_has_brought().await;
+    what_the_settings_leave_out(account.world).await;
+}
+
+/// The cluster that was made last, and spot interruptions.
+async fn what_the_settings_leave_out(world: &World) {
+    world.aws_side().put_cluster("made-last", "https://127.0.0.1:1", "", None).await.expect("EKS has it");
+    let [rebalance, launch] = WANTED;
+    let settings = [rebalance, launch, ("SPILLWAY_CLUSTERS", world.cluster.as_str()), ("SPILLWAY_DRAIN_ON", "-spot")];
+    let account = Account::set_with("doctor-left-out", &settings).await;
+    let expected = [
+        "info cluster-not-named 1 EKS cluster",
+        "warn spot-switched-off the settings SPILLWAY_DRAIN_ON and SPILLWAY_CORDON_ON",
+    ];
+    assert_eq!(account.findings().await, expected);
 }
 
 /// EC2 names it. It is scheduled once, AWS Health's notice takes its place, and what EC2 calls off or moves is not begun.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
-use kube_core::{Selector, Status};
+use kube_core::Status;
+use spillway_settings::NodeAction;
 
 use super::claim_annotation::ClaimAnnotation;
+use super::labels::LabelRules;
 use crate::instance::ManagedBy;
 
 /// Who claims, what they leave on the node, and which nodes they may have.
@@ -25,8 +27,10 @@ pub struct Claimant<'a> {
     pub excludes: bool,
     /// Whose node it is, as far as we know.
     pub managed_by: ManagedBy,
-    /// The labels that the settings ask for.
-    pub selector: &'a Selector,
+    /// What labels decide.
+    pub rules: LabelRules<'a>,
+    /// What the node's label says, as far as we know: it was decided by that.
+    pub action: Option<NodeAction>,
 }
 
 /// How the claim went.
@@ -98,6 +102,8 @@ pub enum Unclaimed {
     NoNode,
     /// That node's label opts it out.
     OptedOut(String),
+    /// That node's label says that it is to be left.
+    LeftByLabel(String),
     /// Since we claimed that node it was given back, or somebody uncordoned it.
     GivenBack(String),
     /// The maintenance of that node should have begun, and no claim for it is there.
@@ -106,6 +112,8 @@ pub enum Unclaimed {
     NotSelected(String),
     /// Its labels say that somebody else manages it than its instance's tags did.
     ManagedBy(ManagedBy),
+    /// Its label says otherwise what is to be done with it than was decided by.
+    Action(Option<NodeAction>),
 }
 
 #[cfg(test)]

@@ -78,13 +78,21 @@ fn is_tagged(group: &Group, settings: &Settings) -> bool {
     tag.is_none_or(|tag| group.tags.get(&tag.key).is_some_and(|value| tag.allows(value)))
 }
 
-fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
+fn of_group(group: &Group, stack: &Settings, region: &str) -> Vec<Finding> {
+    let (settings, overrides) = stack.with_tags(&group.tags);
+    let settings = settings.as_ref();
+    let not_allowed = stack.tags_without_effect(&group.tags).into_iter().map(|key| {
+        format!("has the tag {key}, which SPILLWAY_OVERRIDABLE does not let an instance have: it changes nothing")
+    });
+    let without_effect =
+        not_allowed.chain(overrides.refused.into_iter().map(|why| format!("is tagged wrongly: {why}")));
+    let without_effect = without_effect.map(|what| overrides_nothing(group, &what));
     let hooks: Vec<&GroupHook> = group.terminate_hooks().collect();
     let (ours, others): (Vec<&GroupHook>, Vec<&GroupHook>) =
         hooks.iter().copied().partition(|hook| decision::left_to_others(&hook.name, settings).is_none());
     // EKS has hooks of its own on its node groups.
     if ours.is_empty() && group.managed_by == ManagedBy::SelfManaged {
-        return vec![missing(group, &others, settings, region)];
+        return without_effect.chain([missing(group, &others, settings, region)]).collect();
     }
     let of_hook = |hook: &GroupHook| {
         [
@@ -96,7 +104,15 @@ fn of_group(group: &Group, settings: &Settings, region: &str) -> Vec<Finding> {
     let of_others = others.iter().filter(|hook| hook.name != HOOK_OF_EKS).map(|hook| left(group, hook));
     let kept = group.kept.iter().map(|instance| kept(group, instance, region));
     let denied = (!ours.is_empty()).then(|| denied(group, settings, region)).flatten();
-    denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten()).chain(of_others).chain(kept).collect()
+    let of_ours = denied.into_iter().chain(ours.into_iter().flat_map(of_hook).flatten());
+    of_ours.chain(of_others).chain(kept).chain(without_effect).collect()
+}
+
+/// A tag that would override a setting for the instances of the group, and does not.
+fn overrides_nothing(group: &Group, what: &str) -> Finding {
+    let to_do = "name in the parameter Overridable what the tag overrides, correct its value, or take the tag away";
+    let object = format!("Auto Scaling group {}", group.name);
+    Finding::new(FindingId::OverrideWithoutEffect, Severity::Warn, object, what, to_do)
 }
 
 /// An instance whose pods could not leave, and whose group keeps such instances.

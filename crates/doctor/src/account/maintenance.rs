@@ -79,7 +79,9 @@ fn begins(
     notice: &str,
     instance: &Instance,
 ) -> Option<Timestamp> {
-    let (settings, now) = (&context.settings, invocation.clock.now());
+    let now = invocation.clock.now();
+    let (settings, _) = context.settings.with_tags(&instance.tags);
+    let settings = settings.as_ref();
     let read = spillway_notice::read(serde_json::from_str(notice).ok()?, &invocation.home).ok()?;
     let Incoming::Notice { notice, .. } = read.at(now) else { return None };
     let is_ours =

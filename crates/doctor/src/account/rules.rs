@@ -3,7 +3,7 @@
 use spillway_core::decision;
 use spillway_drainer::aws::CallError;
 use spillway_notice::event_patterns::{EVENT_PATTERNS, EventPattern};
-use spillway_settings::Settings;
+use spillway_settings::{NoticeFamily, Policy, Settings};
 use spillway_startup::logs::chain;
 
 use super::bus::{Rule, State};
@@ -29,12 +29,24 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
         // One rule may be for several.
         findings.extend(finding.filter(|new| findings.iter().all(|known| known.object != new.object)));
     }
-    let what = if findings.is_empty() {
+    let some_missing = !findings.is_empty();
+    findings.extend(spot_switched_off(settings));
+    let what = if !some_missing {
         format!("for all {} kinds of events that the settings want there is a rule, and it is enabled", wanted.len())
     } else {
         format!("of {} kinds of events that the settings want, some do not reach the function", wanted.len())
     };
     Check::made(ID, what, findings)
+}
+
+/// Most who run Spillway run it for spot instances, and `DrainOn=rebalance` is easily taken for an addition.
+fn spot_switched_off(settings: &Settings) -> Option<Finding> {
+    let what = "do not name spot: nodes of spot instances that are interrupted are not drained";
+    let to_do = "add spot to the parameter DrainOn: +rebalance adds to the default, where rebalance alone replaces it; or leave \
+                 it so, if another tool drains them or there are no spot instances";
+    let settings_off = "the settings SPILLWAY_DRAIN_ON and SPILLWAY_CORDON_ON";
+    (settings.policy(NoticeFamily::Spot) == Policy::Ignore)
+        .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, settings_off, what, to_do))
 }
 
 /// The check when the bus would not tell.
@@ -125,6 +137,15 @@ mod tests {
         let without_down = |rule: &Rule| rule.name != "spillway-instances-that-have-stopped-or-ended";
         let rules: Vec<Rule> = rules.into_iter().filter(without_down).collect();
         assert_eq!(found(&rules, &[]), [], "nothing follows from it without the taint");
+    }
+
+    #[test]
+    fn spot_that_neither_list_names_is_a_warning() {
+        let check = look(&rules(), FUNCTION, &settings(&[("SPILLWAY_DRAIN_ON", "rebalance")]), "us-east-1");
+        let ids: Vec<_> = check.findings.iter().map(|finding| finding.id).collect();
+        assert_eq!((check.status, ids), (CheckStatus::Warn, vec![FindingId::SpotSwitchedOff]));
+        assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "+rebalance")]), []);
+        assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "-spot"), ("SPILLWAY_CORDON_ON", "spot")]), []);
     }
 
     #[test]

@@ -27,11 +27,11 @@ pub(super) async fn wait(
     end: Instant,
     stop: impl Future<Output = StopReason> + Clone,
 ) -> Option<AfterDrain> {
-    let settings = &context.settings;
+    let volume_wait = target.attempt.settings().volume_wait;
     let begin = Instant::now();
     let waiting = if target.attempt.action.is_some() { Waiting::HoldsTheInstance } else { Waiting::IsToldOnly };
     let volumes = async {
-        let end = end.min(begin + settings.volume_wait);
+        let end = end.min(begin + volume_wait);
         until_detached(&node.client, &node.claim.node, report, waiting, end, stop.clone()).await
     };
     let targets = async {

@@ -10,7 +10,7 @@ use spillway_core::outcome::Outcome;
 use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};
 
-use super::{Next, lifecycle};
+use super::{ByLabel, Next, lifecycle};
 use crate::context::{Context, Target};
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -52,7 +52,7 @@ pub(super) async fn claim(
     if let Some(action) = &attempt.action {
         action.confirm_ours();
     }
-    let (claimant, end) = (target.claimant(&context.settings), attempt.window().end);
+    let (claimant, end) = (target.claimant(), attempt.window().end);
     let doing = format!("cordon the node of instance {}", target.instance.id);
     let may_do_without = purpose == Purpose::Drain && claimant.instance_goes();
     let mut failing_since = None;
@@ -82,6 +82,7 @@ pub(super) async fn claim(
     match claimed {
         Ok(node) => {
             record.claimed(&node, attempt.invocation.clock.now());
+            record.read_label(&node.claim.labels, attempt.settings());
             Ok(Claiming::Claimed(node))
         }
         Err(why) => Ok(Claiming::Ended(unclaimed(why, target, record).await?)),
@@ -94,8 +95,8 @@ fn is_of_outage(status: &Status) -> bool {
 }
 
 /// Claims a node whose drain began without, beside it: again and again until it is claimed.
-pub(super) async fn claim_after_all(context: &Context, target: &Target<'_>, node: &ClaimedNode, record: &mut Record) {
-    let (claimant, nodes) = (target.claimant(&context.settings), Api::all(node.client.clone()));
+pub(super) async fn claim_after_all(target: &Target<'_>, node: &ClaimedNode, record: &mut Record) {
+    let (claimant, nodes) = (target.claimant(), Api::all(node.client.clone()));
     let (mut pause, longest) = PAUSES;
     let mut denied = node.claim.denied().is_some();
     while denied {
@@ -115,8 +116,10 @@ pub(super) async fn claim_after_all(context: &Context, target: &Target<'_>, node
 pub(crate) async fn unclaimed(why: Unclaimed, target: &Target<'_>, record: &mut Record) -> Result<Next, Failure> {
     let reason = match why {
         Unclaimed::NoNode => return Ok(lifecycle::no_node(target, record).await?.into()),
-        Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(managed_by)),
+        Unclaimed::ManagedBy(managed_by) => return Ok(Next::DecideAgain(ByLabel::ManagedBy(managed_by))),
+        Unclaimed::Action(action) => return Ok(Next::DecideAgain(ByLabel::Action(action))),
         Unclaimed::OptedOut(node) => Reason::OptedOut(node),
+        Unclaimed::LeftByLabel(node) => Reason::LeftByLabel(node),
         Unclaimed::GivenBack(node) => Reason::GivenBack(node),
         Unclaimed::MaintenanceBegan(node) => Reason::MaintenanceBegan(node),
         Unclaimed::NotSelected(node) => Reason::NotSelected(node),

@@ -108,7 +108,7 @@ fn queue_for<'c>(context: &'c Context, attempt: &Attempt<'_>, record: &Record) -
     let clock = attempt.invocation.clock;
     let forced_from = record.parked.and_then(|parked| parked.forced_from).map(|at| clock.at(at));
     let can_wait = patient::can_wait(attempt.notice, &context.settings, clock.now())
-        && !patient::is_urgent(forced_from, attempt.limits.drain, clock.now());
+        && !patient::is_urgent(forced_from, attempt.limits().drain, clock.now());
     context.patient_queue.as_ref().filter(|_| can_wait)
 }
 

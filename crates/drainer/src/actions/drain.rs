@@ -98,7 +98,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     }
     // On the heap: beside one another they are too large for a thread's stack in a debug build.
     let draining = Box::pin(drain.run(stop.clone(), &mut side_task));
-    let report = match select(draining, Box::pin(claim_after_all(context, target, &node, record))).await {
+    let report = match select(draining, Box::pin(claim_after_all(target, &node, record))).await {
         Either::Left((report, _)) => report,
         Either::Right(((), draining)) => draining.await,
     };
@@ -129,7 +129,7 @@ fn stage_at_the_end(report: &DrainReport) -> Option<DrainStage> {
             Some(DrainStage::Incomplete { progress })
         }
         DrainEnd::Stopped(StopReason::GivenBack) => Some(DrainStage::GivenBack),
-        DrainEnd::TimeUp => None,
+        DrainEnd::TimeUp | DrainEnd::Parked(_) => None,
     }
 }
 

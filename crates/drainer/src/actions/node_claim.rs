@@ -1,5 +1,6 @@
 //! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
 
+use spillway_core::node::labels::LabelRules;
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::outcome::Outcome;
 use spillway_notice::Deadline;
@@ -29,7 +30,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
             // Of one that is over, or that nobody knows, no pod is given less than its own grace.
             Deadline::Hard(_) | Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
-        NodeError::settled(node_claim::hand_over(&client, instance, &context.settings.node_selector, deadline).await)
+        NodeError::settled(node_claim::hand_over(&client, instance, LabelRules::of(attempt.settings()), deadline).await)
     });
     match handed.await? {
         Ok(handed) => {

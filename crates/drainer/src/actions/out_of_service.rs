@@ -51,7 +51,7 @@ pub(crate) async fn out_of_service(
     if instance.state != InstanceState::Down {
         return Ok(Outcome::Ignored(Reason::NotDown(instance.id.to_string())).into());
     }
-    let claimant = target.claimant(&context.settings);
+    let claimant = target.claimant();
     let first = RefCell::new(None);
     let doing = format!("declare the node of instance {} out of service", instance.id);
     let declared = context.in_cluster(cluster, attempt.window().end, &doing, async |client| {

@@ -1,5 +1,7 @@
 //! One notice in one invocation, and the node that it is about: how long there is, who claims, which hook waits.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
@@ -12,10 +14,11 @@ use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claim_annotation::ClaimAnnotation;
 use spillway_core::node::claimant::Claimant;
+use spillway_core::node::labels::LabelRules;
 use spillway_core::node::taint;
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
-use spillway_settings::{LoadBalancers, Settings};
+use spillway_settings::{LoadBalancers, NodeAction, Overrides, Settings};
 use tokio::time::Instant;
 
 use crate::aws::lifecycle::LifecycleAction;
@@ -40,7 +43,10 @@ pub(crate) struct Attempt<'a> {
     pub(crate) invocation: &'a Invocation,
     /// The lifecycle action that waits for us, if there is one.
     pub(crate) action: Option<LifecycleAction<'a>>,
-    pub(crate) limits: Limits,
+    /// The stack's settings.
+    stack: &'a Settings,
+    /// These with what the tags of the instance override, if they do.
+    own: OnceCell<Settings>,
     /// The turn that it is, if the queue of drains that can wait began the invocation.
     pub(crate) turn: Option<&'a Turn<'a>>,
 }
@@ -52,9 +58,45 @@ pub(crate) struct Target<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) managed_by: ManagedBy,
     pub(crate) cluster: &'a ClusterName,
+    /// What the node's label says, as far as a look at the node has told.
+    pub(crate) action: Option<NodeAction>,
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    /// An attempt by the stack's settings.
+    pub(crate) fn new(
+        notice: &'a Notice,
+        history: &'a History,
+        invocation: &'a Invocation,
+        action: Option<LifecycleAction<'a>>,
+        stack: &'a Settings,
+        turn: Option<&'a Turn<'a>>,
+    ) -> Self {
+        Self { notice, history, invocation, action, stack, own: OnceCell::new(), turn }
+    }
+
+    /// From now on the tags of that instance override what the stack's settings let them. Says what they do.
+    pub(crate) fn read_tags(&self, instance: &Instance) -> Overrides {
+        let (own, overrides) = self.stack.with_tags(&instance.tags);
+        for refused in &overrides.refused {
+            tracing::warn!("{refused}");
+        }
+        if let Cow::Owned(own) = own {
+            self.own.get_or_init(|| own);
+        }
+        overrides
+    }
+
+    /// The settings for this instance.
+    pub(crate) fn settings(&self) -> &Settings {
+        self.own.get().unwrap_or(self.stack)
+    }
+
+    /// Until when the notice is worked on.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings())
+    }
+
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
     pub(crate) fn window(&self) -> Window {
         let clock = self.invocation.clock;
@@ -64,7 +106,8 @@ impl Attempt<'_> {
         };
         // A notice that is ahead of our clock was not sent later than now: it is the clock that is slow.
         let slow_by = self.notice.time.duration_since(clock.started()).max(SignedDuration::ZERO);
-        let limit = self.limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
+        let limits = self.limits();
+        let limit = limits.drain.saturating_sub(slow_by).unwrap_or(Timestamp::MIN);
         let over = self.is_past_deadline().then_some(limit);
         let limit = over.map_or(limit, |over| over.saturating_add(GONE_WITHIN).unwrap_or(Timestamp::MAX));
         let limit = clock.instant(limit.max(clock.now() + least));
@@ -85,7 +128,7 @@ impl Attempt<'_> {
             end: limit.min(self.invocation.drains_until()),
             instance_goes,
             margin: MARGIN,
-            detaching: self.limits.detaching,
+            detaching: limits.detaching,
             dead_since: None,
         }
     }
@@ -98,13 +141,13 @@ impl Attempt<'_> {
 
     /// Whether only the invocation's time is up, and not the notice's.
     pub(crate) fn is_cut_short(&self) -> bool {
-        self.invocation.is_over_before(self.limits.drain)
+        self.invocation.is_over_before(self.limits().drain)
     }
 
     /// Whether a later invocation may still do what this one could not.
     pub(crate) fn leaves_time_after(&self, failure: &Failure) -> bool {
         let unfinished = failure.unfinished();
-        unfinished.is_some_and(|unfinished| self.limits.leave_time_after(self.invocation, unfinished, self.history))
+        unfinished.is_some_and(|unfinished| self.limits().leave_time_after(self.invocation, unfinished, self.history))
     }
 
     /// Milliseconds from the notice to an instant.
@@ -159,8 +202,9 @@ impl Attempt<'_> {
 
 impl Target<'_> {
     /// Who claims the node, and what they leave on it.
-    pub(crate) fn claimant<'s>(&self, settings: &'s Settings) -> Claimant<'s> {
+    pub(crate) fn claimant(&self) -> Claimant<'_> {
         let Attempt { notice, history, invocation, .. } = self.attempt;
+        let settings = self.attempt.settings();
         let (kind, event) = (notice.kind, &notice.event_id);
         let maintenance = notice.maintenance.as_ref();
         let until = match notice.deadline {
@@ -182,7 +226,8 @@ impl Target<'_> {
             taint: settings.taints.of_claim.and_then(|names| taint::for_notice(kind, event, names)),
             excludes: settings.load_balancers != LoadBalancers::Leave,
             managed_by: self.managed_by,
-            selector: &settings.node_selector,
+            rules: LabelRules::of(settings),
+            action: self.action,
         }
     }
 }

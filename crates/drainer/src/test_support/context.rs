@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
-use spillway_core::continuation::limits::Limits;
 use spillway_core::decision::our_hook;
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
@@ -69,13 +68,12 @@ impl Case {
             Some(hook) => Some(LifecycleAction::look_up(&context.autoscaling, hook, &notice.instance).await),
             None => None,
         };
-        let limits = Limits::of(notice, action.as_ref().map(|action| action.waits), &context.settings);
-        Attempt { notice, history, invocation, action, limits, turn: None }
+        Attempt::new(notice, history, invocation, action, &context.settings, None)
     }
 
     /// The node that it is about.
     pub(crate) fn target<'a>(&'a self, attempt: &'a Attempt<'a>) -> Target<'a> {
         let Self { instance, cluster, .. } = self;
-        Target { attempt, instance, managed_by: managed_by(&instance.tags), cluster }
+        Target { attempt, instance, managed_by: managed_by(&instance.tags), cluster, action: None }
     }
 }

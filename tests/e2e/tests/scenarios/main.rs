@@ -35,6 +35,7 @@ mod node_events;
 mod not_ours;
 mod notices;
 mod odd_pods;
+mod overrides;
 mod owners;
 mod patient;
 mod rules;

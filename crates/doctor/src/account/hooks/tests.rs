@@ -93,6 +93,20 @@ fn a_group_whose_hooks_the_role_may_not_touch_is_found_with_the_command_that_tag
 }
 
 #[test]
+fn a_tag_that_overrides_nothing_is_found_and_one_that_does_counts() {
+    let tagged = |value: &str| {
+        let tags = tags(&[("spillway:hook-max-wait-s", value)]);
+        Group { tags, ..group(&[hook("spillway")]) }
+    };
+    let without_effect = [(FindingId::OverrideWithoutEffect, Severity::Warn)];
+    let allowed = [("SPILLWAY_OVERRIDABLE", "hook-max-wait")];
+    assert_eq!(found(tagged("600"), &[]), without_effect, "it is not allowed");
+    assert_eq!(found(tagged("ten minutes"), &allowed), without_effect);
+    assert_eq!(found(tagged("600"), &allowed), []);
+    assert_eq!(found(tagged("40000"), &allowed), [(FindingId::HookWaitsShorterThanSet, Severity::Warn)]);
+}
+
+#[test]
 fn a_group_without_the_managed_tag_is_told_as_not_looked_at() {
     let what = |tag| check(group(&[hook("spillway")]), &[("SPILLWAY_MANAGED_TAG", tag)]).what;
     assert_eq!(what("team=shop"), "Auto Scaling waits for Spillway in workers");

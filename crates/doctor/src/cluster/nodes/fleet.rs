@@ -8,9 +8,9 @@ use serde::Deserialize;
 use spillway_core::decision::{self, Decision};
 use spillway_core::instance::ManagedBy;
 use spillway_core::node::claimant::Unclaimed;
-use spillway_core::node::labels::{left_alone, managed_by};
+use spillway_core::node::labels::{IGNORE, LabelRules, managed_by};
 use spillway_notice::Kind;
-use spillway_settings::{NoticeFamily, Settings};
+use spillway_settings::{ACTION_LABEL, NodeAction, NoticeFamily, Overridable, Settings};
 
 use crate::report::counted;
 
@@ -39,6 +39,19 @@ pub(super) struct Fleet {
     pub(super) ours: BTreeSet<NodeName>,
     /// How many are not, and why not.
     others: BTreeMap<&'static str, usize>,
+    /// Those whose labels are worth a finding.
+    pub(super) labelled: BTreeMap<LabelSays, BTreeSet<NodeName>>,
+}
+
+/// What a node's label says of a drain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LabelSays {
+    /// By this label its pods are left.
+    Left(&'static str),
+    /// Something, which the settings do not let it say.
+    NotAllowed,
+    /// No word that is accepted.
+    Wrong,
 }
 
 impl Fleet {
@@ -46,11 +59,14 @@ impl Fleet {
     /// ignored is drained for others, and the same pods hold it up.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
-        Self { settings, ours: BTreeSet::new(), others: BTreeMap::new() }
+        Self { settings, ours: BTreeSet::new(), others: BTreeMap::new(), labelled: BTreeMap::new() }
     }
 
     /// Takes a node by its labels.
     pub(super) fn see(&mut self, name: &str, labels: &BTreeMap<String, String>) {
+        if let Some(says) = self.label_says(labels) {
+            self.labelled.entry(says).or_default().insert(Arc::from(name));
+        }
         match self.why_not_ours(name, labels) {
             None => {
                 self.ours.insert(Arc::from(name));
@@ -59,15 +75,34 @@ impl Fleet {
         }
     }
 
+    fn label_says(&self, labels: &BTreeMap<String, String>) -> Option<LabelSays> {
+        if labels.contains_key(IGNORE) {
+            return Some(LabelSays::Left("spillway/ignore"));
+        }
+        let word = labels.get(ACTION_LABEL)?;
+        if !self.settings.lets_override(Overridable::Action) {
+            return Some(LabelSays::NotAllowed);
+        }
+        match NodeAction::named(word) {
+            Some(NodeAction::Leave) => Some(LabelSays::Left("spillway/action=leave")),
+            Some(NodeAction::Cordon) => Some(LabelSays::Left("spillway/action=cordon")),
+            Some(NodeAction::Drain) => None,
+            None => Some(LabelSays::Wrong),
+        }
+    }
+
     fn why_not_ours(&self, name: &str, labels: &BTreeMap<String, String>) -> Option<&'static str> {
-        match left_alone(labels, name, &self.settings.node_selector) {
+        let rules = LabelRules::of(&self.settings);
+        match rules.left_alone(labels, name) {
             Some(Unclaimed::OptedOut(_)) => return Some("opted out by the label spillway/ignore"),
+            Some(Unclaimed::LeftByLabel(_)) => return Some("left by the label spillway/action"),
             Some(_) => return Some("not chosen by SPILLWAY_NODE_SELECTOR"),
             None => {}
         }
         let managed_by = managed_by(labels).unwrap_or(ManagedBy::SelfManaged);
-        match decision::by_table(Kind::Spot, managed_by, &self.settings) {
+        match decision::by_table(Kind::Spot, managed_by, &self.settings).with_label(rules.action(labels)) {
             Decision::Drain => None,
+            Decision::Cordon => Some("only cordoned by the label spillway/action"),
             _ => Some(match managed_by {
                 ManagedBy::Karpenter => "Karpenter's",
                 ManagedBy::ManagedNodeGroup => "of managed node groups",
@@ -116,6 +151,32 @@ mod tests {
             "1 of 5 nodes is Spillway's to drain (the others: 2 Karpenter's, 1 of managed node groups, 1 opted out by \
              the label spillway/ignore)"
         );
+    }
+
+    #[test]
+    fn a_label_counts_where_the_settings_let_it_and_is_known_in_any_case() {
+        let nodes: [&[(&str, &str)]; 5] = [
+            &[(ACTION_LABEL, "leave")],
+            &[(ACTION_LABEL, "cordon")],
+            &[(ACTION_LABEL, "drain")],
+            &[(ACTION_LABEL, "drian")],
+            &[(IGNORE, "")],
+        ];
+        let known = |overridable: &str| {
+            let mut fleet = Fleet::new(&settings(&[("SPILLWAY_OVERRIDABLE", overridable)]));
+            nodes.iter().zip(0..).for_each(|(labels, at)| fleet.see(&format!("n-{at}"), &tags(labels)));
+            let names =
+                |nodes: &BTreeSet<NodeName>| nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let labelled: Vec<_> = fleet.labelled.iter().map(|(says, nodes)| (*says, names(nodes))).collect();
+            (names(&fleet.ours), labelled)
+        };
+        let left = |label, node: &str| (LabelSays::Left(label), node.to_owned());
+        let ignored = left("spillway/ignore", "n-4");
+        let not_allowed = (LabelSays::NotAllowed, "n-0 n-1 n-2 n-3".to_owned());
+        assert_eq!(known(""), ("n-0 n-1 n-2 n-3".to_owned(), vec![ignored.clone(), not_allowed]));
+        let (by_cordon, by_leave) = (left("spillway/action=cordon", "n-1"), left("spillway/action=leave", "n-0"));
+        let wrong = (LabelSays::Wrong, "n-3".to_owned());
+        assert_eq!(known("action"), ("n-2 n-3".to_owned(), vec![by_cordon, by_leave, ignored, wrong]));
     }
 
     #[test]

@@ -1,5 +1,4 @@
 use serde_json::json;
-use spillway_core::continuation::limits::Limits;
 use spillway_core::decision::{Decision, Reason};
 use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
@@ -79,8 +78,7 @@ async fn a_node_that_is_not_there_is_told_and_its_hook_is_left_waiting() {
         );
         let case = if has_hook { Case::held(Kind::Terminate) } else { Case::spot() };
         let Case { notice, history, invocation, .. } = &case;
-        let limits = Limits::of(notice, None, &context.settings);
-        let attempt = Attempt { notice, history, invocation, action: None, limits, turn: None };
+        let attempt = Attempt::new(notice, history, invocation, None, &context.settings, None);
         let target = case.target(&attempt);
         let outcome = done(dry_run(&context, Decision::Drain, &target, &mut Record::default()).await.unwrap());
         assert_eq!(matches!(outcome, Outcome::WouldHave(_)), has_hook, "{outcome:?}");
