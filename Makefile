@@ -39,22 +39,22 @@ bed: ready ## the cluster of the demo, kept up for you to play with
 doctor: ready ## what the doctor finds in the cluster of the demo (scripts/doctor asks the one of a real account)
 	@$(DEMO) doctor
 
-bench: ready ## how fast and how small: docs/bench.md, from the release build (RUNS=15 for a shorter look)
+bench: ready ## how fast and how small: docs/measured/bench.md, from the release build (RUNS=15 for a shorter look)
 	@$(RELEASE_BUILD)
 	@$(BASELINE)
 	@$(BENCH) bench $(call given,RUNS)
 
-peers: ready ## beside kubectl drain and NTH, in turn: docs/peers.md, from the release build (RUNS=3 NTH_TUNED=…)
+peers: ready ## beside kubectl drain and NTH, in turn: docs/measured/peers.md, from the release build (RUNS=3 NTH_TUNED=…)
 	@scripts/peers
 	@$(BASELINE)
 	@$(RELEASE_BUILD)
 	@$(BENCH) peers $(call given,RUNS NTH_TUNED)
 
-load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/load.md, from the release build (NODES=, PODS=)
+load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/measured/load.md, from the release build (NODES=, PODS=)
 	@$(RELEASE_BUILD)
 	@$(BENCH) load $(call given,NODES PODS)
 
-chaos: ready ## 500 notices while much goes wrong: docs/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
+chaos: ready ## 500 notices while much goes wrong: docs/measured/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
 	@$(BENCH) chaos $(call given,NOTICES MINUTES SEED)
 
 simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
@@ -168,6 +168,7 @@ test-pure:
 	$(call python-tests,tests/pages)
 	$(call python-tests,tests/bed/aws/tests,tests/bed/aws)
 	$(call python-tests,tests/rights)
+	$(call python-tests,tests/attacks)
 	$(call python-tests,tests/smoke/tests,tests/smoke)
 	$(call python-tests,tests/scripts)
 	$(call python-tests,tools/tests,tools)

@@ -1,4 +1,4 @@
-//! `spillway-bench`: measures the drain function on the test bed, and writes a page of `docs/` and its raw results.
+//! `spillway-bench`: measures the drain function on the test bed, and writes a page of `docs/measured/` with its results.
 //!
 //! # Layout
 //! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, [`load`] counts
@@ -25,7 +25,7 @@ use crate::load::LoadResults;
 use crate::measure::report;
 use crate::peers::PeersResults;
 
-/// Measures the drain function, and writes a page of docs/ with its raw results beside it.
+/// Measures the drain function, and writes a page of docs/measured/ with its raw results beside it.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -35,15 +35,15 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measures how fast and how small the function is: docs/bench.md.
+    /// Measures how fast and how small the function is: docs/measured/bench.md.
     Bench(bench::BenchOptions),
-    /// Measures it beside `kubectl drain` and aws-node-termination-handler: docs/peers.md.
+    /// Measures it beside `kubectl drain` and aws-node-termination-handler: docs/measured/peers.md.
     Peers(peers::PeersOptions),
-    /// Measures what a drain costs in a large cluster: docs/load.md.
+    /// Measures what a drain costs in a large cluster: docs/measured/load.md.
     Load(load::LoadOptions),
-    /// Sends many notices while much goes wrong: docs/chaos.md.
+    /// Sends many notices while much goes wrong: docs/measured/chaos.md.
     Chaos(chaos::ChaosOptions),
-    /// Writes the pages of docs/ once more from the raw results beside them; measures nothing.
+    /// Writes the pages of docs/measured/ once more from the raw results beside them; measures nothing.
     Render,
 }
 
@@ -79,7 +79,7 @@ mod tests {
             Ok(raw) => assert_eq!(
                 page,
                 report::rendered::<R>(&raw).expect("the raw results can be read"),
-                "docs/{0}.md is not what docs/{0}.json says; `spillway-bench render` writes it",
+                "docs/measured/{0}.md is not what docs/measured/{0}.json says; `spillway-bench render` writes it",
                 R::FILE
             ),
             Err(_) => assert!(!page.contains(&format!("{}.json", R::FILE)), "the raw results of {} are gone", R::FILE),

@@ -9,7 +9,7 @@ from pages import PAGES, ROOT, name, text
 
 WRITTEN_BY = re.compile(r"Written by `make \w+[^`]*`")
 # What is missing of pages that were measured before each had to have both. docs/measured/README.md says so to their readers.
-MISSING = {"docs/chaos.md": {"commit"}, "docs/load.md": {"commit", "results"}}
+MISSING = {"docs/measured/chaos.md": {"commit"}, "docs/measured/load.md": {"commit", "results"}}
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess:
@@ -43,7 +43,7 @@ class MeasuredPages(unittest.TestCase):
     def test_what_is_missing_is_said_on_a_page(self) -> None:
         told = text("docs/measured/README.md")
         for page in MISSING:
-            self.assertIn(f"({'../' + page.removeprefix('docs/')})", told)
+            self.assertIn(f"({page.removeprefix('docs/measured/')})", told)
 
 
 if __name__ == "__main__":

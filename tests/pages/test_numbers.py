@@ -53,7 +53,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"in all of them, for (ten minutes) at most", f"{DRAIN}/actions/after_drain.rs", "LET_GO_WITHIN"),
     (WHAT_HAPPENS, r"looks for the node every (2 s)", f"{DRAIN}/actions/launch.rs", "LOOK_EVERY"),
     (WHAT_HAPPENS, r"takes more than (200) invocations", f"{CORE}/continuation/limits.rs", "MOST_INVOCATIONS"),
-    (WHAT_HAPPENS, r"WINDOW_S`, and (15 s) more", f"{CORE}/decision/times.rs", "AFTER_THE_WINDOW"),
+    (WHAT_HAPPENS, r"WindowS`, and (15 s) more", f"{CORE}/decision/times.rs", "AFTER_THE_WINDOW"),
     (WHAT_HAPPENS, r"from its start on every (10 minutes), for a day", f"{CORE}/decision/times.rs", "CHECK_EVERY"),
     (WHAT_HAPPENS, r"is waited for until (ten minutes) after the notice", f"{CORE}/continuation/limits.rs", "BACK_WITHIN"),
     (WHAT_HAPPENS, r"It is tried for (two seconds) first", f"{DRAIN}/context/patience.rs", "FOR_A_MOMENT"),

@@ -21,7 +21,7 @@ from bed_aws.iam import ENROLLER, Deployed, policies_of
 from bed_aws.moto_side import Moto
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/install.md"
+PAGE = ROOT / "docs/permissions.md"
 BEGIN, END = "<!-- least rights: written by tests/rights/least.py -->", "<!-- end of least rights -->"
 MOTO = Moto("123456789012", "us-east-1")
 
@@ -192,7 +192,7 @@ def table(rows: list[tuple[str, str, str]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--write", action="store_true", help="the table of docs/install.md anew")
+    parser.add_argument("--write", action="store_true", help="writes the table of docs/permissions.md again")
     options = parser.parse_args()
     read = template.read(ROOT / "template.yaml")
     seen = cases(options.folder, read)
@@ -203,7 +203,7 @@ def main() -> int:
     if options.write:
         PAGE.write_text(written)
     elif written != page:
-        wrong.append("docs/install.md has another table: python tests/rights/least.py FOLDER --write")
+        wrong.append("docs/permissions.md has another table: python tests/rights/least.py FOLDER --write")
     shown = sum(row[2] == NEEDED for row in rows)
     print(f"{len(seen)} different rights were asked for; {shown} of {len(rows)} are shown to be needed")
     print("\n".join(wrong), file=sys.stderr)

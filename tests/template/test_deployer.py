@@ -22,6 +22,7 @@ ACCOUNT = "123456789012"
 NOT_USED = {
     "keys of one's own": r"kms:.*|logs:(Dis)?[Aa]ssociateKmsKey",
     "users and groups": r"iam:(Attach|Detach)(Group|User)Policy",
+    "the end of the lock, which stays with the function": r"cloudformation:DescribeStacks",
     "file systems": r"elasticfilesystem:.*|s3files:.*",
     "layers, code signing, capacity, scaling, concurrency": (
         r"lambda:(GetLayerVersion|(Put|Delete)FunctionCodeSigningConfig|GetCodeSigningConfig|PassCapacityProvider|"
@@ -159,6 +160,12 @@ class TheGuard(unittest.TestCase):
         rule = f"arn:aws:events:us-east-1:{ACCOUNT}:rule/spillway-DrainSpotInterruption-1"
         for action in ("PutRule", "PutTargets", "DisableRule"):
             self.assert_only(("DEPLOYERS",), f"events:{action}", rule)
+
+    def test_only_deployers_hand_its_roles_to_a_service(self) -> None:
+        role = f"arn:aws:iam::{ACCOUNT}:role/spillway-DrainRole-1"
+        passed = {"iam:PassedToService": "lambda.amazonaws.com"}
+        self.assert_only(("spillway-DrainRole-1", "DEPLOYERS"), "iam:PassRole", role, **passed)
+        self.assert_only(("DEPLOYERS",), "iam:UpdateAssumeRolePolicy", role.replace("DrainRole", "SchedulesRole"))
 
     def test_only_who_makes_nodes_says_whose_they_are(self) -> None:
         instance = f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1"

@@ -57,7 +57,7 @@ pub(crate) struct BenchOptions {
     /// How often everything is measured.
     #[arg(long, default_value = "100")]
     runs: NonZeroUsize,
-    /// The folder where the page and its raw results are kept; docs/ of this repository when absent.
+    /// The folder where the page and its raw results are kept; docs/measured/ of this repository when absent.
     #[arg(long)]
     keep_in: Option<PathBuf>,
     #[command(flatten)]

@@ -53,7 +53,7 @@ pub(crate) struct ChaosOptions {
     /// Which plan; any when absent.
     #[arg(long)]
     seed: Option<u64>,
-    /// The folder where the page and its raw results are kept; docs/ of this repository when absent.
+    /// The folder where the page and its raw results are kept; docs/measured/ of this repository when absent.
     #[arg(long)]
     keep_in: Option<PathBuf>,
 }

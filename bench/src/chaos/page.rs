@@ -30,7 +30,7 @@ fn page(results: &ChaosResults) -> String {
         short (30 s for a spot notice and for a rebalance recommendation, 60 s for a hook), an invocation has 40 s, and\n\
         Lambda's two further tries come after 3 s and 6 s, not after a minute and two.\n\
         \n\
-        When all is quiet it is looked ([how](development.md#chaos)) whether\n\
+        When all is quiet it is looked ([how](../development.md#chaos)) whether\n\
         \n\
         1. every delivery has a receipt in the function's log by its notice's id, or its text is in the failure queue;\n\
         2. every lifecycle hook was answered, but those of notices in the failure queue and of spot instances that EC2 took meanwhile;\n\

@@ -30,7 +30,7 @@ const MANY_PODS: u32 = 300;
 pub(crate) struct LoadOptions {
     #[command(flatten)]
     filler: Filler,
-    /// The folder where the page and its raw results are kept; docs/ of this repository when absent.
+    /// The folder where the page and its raw results are kept; docs/measured/ of this repository when absent.
     #[arg(long)]
     keep_in: Option<PathBuf>,
 }

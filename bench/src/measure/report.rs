@@ -14,15 +14,15 @@ use super::own_file;
 
 /// Raw results of which there is a page.
 pub(crate) trait Report: Serialize + DeserializeOwned {
-    /// What both files are called in `docs/`, without `.json` and `.md`.
+    /// What both files are called in `docs/measured/`, without `.json` and `.md`.
     const FILE: &'static str;
 
     fn page(&self) -> String;
 }
 
-/// `docs/` of this repository.
+/// `docs/measured/` of this repository.
 pub(crate) fn documents() -> PathBuf {
-    own_file("../docs")
+    own_file("../docs/measured")
 }
 
 /// Keeps raw results in a folder, if one is named, and the page beside them; answers the page. It is rendered from what

@@ -65,7 +65,7 @@ pub(crate) struct PeersOptions {
     /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.
     #[arg(long)]
     nth_tuned: Option<PathBuf>,
-    /// The folder where the page and its raw results are kept; docs/ of this repository when absent and everything is
+    /// The folder where the page and its raw results are kept; docs/measured/ of this repository when absent and everything is
     /// measured.
     #[arg(long)]
     keep_in: Option<PathBuf>,

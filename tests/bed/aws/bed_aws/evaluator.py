@@ -40,10 +40,19 @@ class Evaluator:
         principal = f"arn:aws:iam::{self._account}:role/{role}"
         return self._judge({"principal": principal, "policies": policies, **asdict(asked)})
 
+    def reaches(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
+        """Whether somebody of the account who has these policies may, by the policy of the resource too."""
+        context = {"aws:PrincipalArn": principal, **asked.context}
+        asked = Asked(asked.action, asked.resource, context)
+        return self._judge({"principal": principal, "policies": policies, **_resource_policy(statements), **asdict(asked)})
+
     def lets_in(self, service: str, statements: list[dict[str, Any]], asked: Asked) -> bool:
         """Whether a service may by the policy of the resource that it asks for."""
-        policy = {"Version": "2012-10-17", "Statement": statements}
-        return self._judge({"principal": service, "policies": [], "resourcePolicy": policy, **asdict(asked)})
+        return self._judge({"principal": service, "policies": [], **_resource_policy(statements), **asdict(asked)})
+
+    def lets_across(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
+        """Whether a role of another account may: its own policies and that of the resource have to allow it."""
+        return self._judge({"principal": principal, "policies": policies, **_resource_policy(statements), **asdict(asked)})
 
     def _judge(self, question: dict[str, Any]) -> bool:
         line = json.dumps({"account": self._account, **question}, sort_keys=True)
@@ -51,6 +60,11 @@ class Evaluator:
             if line not in self._known:
                 self._known[line] = _verdict(line)
             return self._known[line]
+
+
+def _resource_policy(statements: list[dict[str, Any]]) -> dict[str, Any]:
+    """A resource without statements has no policy."""
+    return {"resourcePolicy": {"Version": "2012-10-17", "Statement": statements}} if statements else {}
 
 
 def _verdict(line: str) -> bool:

@@ -1,0 +1,319 @@
+"""Who can make the function do what, by which right on everything: each step of an attack is judged by IAM's evaluator and by
+the matcher of EventBridge's patterns, against the policies and rules of template.yaml. Writes the table of docs/threat-model.md.
+
+    python tests/attacks/attacks.py [--write]
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bed_aws.evaluator import Asked, Evaluator, Policies
+from bed_aws.iam import Deployed, enrollers_policies, names, policies_of
+from bed_aws.intrinsics import Intrinsics
+from bed_aws.moto_side import Moto
+from bed_aws.ruler import Ruler
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from transform import transform  # noqa: E402
+
+PAGE = ROOT / "docs/threat-model.md"
+BEGIN, END = "<!-- attacks: written by tests/attacks/attacks.py -->", "<!-- end of attacks -->"
+MOTO = Moto("123456789012", "us-east-1")
+TEMPLATE = transform(ROOT / "template.yaml")
+RESOURCES: dict[str, dict[str, Any]] = TEMPLATE["Resources"]
+KNOWN = {**names(RESOURCES, MOTO, {}), "AWS::StackId": "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/1"}
+SAMPLES = [json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))]
+GUARD = json.loads((ROOT / "deploy/iam/guard-scp.json").read_text())
+EVALUATOR = Evaluator(MOTO.account)
+
+EVENTS, LAMBDA, SCHEDULER = (f"{service}.amazonaws.com" for service in ("events", "lambda", "scheduler"))
+ANYBODY = f"arn:aws:iam::{MOTO.account}:role/developer"
+FUNCTION, ANNOUNCEMENTS = KNOWN["Drain.Arn"], KNOWN["Announcements.Arn"]
+WHERE = f"{MOTO.region}:{MOTO.account}"
+THEIR_RULE = f"arn:aws:events:{WHERE}:rule/theirs"
+SCHEDULE = f"arn:aws:scheduler:{WHERE}:schedule/{KNOWN['Schedules']}/theirs"
+INSTANCE = f"arn:aws:ec2:{WHERE}:instance/i-1234567890abcdef0"
+# The parameters of the stack that is attacked: it has all that may be attacked.
+PARAMETERS = {"TopicArn": f"arn:aws:sns:{WHERE}:drains"}
+INTRINSICS = Intrinsics(TEMPLATE, PARAMETERS, KNOWN)
+
+EVERYTHING = "all that the function may"
+MESSAGE = "a false message"
+ALARM = "a false alarm"
+MISSED = "notices are missed"
+IGNORED = "their nodes' notices are ignored"
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The stack, and somebody in its account."""
+
+    who: str
+    policies: Policies
+    permissions: tuple[str, ...] = ()
+    """Rules that somebody has let invoke the function."""
+    lock: str = "off"
+
+    def may(self, action: str, resource: str, **context: Any) -> bool:
+        """By their own policies and the resource's."""
+        return EVALUATOR.reaches(self.who, self.policies, self.statements(resource), Asked(action, resource, context))
+
+    def rule_reaches(self, rule: str) -> bool:
+        return EVALUATOR.lets_in(EVENTS, self.statements(FUNCTION), Asked("lambda:InvokeFunction", FUNCTION, {"aws:SourceArn": rule}))
+
+    def statements(self, resource: str) -> list[dict[str, Any]]:
+        """The policy of the function, of a queue, or none."""
+        if resource == FUNCTION:
+            return [*self._own_statements(), *map(_permission, self.permissions)]
+        for policy in of_type("AWS::SQS::QueuePolicy").values():
+            if resource.rpartition(":")[2] in INTRINSICS.value(policy["Properties"]["Queues"]):
+                return INTRINSICS.value(policy["Properties"]["PolicyDocument"]["Statement"])
+        return []
+
+    def _own_statements(self) -> list[dict[str, Any]]:
+        """The permissions of the rules; with a lock its policy, which replaces them."""
+        if self.lock != "off":
+            document = RESOURCES["FunctionPolicy"]["Properties"]["PolicyDocument"]
+            return Intrinsics(TEMPLATE, {**PARAMETERS, "Lock": self.lock}, KNOWN).value(document["Statement"])
+        return [_permission(INTRINSICS.value(one["Properties"]["SourceArn"])) for one in of_type("AWS::Lambda::Permission").values()]
+
+    def role_goes_to(self, role: str, service: str, **context: Any) -> bool:
+        """Whether a service takes that role of the stack when it is handed over."""
+        arn = KNOWN[f"{role}.Arn"]
+        trust = INTRINSICS.value(RESOURCES[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"])
+        handed = self.may("iam:PassRole", arn, **{"iam:PassedToService": service})
+        return handed and EVALUATOR.lets_in(service, trust, Asked("sts:AssumeRole", arn, context))
+
+    def follows_from(self, events: list[dict[str, Any]]) -> str:
+        """What follows from these events on the bus."""
+        rules = {rule for event in events for rule in _ruler().rules_for(event)}
+        targets = {target for rule in rules for target in _targets(rule)}
+        return EVERYTHING if FUNCTION in targets else MESSAGE if ANNOUNCEMENTS in targets else NOTHING
+
+
+def of_type(kind: str) -> dict[str, dict[str, Any]]:
+    return {name: resource for name, resource in RESOURCES.items() if resource["Type"] == kind}
+
+
+def _permission(rule: str) -> dict[str, Any]:
+    """The statement that Lambda makes of one."""
+    condition = {"ArnLike": {"aws:SourceArn": rule}}
+    return {"Effect": "Allow", "Principal": {"Service": EVENTS}, "Action": "lambda:InvokeFunction", "Resource": FUNCTION, "Condition": condition}
+
+
+@cache
+def _ruler() -> Ruler:
+    rules = {name: rule["Properties"] for name, rule in of_type("AWS::Events::Rule").items()}
+    return Ruler({name: INTRINSICS.value(rule["EventPattern"]) for name, rule in rules.items() if "EventPattern" in rule})
+
+
+def _targets(rule: str) -> Iterator[str]:
+    for target in RESOURCES[rule]["Properties"]["Targets"]:
+        yield KNOWN[".".join(target["Arn"]["Fn::GetAtt"])]
+
+
+# What they try, each with what comes of it.
+
+
+def puts_events(stack: Stack) -> str:
+    """EventBridge takes any source that does not begin with `aws.`."""
+    if not stack.may("events:PutEvents", f"arn:aws:events:{WHERE}:event-bus/default"):
+        return NOTHING
+    ours = {"source": "spillway", "detail-type": "Spillway Receipt", "account": MOTO.account, "detail": {"stack": KNOWN["AWS::StackName"]}}
+    return stack.follows_from([ours, *({**event, "source": source} for event in _events() for source in ("spillway", "theirs"))])
+
+
+def _events() -> list[dict[str, Any]]:
+    """AWS' own, as the samples have them."""
+    return [event for event in SAMPLES if "source" in event]
+
+
+def replays(stack: Stack) -> str:
+    if not stack.may("events:StartReplay", f"arn:aws:events:{WHERE}:replay/theirs"):
+        return NOTHING
+    return stack.follows_from([{**event, "replay-name": "theirs"} for event in _events()])
+
+
+def forwards(stack: Stack) -> str:
+    """A rule of another account leads its notices here; the bus has been opened to it."""
+    return stack.follows_from([{**event, "account": "999999999999"} for event in _events()])
+
+
+def invokes(stack: Stack) -> str:
+    calls = (("lambda:InvokeFunction", FUNCTION), ("lambda:InvokeAsync", FUNCTION))
+    return EVERYTHING if any(stack.may(*call) for call in calls) else NOTHING
+
+
+def changes_a_rule(stack: Stack) -> str:
+    """It is given an input of theirs, or gets an event of theirs."""
+    rules = [KNOWN[f"{name}.Arn"] for name in of_type("AWS::Events::Rule")]
+    changed = [rule for rule in rules if stack.may("events:PutTargets", rule) or stack.may("events:PutRule", rule)]
+    return EVERYTHING if any(map(stack.rule_reaches, changed)) else NOTHING
+
+
+def makes_a_rule(stack: Stack) -> str:
+    made = stack.may("events:PutRule", THEIR_RULE) and stack.may("events:PutTargets", THEIR_RULE)
+    return EVERYTHING if made and stack.rule_reaches(THEIR_RULE) else NOTHING
+
+
+def lets_a_rule_in(stack: Stack) -> str:
+    permissions = (THEIR_RULE,) if stack.may("lambda:AddPermission", FUNCTION) else ()
+    return makes_a_rule(replace(stack, permissions=permissions))
+
+
+def takes_the_lock_off(stack: Stack) -> str:
+    calls = ("DeleteResourcePolicy", "PutResourcePolicy", "RemovePermission")
+    opened = any(stack.may(f"lambda:{call}", FUNCTION) for call in calls)
+    return invokes(replace(stack, lock="open" if opened else stack.lock))
+
+
+def plans(stack: Stack) -> str:
+    if not stack.may("scheduler:CreateSchedule", SCHEDULE):
+        return NOTHING
+    return EVERYTHING if stack.role_goes_to("SchedulesRole", SCHEDULER, **_from(KNOWN["Schedules.Arn"])) else NOTHING
+
+
+def plans_elsewhere(stack: Stack) -> str:
+    """In a group of their own, which the role does not trust."""
+    theirs = _from(f"arn:aws:scheduler:{WHERE}:schedule-group/theirs")
+    return EVERYTHING if stack.role_goes_to("SchedulesRole", SCHEDULER, **theirs) else NOTHING
+
+
+def _from(source: str) -> dict[str, str]:
+    """What Scheduler says of a group, when it takes a role."""
+    return {"aws:SourceAccount": MOTO.account, "aws:SourceArn": source}
+
+
+def makes_a_function(stack: Stack) -> str:
+    made = stack.may("lambda:CreateFunction", f"arn:aws:lambda:{WHERE}:function:theirs")
+    return EVERYTHING if made and stack.role_goes_to("DrainRole", LAMBDA) else NOTHING
+
+
+def takes_the_role(stack: Stack) -> str:
+    """Or has it trust them first."""
+    arn = KNOWN["DrainRole.Arn"]
+    if stack.may("iam:UpdateAssumeRolePolicy", arn):
+        return EVERYTHING
+    trust = INTRINSICS.value(RESOURCES["DrainRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"])
+    taken = EVALUATOR.reaches(stack.who, stack.policies, trust, Asked("sts:AssumeRole", arn))
+    return EVERYTHING if taken else NOTHING
+
+
+def changes(*actions: str, to: str = EVERYTHING) -> Callable[[Stack], str]:
+    return lambda stack: to if any(stack.may(action, FUNCTION) for action in actions) else NOTHING
+
+
+def silences_a_rule(stack: Stack) -> str:
+    rule = KNOWN["DrainSpotInterruption.Arn"]
+    return MISSED if any(stack.may(f"events:{call}", rule) for call in ("DeleteRule", "DisableRule", "RemoveTargets")) else NOTHING
+
+
+def tags(stack: Stack) -> str:
+    return IGNORED if stack.may("ec2:CreateTags", INSTANCE, **{"aws:TagKeys": ["karpenter.sh/nodepool"]}) else NOTHING
+
+
+def sends_a_message(stack: Stack) -> str:
+    return MESSAGE if stack.may("sqs:SendMessage", ANNOUNCEMENTS, **{"aws:SecureTransport": "true"}) else NOTHING
+
+
+def sends_a_failure(stack: Stack) -> str:
+    return ALARM if stack.may("sqs:SendMessage", KNOWN["Failures.Arn"], **{"aws:SecureTransport": "true"}) else NOTHING
+
+
+@dataclass(frozen=True)
+class Attack:
+    rights: tuple[str, ...]
+    how: str
+    tried: Callable[[Stack], str]
+
+
+ATTACKS = (
+    Attack(("events:PutEvents",), "an event of another source on the bus", puts_events),
+    Attack(("events:StartReplay",), "notices of an archive, once more", replays),
+    Attack((), "another account sends its notices to this bus", forwards),
+    Attack(("events:PutRule", "events:PutTargets"), "a rule of their own leads to the function", makes_a_rule),
+    Attack(("events:PutRule", "events:PutTargets"), "a rule of the stack gets another input or pattern", changes_a_rule),
+    Attack(("events:DisableRule", "events:DeleteRule", "events:RemoveTargets"), "a rule of the stack is switched off", silences_a_rule),
+    Attack(("lambda:InvokeFunction",), "an invocation", invokes),
+    Attack(("lambda:InvokeAsync",), "an invocation by the older call", invokes),
+    Attack(("lambda:AddPermission", "events:PutRule", "events:PutTargets"), "the function lets their rule in", lets_a_rule_in),
+    Attack(("lambda:RemovePermission", "lambda:InvokeFunction"), "the lock is taken off first", takes_the_lock_off),
+    Attack(("lambda:UpdateFunctionCode",), "other code", changes("lambda:UpdateFunctionCode")),
+    Attack(("lambda:UpdateFunctionConfiguration",), "other settings", changes("lambda:UpdateFunctionConfiguration")),
+    Attack(("lambda:PutFunctionConcurrency",), "no slot is left to it", changes("lambda:PutFunctionConcurrency", to=MISSED)),
+    Attack(("lambda:DeleteFunction",), "it is deleted", changes("lambda:DeleteFunction", to=MISSED)),
+    Attack(("lambda:CreateFunction", "iam:PassRole"), "a function of their own gets its role", makes_a_function),
+    Attack(("sts:AssumeRole",), "they take its role", takes_the_role),
+    Attack(("iam:UpdateAssumeRolePolicy",), "its role trusts them", takes_the_role),
+    Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in the stack's group", plans),
+    Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in another group", plans_elsewhere),
+    Attack(("scheduler:CreateSchedule",), "a schedule without its role", plans),
+    Attack(("sqs:SendMessage",), "a message in the queue `Announcements`", sends_a_message),
+    Attack(("sqs:SendMessage",), "a message in the failure queue", sends_a_failure),
+    Attack(("ec2:CreateTags",), "a tag that says Karpenter", tags),
+)
+
+
+def somebody(rights: tuple[str, ...], guarded: bool = False, lock: str = "off") -> Stack:
+    """Who has these rights on everything; and whether an organization has the sample policy, or the stack the lock."""
+    statement = {"Effect": "Allow", "Action": list(rights) or ["s3:ListAllMyBuckets"], "Resource": "*"}
+    policies = [{"name": "rights", "policy": {"Version": "2012-10-17", "Statement": [statement]}}]
+    # It has nothing but Deny, which works the same in a policy of their own.
+    return Stack(ANYBODY, [*policies, {"name": "guard", "policy": GUARD}] if guarded else policies, lock=lock)
+
+
+def role(name: str) -> Stack:
+    """Who has one of the stack's roles."""
+    logical_id = "Announcer" if name == "AnnouncerRole" else "Drain"
+    policies = policies_of(TEMPLATE, name, Deployed(logical_id, name, KNOWN[logical_id], PARAMETERS), MOTO)
+    return Stack(KNOWN[f"{name}.Arn"], policies)
+
+
+ENROLLER = Stack(f"arn:aws:iam::{MOTO.account}:role/enroller", enrollers_policies())
+ROLES = {
+    "the function's role": role("DrainRole"),
+    "Scheduler's role": role("SchedulesRole"),
+    "the announcer's role": role("AnnouncerRole"),
+    "whoever enrols clusters": ENROLLER,
+}
+
+
+def worst(stack: Stack) -> str:
+    """What comes of all attacks that somebody may make."""
+    order = (EVERYTHING, MESSAGE, MISSED, IGNORED, ALARM, NOTHING)
+    results = {attack.tried(stack) for attack in ATTACKS if attack.rights}
+    return next(result for result in order if result in results)
+
+
+def table() -> str:
+    head = ["| who has, on every resource | and tries | can make the function do | with `Lock=on` | with `guard-scp.json` |"]
+    head.append("| --- | --- | --- | --- | --- |")
+    lines = []
+    for attack in ATTACKS:
+        rights = ", ".join(f"`{right}`" for right in attack.rights) or "no right here"
+        stacks = [somebody(attack.rights), somebody(attack.rights, lock="on"), somebody(attack.rights, guarded=True)]
+        lines.append(f"| {rights} | {attack.how} | {' | '.join(map(attack.tried, stacks))} |")
+    for name, stack in ROLES.items():
+        lines.append(f"| {name} | all of these | {worst(stack)} | {worst(replace(stack, lock='on'))} | the same |")
+    return "\n".join([BEGIN, "", *head, *lines, "", END])
+
+
+def main() -> int:
+    before, rest = PAGE.read_text().split(BEGIN)
+    if "--write" in sys.argv:
+        PAGE.write_text(before + table() + rest.split(END)[1])
+    else:
+        print(table())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
