@@ -220,6 +220,12 @@ impl Attempt {
         self.event.get(KEY).map_or(&self.event, |continued| &continued["notice"])
     }
 
+    /// The id of the notice that its event is, continues, or looks after.
+    pub(crate) fn notice_id(&self) -> &Value {
+        let after = self.event.get("spillway-undo-check").map(|check| &check["notice"]);
+        &after.unwrap_or_else(|| self.notice())["id"]
+    }
+
     /// Whether its event is not a continuation.
     pub(crate) fn is_first(&self) -> bool {
         self.event.get(KEY).is_none()

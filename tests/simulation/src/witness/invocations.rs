@@ -161,7 +161,7 @@ impl Invocations {
         for id in &self.continued {
             let attempt = facts.lambda.attempt(*id);
             let is_later = |(number, later): (usize, &Attempt)| {
-                number > id.0 && later.instance == attempt.instance && later.notice()["id"] == attempt.notice()["id"]
+                number > id.0 && later.instance == attempt.instance && later.notice_id() == attempt.notice_id()
             };
             let goes_on = facts.lambda.attempts().iter().enumerate().any(is_later);
             let may_be_off = facts.kind(*id) == Some("maintenance");
@@ -189,7 +189,7 @@ impl Invocations {
 fn is_bounded(facts: &Facts<'_>, verdict: &mut Verdict) {
     let mut of_notices = BTreeMap::<_, usize>::new();
     for attempt in facts.lambda.attempts() {
-        *of_notices.entry((attempt.notice()["id"].to_string(), &attempt.instance)).or_default() += 1;
+        *of_notices.entry((attempt.notice_id().to_string(), &attempt.instance)).or_default() += 1;
     }
     for ((notice, _), invocations) in of_notices {
         verdict.most("invocations of a notice", invocations);
