@@ -130,7 +130,8 @@ impl Invocations {
             "stayed" => app.stays() || app.tolerates || self.is_uncordoned || is_called_off,
             // Of one that had stopped before it was seen, nobody knows how long it had.
             "clean" if !app.finalizer => pod.given_s.is_none_or(|given| given >= app.grace_s),
-            "clamped" => pod.given_s.is_some_and(|given| given < app.grace_s),
+            // What a namespace that is being deleted refuses counts as given.
+            "clamped" if facts.plan.namespace_ends.is_none() => pod.given_s.is_some_and(|given| given < app.grace_s),
             "unconfirmed" => pod.given_s.is_some() || !facts.cluster.reports(&pod.instance),
             _ => true,
         }
@@ -196,16 +197,14 @@ fn is_bounded(facts: &Facts<'_>, verdict: &mut Verdict) {
         verdict
             .holds(Invariant::WorkIsBounded, invocations <= MOST_INVOCATIONS, || format!("{invocations} for {notice}"));
     }
-    for (number, attempt) in facts.lambda.attempts().iter().enumerate() {
-        let pods: usize = facts.plan.apps.iter().map(|app| app.pods).sum();
-        // In a second of an outage a request is tried again twice, and each pod's eviction twice.
-        let lasts = usize::try_from(facts.plan.invocation.as_secs()).unwrap_or(usize::MAX);
+    let pods: usize = facts.plan.apps.iter().map(|app| app.pods).sum();
+    // While something is out of order each pod may be asked for twice in a second, and all else once.
+    let lasts = usize::try_from(facts.plan.invocation.as_secs()).unwrap_or(usize::MAX);
+    let most = 100 + 2 * lasts * (pods + 4);
+    for attempt in facts.lambda.attempts() {
         let requests = usize::try_from(attempt.requests).unwrap_or(usize::MAX);
         verdict.most("requests of an invocation", requests);
-        verdict.most(
-            "requests of an invocation per mille of its bound",
-            requests * 1000 / (100 + (pods + 4) * (4 + lasts / 4)),
-        );
-        let _ = number;
+        verdict
+            .holds(Invariant::WorkIsBounded, requests <= most, || format!("{requests} requests for {}", attempt.event));
     }
 }
