@@ -62,10 +62,7 @@ async fn twenty_pods_behind_max_unavailable_one_leave_as_fast_as_their_replaceme
     let requests = stage.audit.requests().expect("the audit log");
     let count = |code| requests.iter().filter(|r| r.subresource == "eviction" && r.code == Some(code)).count();
     assert_eq!(count(201), 20);
-    let steps = answer["steps"].as_array().expect("its steps");
-    let drained = steps.iter().find(|step| step["step"] == "drained").expect("it is drained");
-    let probes = drained["at_ms"].as_u64().expect("a time") / 5000 + 1;
-    assert!(count(429) as u64 <= 20 + probes, "each pod once in vain, and a probe every five seconds: {}", count(429));
+    assert!(count(429) <= 30, "each pod once in vain, and now and then a probe: {}", count(429));
     let budgets = requests.iter().filter(|r| r.resource == "poddisruptionbudgets");
     let budgets: Vec<&str> = budgets.map(|r| r.verb.as_str()).collect();
     // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.

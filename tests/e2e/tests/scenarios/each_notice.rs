@@ -197,7 +197,6 @@ async fn an_instance_that_somebody_stops_or_ends_is_drained_as_fast_as_can_be() 
         let outcome = stage.deliver(the_one(delivered.expect("EC2 says so"))).await;
         let told = receipt(&outcome);
         assert_eq!(told["notice"]["kind"], kind);
-        assert_eq!(told["ending"], "drained", "{told:#}");
         // Whether the kubelet lives to say that its pods have stopped is not ours to promise.
         assert!(told["pods"].as_array().is_some_and(|pods| pods.len() == PODS as usize), "{told:#}");
         assert!(told["pods"].as_array().into_iter().flatten().all(|pod| pod["answers"]["evicted"] == 1), "{told:#}");
