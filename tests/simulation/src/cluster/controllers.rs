@@ -25,6 +25,9 @@ impl Cluster {
     /// Makes the pods that an app lacks.
     pub(super) fn replace(&mut self, app: usize) {
         let of_app = self.pods.values().filter(|pod| pod.app == app);
+        if self.is_ending(self.plan.apps[app].namespace) {
+            return;
+        }
         let missing: Vec<Option<usize>> = if self.plan.apps[app].owner == Owner::StatefulSet {
             let names: Vec<_> = of_app.map(|pod| pod.name.clone()).collect();
             (0..self.plan.apps[app].pods).filter(|at| !names.contains(&stateful(app, *at))).map(Some).collect()
@@ -45,6 +48,7 @@ impl Cluster {
         let (created, is_ready) = (self.clock.second(), node.is_some());
         self.effects.fact(Fact::PodCreated { name: name.clone(), uid: uid.clone() });
         if let Some(node) = node.clone() {
+            self.attach(app, &name, &node);
             self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
         }
         self.put_pod(Pod {
@@ -91,6 +95,7 @@ impl Cluster {
             return;
         }
         let node = places[self.dice.below(places.len())].clone();
+        self.attach(app, &pod.name, &node);
         self.effects.fact(Fact::PodBound { uid: uid.to_owned(), node: node.clone(), app });
         self.put_pod(Pod { node: Some(node), ..pod });
         let after = self.dice.ms(300..5000);
@@ -131,13 +136,13 @@ impl Cluster {
     pub(super) fn count_budgets(&mut self, app: usize) {
         let is_healthy = |pod: &&Pod| pod.app == app && pod.is_ready && pod.deletion.is_none();
         let healthy = self.pods.values().filter(is_healthy).count();
-        let min_available = self.plan.apps[app].min_available;
+        let desired = self.plan.apps[app].budget.desired(self.plan.apps[app].pods);
         for number in 0..self.plan.apps[app].budgets {
             let name = format!("budget-{app}-{number}");
-            let allowed = healthy.saturating_sub(min_available);
+            let allowed = healthy.saturating_sub(desired);
             let known = self.budgets.get(&name);
             if known.is_none_or(|known| (known.healthy, known.allowed) != (healthy, allowed)) {
-                self.put_budget(&name, Budget { app, min_available, healthy, allowed });
+                self.put_budget(&name, Budget { app, desired, healthy, allowed });
             }
         }
     }
