@@ -9,6 +9,7 @@ pub enum Service {
     S3,
     SecretsManager,
     Sns,
+    Sqs,
     Ssm,
 }
 
@@ -20,6 +21,7 @@ impl Service {
             Self::S3 => "S3",
             Self::SecretsManager => "Secrets Manager",
             Self::Sns => "SNS",
+            Self::Sqs => "SQS",
             Self::Ssm => "SSM",
         }
     }
@@ -31,6 +33,7 @@ impl Service {
             Self::S3 => "s3",
             Self::SecretsManager => "secretsmanager",
             Self::Sns => "sns",
+            Self::Sqs => "sqs",
             Self::Ssm => "ssm",
         }
     }
@@ -38,7 +41,7 @@ impl Service {
     /// The URL of the service in a Region.
     pub(crate) fn endpoint(self, region: &str, fips: bool) -> String {
         // In GovCloud these have one endpoint each. It is a FIPS endpoint, and is not called so.
-        let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::Sns | Self::Ssm);
+        let is_fips_anyway = region.starts_with("us-gov-") && matches!(self, Self::Sns | Self::Sqs | Self::Ssm);
         let fips = if fips && !is_fips_anyway { "-fips" } else { "" };
         format!("https://{}{fips}.{region}.{}", self.name(), dns_suffix(region))
     }
@@ -61,6 +64,7 @@ mod tests {
         assert_eq!(Service::Sns.endpoint("us-east-2", true), "https://sns-fips.us-east-2.amazonaws.com");
         for (service, expected) in [
             (Service::Sns, "https://sns.us-gov-west-1.amazonaws.com"),
+            (Service::Sqs, "https://sqs.us-gov-west-1.amazonaws.com"),
             (Service::Ssm, "https://ssm.us-gov-west-1.amazonaws.com"),
             (Service::SecretsManager, "https://secretsmanager-fips.us-gov-west-1.amazonaws.com"),
             (Service::S3, "https://s3-fips.us-gov-west-1.amazonaws.com"),

@@ -64,6 +64,8 @@ pub struct Settings {
     pub schedules: Option<Schedules>,
     /// The name of the stack that the function is of; empty when the template did not say.
     pub stack: String,
+    /// The URL of the queue for messages about drains; absent when nobody is notified.
+    pub announcements: Option<String>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,
 }
@@ -94,6 +96,7 @@ impl Settings {
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),
+            announcements: reader.read(table::ANNOUNCEMENTS, values::queue_url),
             unknown: reader.unknown().to_vec(),
         };
         settings.report_contradictions(&mut reader);

@@ -186,7 +186,15 @@ pub(crate) const STACK: Setting = Setting {
     meaning: "whose events the function puts on the bus; the template sets it",
 };
 
+/// Where the announcer fetches what it notifies people of.
+pub(crate) const ANNOUNCEMENTS: Setting = Setting {
+    name: "SPILLWAY_ANNOUNCEMENTS",
+    default: NONE,
+    accepted: "the URL of an SQS queue",
+    meaning: "the queue for messages about drains, if there are any; the template sets it",
+};
+
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES, STACK]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK, ANNOUNCEMENTS]].concat()
 }

@@ -309,6 +309,12 @@ pub(super) fn stack(value: &str) -> Accepted<String> {
     value.chars().all(legal).then(|| value.to_owned())
 }
 
+/// Empty: there is none.
+pub(super) fn queue_url(value: &str) -> Accepted<Option<String>> {
+    let legal = value.is_empty() || value.starts_with("https://");
+    legal.then(|| Some(value.to_owned()).filter(|url| !url.is_empty()))
+}
+
 fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
     accepted.iter().find(|(text, _)| *text == value).map(|(_, meaning)| *meaning)
 }

@@ -10,6 +10,7 @@ use super::Context;
 use super::cluster::{Access, OneConnection};
 use super::log::Log;
 use crate::aws::itself::Itself;
+use crate::aws::queue::Queue;
 use crate::continuation::schedule::{FunctionName, Scheduler};
 
 impl Context {
@@ -19,7 +20,9 @@ impl Context {
         let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
         let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
-        let itself = Itself::new(Caller::new(&aws)?, &function);
+        let caller = Caller::new(&aws)?;
+        let itself = Itself::new(caller.clone(), &function);
+        let announcements = settings.announcements.as_ref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(&aws);
         let scheduler =
             Scheduler::new(client, settings.schedules.as_ref(), FunctionName { region: &region, name: &function });
@@ -30,6 +33,7 @@ impl Context {
             load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(&aws),
             eventbridge: aws_sdk_eventbridge::Client::new(&aws),
             itself,
+            announcements,
             scheduler,
             access: Access {
                 clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),

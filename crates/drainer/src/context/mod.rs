@@ -18,6 +18,7 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::aws::itself::Itself;
+use crate::aws::queue::Queue;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -35,6 +36,8 @@ pub struct Context {
     pub load_balancing: aws_sdk_elasticloadbalancingv2::Client,
     pub eventbridge: aws_sdk_eventbridge::Client,
     pub itself: Itself,
+    /// Where the announcer fetches its messages from.
+    pub(crate) announcements: Option<Queue>,
     pub(crate) scheduler: Scheduler,
     pub access: Access,
     pub log: Log,

@@ -49,6 +49,7 @@ _DENIED: dict[str, tuple[int, str, Protocol]] = {
     "s3": (403, "AccessDenied", "s3"),
     "scheduler": _REST,
     "secretsmanager": _JSON,
+    "sqs": _JSON,
     "sns": (403, "AuthorizationError", "query"),
     "ssm": _JSON,
 }
@@ -138,6 +139,9 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
         name = source.get("Ref") if isinstance(source, dict) else None
         if name in declared and variable in variables and variables[variable] != str(declared[name].get("Default", "")):
             found[name] = variables[variable]
+    # The queue is there because somebody is to be notified, which is a parameter of the other function.
+    if variables.get("SPILLWAY_ANNOUNCEMENTS"):
+        found["ReceiptBucket"] = "receipts"
     return found
 
 
