@@ -201,6 +201,11 @@ async fn rules_that_are_tampered_with(account: &Account) {
         .await
         .expect("there is such a rule");
     assert_eq!(account.findings().await, ["fail rule-changed rule DrainStateChange"]);
+    // CloudTrail tells of it, and the checks that it concerns are made, those alone.
+    let outcome = account.lambda.invoke(&sample("targets-changed")).await;
+    let report = outcome.result.as_ref().expect("a report");
+    let ids: Vec<_> = report["checks"].as_array().expect("checks").iter().map(|check| &check["id"]).collect();
+    assert_eq!((ids, &report["status"]), (vec![&json!("rules"), &json!("reach")], &json!("fail")));
     aws.set_rule_input("DrainStateChange", None).await.expect("it is still there");
 
     let theirs = json!({"Sid": "theirs", "Effect": "Allow", "Principal": {"AWS": "999999999999"},
