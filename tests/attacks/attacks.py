@@ -75,7 +75,7 @@ class Stack:
             return [*self._own_statements(), *map(_permission, self.permissions)]
         for policy in of_type("AWS::SQS::QueuePolicy").values():
             if resource.rpartition(":")[2] in INTRINSICS.value(policy["Properties"]["Queues"]):
-                return INTRINSICS.value(policy["Properties"]["PolicyDocument"]["Statement"])
+                return Intrinsics(TEMPLATE, {**PARAMETERS, "Lock": self.lock}, KNOWN).value(policy["Properties"]["PolicyDocument"]["Statement"])
         return []
 
     def _own_statements(self) -> list[dict[str, Any]]:

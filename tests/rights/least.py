@@ -43,9 +43,8 @@ NOT_THE_CODES = {
     "kms:Decrypt": "asked for by Parameter Store or Secrets Manager in the function's name, and moto has no keys",
 }
 
-# What the code asks for as well. Lambda's own is in policies of these names.
-CODES_TOO = {"sqs:GetQueueAttributes", "sqs:SendMessage"}
-LAMBDAS_POLICIES = ("deliver", "receive")
+# The policies whose right the code itself uses, though another one has the same for Lambda.
+THE_CODES = {("sqs:SendMessage", "announce"), ("sqs:SendMessage", "wait"), ("sqs:GetQueueAttributes", "wait")}
 
 NEEDED = "needed"
 
@@ -163,8 +162,8 @@ class Suite:
             of_role = [case.policies for case in self._cases if case.role == role]
             parts = {(where, action) for policies in of_role for where, statement in statements(policies) for action in actions(statement)}
             for where, action in sorted(parts):
-                if action in NOT_THE_CODES and (action not in CODES_TOO or where.startswith(LAMBDAS_POLICIES)):
-                    rows[role, action] = NOT_THE_CODES[action]
+                if action in NOT_THE_CODES and (action, where.partition("[")[0]) not in THE_CODES:
+                    rows.setdefault((role, action), NOT_THE_CODES[action])
                     continue
                 case = self.missed(role, where, action)
                 if case is None:
@@ -173,7 +172,8 @@ class Suite:
                 rows[role, action] = NEEDED
                 wrong += [f"{role}: {action} of {where} lets a call step over {what}" for what in self.steps_over(case)]
         asked = {case.asked.action for case in self._cases}
-        wrong += [f"{action} is not the code's, and was asked for all the same" for action in sorted(asked & NOT_THE_CODES.keys() - CODES_TOO)]
+        not_asked = NOT_THE_CODES.keys() - {action for action, _ in THE_CODES}
+        wrong += [f"{action} is not the code's, and was asked for all the same" for action in sorted(asked & not_asked)]
         return wrong, [(role, action, shown) for (role, action), shown in sorted(rows.items())]
 
 

@@ -32,6 +32,13 @@ def may(who: str, policy: list[dict[str, Any]], qualifier: str = "", action: str
     return EVALUATOR.reaches(who, EVERYTHING, policy, Asked(action, FUNCTION + qualifier))
 
 
+def sends(who: str, queue: str, lock: str, operators: str) -> bool:
+    """The same of a message for the queue of messages."""
+    document = RESOURCES["AnnouncementsPolicy"]["Properties"]["PolicyDocument"]
+    policy = Intrinsics(TEMPLATE, {"Lock": lock, "Operators": operators}, KNOWN).value(document["Statement"])
+    return EVALUATOR.reaches(who, EVERYTHING, policy, Asked("sqs:SendMessage", queue, {"aws:SecureTransport": "true"}))
+
+
 def rule_may(rule: str, policy: list[dict[str, Any]]) -> bool:
     return EVALUATOR.lets_in(EVENTS, policy, Asked("lambda:InvokeFunction", FUNCTION, {"aws:SourceArn": rule}))
 

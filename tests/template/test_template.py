@@ -50,6 +50,7 @@ RULES = {
     "DrainLaunchFromWarmPool": {"launch-from-warm-pool"},
     "DrainRootVolumeReplaced": {"root-volume-replaced"},
     "DrainDeployed": {"stack-deployed"},
+    "DrainChanged": {"hook-deleted", "permission-added", "rule-changed", "targets-changed"},
 }
 # Those of launch hooks by which nodes come back.
 COMING_BACK = {"DrainLaunchFromWarmPool", "DrainRootVolumeReplaced"}
@@ -159,6 +160,11 @@ class TheRules(unittest.TestCase):
             neighbour("launch-from-warm-pool", transition),
             neighbour("root-volume-replaced", transition),
             neighbour("launch-lifecycle-action", **{"detail-type": "EC2 Instance Launch Successful"}),
+            neighbour("rule-changed", {"requestParameters": {"name": "theirs"}}),
+            neighbour("targets-changed", {"requestParameters": {"rule": "theirs"}}),
+            neighbour("rule-changed", {"errorCode": "AccessDenied"}),
+            neighbour("rule-changed", {"sourceIPAddress": "cloudformation.amazonaws.com"}),
+            neighbour("rule-changed", {"eventName": "DescribeRule"}),
             neighbour("stack-deployed", {"stack-id": STACK_ID.replace("spillway", "shop")}),
             neighbour("stack-deployed", {"status-details": {"status": "UPDATE_IN_PROGRESS"}}),
             neighbour("stack-deployed", **{"detail-type": "CloudFormation Resource Status Change"}),
@@ -222,6 +228,7 @@ class TheRules(unittest.TestCase):
                 "DrainLaunchFromWarmPool": 3600,
                 "DrainRootVolumeReplaced": 3600,
                 "DrainDeployed": 3600,
+                "DrainChanged": 3600,
                 "DrainSelfTest": 3600,
             },
         )
@@ -238,7 +245,7 @@ class TheRules(unittest.TestCase):
             "DrainTerminateLifecycleAction": "Terminate",
             "DrainLaunchLifecycleAction": "Launch",
         }
-        always = {"DrainDeployed"}
+        always = {"DrainChanged", "DrainDeployed"}
         self.assertEqual({*switches, *COMING_BACK, *always, "DrainInstanceDown"}, set(RULES))
         for rule in (*always, SCHEDULE):
             self.assertNotIn("State", properties(rule))
@@ -390,7 +397,7 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        template_sets = {"SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE"}
+        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE"}
         settings = {name for name in told if name.startswith("SPILLWAY_")} - template_sets
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
@@ -515,6 +522,7 @@ class TheRights(unittest.TestCase):
                 "autoscaling:DescribeLifecycleHooks",
                 "autoscaling:DescribeTags",
                 "eks:ListClusters",
+                "events:ListRuleNamesByTarget",
                 "events:ListRules",
                 "lambda:GetAccountSettings",
                 "events:ListTargetsByRule",
@@ -550,7 +558,8 @@ class TheRights(unittest.TestCase):
         itself = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Drain", "Arn")}
         invoking = (policy for policy in of_type("AWS::IAM::RolePolicy").values() if policy["PolicyName"] == "invoke")
         of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in invoking}
-        self.assertEqual(of_roles, {"DrainRole": [itself], "SchedulesRole": [itself]})
+        drain = {**itself, "Action": ["lambda:GetPolicy", "lambda:InvokeFunction"]}
+        self.assertEqual(of_roles, {"DrainRole": [drain], "SchedulesRole": [itself]})
         self.assertEqual(properties("Drain")["RecursiveLoop"], "Allow")
         # Nobody else but the rules: no other permission. test_lock.py has the policy that refuses all others.
         permitted = {name: one["Principal"] for name, one in of_type("AWS::Lambda::Permission").items()}
@@ -575,9 +584,8 @@ class TheRights(unittest.TestCase):
         only = statement["Condition"]["ForAllValues:StringEquals"]
         source = only["events:source"]
         self.assertEqual(statement["Condition"]["Null"], {key: "false" for key in only})
-        told = properties("AnnouncementsRule")["EventPattern"]["detail-type"]
+        told = ["Spillway Drain Begun", "Spillway Drain Blocked", "Spillway Drain Unblocked", "Spillway Receipt"]
         self.assertEqual(only["events:detail-type"], [*told, "spillway-doctor-asks-for-nothing"])
-        self.assertEqual([source], properties("AnnouncementsRule")["EventPattern"]["source"])
         for name in RULES:
             self.assertNotIn(source, properties(name)["EventPattern"]["source"])
 
@@ -587,18 +595,15 @@ class TheRights(unittest.TestCase):
                 self.assertEqual(pattern["account"], ["123456789012"])
                 self.assertEqual(pattern["replay-name"], [{"exists": False}])
 
-    def test_two_stacks_in_one_account_do_not_hear_each_others_events(self) -> None:
+    def test_no_rule_gets_the_functions_own_events(self) -> None:
         self.assertEqual(variables("Drain")["SPILLWAY_STACK"], {"Ref": "AWS::StackName"})
-        own = [pattern for rule in of_type("AWS::Events::Rule").values() if "spillway" in (pattern := rule.get("EventPattern", {})).get("source", [])]
-        self.assertEqual(len(own), 1)
-        for pattern in own:
-            with self.subTest(detail_type=pattern["detail-type"]):
-                self.assertEqual(pattern["detail"], {"stack": [{"Ref": "AWS::StackName"}]})
+        sources = [source for rule in of_type("AWS::Events::Rule").values() for source in rule.get("EventPattern", {}).get("source", [])]
+        self.assertNotIn("spillway", sources)
 
     def test_lambda_may_deliver_for_it(self) -> None:
         polls = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", *polls})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "clusters", "hooks", "load-balancers", "wait"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "wait"})
 
     def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
         self.assertEqual(

@@ -111,6 +111,7 @@ fn kind_of(code: &str, status: u16) -> CallErrorKind {
         | "ThrottlingException"
         | "RequestLimitExceeded"
         | "SlowDown"
+        | "RequestThrottled"
         | "TooManyRequestsException" => CallErrorKind::Throttled,
         // A conflict is with another change to the same thing, which ends.
         "InternalFailure" | "InternalException" | "ConflictException" | "ResourceConflictException" => {

@@ -80,13 +80,18 @@ pub enum Membership {
     Several(Vec<String>),
 }
 
-/// Tags whose value is the cluster's name: EKS' own; managed node groups'; Karpenter's and Auto Mode's.
-const NAME_TAGS: [&str; 3] = ["aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name"];
+/// EKS' own tag, whose value is the cluster's name. Nobody but AWS can write it.
+const EKS_TAG: &str = "aws:eks:cluster-name";
+/// Others with the name for value: managed node groups'; Karpenter's and Auto Mode's.
+const NAME_TAGS: [&str; 2] = ["eks:cluster-name", "eks:eks-cluster-name"];
 /// The older convention: the name is part of the key, and the value says `owned` or `shared`.
 const KEY_PREFIX: &str = "kubernetes.io/cluster/";
 
-/// Reads the cluster from an instance's tags.
+/// Reads the cluster from an instance's tags. Where EKS' own tag is there it decides, whatever somebody has written beside it.
 pub fn membership(tags: &BTreeMap<String, String>) -> Membership {
+    if let Some(name) = tags.get(EKS_TAG).filter(|name| !name.is_empty()) {
+        return Membership::In(ClusterName::new(name));
+    }
     let by_value = NAME_TAGS.iter().filter_map(|key| tags.get(*key));
     let by_key = tags.iter().filter(|(_, value)| matches!(value.as_str(), "owned" | "shared"));
     let mut names: Vec<String> = by_value
@@ -184,7 +189,7 @@ mod tests {
 
     #[test]
     fn each_way_of_tagging_names_the_cluster() {
-        for key in NAME_TAGS {
+        for key in [EKS_TAG].into_iter().chain(NAME_TAGS) {
             assert_eq!(membership(&tags(&[(key, "prod")])), Membership::In(ClusterName::new("prod")), "{key}");
         }
         for value in ["owned", "shared"] {
@@ -195,7 +200,7 @@ mod tests {
 
     #[test]
     fn tags_that_agree_name_one_cluster() {
-        let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/prod", "owned")]);
+        let tagged = tags(&[("eks:cluster-name", "prod"), ("kubernetes.io/cluster/prod", "owned")]);
         assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")));
     }
 
@@ -206,8 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_name_two_clusters_are_not_guessed_from() {
+    fn the_tag_that_only_aws_writes_decides() {
         let tagged = tags(&[("aws:eks:cluster-name", "prod"), ("kubernetes.io/cluster/stage", "owned")]);
+        assert_eq!(membership(&tagged), Membership::In(ClusterName::new("prod")));
+    }
+
+    #[test]
+    fn tags_that_name_two_clusters_are_not_guessed_from() {
+        let tagged = tags(&[("eks:cluster-name", "prod"), ("kubernetes.io/cluster/stage", "owned")]);
         assert_eq!(membership(&tagged), Membership::Several(vec!["prod".to_owned(), "stage".to_owned()]));
     }
 

@@ -30,6 +30,9 @@ use spillway_drainer::Context;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use report::Check;
+use request::Occasion;
+
 pub use report::SelfTestReport;
 pub use request::{SelfTestRequest, request};
 
@@ -54,6 +57,27 @@ pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &
 
 async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
+    let checks = match request.occasion {
+        Occasion::RulesChanged => account::of_rules(context, invocation, end).await,
+        Occasion::HooksChanged => {
+            let (clusters, _) = clusters::look(context, request, &invocation.home.region, end).await;
+            account::of_hooks(context, &clusters, invocation, end).await
+        }
+        Occasion::Asked | Occasion::Deployed => all(context, request, invocation, end).await,
+    };
+    let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
+    let now = invocation.clock.now();
+    for line in log::lines(&report, now) {
+        context.log.write(&line);
+    }
+    if let Some(line) = metrics::line(&report, request, &context.settings.stack, now) {
+        context.log.write(&line);
+    }
+    report
+}
+
+/// All checks.
+async fn all(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
     let (clusters, checked) = clusters::look(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
     let of_clusters = stream::iter(&clusters)
@@ -64,15 +88,5 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
     let (of_account, of_clusters, limit) = tokio::join!(of_account, of_clusters, limit);
     let concurrency = concurrency::look(&limit, of_clusters.iter().map(|cluster| cluster.nodes).sum());
     let of_clusters = of_clusters.into_iter().flat_map(|cluster| cluster.checks);
-    let checks = [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect();
-    let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
-    let now = invocation.clock.now();
-    for line in log::lines(&report, now) {
-        context.log.write(&line);
-    }
-    // Of one cluster it says nothing of the others, and must neither end their alarm nor pass for a whole self-test.
-    if request.cluster.is_none() {
-        context.log.write(&metrics::line(&report, &context.settings.stack, now));
-    }
-    report
+    [checked].into_iter().chain(of_account).chain([concurrency]).chain(of_clusters).collect()
 }

@@ -5,11 +5,19 @@ use serde_json::json;
 use spillway_startup::emf::{self, Breakdown, Metric, Unit};
 
 use crate::report::{CheckStatus, SelfTestReport, Severity};
+use crate::request::SelfTestRequest;
 
 /// The line of the log that CloudWatch reads as metrics.
-pub(crate) fn line(report: &SelfTestReport, stack: &str, now: Timestamp) -> String {
-    let metrics: Vec<_> = metrics(report).map(|(name, unit, value)| (name, unit, json!(value))).collect();
-    emf::line(stack, &metrics, &Breakdown::default(), now)
+///
+/// Of one cluster or one change there is none, unless something is wrong there: it says nothing of all else, and must neither
+/// end the alarm of that nor pass for a whole self-test.
+pub(crate) fn line(report: &SelfTestReport, request: &SelfTestRequest, stack: &str, now: Timestamp) -> Option<String> {
+    let is_whole = request.cluster.is_none() && request.occasion.is_for_all();
+    let is_alarming = !request.occasion.is_for_all() && report.count(Severity::Fail) > 0;
+    let is_told = |name: &str| is_whole || is_alarming && name == "Findings";
+    let metrics = metrics(report).filter(|(name, ..)| is_told(name));
+    let metrics: Vec<_> = metrics.map(|(name, unit, value)| (name, unit, json!(value))).collect();
+    (!metrics.is_empty()).then(|| emf::line(stack, &metrics, &Breakdown::default(), now))
 }
 
 /// Every metric. docs/metrics.md says what each means.
@@ -36,12 +44,26 @@ mod tests {
 
     use super::*;
     use crate::catalogue::CheckId;
+    use crate::catalogue::FindingId;
     use crate::report::Check;
-    use crate::request::{Occasion, SelfTestRequest};
+    use crate::report::Finding;
+    use crate::request::Occasion;
+
+    const ORDER: SelfTestRequest = SelfTestRequest { occasion: Occasion::Asked, cluster: None };
 
     fn report(checks: Vec<Check>) -> SelfTestReport {
-        let order = SelfTestRequest { occasion: Occasion::Asked, cluster: None };
-        SelfTestReport::new(&order, "r-1", Clock::start(), checks)
+        SelfTestReport::new(&ORDER, "r-1", Clock::start(), checks)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_rings_the_alarm_and_never_ends_it() {
+        let change = SelfTestRequest { occasion: Occasion::RulesChanged, cluster: None };
+        let told = |checks| line(&report(checks), &change, "spillway", Timestamp::UNIX_EPOCH);
+        assert_eq!(told(vec![Check::made(CheckId::Reach, "all is well", Vec::new())]), None);
+        let finding = Finding::new(FindingId::RuleChanged, Severity::Fail, "rule r", "has another pattern", "");
+        let line: Value =
+            serde_json::from_str(&told(vec![Check::made(CheckId::Reach, "no", vec![finding])]).unwrap()).unwrap();
+        assert_eq!((&line["Findings"], &line["SelfTests"]), (&Value::from(1), &Value::Null));
     }
 
     #[tokio::test(start_paused = true)]
@@ -58,7 +80,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_metrics_of_a_self_test() {
-        let line: Value = serde_json::from_str(&line(&report(Vec::new()), "spillway", Timestamp::UNIX_EPOCH)).unwrap();
+        let line: Value =
+            serde_json::from_str(&line(&report(Vec::new()), &ORDER, "spillway", Timestamp::UNIX_EPOCH).unwrap())
+                .unwrap();
         insta::assert_json_snapshot!(line);
     }
 

@@ -7,6 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 
+/// CloudTrail tells of a call that changed something.
+const CHANGE: &str = "AWS API Call via CloudTrail";
+
 /// Who asks, and about what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfTestRequest {
@@ -24,6 +27,17 @@ pub(crate) enum Occasion {
     Asked,
     /// A deployment has come to its end.
     Deployed,
+    /// Somebody has changed a rule of the stack, its targets, or the function's policy.
+    RulesChanged,
+    /// Somebody has changed a lifecycle hook.
+    HooksChanged,
+}
+
+impl Occasion {
+    /// Whether all is looked at, and not just what has changed.
+    pub(crate) fn is_for_all(self) -> bool {
+        matches!(self, Self::Asked | Self::Deployed)
+    }
 }
 
 /// The request, if the event is one.
@@ -40,6 +54,11 @@ pub fn request(event: &Value) -> Option<SelfTestRequest> {
             let is_over = matches!(status, "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "UPDATE_ROLLBACK_COMPLETE");
             is_over.then_some(SelfTestRequest { occasion: Occasion::Deployed, cluster: None })
         }
+        // The rule lets only changes through.
+        ("aws.events" | "aws.lambda", CHANGE) => {
+            Some(SelfTestRequest { occasion: Occasion::RulesChanged, cluster: None })
+        }
+        ("aws.autoscaling", CHANGE) => Some(SelfTestRequest { occasion: Occasion::HooksChanged, cluster: None }),
         _ => None,
     }
 }
@@ -71,6 +90,19 @@ mod tests {
         }
         for status in ["CREATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "DELETE_COMPLETE"] {
             assert_eq!(request(&deployment(status)), None, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_change_asks_for_what_it_concerns() {
+        for (sample, occasion) in [
+            (include_str!("../../../events/rule-changed.json"), Occasion::RulesChanged),
+            (include_str!("../../../events/targets-changed.json"), Occasion::RulesChanged),
+            (include_str!("../../../events/permission-added.json"), Occasion::RulesChanged),
+            (include_str!("../../../events/hook-deleted.json"), Occasion::HooksChanged),
+        ] {
+            let event: Value = serde_json::from_str(sample).unwrap();
+            assert_eq!(request(&event), Some(SelfTestRequest { occasion, cluster: None }), "{sample}");
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Settings {
     pub stack: String,
     /// The URL of the queue of drains that can wait; absent: they hold an invocation as all others do.
     pub patient_queue: Option<String>,
+    /// The URL of the queue for messages about drains; absent when nobody is notified.
+    pub announcements: Option<String>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,
 }
@@ -108,6 +110,7 @@ impl Settings {
             schedules: reader.read(table::SCHEDULES, values::schedules),
             stack: reader.read(table::STACK, values::stack),
             patient_queue: reader.read(table::PATIENT_QUEUE, values::queue_url),
+            announcements: reader.read(table::ANNOUNCEMENTS, values::queue_url),
             unknown: reader.unknown().to_vec(),
         };
         settings.report_contradictions(&mut reader);

@@ -218,7 +218,15 @@ pub(crate) const PATIENT_QUEUE: Setting = Setting {
     meaning: "which queue drains that can wait go through; the template sets it where `PatientSlots` is not 0",
 };
 
+/// Where the announcer fetches what it notifies people of.
+pub(crate) const ANNOUNCEMENTS: Setting = Setting {
+    name: "SPILLWAY_ANNOUNCEMENTS",
+    default: NONE,
+    accepted: "the URL of an SQS queue",
+    meaning: "the queue for messages about drains, if there are any; the template sets it",
+};
+
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE, ANNOUNCEMENTS]].concat()
 }

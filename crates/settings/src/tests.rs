@@ -42,6 +42,7 @@ fn every_setting_can_be_set() {
             "SPILLWAY_SCHEDULES",
             "spillway arn:aws:iam::123456789012:role/spillway-schedules arn:aws:sqs:us-east-1:123456789012:failures",
         ),
+        ("SPILLWAY_ANNOUNCEMENTS", "https://sqs.us-east-1.amazonaws.com/123456789012/announcements"),
     ])
     .unwrap();
     insta::assert_debug_snapshot!(settings);
@@ -194,6 +195,14 @@ fn the_queue_of_drains_that_can_wait_is_a_url() {
     assert!(read(&[("SPILLWAY_PATIENT_QUEUE", "arn:aws:sqs:eu-west-1:123456789012:spillway-patient")]).is_err());
 }
 
+#[test]
+fn the_queue_for_messages_is_named_by_its_url() {
+    let named = |url| read(&[("SPILLWAY_ANNOUNCEMENTS", url)]).map(|settings| settings.announcements);
+    assert_eq!(named("").unwrap(), None);
+    assert_eq!(named("https://sqs/1/messages").unwrap().as_deref(), Some("https://sqs/1/messages"));
+    assert!(named("arn:aws:sqs:us-east-1:123456789012:messages").is_err());
+}
+
 /// Lambda changes code and variables in two steps, so that for a moment one of them is another version's.
 #[test]
 fn the_function_starts_with_the_variables_of_another_version() {
@@ -232,7 +241,7 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     let template = file("template.yaml");
     let variables = template.split("Variables:").nth(1).unwrap().split("Events:").next().unwrap();
     let mut set: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
-    set.extend([table::STACK.name, table::SCHEDULES.name, table::PATIENT_QUEUE.name]);
+    set.extend([table::STACK.name, table::SCHEDULES.name, table::PATIENT_QUEUE.name, table::ANNOUNCEMENTS.name]);
     assert_eq!(named_in(variables), set);
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;

@@ -1,4 +1,4 @@
-//! What the queue brings: the drain function's events, as EventBridge put them on the bus, each with a receipt.
+//! What the queue brings: the drain function's messages, in the form of EventBridge's events, each with a receipt.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,9 +26,9 @@ pub(crate) enum Phase {
 /// One event of the drain function.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// EventBridge's id of it: the same in every delivery.
+    /// The same in every delivery.
     pub(crate) id: String,
-    /// The account that it was put on the bus in: this one.
+    /// The account of the function: this one.
     pub(crate) account: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
@@ -53,8 +53,8 @@ pub(crate) enum EventError {
     Receipt(serde_json::Error),
 }
 
-/// Reads the body of a message. Who may put messages into the queue, or events on a bus that a rule leads there, writes what
-/// they like: only what Spillway has put on this account's bus is told, which EventBridge vouches for.
+/// Reads the body of a message. Who may put messages into the queue is IAM's to say; an event that a rule of somebody's leads there
+/// has another source or account.
 pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let event: EventBridgeEvent<Value> = serde_json::from_str(body).map_err(EventError::Unreadable)?;
     let phase = match event.detail_type.as_str() {

@@ -103,6 +103,12 @@ impl Stage {
         self.with_function(LambdaOptions { env, ..LambdaOptions::default() }).await
     }
 
+    /// The same stage with a function whose stack has a queue for messages: the bed leads it to the stage's own announcer.
+    pub async fn that_announces(self) -> Self {
+        let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/spillway-Announcements";
+        self.with_settings(&[("SPILLWAY_ANNOUNCEMENTS", queue)]).await
+    }
+
     /// The same stage with a function to order.
     pub async fn with_function(mut self, options: LambdaOptions) -> Self {
         let options = LambdaOptions { function_name: self.name.clone(), ..options };

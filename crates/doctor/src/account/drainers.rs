@@ -59,8 +59,7 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
 fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Gets> {
     let mut others: BTreeMap<&str, Gets> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
-        let contested =
-            EVENT_PATTERNS.iter().filter(|event| is_contested(event, settings) && rule.pattern.lets_through(event));
+        let contested = EVENT_PATTERNS.iter().filter(|event| is_contested(event, settings) && rule.lets_through(event));
         let notices: BTreeSet<_> = contested.map(|event| event.what).collect();
         let targets = rule.targets.iter().filter(|target| target.arn != function && can_act(target));
         for target in targets.filter(|_| !notices.is_empty()) {
@@ -94,7 +93,7 @@ fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Fin
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
     let gets = |rule: &Rule| {
         rule.state == State::Enabled
-            && rule.pattern.lets_through(spot)
+            && rule.lets_through(spot)
             && rule.targets.iter().any(|target| service(target) == "sqs")
     };
     if (karpenter, settings.karpenter) != (Karpenter::HasNodes, KarpenterNodes::Leave) || rules.iter().any(gets) {
@@ -192,8 +191,8 @@ mod tests {
         Rule {
             name: "MyK8sRule".to_owned(),
             state: State::Enabled,
-            pattern: Pattern::parse(&pattern.to_string()).unwrap(),
-            targets: vec![RuleTarget { id: "1".to_owned(), arn: target.to_owned() }],
+            pattern: Pattern::parse(&pattern.to_string()),
+            targets: vec![RuleTarget { id: "1".to_owned(), arn: target.to_owned(), input: None }],
         }
     }
 
@@ -231,7 +230,7 @@ mod tests {
 
     #[test]
     fn karpenters_queue_is_none_unless_its_nodes_are_ours() {
-        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned(), input: None }];
         let karpenters = [Rule { targets, ..spot(QUEUE) }];
         assert_eq!(found(&karpenters, &[]), [(FindingId::KarpenterQueue, Severity::Info)]);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
@@ -254,7 +253,7 @@ mod tests {
         assert_eq!(found(&[], &[]), deaf);
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);
-        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned(), input: None }];
         assert_eq!(found(&[Rule { targets, ..spot(QUEUE) }], &[]), [(FindingId::KarpenterQueue, Severity::Info)]);
         assert_eq!(found(&[], &[("SPILLWAY_KARPENTER", "nodeclaim")]), []);
     }

@@ -17,6 +17,11 @@ impl Pattern {
         serde_json::from_str(text).ok().map(Self)
     }
 
+    /// As it is written.
+    pub(super) fn written(&self) -> Value {
+        Value::Object(self.0.clone())
+    }
+
     /// Whether such an event passes, or may pass.
     pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
         let detail = |key: &str| event.detail.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);

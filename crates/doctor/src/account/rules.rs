@@ -19,7 +19,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
         EVENT_PATTERNS.iter().filter(|event| decision::is_wanted(event.kind, settings)).collect();
     let mut findings: Vec<Finding> = Vec::new();
     for event in &wanted {
-        let mut hearing = ours.iter().filter(|rule| rule.pattern.lets_through(event)).peekable();
+        let mut hearing = ours.iter().filter(|rule| rule.lets_through(event)).peekable();
         let finding = match hearing.peek().copied() {
             None => Some(missing(event, settings)),
             Some(first) => {
@@ -100,8 +100,8 @@ mod tests {
             Rule {
                 name: format!("spillway-{}", event.what.replace(' ', "-")),
                 state: State::Enabled,
-                pattern: Pattern::parse(&pattern.to_string()).unwrap(),
-                targets: vec![RuleTarget { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
+                pattern: Pattern::parse(&pattern.to_string()),
+                targets: vec![RuleTarget { id: "1".to_owned(), arn: FUNCTION.to_owned(), input: None }],
             }
         };
         EVENT_PATTERNS.iter().map(rule).collect()

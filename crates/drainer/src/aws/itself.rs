@@ -1,11 +1,14 @@
 //! Lambda: the function itself, invoked once more by a call that IAM allows to this function alone; and how many invocations
 //! may run at once.
 
+use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
+use serde_json::Value;
 use spillway_aws_call::{Call, Caller, Failed, Service};
 
 use crate::aws::CallError;
 
 pub const INVOKE: &str = "lambda:InvokeFunction";
+pub const GET_POLICY: &str = "lambda:GetPolicy";
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
 /// Calls Lambda about the function itself.
@@ -14,12 +17,15 @@ pub struct Itself {
     caller: Caller,
     /// Where the function is invoked.
     path: String,
+    /// Where its policy is.
+    policy: String,
 }
 
 impl Itself {
     /// The function of that name.
     pub(crate) fn new(caller: Caller, name: &str) -> Self {
-        Self { caller, path: format!("/2015-03-31/functions/{name}/invocations") }
+        let of_function = format!("/2015-03-31/functions/{name}");
+        Self { caller, path: format!("{of_function}/invocations"), policy: format!("{of_function}/policy") }
     }
 
     /// Has the function invoked with a payload, soon and by itself.
@@ -46,6 +52,31 @@ impl Itself {
         let settings = self.caller.json(&call).await?;
         let limit = settings["AccountLimit"]["UnreservedConcurrentExecutions"].as_u64();
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
+    }
+
+    /// The statements of the function's own policy: whom it lets invoke it.
+    pub async fn policy(&self) -> Result<Vec<Value>, CallError> {
+        let call = Call {
+            service: Service::Lambda,
+            action: GET_POLICY,
+            region: None,
+            method: "GET",
+            path: &self.policy,
+            headers: Vec::new(),
+            body: "",
+        };
+        let answer = match self.caller.attempt(&call).await {
+            // It has none.
+            Err(error) if error.code() == Some("ResourceNotFoundException") => return Ok(Vec::new()),
+            answer => answer.map_err(|error| CallError::new(GET_POLICY, error))?,
+        };
+        let answer: Value =
+            serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(GET_POLICY, error))?;
+        let document = answer["Policy"].as_str().unwrap_or_default();
+        let document: Value =
+            serde_json::from_str(document).map_err(|error| CallError::unanswered(GET_POLICY, error))?;
+        let statements = document["Statement"].as_array().cloned();
+        statements.ok_or_else(|| CallError::unanswered(GET_POLICY, "the policy has no list of statements"))
     }
 
     async fn of_itself(&self, how: &str, payload: &str) -> Result<(), Failed> {

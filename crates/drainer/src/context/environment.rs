@@ -11,6 +11,7 @@ use super::cluster::{Access, OneConnection};
 use super::log::Log;
 use crate::aws::itself::Itself;
 use crate::aws::patient_queue::PatientQueue;
+use crate::aws::queue::Queue;
 use crate::continuation::schedule::{FunctionName, Scheduler};
 
 impl Context {
@@ -22,7 +23,8 @@ impl Context {
         let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
         let caller = Caller::new(&aws)?;
         let patient_queue = settings.patient_queue.as_deref().map(|url| PatientQueue::new(caller.clone(), url));
-        let itself = Itself::new(caller, &function);
+        let itself = Itself::new(caller.clone(), &function);
+        let announcements = settings.announcements.as_ref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(&aws);
         let scheduler =
             Scheduler::new(client, settings.schedules.as_ref(), FunctionName { region: &region, name: &function });
@@ -33,6 +35,7 @@ impl Context {
             load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(&aws),
             eventbridge: aws_sdk_eventbridge::Client::new(&aws),
             itself,
+            announcements,
             scheduler,
             patient_queue,
             access: Access {

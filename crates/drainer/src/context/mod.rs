@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::aws::itself::Itself;
 use crate::aws::patient_queue::PatientQueue;
+use crate::aws::queue::Queue;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
 use crate::kube::ApiError;
@@ -36,6 +37,8 @@ pub struct Context {
     pub load_balancing: aws_sdk_elasticloadbalancingv2::Client,
     pub eventbridge: aws_sdk_eventbridge::Client,
     pub itself: Itself,
+    /// Where the announcer fetches its messages from.
+    pub(crate) announcements: Option<Queue>,
     pub(crate) scheduler: Scheduler,
     /// The queue of drains that can wait, if there is one.
     pub(crate) patient_queue: Option<PatientQueue>,

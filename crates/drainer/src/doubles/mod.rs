@@ -32,6 +32,7 @@ use spillway_settings::{Schedules, Settings};
 
 use crate::aws::itself::Itself;
 use crate::aws::patient_queue::PatientQueue;
+use crate::aws::queue::Queue;
 use crate::context::Context;
 use crate::context::cluster::{Access, Connector};
 use crate::context::log::Log;
@@ -125,17 +126,17 @@ pub(crate) fn context(
         failures_arn: "arn:aws:sqs:us-east-1:123456789012:failures".to_owned(),
     });
     let credentials = SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test"));
-    let lambda = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
-    let lambda = lambda.region(Region::new(REGION)).build();
-    let caller = Caller::new(&lambda).expect("it has all that it takes");
+    let by_hand = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
+    let by_hand = Caller::new(&by_hand.region(Region::new(REGION)).build()).expect("it has all that it takes");
     Context {
-        patient_queue: settings.patient_queue.as_deref().map(|url| PatientQueue::new(caller.clone(), url)),
+        patient_queue: settings.patient_queue.as_deref().map(|url| PatientQueue::new(by_hand.clone(), url)),
         scheduler: Scheduler::new(
             client!(aws_sdk_scheduler),
             settings.schedules.as_ref(),
             FunctionName { region: REGION, name: "drain" },
         ),
-        itself: Itself::new(caller, "drain"),
+        announcements: settings.announcements.as_ref().map(|url| Queue::new(by_hand.clone(), url)),
+        itself: Itself::new(by_hand, "drain"),
         settings,
         ec2: client!(aws_sdk_ec2),
         autoscaling: client!(aws_sdk_autoscaling),

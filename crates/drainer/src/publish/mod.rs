@@ -3,7 +3,7 @@
 //! * `blockage`: what there is to say of what blocks a drain
 //! * `document`: a JSON document, for the log and for the event bus
 //! * `metrics`: CloudWatch metrics, as a line of the log
-//! * `events`: our events on the event bus
+//! * `events`: messages for the announcer, and our events on the event bus
 //! * `node_events`: Kubernetes events on the node and its pods
 
 mod blockage;
@@ -53,7 +53,7 @@ pub(crate) async fn publish_begin(
     client: &Client,
     invocation: &Invocation,
 ) {
-    let on_the_bus = events::tell_begin(&context.eventbridge, begun, leaving, invocation);
+    let on_the_bus = events::tell_begin(context, begun, leaving, invocation);
     let pods = leaving.len();
     tokio::join!(on_the_bus, node_events::tell_begin(begun, pods, &context.settings, client, invocation));
 }
@@ -74,7 +74,7 @@ pub(crate) async fn publish_blockage(
         cut(&mut cut_to_fit, now);
         document::detail(&cut_to_fit, now)
     };
-    tokio::join!(events::tell_blockage(&context.eventbridge, blockage.detail_type(), detail, invocation), on_the_node);
+    tokio::join!(events::tell_blockage(context, blockage.detail_type(), detail, invocation), on_the_node);
 }
 
 /// Writes the receipt and its metrics to the log; then, last of all, publishes it on the event bus, and by the way to the
@@ -100,7 +100,7 @@ pub(crate) async fn publish(
     }
     let on_the_bus = async {
         if events::is_end_told(settings, &publication.receipt) {
-            events::tell_end(&context.eventbridge, document::detail(publication, now), invocation).await;
+            events::tell_end(context, document::detail(publication, now), invocation).await;
         }
     };
     let on_the_node = async {

@@ -2,14 +2,17 @@
 how Lambda is to poll it, and what the function is told. Each test that wants one gets one of its own.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bed_aws import template
+from werkzeug import Response
+
+from bed_aws import stack, template
+from bed_aws.call import Call
 from bed_aws.errors import BedError
 from bed_aws.moto_side import Moto
-from bed_aws.notices import Notices
 from bed_aws.template import TemplateError
 
 
@@ -17,8 +20,8 @@ from bed_aws.template import TemplateError
 class Plan:
     """As the template has it."""
 
-    rule: str
-    """The rule that fills the queue."""
+    queue: str
+    """Its name in the template's stack, by which the function that fills it knows it."""
     visibility_timeout_s: int
     most_receives: int
     batch_size: int
@@ -30,14 +33,26 @@ class Plan:
 
 
 class Announcing:
-    def __init__(self, plan: Plan, moto: Moto, notices: Notices) -> None:
+    def __init__(self, plan: Plan, moto: Moto) -> None:
         self._plan = plan
         self._moto = moto
-        self._notices = notices
-        notices.fills_queues(plan.rule)
+        self._queues: dict[str, str] = {}
+        """The queue of each sender who has one."""
+
+    def answer(self, call: Call) -> Response | None:
+        """A message of a sender who has a queue goes into that: all functions know the one of the template."""
+        if call.action != "SendMessage":
+            return None
+        asked = json.loads(call.request.get_data())
+        queue = asked["QueueUrl"].rpartition("/")[2]
+        if queue == self._plan.queue:
+            queue = self._queues.get(call.access_key_id, queue)
+        sent = self._moto.sqs.send_message(queue, asked["MessageBody"], delay_seconds=asked.get("DelaySeconds"))
+        text = json.dumps({"MessageId": sent.id, "MD5OfMessageBody": sent.body_md5})
+        return Response(text, mimetype="application/x-amz-json-1.0")
 
     def deploy(self, sender: str, name: str, parameters: dict[str, str]) -> dict[str, Any]:
-        """Makes the queues of one stack, which what this sender puts on the bus goes to."""
+        """Makes the queues of one stack, which this sender's messages go to."""
         plan = self._plan
         if unknown := parameters.keys() - plan.defaults.keys():
             raise BedError(f"the template has no parameter {', '.join(sorted(unknown))}")
@@ -46,7 +61,7 @@ class Announcing:
         queue = self._moto.sqs.create_queue(
             f"{name}-announcements", VisibilityTimeout=str(plan.visibility_timeout_s), RedrivePolicy=redrive
         )
-        self._notices.fill(plan.rule, sender, queue.name)
+        self._queues[sender] = queue.name
         return {
             "queue": queue.name,
             "undelivered": undelivered.name,
@@ -72,14 +87,8 @@ def read(path: Path) -> Plan:
         raise TemplateError(f"{path} has {len(found)} functions that messages invoke")
     [(function, polled)] = found
     queue = resources[_named(polled["Queue"])]["Properties"]
-    [rule] = [
-        logical_id
-        for logical_id, resource in resources.items()
-        if resource["Type"] == "AWS::Events::Rule"
-        and any(target["Arn"] == polled["Queue"] for target in resource["Properties"]["Targets"])
-    ]
     return Plan(
-        rule,
+        stack.name(_named(polled["Queue"])),
         visibility_timeout_s=queue["VisibilityTimeout"],
         most_receives=queue["RedrivePolicy"]["maxReceiveCount"],
         batch_size=polled["BatchSize"],

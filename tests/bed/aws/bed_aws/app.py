@@ -74,9 +74,11 @@ class App:
             case "events":
                 return self._state.notices.answer(call) or self._state.bus.answer(call)
             case "lambda":
-                return self._state.invocations.answer(call)
+                return self._state.invocations.answer(call) or self._state.bus.answer(call)
             case "s3":
                 return self._state.sinks.answer(call)
+            case "sqs":
+                return self._state.announcing.answer(call)
             case "scheduler":
                 return self._state.scheduler.answer(call, self._moto_answers)
         return None

@@ -143,6 +143,9 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
     # The queue is there in any case; the number says whether the function is told of it.
     if variables.get("SPILLWAY_PATIENT_QUEUE"):
         found["PatientSlots"] = "2"
+    # The queue is there because somebody is to be notified, which is a parameter of the other function.
+    if variables.get("SPILLWAY_ANNOUNCEMENTS"):
+        found["ReceiptBucket"] = "receipts"
     return found
 
 

@@ -25,16 +25,6 @@ class Notices:
         self._arrived = Condition()
         self._put_by: defaultdict[str, list[Event]] = defaultdict(list)
         self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-        self._queues: dict[str, dict[str, str]] = {}
-        """Of the rules whose target is a queue: the queue of each sender who has one."""
-
-    def fills_queues(self, rule: str) -> None:
-        """This rule's target is a queue, not the function. What comes of a sender who has none is of no interest."""
-        self._queues.setdefault(rule, {})
-
-    def fill(self, rule: str, sender: str, queue: str) -> None:
-        """From now on what this rule lets through of a sender's events goes into that queue."""
-        self._queues[rule][sender] = queue
 
     def put(self, event: Event) -> list[dict[str, Any]]:
         """Puts an event on the default bus; answers which rules let it through, with the event as a target gets it.
@@ -54,7 +44,7 @@ class Notices:
         outcome = self._accept(entry)
         if "EventId" not in outcome:
             raise BedError(f"{outcome['ErrorCode']}: {outcome['ErrorMessage']}")
-        return [{"rule": rule, "event": whole} for rule in self._rules_for(whole) if rule not in self._queues]
+        return [{"rule": rule, "event": whole} for rule in self._rules_for(whole)]
 
     def answer(self, call: Call) -> Response | None:
         """A caller's own PutEvents: what its events become is kept until the test takes it."""
@@ -78,9 +68,6 @@ class Notices:
                 "detail": json.loads(entry["Detail"]),
             }
             self._put_by[access_key_id].append(event)
-            for rule in self._rules_for(event):
-                if queue := self._queues.get(rule, {}).get(access_key_id):
-                    self._moto.sqs.send_message(queue, json.dumps(event))
         return outcome
 
     def events(self, access_key_id: str) -> list[Event]:

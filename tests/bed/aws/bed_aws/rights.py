@@ -25,6 +25,7 @@ ON_NO_RESOURCE = {
     ("elasticloadbalancing", "DescribeTags"),
     ("elasticloadbalancing", "DescribeTargetGroups"),
     ("elasticloadbalancing", "DescribeTargetHealth"),
+    ("events", "ListRuleNamesByTarget"),
     ("events", "ListRules"),
     ("lambda", "GetAccountSettings"),
     ("scheduler", "ListSchedules"),
@@ -124,7 +125,8 @@ def _events(call: Call, where: str) -> list[Asked]:
 
 def _function(call: Call, where: str) -> list[Asked]:
     name = unquote(call.request.path.split("/")[3])
-    return [Asked("lambda:InvokeFunction", f"arn:aws:lambda:{where}:function:{name}")]
+    action = "InvokeFunction" if call.action == "Invoke" else call.action
+    return [Asked(f"lambda:{action}", f"arn:aws:lambda:{where}:function:{name}")]
 
 
 def _schedule(call: Call, where: str) -> list[Asked]:
@@ -168,6 +170,7 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("eks", "UpdateAccessEntry"): _entry,
     ("events", "ListTargetsByRule"): _targets,
     ("events", "PutEvents"): _events,
+    ("lambda", "GetPolicy"): _function,
     ("lambda", "Invoke"): _function,
     ("s3", "PutObject"): _object,
     ("scheduler", "CreateSchedule"): _schedule,

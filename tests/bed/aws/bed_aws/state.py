@@ -58,7 +58,7 @@ class State:
         self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)
         self.queues = Queues(moto)
-        self.announcing = Announcing(announcing, moto, self.notices)
+        self.announcing = Announcing(announcing, moto)
         self.sinks = Sinks(moto)
         self.targets = Targets(moto)
         self.journal = Journal()

@@ -5,9 +5,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.side import OnTheSide, Refused, bed
+from tests.side import ACCOUNT, REGION, OnTheSide, Refused, bed
 
-RECEIPT = {"Source": "spillway", "DetailType": "Spillway Receipt", "Detail": '{"ending": "drained", "quoted": "\\""}'}
+RECEIPT = {"source": "spillway", "detail-type": "Spillway Receipt", "detail": {"ending": "drained", "quoted": '"'}}
 
 
 def without_checksum(request: Any, **_: Any) -> None:
@@ -34,19 +34,12 @@ class Announcing(OnTheSide):
         with self.assertRaisesRegex(Refused, "no parameter Webhok"):
             self.deploy(Webhok="/spillway/webhook")
 
-    def test_what_the_rule_lets_through_is_in_the_queue_of_its_sender_and_nowhere_else(self) -> None:
+    def test_a_message_for_the_queue_of_the_template_is_in_that_of_its_sender(self) -> None:
         stack = self.deploy()
-        self.client("events").put_events(Entries=[RECEIPT])
+        url = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/spillway-Announcements"
+        sent = self.client("sqs").send_message(QueueUrl=url, MessageBody=json.dumps(RECEIPT))
         [record] = self.receive(stack)
-        event = json.loads(record["body"])
-        self.assertEqual(event["detail"], {"ending": "drained", "quoted": '"'})
-        self.assertEqual((event["source"], event["detail-type"]), ("spillway", "Spillway Receipt"))
-        self.assertEqual(bed("POST", "deliveries", sender=self.key)["delivered"], [])
-
-    def test_of_a_sender_without_a_queue_nothing_is_kept(self) -> None:
-        answer = self.client("events").put_events(Entries=[RECEIPT])
-        self.assertEqual(answer["FailedEntryCount"], 0)
-        self.assertEqual(bed("POST", "deliveries", sender=self.key)["delivered"], [])
+        self.assertEqual((record["messageId"], json.loads(record["body"])), (sent["MessageId"], RECEIPT))
 
     def test_a_message_is_received_until_it_is_done_and_then_no_more(self) -> None:
         stack = self.deploy()

@@ -96,7 +96,7 @@ class Templates(OnTheSide):
         self.assertEqual(rules.read(transformed), source)
         names = ["SpotInterruption", "Terminate", "Launch", "StateChange", "Deployed"]
         functions_own = [f"Drain{name}" for name in names]
-        self.assertEqual([rule.logical_id for rule in source], [*functions_own, "AnnouncementsRule"])
+        self.assertEqual([rule.logical_id for rule in source], [*functions_own, "Rule"])
 
     def test_what_the_bed_cannot_carry_out_is_refused(self) -> None:
         template = temporary_folder(self) / "template.yaml"

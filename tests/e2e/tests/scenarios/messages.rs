@@ -31,7 +31,7 @@ async fn take_pods(stage: &Stage) {
 
 #[tokio::test]
 async fn a_spot_drain_makes_one_slack_message_when_it_begins_and_one_when_it_ends() {
-    let stage = Stage::set("two-messages").await;
+    let stage = Stage::set("two-messages").await.that_announces().await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     let announcer =
@@ -76,7 +76,7 @@ async fn fifty_receipts_in_one_window_make_one_message() {
 /// NTH sends its message before it completes the hook, which waits for as long as the webhook does not answer.
 #[tokio::test]
 async fn a_webhook_that_never_answers_holds_up_no_hook() {
-    let stage = Stage::set_in_group("silent-webhook", Hook::terminate("spillway")).await;
+    let stage = Stage::set_in_group("silent-webhook", Hook::terminate("spillway")).await.that_announces().await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Slow(NEVER));
@@ -98,7 +98,7 @@ async fn a_webhook_that_never_answers_holds_up_no_hook() {
 
 #[tokio::test]
 async fn a_message_that_fails_for_good_is_kept_after_five_attempts_and_costs_the_drain_nothing() {
-    let stage = Stage::set("undelivered").await;
+    let stage = Stage::set("undelivered").await.that_announces().await;
     stage.deploy("web", 1, stubborn()).await;
     let webhook = Webhook::start().await.expect("a webhook");
     webhook.answers([], Answer::Status(404));

@@ -62,6 +62,7 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
         ("DrainLaunchLifecycleAction", vec!["launch-lifecycle-action", "launch-into-warm-pool"]),
         ("DrainLaunchFromWarmPool", vec!["launch-from-warm-pool"]),
         ("DrainRootVolumeReplaced", vec!["root-volume-replaced"]),
+        ("DrainChanged", vec!["hook-deleted", "permission-added", "rule-changed", "targets-changed"]),
         ("DrainDeployed", vec!["stack-deployed"]),
     ] {
         for name in names {

@@ -40,7 +40,7 @@ async fn amazon_q_gets_its_own_form_by_the_topic() {
 
 #[tokio::test]
 async fn the_receipt_of_a_drain_is_an_object_in_the_bucket() {
-    let stage = Stage::set("kept-receipt").await;
+    let stage = Stage::set("kept-receipt").await.that_announces().await;
     let aws = stage.world.aws_side();
     aws.create_bucket("kept-receipts").await.expect("a bucket");
     let announcer = announcer_of(&stage, &[("ReceiptBucket", "kept-receipts")]).await;
