@@ -57,9 +57,8 @@ pub fn until<T, E: Transient>(
     retrying: impl Fn(&E),
 ) -> impl Future<Output = Result<T, Stopped<E>>> {
     let (mut backoff, mut throttled) = (Backoff::new(), Backoff::when_throttled());
-    let mut pause = move |error: &E| match error.is_throttled() {
-        true => half_jittered(throttled.next_pause()),
-        false => jittered(backoff.next_pause()),
+    let mut pause = move |error: &E| {
+        if error.is_throttled() { half_jittered(throttled.next_pause()) } else { jittered(backoff.next_pause()) }
     };
     attempts(end, move |error| Some(pause(error)), attempt, retrying)
 }
