@@ -26,7 +26,7 @@ class TheAttacks(unittest.TestCase):
         self.assertIn(attacks.table(), attacks.PAGE.read_text(), "python tests/attacks/attacks.py --write")
 
     def test_nobody_without_a_right_gets_anything(self) -> None:
-        nobody = somebody((), guarded=False)
+        nobody = somebody(())
         self.assertEqual({attack.tried(nobody) for attack in attacks.ATTACKS}, {NOTHING})
 
     def test_a_rule_that_gets_other_sources_other_accounts_or_archives_is_noticed(self) -> None:
@@ -36,17 +36,17 @@ class TheAttacks(unittest.TestCase):
             ("replay-name", attacks.replays, ("events:StartReplay",)),
         ):
             with self.subTest(key=key), of_rules("DrainSpotInterruption", lambda pattern, key=key: pattern.pop(key)):
-                self.assertEqual(attack(somebody(rights, guarded=False)), EVERYTHING)
+                self.assertEqual(attack(somebody(rights)), EVERYTHING)
 
     def test_a_permission_for_any_rule_is_noticed(self) -> None:
-        anybodys = Stack(attacks.ANYBODY, somebody(("events:*",), guarded=False).policies, ("arn:aws:events:*:*:rule/*",))
+        anybodys = Stack(attacks.ANYBODY, somebody(("events:*",)).policies, ("arn:aws:events:*:*:rule/*",))
         self.assertEqual(attacks.makes_a_rule(anybodys), EVERYTHING)
 
     def test_a_role_that_trusts_scheduler_in_any_group_is_noticed(self) -> None:
         resources = copy.deepcopy(RESOURCES)
         del resources["SchedulesRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Condition"]
         with patch.object(attacks, "RESOURCES", resources):
-            self.assertEqual(attacks.plans_elsewhere(somebody(("iam:PassRole",), guarded=False)), EVERYTHING)
+            self.assertEqual(attacks.plans_elsewhere(somebody(("iam:PassRole",))), EVERYTHING)
 
 
 if __name__ == "__main__":

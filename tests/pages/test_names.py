@@ -90,7 +90,7 @@ class Settings(unittest.TestCase):
                         self.assertIn(parameter, PARAMETERS)
 
     def test_no_page_names_a_parameter_that_is_gone(self) -> None:
-        notes = section("docs/upgrading.md", "### 0.2.0").split("| before | now |")[1].split("\n\n")[0]
+        notes = section("CHANGELOG.md", "### From 0.1").split("| before | now |")[1].split("\n\n")[0]
         gone = {word for row in rows("| |\n|-|\n" + notes) for cell in quoted(row[0]) for word in re.findall(r"^[A-Z]\w+", cell)}
         gone -= PARAMETERS | {"Spot", "Capacity", "Maintenance", "Terminate", "Rebalance", "StateChange"}  # words of AWS and NTH, too
         self.assertIn("HeldPods", gone)

@@ -78,6 +78,8 @@ class WhatItHolds(unittest.TestCase):
             "tools/doctor",
             "tools/enroll",
             "deploy/iam/enroller-policy.json",
+            "deploy/cloudformation/receipts.yaml",
+            "terraform/main.tf",
             "scripts/doctor",
             "docs/install.md",
             "LICENSE",

@@ -127,6 +127,26 @@ class TheDashboard(unittest.TestCase):
                 if "SEARCH(" not in expression:
                     self.assertLessEqual(set(re.findall(r"[a-z]\w*", expression)), ids)
 
+    def test_its_variable_offers_the_clusters_of_this_stack(self) -> None:
+        (variable,) = dashboard()["variables"]
+        self.assertEqual((variable["type"], variable["inputType"], variable["populateFrom"]), ("pattern", "select", "Cluster"))
+        schema = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{AWS::StackName}}" MetricName="Notices"'
+        self.assertEqual(variable["search"], schema)
+
+    def test_what_shows_the_chosen_cluster_shows_no_other(self) -> None:
+        body = dashboard()
+        (variable,) = body["variables"]
+        place = variable["pattern"]
+        # The rest of the dashboard is of all clusters, and stays as it is.
+        of_one = [widget for widget in body["widgets"] if place in json.dumps(widget)]
+        titles = [widget["properties"]["title"] for widget in of_one]
+        self.assertEqual(titles, [f"{place}: {what}" for what in ("how notices ended", "lost and forced pods", "the last notices")])
+        for widget in of_one:
+            expressions = rows(widget["properties"])[1] if widget["type"] == "metric" else [widget["properties"]["query"]]
+            for expression in expressions:
+                chosen = re.sub(place, "prod", expression)
+                self.assertRegex(chosen, r'''Cluster="prod"'|cluster = "prod" ''')
+
     def test_it_shows_every_alarm(self) -> None:
         (widget,) = widgets("alarm")
         self.assertCountEqual(widget["alarms"], ["${%s.Arn}" % alarm for alarm in ALARMS])

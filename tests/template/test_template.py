@@ -398,7 +398,7 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 32)
+        self.assertLessEqual(len(PARAMETERS), 34)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):
@@ -461,6 +461,7 @@ class TheParameters(unittest.TestCase):
             ("HookGroupTag", ["", "team=shop", "k8s.io/cluster-autoscaler/enabled=true"], ["team", "team=", "=x", "a=b=c", 'a"b=c', "a=*", "a=b c"]),
             ("RolePath", ["/", "/teams/a/"], ["", "teams", "/teams", "teams/"]),
             ("TopicArn", ["", "arn:aws:sns:eu-central-1:123456789012:drains"], ["drains"]),
+            ("Operators", ["", "arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_Ops_*"], ["me", "*"]),
             ("ReceiptBucket", ["", "receipts.example-1"], ["s3://receipts", "R", "receipts/"]),
         ):
             pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
@@ -543,7 +544,7 @@ class TheRights(unittest.TestCase):
         of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in invoking}
         self.assertEqual(of_roles, {"DrainRole": [itself], "SchedulesRole": [itself]})
         self.assertEqual(properties("Drain")["RecursiveLoop"], "Allow")
-        # Nobody else but the rules: no other permission, no other policy.
+        # Nobody else but the rules: no other permission. test_lock.py has the policy that refuses all others.
         permitted = {name: one["Principal"] for name, one in of_type("AWS::Lambda::Permission").items()}
         self.assertEqual(set(permitted), {f"{rule}Permission" for rule in (*RULES, SCHEDULE)})
         self.assertEqual(set(permitted.values()), {"events.amazonaws.com"})

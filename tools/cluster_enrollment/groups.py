@@ -8,7 +8,7 @@ from .stack import Stack
 from .step import Command, Part, State, Step, aws
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-HEARTBEAT_S, DEFAULT = 300, "CONTINUE"
+HEARTBEAT_S = 300
 # On a group: this tool has put the tag of HookGroupTag there, so that it may take it off.
 MARK = "spillway/enrolled"
 # The tags that name a cluster, and those that say who drains a group's nodes: as crates/core/src/instance.rs reads them.
@@ -29,12 +29,16 @@ class Group:
     tags: dict[str, str]
     # The lifecycle state of each instance.
     instances: dict[str, str] = field(default_factory=dict)
+    # Its policy TerminateHookAbandon=retain: an instance whose terminate hook is abandoned stays.
+    keeps_abandoned: bool = False
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> "Group":
         tags = {tag["Key"]: tag.get("Value", "") for tag in described.get("Tags", [])}
         instances = {one["InstanceId"]: one["LifecycleState"] for one in described.get("Instances", [])}
-        return cls(described["AutoScalingGroupName"], tags, instances)
+        triggers = described.get("InstanceLifecyclePolicy", {}).get("RetentionTriggers", {})
+        keeps_abandoned = triggers.get("TerminateHookAbandon") == "retain"
+        return cls(described["AutoScalingGroupName"], tags, instances, keeps_abandoned)
 
     @property
     def clusters(self) -> set[str]:
@@ -42,6 +46,11 @@ class Group:
         shared = [key for key, value in self.tags.items() if key.startswith(KEY) and value in ("owned", "shared")]
         names = {key.removeprefix(KEY) for key in shared} | {self.tags.get(key, "") for key in NAMES}
         return names - {""}
+
+    @property
+    def default_result(self) -> str:
+        """How a hook ends that nobody completes in time. ABANDON keeps the instance if the group keeps such instances."""
+        return "ABANDON" if self.keeps_abandoned else "CONTINUE"
 
     @property
     def drained_by(self) -> str | None:
@@ -84,7 +93,7 @@ def hook_name(hooks: list[Hook], stack: Stack) -> str | None:
 def _hook(group: Group, hooks: list[Hook], stack: Stack) -> Step:
     by_name = {one["LifecycleHookName"]: one for one in hooks}
     if (name := hook_name(hooks, stack)) is not None:
-        if is_as_made(by_name[name]):
+        if is_as_made(group, by_name[name]):
             return _step(group, f"hook {name}", State.THERE)
         return _step(group, f"hook {name}", State.TOLD, f"it is left as it is: {_values(by_name[name])}", _put(group, name))
     name = stack.hooks[0]
@@ -110,7 +119,7 @@ def _tag(group: Group, stack: Stack) -> list[Step]:
 def _taken_off(group: Group, hook: Hook) -> Step:
     name = hook["LifecycleHookName"]
     delete = aws("autoscaling", "delete-lifecycle-hook", "--auto-scaling-group-name", group.name, "--lifecycle-hook-name", name)
-    if not is_as_made(hook):
+    if not is_as_made(group, hook):
         return _step(group, f"hook {name}", State.TOLD, f"it has other values than this tool's: {_values(hook)}", delete)
     # Auto Scaling would complete the hook of each instance that waits, in the middle of its drain. One that its group keeps
     # waits for nobody.
@@ -121,11 +130,11 @@ def _taken_off(group: Group, hook: Hook) -> Step:
     return _step(group, f"hook {name}", State.TO_DO, "", delete)
 
 
-def is_as_made(hook: Hook) -> bool:
+def is_as_made(group: Group, hook: Hook) -> bool:
     return (
         hook["LifecycleTransition"] == TERMINATING
         and hook.get("HeartbeatTimeout") == HEARTBEAT_S
-        and hook.get("DefaultResult") == DEFAULT
+        and hook.get("DefaultResult") == group.default_result
         and not hook.get("NotificationTargetARN")
     )
 
@@ -141,7 +150,7 @@ def _values(hook: Hook) -> str:
 def _put(group: Group, name: str) -> Command:
     return aws(
         *("autoscaling", "put-lifecycle-hook", "--auto-scaling-group-name", group.name, "--lifecycle-hook-name", name),
-        *("--lifecycle-transition", TERMINATING, "--heartbeat-timeout", str(HEARTBEAT_S), "--default-result", DEFAULT),
+        *("--lifecycle-transition", TERMINATING, "--heartbeat-timeout", str(HEARTBEAT_S), "--default-result", group.default_result),
     )
 
 

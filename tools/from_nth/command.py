@@ -2,15 +2,18 @@
 
 import argparse
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 
-from . import sam, template, values
+from . import fleet, sam, template, values
 from .answers import Verdict
-from .installation import Installation, installation
+from .closing import WIDEST, closing
+from .fleet import Part, Source, joined, merged
+from .installation import installation
 from .parameters import document
-from .report import Conversion, convert, render, setting
+from .report import Conversion, convert, render
 
 DESCRIPTION = """\
 Reads the Helm values of aws-node-termination-handler and says, for each of them, what Spillway has for it.
@@ -19,11 +22,12 @@ Reads the Helm values of aws-node-termination-handler and says, for each of them
   tools/from-nth nth-values.yaml                                # the report
   tools/from-nth --samconfig samconfig.toml nth-values.yaml     # and the section from-nth of samconfig.toml
 
-A HelmRelease of Flux and an Application of Argo CD are taken as they are.
+A HelmRelease of Flux and an Application of Argo CD are taken as they are. Several clusters of one stack are translated together:
+
+  tools/from-nth --samconfig samconfig.toml prod=prod-values.yaml stage=stage-values.yaml
 """
-# Wider, and the eye loses the line.
-WIDEST = 110
-FILE = "nth-values.yaml"
+# A cluster's name as EKS takes it, and the file with its values.
+OF_CLUSTER = re.compile(r"([0-9A-Za-z][0-9A-Za-z_-]{0,99})=(.+)")
 
 
 def main(arguments: list[str]) -> int:
@@ -31,9 +35,18 @@ def main(arguments: list[str]) -> int:
         "from-nth", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "file", nargs="?", default="-", help="the values, YAML or JSON; - or nothing reads standard input"
+        "files",
+        metavar="[CLUSTER=]FILE",
+        nargs="*",
+        help="the values, YAML or JSON; - or nothing reads standard input. Several files each name their cluster",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="NTH's cluster: Spillway keeps to it")
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="NTH's cluster: Spillway keeps to it; may be given several times, if all have the values of the one file",
+    )
     parser.add_argument("--live", action="store_true", help="with DryRun=false; without it, DryRun=true")
     parser.add_argument("--all", action="store_true", help="show what is not needed too, and why")
     parser.add_argument(
@@ -68,35 +81,67 @@ def main(arguments: list[str]) -> int:
         "--webhook-template", metavar="TEXT", default="", help="with --webhook: the template, if a ConfigMap has it"
     )
     options = parser.parse_args(arguments)
-    if options.file == "-" and sys.stdin.isatty():
+    if not options.files and sys.stdin.isatty():
         parser.error("no values: name a file, or pipe `helm get values` into it")
 
     try:
-        return run(installation(values.read(content(options.file))), options)
+        return run(sources(options.files or ["-"], options.cluster), options)
     except (values.Unusable, sam.Unsayable) as error:
-        source = "standard input" if options.file == "-" else options.file
-        print(f"from-nth: {source}: {error}", file=sys.stderr)
+        print(f"from-nth: {error}", file=sys.stderr)
         return 1
 
 
-def run(nth: Installation, options: argparse.Namespace) -> int:
+def sources(files: list[str], clusters: list[str]) -> list[Source]:
+    """The values, and whose they are: `prod=prod-values.yaml stage=stage-values.yaml`."""
+    named = [OF_CLUSTER.fullmatch(one) for one in files]
+    if clusters and (len(files) > 1 or named[0]):
+        raise values.Unusable("--cluster is for one file: name each file's cluster with it, as prod=prod-values.yaml")
+    if len(files) > 1 and (nameless := [file for file, name in zip(files, named, strict=True) if not name]):
+        raise values.Unusable(f"whose are the values of {nameless[0]}? Name the cluster of each file: prod=prod-values.yaml")
+    whose = [(name[2], (name[1],)) if name else (file, tuple(clusters)) for file, name in zip(files, named, strict=True)]
+    return joined([source(file, its) for file, its in whose])
+
+
+def source(file: str, clusters: tuple[str, ...]) -> Source:
+    try:
+        return Source(file, installation(values.read(content(file))), clusters)
+    except values.Unusable as error:
+        raise values.Unusable(f"{'standard input' if file == '-' else file}: {error}") from None
+
+
+def run(sources: list[Source], options: argparse.Namespace) -> int:
     if options.webhook:
-        print(json.dumps(document(nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
+        if len(sources) > 1:
+            raise values.Unusable("--webhook writes one document: give the file that has the webhook of the stack")
+        print(json.dumps(document(sources[0].nth, options.webhook_url, options.webhook_template), ensure_ascii=False))
         return 0
     hooks = {"Hooks": ",".join(dict.fromkeys(options.hook))} if options.hook else {}
-    conversion = convert(nth, template.parameters(), options.cluster, options.live, hooks | dict(options.set))
+    by_hand = hooks | dict(options.set)
+    known = template.parameters()
+    conversions = [convert(one.nth, known, ",".join(one.clusters), options.live, by_hand) for one in sources]
+    parts = [Part(one.name, its.parameters) for one, its in zip(sources, conversions, strict=True)]
+    samconfig = Path(options.samconfig) if options.samconfig else None
+    parameters, contradictions = merged([*of_section(samconfig, sources), *parts], sources, known, dict(options.set))
+
     width = min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
-    report = render(conversion, width, options.all)
+    reports = [render(conversion, width, options.all) for conversion in conversions]
+    if len(sources) > 1:
+        reports = [f"== {one.name} ==\n{report}" for one, report in zip(sources, reports, strict=True)]
+    report = "\n".join([*reports, *([fleet.render(contradictions)] if contradictions else [])])
+    if contradictions and (samconfig or options.overrides):
+        sys.stderr.write(report)
+        print("\nfrom-nth: nothing is written: see CONTRADICTIONS", file=sys.stderr)
+        return 2
     if options.overrides:
         sys.stderr.write(report)
-        print(sam.overrides(conversion.parameters))
-    elif options.samconfig:
-        write_section(Path(options.samconfig), conversion.parameters)
+        print(sam.overrides(parameters))
+    elif samconfig:
+        write_section(samconfig, parameters)
         sys.stdout.write(report)
-        print(f"\nThe section {sam.ENVIRONMENT} of {options.samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
+        print(f"\nThe section {sam.ENVIRONMENT} of {samconfig} is written: sam deploy --config-env {sam.ENVIRONMENT}")
     else:
-        sys.stdout.write(report + closing(conversion, options))
-    if (options.overrides or options.samconfig) and left_out(conversion):
+        sys.stdout.write(report + closing(parameters, sources))
+    if (options.overrides or samconfig) and any(map(left_out, conversions)):
         # Not 0, so that no `&& sam deploy` follows: without DryRun, say, it would drain.
         print(
             "\nfrom-nth: this version lacks some of the parameters; without them Spillway does its default",
@@ -104,6 +149,18 @@ def run(nth: Installation, options: argparse.Namespace) -> int:
         )
         return 2
     return 0
+
+
+def of_section(samconfig: Path | None, sources: list[Source]) -> list[Part]:
+    """What the section says of clusters whose values are not given now: they are of this stack too."""
+    its = sam.parameters_of(samconfig.read_text(encoding="utf-8")) if samconfig and samconfig.exists() else None
+    if its is None:
+        return []
+    named = set(its["Clusters"].split(",")) if its.get("Clusters") else set()
+    now = {cluster for one in sources for cluster in one.clusters}
+    if named <= now and bool(named) == bool(now):
+        return []
+    return [Part(f"the section of {samconfig}, for {', '.join(sorted(named)) or fleet.EVERY_CLUSTER}", its)]
 
 
 def parameter(text: str) -> tuple[str, str]:
@@ -137,26 +194,3 @@ def content(file: str) -> str:
 
 def left_out(conversion: Conversion) -> bool:
     return any(line.answer.verdict is Verdict.NOT_IN_THIS_VERSION for line in conversion.lines)
-
-
-def closing(conversion: Conversion, options: argparse.Namespace) -> str:
-    """What to deploy, and in which order: as docs/from-nth.md has it."""
-    pairs = [f"  {setting(name, value, WIDEST)}" for name, value in conversion.parameters.items()]
-    cluster = f" --cluster {options.cluster}" if options.cluster else " --cluster NAME"
-    file = FILE if options.file == "-" else options.file
-    tool = f"tools/from-nth --samconfig samconfig.toml{cluster}"
-    deploy = f"sam deploy --config-env {sam.ENVIRONMENT}"
-    out = ["", f"PARAMETERS ({len(pairs)})", *(pairs or ["  None that this version has."])]
-    out += ["", "To change over, in this order (docs/from-nth.md has the whole way):"]
-    out += [f"  1. {tool} {file} && {deploy}      # a dry run"]
-    out += [f"  2. tools/enroll{cluster}"]
-    out += ["  3. scripts/doctor, and the receipts of real notices"]
-    out += [f"  4. {tool} --live {file} && {deploy}"]
-    out += ["  5. scripts/doctor"]
-    if "ManagedTag" in conversion.parameters:
-        out += ["  6. group by group: Spillway's tag on, then NTH's tag off"]
-        out += ["  7. uninstall NTH, when no instance has its tag any more"]
-    else:
-        out += ["  6. a drill, and then uninstall NTH: until then both act on each node"]
-    out += ["What each parameter does: docs/settings.md"]
-    return "\n".join(out) + "\n"

@@ -1,6 +1,8 @@
 """What an installation of NTH was told: its values, and `extraEnv` over them, over the chart's defaults."""
 
 import difflib
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +14,10 @@ from .values import Unusable, named
 # Go's strconv.ParseBool, with which NTH reads its environment.
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+# What Flux puts a value in place of.
+PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+# What decides which nodes are ours: a placeholder would be no such choice.
+CHOICES = ("targetNodeOs", "nodeSelector", "linuxNodeSelector", "windowsNodeSelector", "daemonsetNodeSelector")
 # What the AWS SDK and Go read by themselves.
 NOT_NTHS = ("AWS_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "GO", "SSL_CERT_")
 
@@ -124,9 +130,18 @@ def flattened(values: dict[str, Any], problems: list[str]) -> list[tuple[str, An
     return found
 
 
+def placeholder(value: Any) -> str | None:
+    """The first that is anywhere in a value."""
+    found = PLACEHOLDER.search(json.dumps(value, default=str, ensure_ascii=False))
+    return found[0] if found else None
+
+
 def taken(name: str, value: Any, known: Value, problems: list[str]) -> Any:
     """The value as NTH takes it. `null` and an empty text take the default."""
     if value is None or value == "":
+        return known.default
+    if (name in CHOICES or known.kind in (Kind.FLAG, Kind.NUMBER)) and (found := placeholder(value)):
+        problems.append(f"{name} has the placeholder {found}: write the value that takes its place")
         return known.default
     match known.kind, value:
         case Kind.FLAG, bool():

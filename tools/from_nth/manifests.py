@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from . import helm_set
 from .values import Unusable, parse
 
 
@@ -34,11 +35,23 @@ def of_argo(document: dict[str, Any]) -> dict[str, Any]:
     if len(charts) != 1:
         raise Unusable(f"it has {len(charts)} sources with Helm values, where one is NTH's: give that one's values")
     helm = charts[0]
-    if elsewhere := [key for key in ("parameters", "fileParameters", "valueFiles") if helm.get(key)]:
+    if elsewhere := [key for key in ("fileParameters", "valueFiles") if helm.get(key)]:
         raise Unusable(f"it takes values from elsewhere ({', '.join(elsewhere)}): give what holds in the end")
     if helm.get("valuesObject") is not None:
-        return mapped(helm["valuesObject"], "helm.valuesObject")
-    return mapped(parse(helm["values"]) if helm.get("values") else None, "helm.values")
+        values = mapped(helm["valuesObject"], "helm.valuesObject")
+    else:
+        values = mapped(parse(helm["values"]) if helm.get("values") else None, "helm.values")
+    return with_parameters(values, helm.get("parameters") or [])
+
+
+def with_parameters(values: dict[str, Any], parameters: Any) -> dict[str, Any]:
+    """Argo's parameters win over its values."""
+    if not isinstance(parameters, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in parameters):
+        raise Unusable("helm.parameters is no list of maps with a name")
+    for one in parameters:
+        text = str(one.get("value", ""))
+        values = helm_set.put(values, one["name"], text if one.get("forceString") else helm_set.typed(text))
+    return values
 
 
 def mapped(values: Any, where: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 
-from .installation import Installation
+from .installation import Installation, placeholder
 from .values import Unusable
 
 # Our words for the notices, and which of them drain a node if nothing else is said. A test compares them with template.yaml.
@@ -123,14 +123,19 @@ def has_address(nth: Installation) -> bool:
 
 
 def address_is_elsewhere(nth: Installation) -> bool:
-    """In a Secret, which wins over an address."""
-    return bool(nth["webhookURLSecretName"] or "webhookURL" in nth.referred)
+    """In a Secret, which wins over an address, or in what takes the place of a placeholder."""
+    return bool(nth["webhookURLSecretName"] or "webhookURL" in nth.referred or placeholder(nth["webhookURL"]))
 
 
 def document(nth: Installation, url: str = "", template: str = "") -> dict[str, object]:
     """The webhook's document. What stands elsewhere in the cluster is handed in."""
     if not url and address_is_elsewhere(nth):
-        raise Unusable("the webhook's address is in a Secret of the cluster: give it by --webhook-url")
+        found = placeholder(nth["webhookURL"])
+        where = f"has the placeholder {found}" if found else "is in a Secret of the cluster"
+        raise Unusable(f"the webhook's address {where}: give it by --webhook-url")
+    for name in ("webhookHeaders", "webhookProxy"):
+        if found := placeholder(nth[name]):
+            raise Unusable(f"{name} has the placeholder {found}: write the value that takes its place")
     if not template and template_file(nth):
         raise Unusable("the webhook's template is in a ConfigMap of the cluster: give it by --webhook-template")
     found: dict[str, object] = {"url": url or nth["webhookURL"]}

@@ -47,6 +47,16 @@ def with_section(text: str, parameters: dict[str, str]) -> str:
     return changed
 
 
+def parameters_of(text: str) -> dict[str, str] | None:
+    """The parameters of our section; None if there is none, or if it cannot be read."""
+    try:
+        written = tomllib.loads(text)[ENVIRONMENT]["deploy"]["parameters"].get("parameter_overrides", [])
+        pairs = [word.partition("=") for word in written]
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError):
+        return None
+    return {name: unescaped(value[1:-1]) if value[:1] in QUOTED else value for name, _, value in pairs}
+
+
 def section(parameters: dict[str, str]) -> str:
     """Our section of samconfig.toml: the repository's own, with the parameters."""
     config = tomllib.loads(SAMCONFIG.read_text())["default"]

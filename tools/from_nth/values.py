@@ -6,6 +6,9 @@ from typing import Any
 
 # `helm get values` writes the first, `helm get values --all` the second.
 HEADER = re.compile(r"\A\s*(?:USER-SUPPLIED|COMPUTED) VALUES:[ \t]*\r?\n")
+NTH = "aws-node-termination-handler"
+# The kinds that have Helm values in them: those of Flux and of Argo CD.
+MANIFESTS = ("HelmRelease", "Application")
 WITHOUT_YAML = (
     "this is YAML, and Python has no PyYAML here to read it. Either install that (pip install pyyaml), or use JSON: "
     "helm get values RELEASE --namespace NAMESPACE --output json | tools/from-nth"
@@ -17,7 +20,7 @@ class Unusable(Exception):
 
 
 def read(text: str) -> dict[str, Any]:
-    """The values as a map. `null` is what Helm says for a release that was given none."""
+    """The values as a map, or the one manifest that has them. `null` is what Helm says for a release that was given none."""
     text = HEADER.sub("", text)
     if not text.strip():
         raise Unusable("it is empty. Did the command before it fail? Helm says null for a release without values")
@@ -49,19 +52,34 @@ def from_json(text: str) -> Any:
 
 
 def from_yaml(text: str) -> Any:
+    """Its only document; of several, the manifest that has NTH's values."""
     try:
         import yaml
     except ImportError:
         raise Unusable(WITHOUT_YAML) from None
     try:
-        refuse_repeats(yaml.compose(text, yaml.SafeLoader), set())
-        return yaml.safe_load(text)
+        for document in yaml.compose_all(text, yaml.SafeLoader):
+            refuse_repeats(document, set())
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise Unusable(f"it is broken YAML: {where}{error.problem}") from None
     except yaml.YAMLError as error:
         raise Unusable(f"it is broken YAML: {error}") from None
+    return the_manifest(documents) if len(documents) > 1 else next(iter(documents), None)
+
+
+def the_manifest(documents: list[Any]) -> Any:
+    """Flux' and Argo's files often have a HelmRepository, a Namespace or other releases beside it."""
+    found = [one for one in documents if isinstance(one, dict) and one.get("kind") in MANIFESTS]
+    of_nth = [one for one in found if NTH in json.dumps(one, default=str)]
+    for these in (found, of_nth):
+        if len(these) == 1:
+            return these[0]
+    raise Unusable(
+        f"it has {len(documents)} documents, of which {len(of_nth)} are a {' or '.join(MANIFESTS)} of {NTH}: give one alone"
+    )
 
 
 def refuse_repeats(node: Any, seen: set[int]) -> None:

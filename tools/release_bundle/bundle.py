@@ -12,7 +12,7 @@ from release_bundle.elf import ARCHITECTURES, expect
 from release_bundle.errors import ReleaseError
 
 # As they are in the project, below the bundle's folder.
-FOLDERS = ("deploy", "docs", "events", "tools")
+FOLDERS = ("deploy", "docs", "events", "terraform", "tools")
 FILES = ("LICENSE", "README.md", "scripts/doctor")
 # What only the project itself needs.
 LEFT_OUT = {"tests", "__pycache__", "release", "release_bundle"}

@@ -105,7 +105,8 @@ class AnObject(unittest.TestCase):
         self.assertEqual(names(["flow-control.yaml"], NodeEvents="none"), {"rbac.yaml", "flow-control.yaml"})
 
     def test_of_every_file_is_known(self) -> None:
-        self.assertEqual(set(objects.files(stack(), [])), set(objects.DEPLOY.rglob("*.yaml")))
+        there = {*objects.DEPLOY.glob("*.yaml"), *objects.DEPLOY.glob("optional/*.yaml")}
+        self.assertEqual(set(objects.files(stack(), [])), there)
         self.assertLessEqual(objects.NEEDED.keys(), set(objects.OPTIONAL))
 
 
@@ -132,6 +133,17 @@ class AHook(unittest.TestCase):
         for values in others:
             ((state, _),) = self.decided(hook(**values))
             self.assertEqual(state, "told", values)
+
+    def test_of_a_group_that_keeps_abandoned_instances_ends_with_abandon(self) -> None:
+        triggers = {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}
+        keeps = groups.Group.of({"AutoScalingGroupName": "workers", "InstanceLifecyclePolicy": triggers})
+        (step,) = groups.enroll(keeps, [], stack())
+        self.assertEqual(told(step), ("to do", [self.PUT.replace("CONTINUE", "ABANDON")]))
+        for default, enrolled, removed in (("ABANDON", State.THERE, State.TO_DO), ("CONTINUE", State.TOLD, State.TOLD)):
+            (step,) = groups.enroll(keeps, [hook(DefaultResult=default)], stack())
+            self.assertEqual(step.state, enrolled, "CONTINUE ends an instance that the group would keep")
+            (step,) = groups.remove(keeps, [hook(DefaultResult=default)], stack())
+            self.assertEqual(step.state, removed)
 
     def test_of_a_launch_by_that_name_is_not_replaced(self) -> None:
         self.assertEqual(self.decided(hook(LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING")), [("told", [])])

@@ -1,10 +1,12 @@
 """What is no use as values, and what is."""
 
+import json
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
+import yaml
 from from_nth.installation import Installation, installation
 from from_nth.values import Unusable, read
 
@@ -35,7 +37,6 @@ class WhatIsNoUse(unittest.TestCase):
     def test_if_broken_names_the_place(self) -> None:
         self.assert_refused("dryRun: [true\nworkers: 1\n", "broken YAML: line 2, column 8")
         self.assert_refused('{"dryRun": true,}', "broken JSON: line 1, column 17")
-        self.assert_refused("dryRun: true\n---\ndryRun: false\n", "broken YAML: line 2")
         self.assert_refused("dryRun: !!python/object/apply:os.getcwd []", "broken YAML: line 1")
 
     def test_names_a_key_that_is_in_it_twice(self) -> None:
@@ -61,6 +62,14 @@ class WhatIsNoUse(unittest.TestCase):
             "each entry of extraEnv has to be a map with a name",
             "webhookHeaders has to be a text, and is a map",
         )
+
+    def test_is_a_placeholder_where_the_value_decides(self) -> None:
+        self.assert_refused(
+            "dryRun: ${DRY}\nworkers: ${N}\nnodeSelector: {pool: '${POOL}'}\nextraEnv: [{name: CORDON_ONLY, value: '${C}'}]\n",
+            *(f"{name} has the placeholder ${{{of}}}" for name, of in (("dryRun", "DRY"), ("workers", "N"), ("nodeSelector", "POOL"))),
+            "CORDON_ONLY has the placeholder ${C}",
+        )
+        self.assertEqual(reading("queueURL: https://sqs/${QUEUE}\nworkers: 5\n")["workers"], 5, "it decides nothing here")
 
     def test_is_a_false_that_helm_takes_for_true(self) -> None:
         self.assert_refused('enableSqsTerminationDraining: "false"', "Helm takes for true")
@@ -95,6 +104,38 @@ class WhatIsRead(unittest.TestCase):
         for text in ("null", "USER-SUPPLIED VALUES:\nnull\n", "{}"):
             with self.subTest(text=text):
                 self.assertEqual(reading(text).given, [])
+
+    def test_is_the_release_of_nth_among_a_files_documents(self) -> None:
+        repository = "kind: HelmRepository\nmetadata: {name: eks}\n"
+        release = "kind: HelmRelease\nmetadata: {name: NAME}\nspec: {chart: {spec: {chart: CHART}}, values: {workers: 5}}\n"
+        nths = release.replace("CHART", "aws-node-termination-handler").replace("NAME", "nth")
+        others = release.replace("CHART", "ingress-nginx").replace("NAME", "ingress")
+        for documents in ([repository, nths], ["", nths, repository], [others, nths], [nths, ""]):
+            with self.subTest(documents=documents):
+                nth = reading("---\n".join(documents))
+                self.assertEqual((nth.manifest, nth["workers"]), ("the HelmRelease nth", 5))
+        for documents in ([repository, repository], [nths, nths], ["workers: 1\n", "workers: 2\n"]):
+            with self.subTest(documents=documents), self.assertRaisesRegex(Unusable, "it has 2 documents"):
+                reading("---\n".join(documents))
+
+    def test_is_what_argos_parameters_say_over_its_values(self) -> None:
+        parameters = """
+          - {name: workers, value: "7"}
+          - {name: taintNode, value: "true"}
+          - {name: managedTag, value: "5", forceString: true}
+          - {name: image.tag, value: v1.25.6}
+          - {name: 'nodeSelector.kubernetes\\.io/os', value: linux}
+          - {name: "extraEnv[1].name", value: LOG_LEVEL}
+          - {name: "extraEnv[1].value", value: debug}"""
+        nth = reading(
+            "kind: Application\nspec: {source: {helm: {valuesObject: {workers: 5, extraEnv: [{name: WORKERS, value: '6'}]}, "
+            f"parameters: {json.dumps(yaml.safe_load(parameters))}}}}}}}\n"
+        )
+        self.assertEqual([nth["workers"], nth["taintNode"], nth["managedTag"], nth["image.tag"]], [6, True, "5", "v1.25.6"])
+        self.assertEqual((nth["nodeSelector"], nth["logLevel"]), ({"kubernetes.io/os": "linux"}, "debug"))
+        for wrong, why in (("{a: b}", "no list of maps"), ('[{name: "", value: a}]', "no name"), ('[{name: "a[99999]"}]', "index 99999")):
+            with self.subTest(wrong=wrong), self.assertRaisesRegex(Unusable, why):
+                reading(f"kind: Application\nspec: {{source: {{helm: {{parameters: {wrong}}}}}}}\n")
 
     def test_is_what_stands_under_an_umbrella_charts_key(self) -> None:
         nth = reading("nth:\n  dryRun: true\ningress:\n  enabled: true\n")

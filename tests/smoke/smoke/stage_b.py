@@ -69,6 +69,10 @@ def cluster(run: Run) -> None:
 
 
 def deploy(run: Run) -> None:
+    sam_deploy(run, f"TopicArn={run.outputs['Topic']}", f"MaintenanceLeadS={LEAD_S}")
+
+
+def sam_deploy(run: Run, *parameters: str) -> None:
     """As a user would, from the unpacked bundle."""
     run.programs.run(
         run.bundle,
@@ -76,9 +80,7 @@ def deploy(run: Run) -> None:
         # A section that samconfig.toml does not have: that of `sam deploy` makes a bucket that would stay.
         *("--config-env", TAG, "--capabilities", "CAPABILITY_IAM"),
         *("--s3-bucket", run.bucket, "--tags", f"{TAG}={run.name}"),
-        "--parameter-overrides",
-        f"TopicArn={run.outputs['Topic']}",
-        f"MaintenanceLeadS={LEAD_S}",
+        *(("--parameter-overrides", *parameters) if parameters else ()),
     )
     _take_outputs(run, SPILLWAY)
 

@@ -3,7 +3,7 @@
 import shlex
 
 from .. import parameters, rendering
-from ..installation import Installation
+from ..installation import Installation, placeholder
 from ..parameters import WEBHOOK_PARAMETER, has_address, template_file
 from ..values import Unusable
 from .answer import Answer, Answers, Verdict, differs, no_counterpart, not_needed, same
@@ -17,6 +17,8 @@ def address(nth: Installation) -> Answer:
         return secret_of(nth) if "webhookURL" in nth.referred else not_needed("webhookURLSecretName wins over it.")
     if not nth["webhookURL"]:
         return same("No webhook.")
+    if found := placeholder(nth["webhookURL"]):
+        return kept(' --webhook-url "$URL"', f"It has the placeholder {found}, and this tool does not know what takes its place: URL. ")
     if not has_address(nth):
         return no_counterpart(
             "Spillway posts to addresses that begin with https:// only: whoever reads the address on the way can write to "

@@ -50,6 +50,10 @@ class Evaluator:
         """Whether a service may by the policy of the resource that it asks for."""
         return self._judge({"principal": service, "policies": [], **_resource_policy(statements), **asdict(asked)})
 
+    def lets_across(self, principal: str, policies: Policies, statements: list[dict[str, Any]], asked: Asked) -> bool:
+        """Whether a role of another account may: its own policies and that of the resource have to allow it."""
+        return self._judge({"principal": principal, "policies": policies, **_resource_policy(statements), **asdict(asked)})
+
     def _judge(self, question: dict[str, Any]) -> bool:
         line = json.dumps({"account": self._account, **question}, sort_keys=True)
         with self._lock:

@@ -102,7 +102,11 @@ class Iam:
 
     def _allows(self, deployed: Deployed, role: str, asked: Asked) -> bool:
         policies = policies_of(self._template, role, deployed, self._moto)
-        allowed = self._evaluator.allows(role, policies, asked)
+        if asked.action == "lambda:InvokeFunction":
+            principal, lock = lock_of(self._template, role, deployed, self._moto)
+            allowed = self._evaluator.reaches(principal, policies, lock, asked)
+        else:
+            allowed = self._evaluator.allows(role, policies, asked)
         self._note(deployed, role, asked, allowed)
         return allowed
 
@@ -159,6 +163,16 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
     return [{"name": name, "policy": document} for name, document in documents]
 
 
+def lock_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto) -> tuple[str, list[dict[str, Any]]]:
+    """The ARN of a role, and the function's own policy, as if each stack had the lock: it may be in nobody's way."""
+    resources = read["Resources"]
+    known = names(resources, moto, {deployed.logical_id: deployed.name})
+    policy = resources.get("FunctionPolicy", {"Properties": {"PolicyDocument": {"Statement": []}}})
+    intrinsics = Intrinsics(read, {**deployed.parameters, "Lock": "on"}, known)
+    principal = known.get(f"{role}.Arn", f"arn:aws:iam::{moto.account}:role/{role}")
+    return principal, intrinsics.value(policy["Properties"]["PolicyDocument"]["Statement"])
+
+
 def enrollers_policies() -> Policies:
     file = Path(__file__).resolve().parents[4] / "deploy/iam/enroller-policy.json"
     return [{"name": file.stem, "policy": json.loads(file.read_text())}]
@@ -179,6 +193,9 @@ def names(resources: dict[str, Any], moto: Moto, own: dict[str, str]) -> dict[st
         known[logical_id] = name
         if arn := _ARNS.get(resource["Type"]):
             known[f"{logical_id}.Arn"] = arn.format(name=name, **where)
+        # The rules that SAM makes of a function's events.
+        for event in resource.get("Properties", {}).get("Events", {}):
+            known[f"{logical_id}{event}.Arn"] = _ARNS["AWS::Events::Rule"].format(name=f"{STACK}-{logical_id}{event}", **where)
     return known
 
 
