@@ -50,7 +50,7 @@ peers: ready ## beside kubectl drain and NTH, in turn: docs/measured/peers.md, f
 	@$(RELEASE_BUILD)
 	@$(BENCH) peers $(call given,RUNS NTH_TUNED)
 
-storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lambda: docs/measured/storm.md (SIZES=30x2 LIMITS=1000,10 EC2=50+10 TOOLS=spillway,nth NTH_TUNED=…)
+storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lambda: the page storm beside the others (SIZES=30x2 LIMITS=1000,10 EC2=50+10 TOOLS=spillway,nth NTH_TUNED=…)
 	@scripts/peers
 	@$(BASELINE)
 	@$(RELEASE_BUILD)

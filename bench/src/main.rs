@@ -42,7 +42,7 @@ enum Command {
     Peers(peers::PeersOptions),
     /// Measures what a drain costs in a large cluster: docs/measured/load.md.
     Load(load::LoadOptions),
-    /// Measures a storm of notices: docs/measured/storm.md.
+    /// Measures a storm of notices: the page `storm` beside the others.
     Storm(storm::StormOptions),
     /// Sends many notices while much goes wrong: docs/measured/chaos.md.
     Chaos(chaos::ChaosOptions),

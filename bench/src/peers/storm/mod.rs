@@ -105,7 +105,6 @@ async fn storm(
     (tool, limit): (Tool, Option<usize>),
     size: Size,
 ) -> Result<Run, BedError> {
-    let began = Timestamp::now();
     let (drained, failed) = match tool {
         Tool::Spillway => spillway::drain(fixture, scene, limit, ec2).await?,
         Tool::Nth | Tool::NthWorkers | Tool::NthTuned => (nth::drain(fixture, scene, builds, tool).await?, 0),
@@ -121,8 +120,8 @@ async fn storm(
         tool,
         limit,
         figures: Figures::of(&drained, scene.nodes.len(), scene.pods),
-        ec2: of_action(&calls, "DescribeInstances", began),
-        eks: of_action(&calls, "DescribeCluster", began),
+        ec2: of_action(&calls, "DescribeInstances", drained.begin),
+        eks: of_action(&calls, "DescribeCluster", drained.begin),
         throttled_by_api_server: throttled(&drained),
         failed,
     })

@@ -58,7 +58,7 @@ pub(super) async fn drain(
     let mut requests = match audit.clone().wait_until("all evictions in the audit log", WRITTEN_DOWN, all).await {
         Ok(requests) => requests,
         // A storm that has left pods is a result too.
-        Err(_) => audit.requests().map_err(BedError::io("read the audit log"))?,
+        Err(_) => audit.requests()?,
     };
     requests.retain(|request| request.received >= begin);
     Ok((Drained { begin, end, requests, usage }, failed))

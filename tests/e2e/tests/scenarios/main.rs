@@ -37,6 +37,7 @@ mod owners;
 mod remembered;
 mod rules;
 mod sinks;
+mod storm;
 mod stranded;
 mod thawed;
 mod undo;
