@@ -2,7 +2,7 @@
 //! function is warm.
 //!
 //! They change: EKS rotates certificate authorities, and an endpoint moves when a cluster is
-//! made anew under its old name. So after a connection that did not come about, EKS alone is asked.
+//! made again under its old name. So after a connection that did not come about, EKS alone is asked.
 
 use std::collections::HashMap;
 use std::pin::pin;

@@ -12,7 +12,7 @@ use spillway_e2e::{Stage, fates, sample, spot_notice};
 const SPOT: Duration = Duration::from_secs(120);
 const USED: &str = "using what the self-test wrote down";
 
-/// A stage of a stack of its own, whose self-test has written down where the cluster is, and whose function starts anew.
+/// A stage of a stack of its own, whose self-test has written down where the cluster is, and whose function starts again.
 async fn examined(stage: Stage) -> Stage {
     let report = stage.lambda.invoke(&sample("doctor")).await;
     assert!(report.result.is_ok(), "{report:#?}");

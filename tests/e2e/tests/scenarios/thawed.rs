@@ -27,7 +27,7 @@ async fn a_notice_does_not_wait_for_connections_that_died_while_the_function_was
 
     let answer = again.result.as_ref().expect("it drains");
     assert_eq!(answer["ending"], "drained", "{again:#?}");
-    assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made anew");
+    assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made again");
     let steps = answer["steps"].as_array().expect("steps");
     let at = |name: &str| steps.iter().find(|step| step["step"] == name).and_then(|step| step["at_ms"].as_u64());
     let (begun, claimed) = (at("begun").expect("it began"), at("claimed").expect("it claimed"));
