@@ -26,7 +26,7 @@ BASELINE = PATH=$(dir $(PYTHON)):$$PATH scripts/step --quiet "baseline" \
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
 
-.PHONY: help demo bed doctor bench peers load chaos simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
+.PHONY: help demo bed doctor bench peers storm load chaos simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
 .PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-pure test-release test-scenarios test-others
 
 ##@ Try it
@@ -49,6 +49,12 @@ peers: ready ## beside kubectl drain and NTH, in turn: docs/measured/peers.md, f
 	@$(BASELINE)
 	@$(RELEASE_BUILD)
 	@$(BENCH) peers $(call given,RUNS NTH_TUNED)
+
+storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lambda: the page storm beside the others (SIZES=30x2 LIMITS=1000,10 EC2=50+10 TOOLS=spillway,nth NTH_TUNED=…)
+	@scripts/peers
+	@$(BASELINE)
+	@$(RELEASE_BUILD)
+	@$(BENCH) storm $(call given,SIZES LIMITS EC2 TOOLS NTH_TUNED)
 
 load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/measured/load.md, from the release build (NODES=, PODS=)
 	@$(RELEASE_BUILD)
@@ -144,7 +150,7 @@ own-clone:
 
 # Only what is started, because the whole workspace takes several minutes more.
 PROGRAMS ?= announce bed demo drain
-bench peers load chaos: export PROGRAMS := announce bed bench drain
+bench peers storm load chaos: export PROGRAMS := announce bed bench drain
 
 programs: own-clone
 	@scripts/step --quiet "Rust programs" cargo build --bins $(PROGRAMS:%=--package spillway-%)
@@ -182,7 +188,7 @@ test-release:
 
 # End to end, most of a test's time is waiting: more of them at once than there are cores, and beside the scenarios, which
 # are one program, all others, one after another.
-bench peers load test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
+bench peers storm load test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
 test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
 test-scenarios test-others: export RUST_TEST_THREADS := 6
 test-scenarios test-others: export SPILLWAY_RIGHTS := $(RIGHTS)

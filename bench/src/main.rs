@@ -1,7 +1,7 @@
 //! `spillway-bench`: measures the drain function on the test bed, and writes a page of `docs/measured/` with its results.
 //!
 //! # Layout
-//! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, [`load`] counts
+//! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, in a [`storm`] too, [`load`] counts
 //!   what it costs in a large cluster, [`chaos`] makes much go wrong at many nodes;
 //! * [`measure`] is what they share: the machine, statistics, requirements, and how a page is kept.
 //!
@@ -24,6 +24,7 @@ use crate::chaos::ChaosResults;
 use crate::load::LoadResults;
 use crate::measure::report;
 use crate::peers::PeersResults;
+use crate::peers::storm::{self, StormResults};
 
 /// Measures the drain function, and writes a page of docs/measured/ with its raw results beside it.
 #[derive(Debug, Parser)]
@@ -41,6 +42,8 @@ enum Command {
     Peers(peers::PeersOptions),
     /// Measures what a drain costs in a large cluster: docs/measured/load.md.
     Load(load::LoadOptions),
+    /// Measures a storm of notices: the page `storm` beside the others.
+    Storm(storm::StormOptions),
     /// Sends many notices while much goes wrong: docs/measured/chaos.md.
     Chaos(chaos::ChaosOptions),
     /// Writes the pages of docs/measured/ once more from the raw results beside them; measures nothing.
@@ -53,6 +56,7 @@ async fn main() -> ExitCode {
         Command::Bench(options) => bench::run(options).await,
         Command::Peers(options) => peers::run(options).await,
         Command::Load(options) => load::run(options).await,
+        Command::Storm(options) => storm::run(options).await,
         Command::Chaos(options) => chaos::run(options).await,
         Command::Render => render_all(),
     }
@@ -62,6 +66,7 @@ fn render_all() -> ExitCode {
     let rendered = report::render::<BenchResults>()
         .and_then(|()| report::render::<PeersResults>())
         .and_then(|()| report::render::<LoadResults>())
+        .and_then(|()| report::render::<StormResults>())
         .and_then(|()| report::render::<ChaosResults>());
     report::tell(rendered.map(|()| "every page with raw results is rendered"))
 }
@@ -71,11 +76,15 @@ mod tests {
     use super::*;
     use crate::measure::report::Report;
 
-    /// A page of before there were raw results does not name any.
+    /// A page of before there were raw results does not name any. What was never measured has neither.
     fn assert_rendered_from_its_raw_results<R: Report>() {
         let path = report::documents().join(R::FILE);
-        let page = std::fs::read_to_string(path.with_extension("md")).expect("the page is there");
-        match std::fs::read_to_string(path.with_extension("json")) {
+        let raw = std::fs::read_to_string(path.with_extension("json"));
+        let Ok(page) = std::fs::read_to_string(path.with_extension("md")) else {
+            assert!(raw.is_err(), "the page of {} is gone", R::FILE);
+            return;
+        };
+        match raw {
             Ok(raw) => assert_eq!(
                 page,
                 report::rendered::<R>(&raw).expect("the raw results can be read"),
@@ -91,6 +100,7 @@ mod tests {
         assert_rendered_from_its_raw_results::<BenchResults>();
         assert_rendered_from_its_raw_results::<PeersResults>();
         assert_rendered_from_its_raw_results::<LoadResults>();
+        assert_rendered_from_its_raw_results::<StormResults>();
         assert_rendered_from_its_raw_results::<ChaosResults>();
     }
 }

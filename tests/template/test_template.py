@@ -527,6 +527,8 @@ class TheRights(unittest.TestCase):
                 "lambda:GetAccountSettings",
                 "events:ListTargetsByRule",
                 "events:PutEvents",
+                "ssm:GetParameter",
+                "ssm:PutParameter",
                 "iam:PassRole",
                 "scheduler:CreateSchedule",
                 "scheduler:DeleteSchedule",
@@ -545,6 +547,10 @@ class TheRights(unittest.TestCase):
             self.assertEqual(action, with_it if needed else without)
             for value in ("", "x"):
                 self.assertEqual(holds({"Condition": condition}, {parameter: value}), bool(value))
+
+    def test_the_function_writes_no_parameters_but_its_clusters(self) -> None:
+        (parameters,) = (s for s in self.policies["drain"] if "ssm:PutParameter" in self.actions(s))
+        self.assertTrue(parameters["Resource"]["Fn::Sub"].endswith(":parameter/spillway/${AWS::StackName}/clusters/*"))
 
     def test_the_function_may_schedule_in_its_own_group_only_and_hand_its_role_to_scheduler_only(self) -> None:
         (schedules,) = (s for s in self.policies["drain"] if "scheduler:CreateSchedule" in self.actions(s))

@@ -189,6 +189,11 @@ impl Tool {
         }
     }
 
+    /// As an option names it.
+    pub(super) fn in_option(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// What NTH is told beside its queue.
     pub(super) fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {

@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Proxy;
 use spillway_bed::watch::{Objects, until};
-use spillway_bed::{BedError, NodeOptions, TestNode, World};
+use spillway_bed::{BedError, NodeOptions, TestNode, World, WorldOptions};
 use tempfile::TempDir;
 
 use super::case::{Case, EXIT_AFTER, READY_AFTER};
+use super::nth;
 use crate::measure;
 use crate::measure::machine::Rests;
 
@@ -49,11 +50,17 @@ pub(super) struct Scene {
     pub(super) nodes: Vec<TestNode>,
     /// On all nodes.
     pub(super) pods: usize,
+    /// How long a tool may take.
+    pub(super) limit: Duration,
 }
 
 impl PeersFixture {
     pub(super) async fn start(case: Case) -> Result<Self, BedError> {
-        let world = World::start_with(case.world_options()).await?;
+        Self::start_with(case.world_options()).await
+    }
+
+    pub(super) async fn start_with(options: WorldOptions) -> Result<Self, BedError> {
+        let world = World::start_with(options).await?;
         let client = world.admin();
         pods::create_namespace(&client, NAMESPACE).await?;
         grant(&client).await?;
@@ -70,29 +77,39 @@ impl PeersFixture {
             Case::Budget => self.behind_a_budget(case.pods(), PodShape::default()).await?,
             Case::SlowBudget => self.behind_a_budget(case.pods(), PodShape::default().ready_after(READY_AFTER)).await?,
             Case::FullNodeSlowPods | Case::FiftyNodesSlowPods => {
-                self.free(&name, case, &PodShape::default().exits_after(EXIT_AFTER)).await?
+                self.free(&name, case.nodes(), case.pods(), &PodShape::default().exits_after(EXIT_AFTER)).await?
             }
             Case::SmallNode
             | Case::FullNode
             | Case::FullNodePlainWorld
             | Case::TenNodes
             | Case::FiftyNodes
-            | Case::FiftyNodesFlowControl => self.free(&name, case, &PodShape::default()).await?,
+            | Case::FiftyNodesFlowControl => self.free(&name, case.nodes(), case.pods(), &PodShape::default()).await?,
         };
         if case.begins_without_garbage() {
             self.collect_garbage().await?;
         }
         self.rests.wait().await;
-        Ok(Scene { name, nodes, pods: case.nodes() * case.pods() })
+        Ok(Scene { name, nodes, pods: case.nodes() * case.pods(), limit: nth::LIMIT })
+    }
+
+    /// A scene of so many nodes and pods on each, for a tool that may take so long.
+    pub(super) async fn storm(&mut self, nodes: usize, pods: usize, limit: Duration) -> Result<Scene, BedError> {
+        self.scenes += 1;
+        let name = format!("scene-{}", self.scenes);
+        let added = self.free(&name, nodes, pods, &PodShape::default()).await?;
+        self.collect_garbage().await?;
+        self.rests.wait().await;
+        Ok(Scene { name, nodes: added, pods: nodes * pods, limit })
     }
 
     /// Pods that nothing holds and nothing puts back.
-    async fn free(&self, name: &str, case: Case, shape: &PodShape) -> Result<Vec<TestNode>, BedError> {
+    async fn free(&self, name: &str, nodes: usize, pods: usize, shape: &PodShape) -> Result<Vec<TestNode>, BedError> {
         let client = &self.world.admin();
-        let nodes = (0..case.nodes()).map(|number| async move {
+        let nodes = (0..nodes).map(|number| async move {
             let node = self.add_node().await?;
             let shape = shape.clone().with(measure::of_one_owner(client, &node.name).await?);
-            pods::fill_node(client, NAMESPACE, &node.name, &format!("{name}-{number}"), case.pods(), &shape).await?;
+            pods::fill_node(client, NAMESPACE, &node.name, &format!("{name}-{number}"), pods, &shape).await?;
             Ok(node)
         });
         futures_util::stream::iter(nodes).buffer_unordered(NODES_AT_ONCE).try_collect().await

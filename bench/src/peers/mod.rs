@@ -9,6 +9,7 @@
 //! * `figures`: what one drain came to (pure);
 //! * `results`, `requirements`: what came of all, and whether it is what is required (pure);
 //! * `page`: the page;
+//! * [`storm`]: hundreds of nodes at once, a page of its own;
 //! * [`crate::measure`] has what it shares with `bench`.
 
 mod baseline;
@@ -21,6 +22,7 @@ mod page;
 mod requirements;
 mod results;
 mod spillway;
+pub(crate) mod storm;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const CLOCKS: Duration = Duration::from_secs(2);
 const START: Duration = Duration::from_secs(30);
 /// Longer than fifty nodes take it as installed.
-const LIMIT: Duration = Duration::from_mins(7);
+pub(super) const LIMIT: Duration = Duration::from_mins(7);
 
 /// The release that `scripts/peers` builds.
 pub(super) fn release() -> &'static str {
@@ -120,7 +120,7 @@ pub(super) async fn drain(
     // It takes a message off the queue when its node is drained.
     let is_done = |call: &&Call| call.action == "DeleteMessage" && call.status == 200;
     let all = |calls: &[Call]| calls.iter().filter(is_done).count() >= notices.len();
-    let calls = until(&mut child, LIMIT, "NTH to be done", &calls, all).await?;
+    let calls = until(&mut child, scene.limit, "NTH to be done", &calls, all).await?;
     let mut usage = usage()?;
     usage.processor_time -= before.processor_time;
 

@@ -64,6 +64,10 @@ impl Transient for CallError {
             CallErrorKind::Denied | CallErrorKind::Refused => false,
         }
     }
+
+    fn is_throttled(&self) -> bool {
+        self.kind == CallErrorKind::Throttled
+    }
 }
 
 impl CallError {

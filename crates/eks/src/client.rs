@@ -70,7 +70,7 @@ mod tests {
     fn attempt(endpoint: &str, ca: &[u8]) -> Result<Connection, ConnectError> {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
-        let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config)));
+        let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config), None));
         connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"))
     }
 

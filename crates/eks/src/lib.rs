@@ -4,6 +4,7 @@
 //!
 //! # Layout
 //! * `cluster`: `DescribeCluster`, remembered while the function is warm
+//! * `remembered`: Parameter Store, for when EKS does not answer
 //! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
 //! * `bearer`: puts a fresh token on every request
 //! * `client`: a client for one cluster
@@ -15,10 +16,12 @@ mod bearer;
 mod client;
 mod cluster;
 mod connector;
+mod remembered;
 mod renewing;
 pub mod token;
 mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
 pub use cluster::{Cluster, Clusters, DescribeError};
+pub use remembered::Remembered;
 pub use transport::ConnectError;

@@ -90,8 +90,7 @@ impl Renewing {
 
 impl Source {
     async fn transport(&self) -> Result<Transport, RenewError> {
-        self.clusters.forget(&self.cluster);
-        let cluster = self.clusters.get(&self.cluster).await?;
+        let cluster = self.clusters.renew(&self.cluster).await?;
         Ok((self.transport)(&cluster)?)
     }
 }

@@ -3,7 +3,6 @@
 //! Lambda and SQS try again too, but only after a minute or more, too late for a spot notice. So a failure that may pass is
 //! tried again here. One that is final ends the loop at once.
 
-use std::iter;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
@@ -12,10 +11,19 @@ use tokio::time::{Instant, sleep, timeout_at};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause: a service that is back should not find that seconds of two minutes are slept through.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The first pause of who is throttled: EC2 gives back 20 calls a second to all who wait for one.
+const FIRST_WHEN_THROTTLED: Duration = Duration::from_secs(1);
+/// Their longest pause: the last of a storm waits this much longer than the calls take to come back.
+const LONGEST_WHEN_THROTTLED: Duration = Duration::from_secs(4);
 
 /// An error that says whether the same attempt may succeed a moment later.
 pub trait Transient {
     fn is_transient(&self) -> bool;
+
+    /// Whether the other side has had too many calls. Others may wait for it too.
+    fn is_throttled(&self) -> bool {
+        false
+    }
 
     /// How long the other side asks us to wait before the next attempt.
     fn retry_after(&self) -> Option<Duration> {
@@ -48,18 +56,30 @@ pub fn until<T, E: Transient>(
     attempt: impl AsyncFnMut() -> Result<T, E>,
     retrying: impl Fn(&E),
 ) -> impl Future<Output = Result<T, Stopped<E>>> {
-    let mut backoff = Backoff::new();
-    with_pauses(end, iter::repeat_with(move || jittered(backoff.next_pause())), attempt, retrying)
+    let (mut backoff, mut throttled) = (Backoff::new(), Backoff::when_throttled());
+    let mut pause = move |error: &E| {
+        if error.is_throttled() { half_jittered(throttled.next_pause()) } else { jittered(backoff.next_pause()) }
+    };
+    attempts(end, move |error| Some(pause(error)), attempt, retrying)
 }
 
 /// Like [`until`], but with these pauses between the attempts. When they are used up, the next failure is the last one.
-pub async fn with_pauses<T, E: Transient>(
+pub fn with_pauses<T, E: Transient>(
     end: Instant,
     pauses: impl IntoIterator<Item = Duration>,
+    attempt: impl AsyncFnMut() -> Result<T, E>,
+    retrying: impl Fn(&E),
+) -> impl Future<Output = Result<T, Stopped<E>>> {
+    let mut pauses = pauses.into_iter();
+    attempts(end, move |_| pauses.next(), attempt, retrying)
+}
+
+async fn attempts<T, E: Transient>(
+    end: Instant,
+    mut pause_after: impl FnMut(&E) -> Option<Duration>,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,
     retrying: impl Fn(&E),
 ) -> Result<T, Stopped<E>> {
-    let mut pauses = pauses.into_iter();
     let mut stopped = Stopped::TimeUp;
     loop {
         let error = match timeout_at(end, attempt()).await {
@@ -67,7 +87,7 @@ pub async fn with_pauses<T, E: Transient>(
             Ok(Err(error)) => error,
             Err(_) => return Err(stopped),
         };
-        let pause = if error.is_transient() { pauses.next() } else { None };
+        let pause = if error.is_transient() { pause_after(&error) } else { None };
         let Some(pause) = pause else { return Err(Stopped::Failed(error)) };
         let pause = pause.max(error.retry_after().unwrap_or_default());
         if timeout_at(end, sleep(pause)).await.is_err() {
@@ -85,21 +105,33 @@ pub fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(fastrand::f64())
 }
 
-/// The longest pauses between attempts: each twice the one before, up to two seconds.
+/// A pause of half this length at least. Who is throttled comes back too early by a shorter one.
+fn half_jittered(longest: Duration) -> Duration {
+    longest / 2 + jittered(longest / 2)
+}
+
+/// The longest pauses between attempts: each twice the one before, up to a limit.
 #[derive(Debug, Clone)]
-pub struct Backoff(Duration);
+pub struct Backoff {
+    next: Duration,
+    longest: Duration,
+}
 
 impl Backoff {
     /// The pauses of something that has not failed yet.
     #[must_use]
     pub fn new() -> Self {
-        Self(FIRST_PAUSE)
+        Self { next: FIRST_PAUSE, longest: LONGEST_PAUSE }
+    }
+
+    fn when_throttled() -> Self {
+        Self { next: FIRST_WHEN_THROTTLED, longest: LONGEST_WHEN_THROTTLED }
     }
 
     /// The longest pause before the next attempt.
     pub fn next_pause(&mut self) -> Duration {
-        let pause = self.0;
-        self.0 = (pause * 2).min(LONGEST_PAUSE);
+        let pause = self.next;
+        self.next = (pause * 2).min(self.longest);
         pause
     }
 }
@@ -112,7 +144,10 @@ impl Default for Backoff {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::future::{pending, ready};
+
+    use futures_util::future::join_all;
 
     use super::*;
 
@@ -121,11 +156,16 @@ mod tests {
         Busy,
         BusyFor(u64),
         Denied,
+        Throttled,
     }
 
     impl Transient for Refusal {
         fn is_transient(&self) -> bool {
             *self != Self::Denied
+        }
+
+        fn is_throttled(&self) -> bool {
+            *self == Self::Throttled
         }
 
         fn retry_after(&self) -> Option<Duration> {
@@ -201,6 +241,45 @@ mod tests {
         let mut answers = vec![Ok(()), Err(Refusal::BusyFor(0)), Err(Refusal::BusyFor(10))];
         let done = with_pauses(in_seconds(60), pauses, async || answers.pop().unwrap(), |_| ()).await;
         assert_eq!((done, begin.elapsed()), (Ok(()), Duration::from_secs(10 + 2)));
+    }
+
+    /// EC2's bucket of an account, which gives back so many calls a second.
+    struct Bucket {
+        left: f64,
+        most: f64,
+        per_second: f64,
+        at: Instant,
+        calls: u32,
+    }
+
+    impl Bucket {
+        fn take(&mut self) -> Result<(), Refusal> {
+            let now = Instant::now();
+            self.left = (self.left + (now - self.at).as_secs_f64() * self.per_second).min(self.most);
+            (self.at, self.calls) = (now, self.calls + 1);
+            if self.left < 1.0 {
+                return Err(Refusal::Throttled);
+            }
+            self.left -= 1.0;
+            Ok(())
+        }
+    }
+
+    /// EC2's limit, and what it may count unpaged calls against. A caller by itself cannot know how many there are: with 400 of
+    /// 500 throttled at first, 900 calls are the least.
+    #[tokio::test(start_paused = true)]
+    async fn a_storm_that_is_throttled_asks_few_times_and_ends_when_the_calls_are_back() {
+        for (most, per_second, calls_each) in [(100.0, 20.0, 6), (50.0, 10.0, 11)] {
+            let begin = Instant::now();
+            let bucket = RefCell::new(Bucket { left: most, most, per_second, at: begin, calls: 0 });
+            let storm = (0..500).map(|_| until(in_seconds(120), async || bucket.borrow_mut().take(), |_| ()));
+            assert!(join_all(storm).await.iter().all(Result::is_ok));
+            let calls = bucket.borrow().calls;
+            assert!(calls < 500 * calls_each, "{calls} calls of 500, {per_second} a second");
+            let least = (500.0 - most) / per_second;
+            let took = begin.elapsed().as_secs_f64();
+            assert!(took < least + LONGEST_WHEN_THROTTLED.as_secs_f64(), "{took} s instead of {least} s");
+        }
     }
 
     #[test]

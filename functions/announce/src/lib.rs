@@ -48,6 +48,7 @@ mod words;
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use spillway_aws_call::Caller;
+use spillway_startup::aws::Connections;
 use spillway_startup::logs;
 
 use crate::bucket::Bucket;
@@ -64,7 +65,7 @@ pub async fn run() -> Result<(), Error> {
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
         tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
-    let aws = Caller::new(&spillway_startup::aws::configuration()?)?;
+    let aws = Caller::new(&spillway_startup::aws::configuration(&Connections::new())?)?;
     let Settings { webhook, topic, receipt_bucket } = settings;
     let ways = [
         webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),

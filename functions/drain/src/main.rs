@@ -8,6 +8,7 @@ use spillway_doctor::SelfTestReport;
 use spillway_drainer::{Context, Failure};
 use spillway_receipt::Receipt;
 use spillway_settings::Settings;
+use spillway_startup::aws::{self, Connections};
 use spillway_startup::logs;
 
 /// Serves invocations until Lambda ends the process. Fails if a setting is wrong or the environment lacks something.
@@ -17,8 +18,13 @@ async fn main() -> Result<(), Error> {
     let settings = Settings::from_variables(std::env::vars()).inspect_err(|error| {
         tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
-    let context = Context::from_environment(settings)?;
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| Box::pin(respond(&context, event)))).await
+    let connections = Connections::new();
+    let context = Context::from_environment(settings, &aws::configuration(&connections)?)?;
+    let answer = |event: LambdaEvent<Value>| {
+        connections.renew();
+        Box::pin(respond(&context, event))
+    };
+    lambda_runtime::run(service_fn(answer)).await
 }
 
 /// What the function answers: the receipt of a notice, or the report of a self-test.

@@ -55,6 +55,8 @@ struct Network {
     bytes: AtomicU64,
     /// Connections before this one are forgotten.
     forgotten: AtomicU64,
+    /// Nothing that is sent on connections before this one arrives.
+    dropped: AtomicU64,
     reset: broadcast::Sender<()>,
 }
 
@@ -81,6 +83,7 @@ impl Proxy {
             client_hellos: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
             reset: broadcast::Sender::new(1),
         });
         let (mode, wanted) = watch::channel(Mode::Pass);
@@ -152,6 +155,11 @@ impl Proxy {
     /// well until the client next sends on it, and is then reset.
     pub fn forget(&self) {
         self.network.forgotten.store(self.connections(), Relaxed);
+    }
+
+    /// Forgets the connections that stand, as a firewall does: what is sent on them is dropped without a word.
+    pub fn drop_silently(&self) {
+        self.network.dropped.store(self.connections(), Relaxed);
     }
 }
 
@@ -261,6 +269,9 @@ impl Connection {
             if direction == Direction::Out {
                 if self.number < self.network.forgotten.load(Relaxed) {
                     return Err(io::ErrorKind::ConnectionReset.into());
+                }
+                if self.number < self.network.dropped.load(Relaxed) && !bytes.is_empty() {
+                    continue;
                 }
                 if std::mem::take(&mut first) && is_client_hello(&bytes) {
                     self.network.client_hellos.fetch_add(1, Relaxed);

@@ -322,8 +322,14 @@ impl Stage {
         tokio::join!(invocations, evicted).0
     }
 
-    /// What the function asked of AWS, in order.
+    /// What the function asked of AWS, in order; but not of Parameter Store, which it asks when a busy machine answers late for
+    /// EKS.
     pub async fn aws_calls(&self) -> Vec<String> {
+        self.all_aws_calls().await.into_iter().filter(|call| !call.starts_with("ssm:")).collect()
+    }
+
+    /// All that the function asked of AWS, in order.
+    pub async fn all_aws_calls(&self) -> Vec<String> {
         let calls = self.world.aws_side().calls(Some(self.lambda.access_key_id())).await.expect("the journal is there");
         calls.into_iter().map(|call| format!("{}:{}", call.service, call.action)).collect()
     }
@@ -435,7 +441,7 @@ pub fn allowed_calls() -> BTreeSet<String> {
     });
     let invoke = template.contains("PolicyName: invoke").then(|| "lambda:Invoke".to_owned());
     // `iam:PassRole` is no call: it is asked for with another.
-    let services = ["ec2:", "eks:", "autoscaling:", "events:", "lambda:", "scheduler:"];
+    let services = ["ec2:", "eks:", "autoscaling:", "events:", "lambda:", "scheduler:", "ssm:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
     let is_action = |word: &&str| {
         services

@@ -20,6 +20,7 @@ mod version;
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_drainer::Context;
+use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::asked_until;
@@ -45,6 +46,7 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
             let (user, signed_in) = sign_in::look(client, cluster, invocation, &enroll, end).await;
             match user {
                 Some(user) => {
+                    remember(context, cluster).await;
                     let (evictions, rights) =
                         rights::look(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
                     let (version, nth, flow_control, mut nodes) = tokio::join!(
@@ -62,6 +64,17 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
         Err(failure) => none_seen(sign_in::unknown_cluster(&failure, cluster, invocation)),
     };
     Looked { checks: looked.checks.into_iter().map(|check| check.of(cluster)).collect(), ..looked }
+}
+
+/// Writes down where the cluster is, for a drain that EKS does not answer.
+async fn remember(context: &Context, cluster: &ClusterName) {
+    if let Err(error) = context.access.clusters.remember(cluster).await {
+        tracing::warn!(
+            cluster.name = %cluster,
+            error = chain(&error),
+            "cannot write down where cluster {cluster} is: when EKS throttles a storm of notices, its drains begin later"
+        );
+    }
 }
 
 fn none_seen(not_signed_in: Check) -> Looked {

@@ -65,6 +65,10 @@ impl Transient for Undescribed {
     fn is_transient(&self) -> bool {
         matches!(self, Self::Call(error) if error.is_transient())
     }
+
+    fn is_throttled(&self) -> bool {
+        matches!(self, Self::Call(error) if error.is_throttled())
+    }
 }
 
 impl Access {

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use aws_smithy_types::retry::RetryConfig;
+use aws_types::SdkConfig;
 use lambda_runtime::Error;
 use spillway_aws_call::Caller;
+use spillway_eks::{Clusters, Remembered};
 use spillway_settings::Settings;
 
 use super::Context;
@@ -16,30 +19,33 @@ use crate::continuation::schedule::{FunctionName, Scheduler};
 
 impl Context {
     /// Makes the clients. Fails if the environment lacks something.
-    pub fn from_environment(settings: Settings) -> Result<Self, Error> {
-        let aws = spillway_startup::aws::configuration()?;
+    pub fn from_environment(settings: Settings, aws: &SdkConfig) -> Result<Self, Error> {
+        // What a storm empties the limits of is tried again by `crates/retry` alone, which knows what throttling is.
+        let once = aws.to_builder().retry_config(RetryConfig::disabled()).build();
         let region = aws.region().ok_or("AWS_REGION is not set")?.to_string();
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").map_err(|_| "AWS_LAMBDA_FUNCTION_NAME is not set")?;
         let credentials = aws.credentials_provider().ok_or("the function has no AWS credentials")?;
-        let caller = Caller::new(&aws)?;
+        let caller = Caller::new(aws)?;
+        let remembered =
+            (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
         let patient_queue = settings.patient_queue.as_deref().map(|url| PatientQueue::new(caller.clone(), url));
         let itself = Itself::new(caller.clone(), &function);
         let announcements = settings.announcements.as_ref().map(|url| Queue::new(caller, url));
-        let client = aws_sdk_scheduler::Client::new(&aws);
+        let client = aws_sdk_scheduler::Client::new(aws);
         let scheduler =
             Scheduler::new(client, settings.schedules.as_ref(), FunctionName { region: &region, name: &function });
         Ok(Self {
             settings,
-            ec2: aws_sdk_ec2::Client::new(&aws),
-            autoscaling: aws_sdk_autoscaling::Client::new(&aws),
-            load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(&aws),
-            eventbridge: aws_sdk_eventbridge::Client::new(&aws),
+            ec2: aws_sdk_ec2::Client::new(&once),
+            autoscaling: aws_sdk_autoscaling::Client::new(aws),
+            load_balancing: aws_sdk_elasticloadbalancingv2::Client::new(aws),
+            eventbridge: aws_sdk_eventbridge::Client::new(aws),
             itself,
             announcements,
             scheduler,
             patient_queue,
             access: Access {
-                clusters: Arc::new(spillway_eks::Clusters::new(aws_sdk_eks::Client::new(&aws))),
+                clusters: Arc::new(Clusters::new(aws_sdk_eks::Client::new(&once), remembered)),
                 credentials,
                 region,
                 connector: Box::new(OneConnection),

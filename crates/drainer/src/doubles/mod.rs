@@ -106,13 +106,16 @@ pub(crate) fn context(
     let partition = RetryPartition::custom("this test").token_bucket(TokenBucket::default()).build();
     macro_rules! client {
         ($sdk:ident) => {
+            client!($sdk, retries.clone())
+        };
+        ($sdk:ident, $retries:expr) => {
             $sdk::Client::from_conf(
                 $sdk::Config::builder()
                     .behavior_version_latest()
                     .region($sdk::config::Region::new(REGION))
                     // To sign a call takes as long as all else of it.
                     .allow_no_auth()
-                    .retry_config(retries.clone())
+                    .retry_config($retries)
                     .retry_partition(partition.clone())
                     .timeout_config(timeouts.clone())
                     .http_client(aws.clone())
@@ -138,12 +141,12 @@ pub(crate) fn context(
         announcements: settings.announcements.as_ref().map(|url| Queue::new(by_hand.clone(), url)),
         itself: Itself::new(by_hand, "drain"),
         settings,
-        ec2: client!(aws_sdk_ec2),
+        ec2: client!(aws_sdk_ec2, RetryConfig::disabled()),
         autoscaling: client!(aws_sdk_autoscaling),
         load_balancing: client!(aws_sdk_elasticloadbalancingv2),
         eventbridge: client!(aws_sdk_eventbridge),
         access: Access {
-            clusters: Arc::new(Clusters::new(client!(aws_sdk_eks))),
+            clusters: Arc::new(Clusters::new(client!(aws_sdk_eks, RetryConfig::disabled()), None)),
             credentials,
             region: REGION.to_owned(),
             connector: Box::new(ClusterDouble(Box::new(cluster))),

@@ -75,6 +75,7 @@ class BedApi:
             ("GET", "/bed/calls", state.journal.calls),
             ("POST", "/bed/faults", self.post_fault),
             ("DELETE", "/bed/faults", state.faults.clear),
+            ("POST", "/bed/limits", state.limits.put),
             ("POST", "/bed/failures", state.failures.put),
             ("GET", "/bed/failures", state.failures.all),
             ("GET", "/bed/dead-letters", state.deliveries.dead_letters),

@@ -130,7 +130,7 @@ class Iam:
 
 
 def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]) -> dict[str, str]:
-    """The parameters that a function's variables come from, where these differ from the defaults."""
+    """The parameters that a function's variables come from, and the stack's name, where these differ from the defaults."""
     declared = read["Parameters"]
     environment = read["Resources"][function]["Properties"]["Environment"]["Variables"]
     found = {}
@@ -138,7 +138,8 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
         if isinstance(source, dict) and "Fn::Join" in source:
             source = source["Fn::Join"][1]
         name = source.get("Ref") if isinstance(source, dict) else None
-        if name in declared and variable in variables and variables[variable] != str(declared[name].get("Default", "")):
+        default = STACK if name == "AWS::StackName" else str(declared[name].get("Default", "")) if name in declared else None
+        if default is not None and variables.get(variable, default) != default:
             found[name] = variables[variable]
     # The queue is there in any case; the number says whether the function is told of it.
     if variables.get("SPILLWAY_PATIENT_QUEUE"):
@@ -156,6 +157,7 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
     resources = read["Resources"]
     own = {deployed.logical_id: deployed.name, "PatientDrains": patient(deployed.name)}
     known = names(resources, moto, own)
+    known["AWS::StackName"] = deployed.parameters.get("AWS::StackName", STACK)
     intrinsics = Intrinsics(read, deployed.parameters, known)
     properties = resources[role]["Properties"]
     documents = [(one["PolicyName"], one["PolicyDocument"]) for one in intrinsics.value(properties.get("Policies", []))]

@@ -151,7 +151,7 @@ def _object(call: Call, where: str) -> list[Asked]:
 
 
 def _parameter(call: Call, where: str) -> list[Asked]:
-    return [Asked("ssm:GetParameter", f"arn:aws:ssm:{where}:parameter/{_body(call)['Name'].lstrip('/')}")]
+    return [Asked(f"ssm:{call.action}", f"arn:aws:ssm:{where}:parameter/{_body(call)['Name'].lstrip('/')}")]
 
 
 def _secret(call: Call, where: str) -> list[Asked]:
@@ -183,6 +183,7 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("sqs", "GetQueueAttributes"): _queue,
     ("sqs", "SendMessage"): _queue,
     ("ssm", "GetParameter"): _parameter,
+    ("ssm", "PutParameter"): _parameter,
 }
 
 

@@ -8,17 +8,16 @@ from werkzeug import Request
 
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
-from bed_aws.limits import MOST, PER_SECOND, Bucket, Limits
+from bed_aws.limits import LIMITS, Bucket, Limits
 from tests.side import OnTheSide
 
 
 class TheBucket(unittest.TestCase):
     def test_it_is_full_at_first_and_fills_again_with_time(self) -> None:
-        bucket = Bucket(at=0.0)
-        self.assertEqual(sum(bucket.take(0.0) for _ in range(MOST + 50)), MOST)
-        self.assertEqual(sum(bucket.take(1.0) for _ in range(MOST)), PER_SECOND)
-        self.assertEqual(sum(bucket.take(1000.0) for _ in range(MOST + 50)), MOST)
-
+        bucket = Bucket(LIMITS["ec2", "DescribeInstances"], at=0.0)
+        self.assertEqual(sum(bucket.take(0.0) for _ in range(150)), 100)
+        self.assertEqual(sum(bucket.take(1.0) for _ in range(100)), 20)
+        self.assertEqual(sum(bucket.take(1000.0) for _ in range(150)), 100)
 
     def test_who_describes_too_fast_is_told_so_and_nobody_else(self) -> None:
         limits = Limits(now=lambda: 0.0)
@@ -26,12 +25,25 @@ class TheBucket(unittest.TestCase):
         def describe(key: str) -> None:
             limits.check(Call(Request({}), "ec2", "DescribeInstances", key, "us-east-1"))
 
-        for _ in range(MOST):
+        for _ in range(100):
             describe("one")
         describe("another")
         with self.assertRaises(AwsError) as caught:
             describe("one")
         self.assertEqual(caught.exception.code, "RequestLimitExceeded")
+        limits.put("one", "ec2", "DescribeInstances", 1, 0)
+        describe("one")
+        with self.assertRaises(AwsError):
+            describe("one")
+
+    def test_eks_describes_ten_clusters_a_second(self) -> None:
+        limits = Limits(now=lambda: 0.0)
+        call = Call(Request({}), "eks", "DescribeCluster", "one", "us-east-1")
+        for _ in range(10):
+            limits.check(call)
+        with self.assertRaises(AwsError) as caught:
+            limits.check(call)
+        self.assertEqual((caught.exception.status, caught.exception.code), (429, "ThrottlingException"))
 
 
 class WhatIsPut(OnTheSide):

@@ -124,6 +124,20 @@ impl Aws {
         self.post::<Value>("faults", &json!(fault)).await.map(drop)
     }
 
+    /// Gives this caller another limit of such calls: so many at once, and so many more each second.
+    pub async fn limit_calls(
+        &self,
+        access_key_id: &str,
+        (service, action): (&str, &str),
+        most: u32,
+        per_second: u32,
+    ) -> Result<(), BedError> {
+        let body = json!({
+            "access_key_id": access_key_id, "service": service, "action": action, "most": most, "per_second": per_second,
+        });
+        self.post::<Value>("limits", &body).await.map(drop)
+    }
+
     pub async fn clear_faults(&self, access_key_id: &str) -> Result<(), BedError> {
         let path = format!("faults?access_key_id={access_key_id}");
         self.call::<Value>(Method::DELETE, &path, None).await.map(drop)

@@ -39,6 +39,6 @@ async fn the_role_in_the_template_allows_exactly_the_calls_that_the_function_was
     assert_eq!(second.result.as_ref().expect("it drains")["ending"], "drained", "{second:#?}");
     let examined = stage.lambda.invoke(&sample("doctor")).await;
     assert!(examined.result.is_ok(), "{examined:#?}");
-    let seen: BTreeSet<String> = stage.aws_calls().await.into_iter().collect();
+    let seen: BTreeSet<String> = stage.all_aws_calls().await.into_iter().collect();
     assert_eq!(seen, allowed_calls());
 }

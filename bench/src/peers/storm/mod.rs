@@ -1,0 +1,153 @@
+//! `spillway-bench storm`: hundreds of spot notices at once, where EC2, EKS and Lambda limit calls as they do in an account.
+//!
+//! # Layout
+//! * this file: what is measured, in which order; `spillway` is one storm of the function's, and the other tools drain as they
+//!   do beside it in [`peers`](super);
+//! * `results`: what came of all (pure);
+//! * `page`: the page.
+
+mod page;
+mod results;
+mod spillway;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use spillway_bed::BedError;
+use spillway_bed::aws::Call;
+use spillway_bed::lambda::LambdaOptions;
+
+use super::case::Tool;
+use super::figures::{Drained, Figures};
+use super::fixture::{PeersFixture, Scene};
+use super::{FAR, baseline, nth};
+use crate::measure;
+use crate::measure::circumstances::Circumstances;
+use crate::measure::report;
+pub(crate) use results::StormResults;
+use results::{Bucket, Calls, Failed, Run, Size};
+
+/// How long a tool may take for one storm.
+const LIMIT: Duration = Duration::from_mins(30);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct StormOptions {
+    /// Nodes and the pods on each, the smallest storm first.
+    #[arg(long, value_delimiter = ',', default_value = "150x2,150x15,375x2,375x15,750x2,750x15,500x20")]
+    sizes: Vec<Size>,
+    /// How many executions Lambda allows at a time: the first in each storm, the others in the first storm alone.
+    #[arg(long, value_delimiter = ',', default_value = "1000,50,10")]
+    limits: Vec<usize>,
+    /// How many `DescribeInstances` EC2 allows Spillway at once, and how many more each second. 50+10 is what EC2 may count
+    /// calls without pages against.
+    #[arg(long, default_value = "100+20")]
+    ec2: Bucket,
+    /// Who drains. A tool that does not end one storm has no turn in those that follow.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "spillway,nth,nth-tuned,baseline")]
+    tools: Vec<Tool>,
+    /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.
+    #[arg(long)]
+    nth_tuned: Option<PathBuf>,
+    /// The folder where the page and its raw results are kept; docs/measured/ of this repository when absent.
+    #[arg(long)]
+    keep_in: Option<PathBuf>,
+}
+
+/// Measures, prints the page and keeps it.
+pub(crate) async fn run(options: StormOptions) -> ExitCode {
+    report::tell(measured(&options).await)
+}
+
+async fn measured(options: &StormOptions) -> Result<String, BedError> {
+    // Before anything of ours runs.
+    let measuring = Circumstances::look(command(options), &LambdaOptions::default().binary).await;
+    let (builds, unmeasured) = nth::Builds::find(options.nth_tuned.clone()).await;
+    let is_here = |tool: &Tool| !tool.is_nth() || builds.of(*tool).is_some();
+    let (mut runs, mut failed) = (Vec::new(), Vec::<Failed>::new());
+    for (number, size) in options.sizes.iter().enumerate() {
+        say(&format!("starting a world for {size}"));
+        let mut fixture = PeersFixture::start_with(measure::world_options()).await?;
+        fixture.proxy.set_round_trip(FAR);
+        let limits = if number == 0 { &options.limits[..] } else { options.limits.get(..1).unwrap_or_default() };
+        for tool in options.tools.iter().copied().filter(is_here) {
+            if failed.iter().any(|failed| failed.tool == tool) {
+                continue;
+            }
+            let limits = if tool == Tool::Spillway { limits.iter().copied().map(Some).collect() } else { vec![None] };
+            for limit in limits {
+                say(&format!("{size}, {}", page::in_words(tool, limit)));
+                let scene = fixture.storm(size.nodes, size.pods, LIMIT).await?;
+                match storm(&fixture, &scene, (&builds, options.ec2), (tool, limit), *size).await {
+                    Ok(run) => runs.push(run),
+                    Err(error) => {
+                        fixture.world.keep_logs();
+                        say(&error.story());
+                        let why = error.story().lines().next().unwrap_or_default().to_owned();
+                        failed.push(Failed { size: *size, tool, limit, why });
+                    }
+                }
+                fixture.clear().await?;
+            }
+        }
+    }
+    let nth = nth::release().to_owned();
+    let results =
+        StormResults { circumstances: measuring.over().await, ec2: options.ec2, runs, failed, nth, unmeasured };
+    report::keep(&results, Some(&options.keep_in.clone().unwrap_or_else(report::documents)))
+}
+
+async fn storm(
+    fixture: &PeersFixture,
+    scene: &Scene,
+    (builds, ec2): (&nth::Builds, Bucket),
+    (tool, limit): (Tool, Option<usize>),
+    size: Size,
+) -> Result<Run, BedError> {
+    let (drained, failed) = match tool {
+        Tool::Spillway => spillway::drain(fixture, scene, limit, ec2).await?,
+        Tool::Nth | Tool::NthWorkers | Tool::NthTuned => (nth::drain(fixture, scene, builds, tool).await?, 0),
+        Tool::Baseline => (baseline::drain(fixture, scene).await?, 0),
+        Tool::Kubectl => {
+            let (wanted, seen) = ("a tool that notices drain by".to_owned(), "kubectl".to_owned());
+            return Err(BedError::NotMeasured { wanted, seen });
+        }
+    };
+    let calls = fixture.world.aws_side().calls(None).await?;
+    Ok(Run {
+        size,
+        tool,
+        limit,
+        figures: Figures::of(&drained, scene.nodes.len(), scene.pods),
+        ec2: of_action(&calls, "DescribeInstances", drained.begin),
+        eks: of_action(&calls, "DescribeCluster", drained.begin),
+        throttled_by_api_server: throttled(&drained),
+        failed,
+    })
+}
+
+/// The calls of whoever drained: nobody else made any meanwhile.
+#[expect(clippy::cast_precision_loss, reason = "a second has digits enough")]
+fn of_action(calls: &[Call], action: &str, began: Timestamp) -> Calls {
+    let began = began.as_microsecond() as f64 / 1e6;
+    let made = || calls.iter().filter(|call| call.action == action && call.at >= began);
+    Calls { made: made().count(), throttled: made().filter(|call| matches!(call.status, 429 | 503)).count() }
+}
+
+fn throttled(drained: &Drained) -> usize {
+    drained.requests.iter().filter(|request| request.code == Some(429)).count()
+}
+
+fn command(options: &StormOptions) -> String {
+    let list = |items: Vec<String>| items.join(",");
+    let sizes = list(options.sizes.iter().map(Size::to_string).collect());
+    let limits = list(options.limits.iter().map(usize::to_string).collect());
+    let tools = list(options.tools.iter().map(|tool| tool.in_option()).collect());
+    let tuned = if options.nth_tuned.is_some() { " NTH_TUNED=…" } else { "" };
+    format!("make storm SIZES={sizes} LIMITS={limits} EC2={} TOOLS={tools}{tuned}", options.ec2)
+}
+
+fn say(what: &str) {
+    eprintln!("storm: {what}");
+}
