@@ -30,6 +30,9 @@ pub struct History {
     /// What has been published of what blocks the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
+    /// Whether the schedule that brings it has the second of the two names that it may have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_second_schedule: bool,
 }
 
 /// What has been published of what blocks a drain.
@@ -64,8 +67,9 @@ pub struct OwnersPods {
 
 impl History {
     /// A notice that nobody has worked on yet.
-    pub(super) fn of(notice: Value) -> Self {
-        Self { notice, instance: None, earlier: Vec::new(), put_back: None, blockage: None }
+    #[must_use]
+    pub fn of(notice: Value) -> Self {
+        Self { notice, instance: None, earlier: Vec::new(), put_back: None, blockage: None, by_second_schedule: false }
     }
 
     /// When the first invocation began, if this is a later one.

@@ -8,6 +8,7 @@ mod selector;
 mod table;
 mod values;
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
+    /// How many nodes of a cluster, group and zone drain for maintenance at once; absent: any number.
+    pub maintenance_at_once: Option<NonZeroUsize>,
     /// Which taints a node gets.
     pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
@@ -88,6 +91,7 @@ impl Settings {
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, 0..=3_600)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
             maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
+            maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::node_events),

@@ -54,7 +54,15 @@ pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
     accepted: "a whole number of seconds from 10 to 172800 (48 hours, as long as a drain may go on)",
-    meaning: "how long before scheduled maintenance its drain begins",
+    meaning: "how long before scheduled maintenance drains begin. Those of one notice [begin one after the other]\
+              (notices.md#the-pace)",
+};
+pub(crate) const MAINTENANCE_AT_ONCE: Setting = Setting {
+    name: "SPILLWAY_MAINTENANCE_AT_ONCE",
+    default: "5",
+    accepted: "a whole number from 0 to 1000",
+    meaning: "how many nodes of a cluster, Auto Scaling group and zone [drain for maintenance at once]\
+              (notices.md#the-pace); `0`: no limit",
 };
 pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
     name: "SPILLWAY_HOOKS_WITHOUT_NODE",
@@ -147,7 +155,7 @@ pub(crate) const DRY_RUN: Setting = Setting {
 };
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 19] = [
+pub(crate) const SETTINGS: [Setting; 20] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -163,6 +171,7 @@ pub(crate) const SETTINGS: [Setting; 19] = [
     VOLUME_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
+    MAINTENANCE_AT_ONCE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,

@@ -55,14 +55,19 @@ pub struct Ran {
 /// Runs a seed.
 #[must_use]
 pub fn run(seed: u64, is_recorded: bool) -> Ran {
+    run_plan(Plan::of(seed), seed, is_recorded)
+}
+
+/// Runs a plan; the seed draws how long things take.
+fn run_plan(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime without I/O needs nothing");
-    runtime.block_on(LocalSet::new().run_until(live(seed, is_recorded)))
+    runtime.block_on(LocalSet::new().run_until(live(plan, seed, is_recorded)))
 }
 
-async fn live(seed: u64, is_recorded: bool) -> Ran {
-    let simulation = Shared::of(Plan::of(seed), seed, is_recorded);
+async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
+    let simulation = Shared::of(plan, seed, is_recorded);
     let function = Rc::new(function::over(&simulation));
     let news = simulation.lock().news.clone();
     simulation.lock().set_up();

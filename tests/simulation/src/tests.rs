@@ -2,8 +2,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
+use std::time::Duration;
 
-use super::run;
+use super::plan::Plan;
+use super::{Ran, run, run_plan};
 
 /// How many seeds `make test` runs, in little more than a minute on two cores: a dev build takes 34 ms of processor time for each.
 const SEEDS: u64 = 4000;
@@ -58,6 +60,24 @@ fn whatever_happens_what_must_hold_holds() {
         let from = number("FROM").unwrap_or(0);
         let seeds = KEPT.iter().copied().chain(from..from + number("SEEDS").unwrap_or(SEEDS));
         check(&seeds.collect::<Vec<_>>());
+    }
+}
+
+/// What must hold for forty nodes of one group and zone with the same maintenance, if so many may be drained at once.
+fn forty_at_once(starts_after_s: u64, lead_s: &str, at_once: &str) -> Ran {
+    let settings = [("SPILLWAY_MAINTENANCE_LEAD_S", lead_s), ("SPILLWAY_MAINTENANCE_AT_ONCE", at_once)];
+    let plan = Plan::maintenance(40, Duration::from_secs(starts_after_s), &settings);
+    run_plan(plan, number("SEED").unwrap_or(0), true)
+}
+
+#[test]
+fn of_forty_nodes_with_one_maintenance_no_more_than_the_limit_drain_at_once_and_each_before_its_time() {
+    // Announced long before its lead, their begins are spread; announced so late that all begin in the same second, most give way.
+    for (starts_after_s, lead_s, give_way) in [(7200, "3600", false), (3600, "7200", true)] {
+        let ran = forty_at_once(starts_after_s, lead_s, "5");
+        let told = format!("{}\n{}", ran.history, ran.broken.join("\n"));
+        assert!(ran.broken.is_empty(), "{told}");
+        assert_eq!(ran.history.contains("is postponed until"), give_way, "{told}");
     }
 }
 

@@ -15,7 +15,7 @@ use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
 use super::claim::{Claiming, Purpose, claim, claim_after_all};
-use super::{Next, after_drain, lifecycle, undo_check};
+use super::{Next, after_drain, lifecycle, pace, undo_check};
 use crate::context::{Attempt, Context, Target};
 use crate::drain::side_task::SideTask;
 use crate::drain::{self, Drain};
@@ -39,6 +39,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
+    if let Some(postponed) = Box::pin(pace::give_way(context, target, &node, record)).await? {
+        return Ok(Next::Done(postponed));
+    }
     let window = attempt.window();
     record.window = Some(window);
     let ClaimedNode { claim, client } = &node;
@@ -88,7 +91,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         record.after_drain = after_drain::wait(context, target, &node, &report, window.end, stop).await;
         let_go(attempt, claim, &report, record).await
     };
-    let (outcome, ()) = tokio::join!(let_go, side_task.finish());
+    let told = Box::pin(pace::end(context, attempt, &node, &report));
+    let (outcome, (), ()) = tokio::join!(let_go, side_task.finish(), told);
     let outcome = outcome?;
     arranged.map(|()| outcome.into())
 }

@@ -35,6 +35,7 @@ mod not_ours;
 mod notices;
 mod odd_pods;
 mod owners;
+mod pace;
 mod rules;
 mod sinks;
 mod undo;

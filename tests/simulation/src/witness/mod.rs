@@ -4,12 +4,14 @@
 //! * `pods`: how pods are requested to leave
 //! * `hooks`: when hooks are answered
 //! * `nodes`: what is changed on nodes
+//! * `pace`: how many nodes are drained at once
 //! * `invocations`: how invocations end, and with which receipt
 
 mod deadline;
 mod hooks;
 mod invocations;
 mod nodes;
+mod pace;
 mod pods;
 
 use std::fmt;
@@ -64,6 +66,8 @@ pub(crate) enum Invariant {
     OrderIsKept,
     /// For one notice the pods of an app that its controller puts back are evicted three times each at most.
     PutBackIsLeft,
+    /// Of planned drains no more go on at once than the limit, and each is over when its maintenance starts.
+    PaceIsKept,
     /// Nothing panics.
     NoPanic,
 }
@@ -80,6 +84,7 @@ pub(crate) fn witnesses() -> Vec<Box<dyn Witness>> {
         Box::<pods::LeavingPods>::default(),
         Box::<hooks::Hooks>::default(),
         Box::<nodes::Nodes>::default(),
+        Box::<pace::Pace>::default(),
         Box::<invocations::Invocations>::default(),
     ]
 }
