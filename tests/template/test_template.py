@@ -36,6 +36,9 @@ RULES = {
         "health-scheduled-maintenance-page-1",
         "health-scheduled-maintenance-page-2",
         "health-scheduled-reboot",
+        "health-expedited-retirement",
+        "health-flexible-reboot",
+        "health-dedicated-host",
     },
     "DrainStateChange": {"state-change-shutting-down", "state-change-stopping"},
     "DrainInstanceDown": {"state-change-stopped", "state-change-terminated"},
@@ -417,7 +420,7 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 36)
+        self.assertLessEqual(len(PARAMETERS), 37)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):

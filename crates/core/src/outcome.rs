@@ -11,6 +11,7 @@ use spillway_receipt::{Ending, HookRecord, HookState};
 
 use crate::decision::Reason;
 use crate::node::node_claim::HandedOver;
+use crate::node::pace::Obstacle;
 use crate::node::uncordon::UncordonResult;
 pub use drain::DrainOutcome;
 pub use uncordon::UncordonOutcome;
@@ -30,8 +31,14 @@ pub enum Outcome {
     Uncordon(UncordonOutcome),
     /// What was scheduled is called off; and what became of the node.
     CalledOff { instance: InstanceId, node: UncordonOutcome },
-    /// Its time has not come: a schedule brings the notice back.
-    Postponed { instance: InstanceId, starts: Option<Timestamp>, begins: Timestamp, uncordoned: UncordonResult },
+    /// Its time has not come, or its drain gives way to others: a schedule brings the notice back.
+    Postponed {
+        instance: InstanceId,
+        starts: Option<Timestamp>,
+        begins: Timestamp,
+        gives_way_to: Option<Obstacle>,
+        uncordoned: UncordonResult,
+    },
     /// Each instance of the notice gets an invocation of its own.
     OneForEach { instances: usize, left_out: usize },
     /// The node is declared out of service.
@@ -129,13 +136,19 @@ impl fmt::Display for Outcome {
             Self::CalledOff { instance, node } => {
                 write!(f, "the drain of {instance} that was scheduled is called off; {node}")
             }
-            Self::Postponed { instance, starts, begins, uncordoned } => {
+            Self::Postponed { instance, starts, begins, gives_way_to, uncordoned } => {
                 write!(f, "maintenance of {instance}")?;
                 starts.map_or(Ok(()), |starts| write!(f, " begins at {starts}"))?;
-                write!(f, "; its drain is scheduled for {begins}")?;
-                match uncordoned {
-                    UncordonResult::GivenBack { node } => {
+                match gives_way_to {
+                    Some(obstacle) => write!(f, "; its drain is postponed until {begins}, because {obstacle}")?,
+                    None => write!(f, "; its drain is scheduled for {begins}")?,
+                }
+                match (uncordoned, gives_way_to) {
+                    (UncordonResult::GivenBack { node }, None) => {
                         write!(f, "; node {node}, which was drained for it, is given back until then")
+                    }
+                    (UncordonResult::GivenBack { node }, Some(_)) => {
+                        write!(f, "; node {node} is given back until then")
                     }
                     _ => Ok(()),
                 }
@@ -208,6 +221,25 @@ mod tests {
         assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_not_ours());
         assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_not_ours());
         assert!(!Outcome::NotANode { reason: elsewhere() }.is_not_ours(), "its hook had an answer");
+    }
+
+    #[test]
+    fn what_a_drain_gives_way_to_is_named_with_the_time_at_which_it_tries_again() {
+        let postponed = |gives_way_to| {
+            let at = |time: &str| time.parse::<Timestamp>().unwrap();
+            let (starts, begins) = (Some(at("2026-12-24T03:00:00Z")), at("2026-12-24T02:04:00Z"));
+            let instance = InstanceId::parse("i-0123456789abcdef0").unwrap();
+            let uncordoned = UncordonResult::GivenBack { node: "n-1".to_owned() };
+            Outcome::Postponed { instance, starts, begins, gives_way_to, uncordoned }.to_string()
+        };
+        let begins = "maintenance of i-0123456789abcdef0 begins at 2026-12-24T03:00:00Z; its drain is";
+        let until = "postponed until 2026-12-24T02:04:00Z, because";
+        let given_back = "; node n-1 is given back until then";
+        let drains = "so many other nodes of its group and zone are being drained: 5";
+        assert_eq!(postponed(Some(Obstacle::Drains { others: 5 })), format!("{begins} {until} {drains}{given_back}"));
+        let not_ready = Some(Obstacle::NotReady { not_ready: 9, nodes: 20 });
+        let why = "9 of the 20 nodes of its zone are not Ready";
+        assert_eq!(postponed(not_ready), format!("{begins} {until} {why}{given_back}"));
     }
 
     #[test]

@@ -260,7 +260,7 @@ async fn carry_out(context: &Context, target: &Target<'_>, record: &mut Record) 
         Decision::Undo => actions::uncordon::uncordon(context, target, record).await.map(Next::Done),
         Decision::OutOfService => actions::out_of_service::out_of_service(context, target, record).await,
         Decision::Postpone(begins) => {
-            actions::postpone::postpone(context, target, begins, record).await.map(Next::Done)
+            actions::postpone::postpone(context, target, begins, None, record).await.map(Next::Done)
         }
     }
 }

@@ -39,6 +39,9 @@ pub struct History {
     /// How often the drain was parked in a row. Those invocations count as one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub parked: u32,
+    /// Whether the schedule that brings it has the second of the two names that it may have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_second_schedule: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
@@ -78,7 +81,8 @@ pub struct OwnersPods {
 
 impl History {
     /// A notice that nobody has worked on yet.
-    pub(super) fn of(notice: Value) -> Self {
+    #[must_use]
+    pub fn of(notice: Value) -> Self {
         Self {
             notice,
             instance: None,
@@ -87,6 +91,7 @@ impl History {
             blockage: None,
             blocked_since: None,
             parked: 0,
+            by_second_schedule: false,
         }
     }
 

@@ -10,6 +10,7 @@ mod selector;
 mod table;
 mod values;
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub maintenance_lead: Duration,
     /// What tags of an instance and a label of its node may override.
     pub overridable: Vec<Overridable>,
+    /// How many nodes of a cluster, group and zone drain for maintenance at once; absent: any number.
+    pub maintenance_at_once: Option<NonZeroUsize>,
     /// Which taints a node gets.
     pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
@@ -102,6 +105,7 @@ impl Settings {
             maintenance_lead: reader
                 .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),
             overridable: reader.read(table::OVERRIDABLE, values::overridable),
+            maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
             node_events: reader.read(table::NODE_EVENTS, values::node_events),

@@ -57,7 +57,15 @@ pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     name: "SPILLWAY_MAINTENANCE_LEAD_S",
     default: "3600",
     accepted: "a whole number of seconds from 10 to 172800 (48 hours, as long as a drain may go on)",
-    meaning: "how long before scheduled maintenance its drain begins",
+    meaning: "how long before scheduled maintenance drains begin. Those of one notice [begin one after the other]\
+              (notices.md#the-pace)",
+};
+pub(crate) const MAINTENANCE_AT_ONCE: Setting = Setting {
+    name: "SPILLWAY_MAINTENANCE_AT_ONCE",
+    default: "5",
+    accepted: "a whole number from 0 to 1000",
+    meaning: "how many nodes of a cluster, Auto Scaling group and zone [drain for maintenance at once]\
+              (notices.md#the-pace); `0`: no limit",
 };
 pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
     name: "SPILLWAY_HOOKS_WITHOUT_NODE",
@@ -170,7 +178,7 @@ pub(crate) const VOLUME_WAIT_S: RangeInclusive<u64> = 0..=3_600;
 pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
 
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 21] = [
+pub(crate) const SETTINGS: [Setting; 22] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -187,6 +195,7 @@ pub(crate) const SETTINGS: [Setting; 21] = [
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
     OVERRIDABLE,
+    MAINTENANCE_AT_ONCE,
     TAINTS,
     LOAD_BALANCERS,
     NODE_EVENTS,

@@ -33,6 +33,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
         ("SPILLWAY_OVERRIDABLE", "hook-max-wait, volume-wait, maintenance-lead, action"),
+        ("SPILLWAY_MAINTENANCE_AT_ONCE", "0"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
         ("SPILLWAY_NODE_EVENTS", "nth"),

@@ -322,6 +322,43 @@ impl Plan {
         }
     }
 
+    /// So many of the nodes have the same maintenance, and are all that happens.
+    #[cfg(test)]
+    pub(crate) fn maintenance(nodes: usize, starts_after: Duration, settings: &[(&'static str, &str)]) -> Self {
+        let app = App {
+            owner: Owner::ReplicaSet,
+            pods: nodes * 2,
+            on_first_node: false,
+            grace_s: 120,
+            exits_after: Duration::from_secs(75),
+            budgets: 0,
+            min_available: 0,
+            is_critical: false,
+            tolerates: false,
+            annotation: None,
+            finalizer: false,
+        };
+        let spare = nodes / 4;
+        let of_node = |node| Interruption {
+            node,
+            begins: Duration::ZERO,
+            cause: Cause::Maintenance { starts_after, reboots: false, called_off_after: None },
+            delay: Duration::from_secs(1),
+        };
+        Self {
+            nodes: nodes + spare,
+            names: vec![Naming::DnsName; nodes + spare],
+            interruptions: (0..nodes).map(of_node).collect(),
+            duplicates: 0,
+            kills: Vec::new(),
+            outages: Vec::new(),
+            invocation: Duration::from_secs(900),
+            skew_ms: 2000,
+            settings: settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+            ..Self::quiet(app)
+        }
+    }
+
     /// What EC2 calls the instance of that number.
     pub(crate) fn dns_name(number: usize) -> String {
         format!("ip-10-0-0-{number}.ec2.internal")

@@ -4,8 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
+use std::time::Duration;
 
-use super::{Counts, SOMETIMES, World};
+use super::plan::Plan;
+use super::{Counts, Ran, SOMETIMES, World};
 
 /// How many seeds `make test` runs, in two minutes on two cores: a fourth are the same each time, and the rest fresh.
 const SEEDS: u64 = 4000;
@@ -118,6 +120,24 @@ fn hold(world: &World) {
     let ran = world.run(true);
     println!("{}", ran.history);
     assert!(ran.broken.is_empty(), "seed {} breaks what must hold:\n{}", world.seed, ran.broken.join("\n"));
+}
+
+/// What must hold for forty nodes of one group and zone with the same maintenance, if so many may be drained at once.
+fn forty_at_once(starts_after_s: u64, lead_s: &str, at_once: &str) -> Ran {
+    let settings = [("SPILLWAY_MAINTENANCE_LEAD_S", lead_s), ("SPILLWAY_MAINTENANCE_AT_ONCE", at_once)];
+    let plan = Plan::maintenance(40, Duration::from_secs(starts_after_s), &settings);
+    World { seed: number("SEED").unwrap_or(0), plan }.run(true)
+}
+
+#[test]
+fn of_forty_nodes_with_one_maintenance_no_more_than_the_limit_drain_at_once_and_each_before_its_time() {
+    // Announced long before its lead, their begins are spread; announced so late that all begin in the same second, most give way.
+    for (starts_after_s, lead_s, give_way) in [(7200, "3600", false), (3600, "7200", true)] {
+        let ran = forty_at_once(starts_after_s, lead_s, "5");
+        let told = format!("{}\n{}", ran.history, ran.broken.join("\n"));
+        assert!(ran.broken.is_empty(), "{told}");
+        assert_eq!(ran.history.contains("is postponed until"), give_way, "{told}");
+    }
 }
 
 #[test]

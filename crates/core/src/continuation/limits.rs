@@ -133,15 +133,7 @@ mod tests {
             pods: ["clean", "clamped", "forced", "stayed", "lost", "unconfirmed"].map(|f| (f.to_owned(), 1000)).into(),
         };
         let notice = json!({"detail": "x".repeat(8_000)});
-        History {
-            notice,
-            instance: None,
-            earlier: vec![one; earlier],
-            put_back: None,
-            blockage: None,
-            blocked_since: None,
-            parked: 0,
-        }
+        History { earlier: vec![one; earlier], ..History::of(notice) }
     }
 
     /// An invocation that is about to end.

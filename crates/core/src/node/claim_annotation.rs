@@ -24,6 +24,9 @@ pub struct ClaimAnnotation {
     /// before the claim. Absent in claims of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// Its place among the drains that wait for one another, if it is one of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
     /// Whether it was we who cordoned the node: only then may we uncordon it.
     pub cordoned: bool,
     /// The taints that we put on it, as kubectl writes them.
@@ -37,6 +40,19 @@ pub struct ClaimAnnotation {
     pub boot: Option<String>,
 }
 
+/// What other drains need to know of one that may have to give way, or they to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// The Auto Scaling group of the instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// When the node was claimed.
+    pub claimed: Timestamp,
+    /// Whether the drain is over: the node waits for what it was drained for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over: bool,
+}
+
 impl ClaimAnnotation {
     /// A claim of that event for such a notice, which cordons the node and does nothing else.
     pub fn new(event: &str, request: &str, kind: Kind) -> Self {
@@ -46,6 +62,7 @@ impl ClaimAnnotation {
             notice: kind.as_str().to_owned(),
             until: None,
             since: None,
+            pace: None,
             cordoned: true,
             taints: Vec::new(),
             maintenance: None,
@@ -61,6 +78,12 @@ impl ClaimAnnotation {
     /// As the annotation holds it.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("an annotation is plain text and a flag")
+    }
+
+    /// The same when its drain is over; `None`: nobody waits for that.
+    pub fn over(&self) -> Option<Self> {
+        let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
+        Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
     }
 
     /// The kind of notice, if it is one that we know.

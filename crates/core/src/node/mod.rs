@@ -8,6 +8,7 @@
 //! * `labels`: what a node's labels say
 //! * `readiness`: whether pods can come to a node
 //! * `conditions`: the conditions by which a node says that it is drained
+//! * `pace`: whether a drain gives way to others
 //! * `cordon_again`: whether a node that somebody has uncordoned in mid-drain is cordoned again
 //! * `uncordon`: what is taken off a node that is given back
 //! * `out_of_service`: the taint that declares a node out of service
@@ -23,6 +24,7 @@ mod model;
 pub mod node_claim;
 pub mod observed;
 pub mod out_of_service;
+pub mod pace;
 pub mod patch;
 pub mod readiness;
 pub mod taint;

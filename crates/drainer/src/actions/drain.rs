@@ -19,7 +19,7 @@ use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
 
 use super::claim::{Claiming, Purpose, claim, claim_after_all};
-use super::{Next, after_drain, lifecycle, undo_check};
+use super::{Next, after_drain, lifecycle, pace, undo_check};
 use crate::context::{Attempt, Context, Target};
 use crate::continuation::Turn;
 use crate::drain::side_task::SideTask;
@@ -45,6 +45,9 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
         Claiming::Claimed(node) => node,
         Claiming::Ended(next) => return Ok(next),
     };
+    if let Some(postponed) = Box::pin(pace::give_way(context, target, &node, record)).await? {
+        return Ok(Next::Done(postponed));
+    }
     let window = attempt.window();
     record.window = Some(window);
     let ClaimedNode { claim, client } = &node;
@@ -115,7 +118,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             conditions.set(stage, attempt.invocation.clock.now()).await;
         }
     };
-    let (outcome, ()) = tokio::join!(let_go, and_last);
+    let told = Box::pin(pace::end(context, attempt, &node, &report));
+    let (outcome, (), ()) = tokio::join!(let_go, Box::pin(and_last), told);
     let outcome = outcome?;
     arranged.map(|()| outcome.into())
 }

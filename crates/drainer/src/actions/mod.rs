@@ -10,6 +10,7 @@
 //! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
 //! * `found`: maintenance that EC2 named and no notice brought
+//! * `pace`: giving way to other drains
 //! * `postpone`, `fan_out`, `continue_next`: at a time, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
 
@@ -27,6 +28,7 @@ pub(crate) mod launch;
 pub(crate) mod lifecycle;
 pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
+mod pace;
 pub(crate) mod postpone;
 pub(crate) mod uncordon;
 pub(crate) mod undo_check;

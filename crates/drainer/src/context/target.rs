@@ -8,11 +8,11 @@ use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use spillway_core::cluster::ClusterName;
 use spillway_core::continuation::limits::{GONE_WITHIN, Limits};
-use spillway_core::decision::begins;
+use spillway_core::decision::{begins, braked_until};
 use spillway_core::drain::deadline::{MARGIN, Termination, Window};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
-use spillway_core::node::claim_annotation::ClaimAnnotation;
+use spillway_core::node::claim_annotation::{ClaimAnnotation, Pace};
 use spillway_core::node::claimant::Claimant;
 use spillway_core::node::labels::LabelRules;
 use spillway_core::node::taint;
@@ -211,8 +211,14 @@ impl Target<'_> {
             Deadline::Hard(at) => Some(at),
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
+        let now = invocation.clock.now();
+        let is_paced = settings.maintenance_at_once.is_some()
+            && braked_until(notice, settings).is_some_and(|braked_until| now < braked_until);
+        let pace =
+            is_paced.then(|| Pace { group: self.instance.group().map(str::to_owned), claimed: now, over: false });
         let annotation = ClaimAnnotation {
             until,
+            pace,
             since: Some(notice.time.max(begins(notice, settings))),
             maintenance: maintenance.map(|maintenance| maintenance.id.clone()),
             ..ClaimAnnotation::new(event, &invocation.request_id, kind)

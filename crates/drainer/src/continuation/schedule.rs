@@ -3,6 +3,8 @@
 //! A schedule is named after what it is for, so that an update of a notice moves it and a repeat does
 //! not double it. All are in the stack's own group, and go with it.
 
+use std::iter;
+
 use aws_sdk_scheduler::Client;
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
@@ -44,6 +46,11 @@ impl Name {
     /// The schedule of a drain that begins later: one for each instance and each maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &what(notice))
+    }
+
+    /// For what a notice begins still later, and came by a schedule of the first name: Scheduler may still take that one away.
+    pub(crate) fn second(notice: &Notice) -> Self {
+        Self::new(&notice.instance, &format!("{}.again", what(notice)))
     }
 
     /// For the maintenance of a notice, where it was found before its notice came.
@@ -143,14 +150,15 @@ impl Scheduler {
     /// named its maintenance. Tried until `end`.
     pub(crate) async fn delete_all_of(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let own = self.delete(&Name::of(notice), end).await?;
-        let found = self.delete_found(notice, end).await?;
-        Ok(if own == Deleted::Yes { own } else { found })
+        let others = self.delete_others(notice, end).await?;
+        Ok(if own == Deleted::Yes { own } else { others })
     }
 
-    /// Takes away what was scheduled for the maintenance of a notice before the notice came. Tried until `end`.
-    pub(crate) async fn delete_found(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
+    /// Takes away what is scheduled for the maintenance of a notice by another name than its own: the second, and those from before
+    /// the notice came. Tried until `end`.
+    pub(crate) async fn delete_others(&self, notice: &Notice, end: Instant) -> Result<Deleted, Failure> {
         let mut deleted = Deleted::No;
-        for name in Name::of_found(notice) {
+        for name in iter::once(Name::second(notice)).chain(Name::of_found(notice)) {
             if self.delete(&name, end).await? == Deleted::Yes {
                 deleted = Deleted::Yes;
             }

@@ -1,10 +1,13 @@
 //! Finding the node of an instance: by the names that EKS gives nodes, then by the provider id.
 
+use std::ops::ControlFlow;
+
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::ListParams;
 use kube::core::Request;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use spillway_core::instance::Instance;
 
 use crate::kube::{ApiError, call, if_found, list};
@@ -87,23 +90,33 @@ pub(super) async fn in_pages<T>(
     which: ListParams,
     is_it: impl Fn(&str, &str) -> Option<T>,
 ) -> Result<Option<T>, ApiError> {
+    let mut found = None;
+    let see = |node: Found| {
+        if let (Some(name), Some(provider_id)) = (&node.metadata.name, &node.spec.provider_id) {
+            found = found.take().or_else(|| is_it(name, provider_id));
+        }
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    // On the heap: rustc reckons the size of futures within futures only so deep.
+    Box::pin(each_in_pages(nodes, which, see)).await?;
+    Ok(found)
+}
+
+/// Pages through the nodes of a list, until `see` has seen enough.
+pub(super) async fn each_in_pages<K: DeserializeOwned>(
+    nodes: &Api<Node>,
+    which: ListParams,
+    mut see: impl FnMut(K) -> ControlFlow<()>,
+) -> Result<(), ApiError> {
     let client = nodes.clone().into_client();
     let mut page = which.limit(PAGE);
     loop {
-        let mut found = None;
+        let mut is_enough = false;
         let request = Request::new(nodes.resource_url()).list(&page);
-        let list = list::each(&client, request, |node: Found| {
-            if let (Some(name), Some(provider_id)) = (&node.metadata.name, &node.spec.provider_id) {
-                found = found.take().or_else(|| is_it(name, provider_id));
-            }
-        });
-        let list = list.await?;
-        if found.is_some() {
-            return Ok(found);
-        }
-        match list.continue_.filter(|token| !token.is_empty()) {
+        let list = list::each(&client, request, |node| is_enough |= see(node).is_break()).await?;
+        match list.continue_.filter(|token| !token.is_empty() && !is_enough) {
             Some(token) => page = page.continue_token(&token),
-            None => return Ok(None),
+            None => return Ok(()),
         }
     }
 }

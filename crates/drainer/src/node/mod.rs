@@ -8,6 +8,7 @@
 //! * `cordon_again`: cordoning it again in mid-drain
 //! * `uncordon`: giving a node back
 //! * `node_claim`: handing a node to Karpenter
+//! * `pace`: the nodes beside a claimed one
 //! * `out_of_service`: declaring a node out of service
 //! * `patch`: how patches are sent
 
@@ -17,6 +18,7 @@ mod cordon_again;
 mod find;
 pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
+pub(crate) mod pace;
 mod patch;
 mod search;
 pub(crate) mod uncordon;

@@ -174,15 +174,7 @@ fn that_a_drain_has_begun_is_told_by_the_first_invocation_of_the_notice_that_cla
                 holder: "e-1".to_owned(),
                 labels: BTreeMap::new(),
             };
-            let history = History {
-                notice: Value::Null,
-                instance: None,
-                earlier,
-                put_back: None,
-                blockage: None,
-                blocked_since: None,
-                parked: 0,
-            };
+            let history = History { earlier, ..History::of(Value::Null) };
             if tells_begin(&claim, &history) {
                 told.push((how.clone(), history.earlier.len()));
             }

@@ -57,6 +57,11 @@ pub(crate) fn invoked() -> Expected {
 /// Lambda's call.
 pub(crate) const INVOKE: &str = "POST /2015-03-31/functions/drain/invocations";
 
+/// Scheduler has no schedule of that name to take away.
+pub(crate) fn not_scheduled(name: &str) -> Expected {
+    call(format!("DELETE /schedules/{name}")).says(404, json_error("ResourceNotFoundException"))
+}
+
 /// Scheduler takes a schedule of that name.
 pub(crate) fn scheduled(name: &str) -> Expected {
     call(format!("POST /schedules/{name}")).says(200, json!({"ScheduleArn": "arn"}))

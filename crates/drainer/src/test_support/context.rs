@@ -34,15 +34,7 @@ impl Case {
         let end = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(INVOCATION_S);
         Self {
             notice: notice(kind, deadline),
-            history: History {
-                notice: json!({"id": "e-1"}),
-                instance: None,
-                earlier: Vec::new(),
-                put_back: None,
-                blockage: None,
-                blocked_since: None,
-                parked: 0,
-            },
+            history: History::of(json!({"id": "e-1"})),
             invocation: Invocation::until(end, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH)),
             instance: instance(),
             cluster: ClusterName::new("prod"),

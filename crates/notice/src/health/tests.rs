@@ -53,6 +53,32 @@ fn a_reboot_is_told_from_what_ends_the_instance() {
     assert!(!reboots("AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED"));
 }
 
+/// Codes that AWS has added: the category decides, so that none has to be known.
+#[test]
+fn an_expedited_retirement_and_a_flexible_reboot_are_maintenance_by_their_category() {
+    let retirement = notice(sample("health-expedited-retirement"));
+    assert_eq!(retirement.deadline, Deadline::Hard("2026-11-21T09:00:00Z".parse().unwrap()), "hours ahead, not weeks");
+    assert!(!retirement.maintenance.unwrap().reboots);
+    let reboot = notice(sample("health-flexible-reboot"));
+    assert_eq!((retirement.kind, reboot.kind), (Kind::Maintenance, Kind::Maintenance));
+    assert!(reboot.maintenance.unwrap().reboots);
+}
+
+/// EC2 names the reboots of its instances by themselves, and moves the others while they run.
+#[test]
+fn the_maintenance_of_a_dedicated_host_names_no_instance() {
+    assert_eq!(unhandled(sample("health-dedicated-host")), "it names no instance");
+}
+
+/// It stays: AWS takes no instance away.
+#[test]
+fn an_instance_with_a_degraded_drive_is_not_drained() {
+    let mut event = with("eventTypeCode", "AWS_EC2_INSTANCE_STORE_DRIVE_PERFORMANCE_DEGRADED");
+    event["detail"]["eventTypeCategory"] = "issue".into();
+    let why = "the eventTypeCategory of this AWS Health event is \"issue\", and Spillway handles \"scheduledChange\"";
+    assert_eq!(unhandled(event), why);
+}
+
 #[test]
 fn every_affected_instance_is_meant_once_and_each_page_has_its_own() {
     let (kind, first) = several(sample("health-scheduled-maintenance-page-1"));

@@ -55,7 +55,8 @@ fn every_sample_in_events_is_read() {
         let path = entry.unwrap().path();
         let event: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         if !asks_for_the_doctor(&event) {
-            assert!(!matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. }), "{}", path.display());
+            let is_handled = !matches!(read(event, &home()).unwrap(), Incoming::Unhandled { .. });
+            assert_eq!(is_handled, !path.ends_with("health-dedicated-host.json"), "{}", path.display());
             seen += 1;
         }
     }

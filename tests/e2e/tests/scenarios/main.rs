@@ -37,6 +37,7 @@ mod notices;
 mod odd_pods;
 mod overrides;
 mod owners;
+mod pace;
 mod patient;
 mod remembered;
 mod rules;

@@ -56,7 +56,7 @@ async fn maintenance_is_drained_its_lead_before_it_starts_and_not_when_it_is_ann
 
 #[tokio::test]
 async fn an_update_moves_the_drain_and_a_repeat_does_not_double_it() {
-    let stage = stage("moves", 3600).await;
+    let stage = stage("moves", 600).await;
     let first = Maintenance::of(&stage.node.instance_id, in_s(14 * 86_400));
     let (later, earlier) = (first.moved_to(in_s(20 * 86_400)), first.moved_to(in_s(2 * 86_400)));
 
@@ -66,7 +66,7 @@ async fn an_update_moves_the_drain_and_a_repeat_does_not_double_it() {
         let scheduled = schedules(&stage).await;
         let named: Vec<_> = scheduled.iter().map(|schedule| (schedule.name.clone(), schedule.at)).collect();
         let name = format!("{}.{}", stage.node.instance_id, notice.id);
-        assert_eq!(named, [(name, notice.starts - SignedDuration::from_secs(3600))], "after {event_id}");
+        assert_eq!(named, [(name, notice.starts - SignedDuration::from_secs(600))], "after {event_id}");
     }
     assert_eq!(
         schedules(&stage).await[0].input["spillway-continuation"]["notice"]["id"],

@@ -6,12 +6,14 @@
 //! * `seen`: what has happened at all
 //! * `hooks`: when hooks are answered
 //! * `nodes`: what is changed on nodes
+//! * `pace`: how many nodes are drained at once
 //! * `invocations`: how invocations end, and with which receipt
 
 mod deadline;
 mod hooks;
 mod invocations;
 mod nodes;
+mod pace;
 mod pods;
 mod progress;
 mod seen;
@@ -87,6 +89,8 @@ pub(crate) enum Invariant {
     Continues,
     /// A notice takes so many invocations at most, and an invocation so many requests.
     WorkIsBounded,
+    /// Of planned drains no more go on at once than the limit, and each is over when its maintenance starts.
+    PaceIsKept,
     /// Nothing panics.
     NoPanic,
 }
@@ -118,6 +122,7 @@ pub(crate) fn witnesses() -> Vec<Box<dyn Witness>> {
         Box::<pods::LeavingPods>::default(),
         Box::<hooks::Hooks>::default(),
         Box::<nodes::Nodes>::default(),
+        Box::<pace::Pace>::default(),
         Box::<invocations::Invocations>::default(),
         Box::<progress::Progress>::default(),
         Box::<seen::Seen>::default(),

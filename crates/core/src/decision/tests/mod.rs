@@ -125,13 +125,13 @@ fn a_node_that_comes_back_is_given_back_whoever_completes_its_launch_hook() {
 fn maintenance_is_postponed_until_its_lead_and_a_dry_run_says_what_will_be_done() {
     let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24);
     let notice = test_support::notice(Kind::Maintenance, Deadline::Hard(starts));
-    let decision = |variables: &[(&str, &str)], hours| {
-        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours);
-        let lead = ("SPILLWAY_MAINTENANCE_LEAD_S", "3600");
+    let decision = |variables: &[(&str, &str)], minutes| {
+        let now = starts - SignedDuration::from_mins(minutes);
+        let lead = ("SPILLWAY_MAINTENANCE_LEAD_S", "600");
         let settings = settings(&[&[lead], variables].concat());
         decide(&notice, &instance(), ManagedBy::SelfManaged, &settings, now)
     };
-    assert_eq!(decision(&[], 1), Decision::Postpone(starts - SignedDuration::from_hours(1)));
-    assert_eq!(decision(&[], 23), Decision::Drain);
-    assert_eq!(decision(&[("SPILLWAY_DRY_RUN", "true")], 1), Decision::Drain);
+    assert_eq!(decision(&[], 60), Decision::Postpone(starts - SignedDuration::from_mins(10)));
+    assert_eq!(decision(&[], 10), Decision::Drain);
+    assert_eq!(decision(&[("SPILLWAY_DRY_RUN", "true")], 60), Decision::Drain);
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::actions::cordon::cordon;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
-use crate::test_support::aws::{completed, hook_described, json_error, scheduled};
+use crate::test_support::aws::{completed, hook_described, json_error, not_scheduled, scheduled};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -72,7 +72,7 @@ async fn a_check_that_cannot_be_scheduled_fails_the_notice_when_the_hook_is_comp
 #[tokio::test(start_paused = true)]
 async fn maintenance_that_has_begun_takes_away_what_was_scheduled_for_it() {
     let deleted = call(format!("DELETE /schedules/{NODE}.M-1")).says(200, json!({}));
-    let context = TestContext::new(&[], [claim()], [deleted]);
+    let context = TestContext::new(&[], [claim()], [deleted, not_scheduled(&format!("{NODE}.M-1.again"))]);
     let mut case = Case::spot();
     case.notice.kind = Kind::Maintenance;
     case.notice.maintenance = Some(spillway_notice::Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });

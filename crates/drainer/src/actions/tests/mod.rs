@@ -11,6 +11,7 @@ mod launch;
 mod lifecycle;
 mod node_claim;
 mod out_of_service;
+mod pace;
 mod postpone;
 mod targets;
 mod uncordon;

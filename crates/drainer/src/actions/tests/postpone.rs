@@ -7,11 +7,12 @@ use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};
 use crate::test_support::at;
-use crate::test_support::aws::{json_error, scheduled};
+use crate::test_support::aws::{json_error, not_scheduled, scheduled};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
 const SCHEDULE: &str = "i-0123456789abcdef0.M-1";
+const SECOND: &str = "i-0123456789abcdef0.M-1.again";
 
 async fn postponed<const API: usize, const AWS: usize>(
     api: [Expected; API],
@@ -22,7 +23,7 @@ async fn postponed<const API: usize, const AWS: usize>(
     case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: true, starts: None });
     let attempt = case.attempt(&context).await;
     let begins = at("1970-01-02T00:00:00Z");
-    match postpone(&context, &case.target(&attempt), begins, &mut Record::default()).await? {
+    match postpone(&context, &case.target(&attempt), begins, None, &mut Record::default()).await? {
         Outcome::Postponed { uncordoned, .. } => Ok(uncordoned),
         other => panic!("{other:?}"),
     }
@@ -43,7 +44,7 @@ fn untouched() -> UncordonResult {
 async fn what_begins_later_comes_again_by_a_schedule() {
     let schedule = scheduled(SCHEDULE).with("at(1970-01-02T00:00:00)").with("spillway-continuation").with("e-1");
     let schedule = schedule.with(DELETES_ITSELF);
-    assert_eq!(postponed([looked_at()], [schedule]).await.unwrap(), untouched());
+    assert_eq!(postponed([looked_at()], [schedule, not_scheduled(SECOND)]).await.unwrap(), untouched());
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,7 +52,7 @@ async fn an_update_moves_the_schedule_that_is_there() {
     let exists = call(format!("POST /schedules/{SCHEDULE}")).says(409, json_error("ConflictException"));
     let moved = call(format!("PUT /schedules/{SCHEDULE}")).with("at(1970-01-02T00:00:00)");
     let moved = moved.with(DELETES_ITSELF).says(200, r#"{"ScheduleArn": "arn"}"#);
-    assert_eq!(postponed([looked_at()], [exists, moved]).await.unwrap(), untouched());
+    assert_eq!(postponed([looked_at()], [exists, moved, not_scheduled(SECOND)]).await.unwrap(), untouched());
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,7 +66,7 @@ async fn a_drain_that_had_begun_by_the_earlier_time_is_given_back() {
         call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#).says(200, node()),
     ];
     let given_back = UncordonResult::GivenBack { node: NODE.to_owned() };
-    assert_eq!(postponed(api, [scheduled(SCHEDULE)]).await.unwrap(), given_back);
+    assert_eq!(postponed(api, [scheduled(SCHEDULE), not_scheduled(SECOND)]).await.unwrap(), given_back);
 }
 
 #[tokio::test(start_paused = true)]

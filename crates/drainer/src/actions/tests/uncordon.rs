@@ -9,6 +9,7 @@ use crate::actions::uncordon::uncordon;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
+use crate::test_support::aws::not_scheduled;
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -99,9 +100,12 @@ async fn a_node_that_never_is_ready_again_is_a_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn maintenance_that_is_called_off_takes_its_schedule_along() {
-    let deleted = call(format!("DELETE /schedules/{NODE}.M-1")).says(200, json!({}));
+    let own = not_scheduled(&format!("{NODE}.M-1"));
+    // It gave way to others, and waits for its turn.
+    let second = call(format!("DELETE /schedules/{NODE}.M-1.again")).says(200, json!({}));
     let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
-    let (context, mut case) = (TestContext::new(&[], api, [deleted]), Case::of(Kind::MaintenanceOver, Deadline::Open));
+    let (context, mut case) =
+        (TestContext::new(&[], api, [own, second]), Case::of(Kind::MaintenanceOver, Deadline::Open));
     case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
     let attempt = case.attempt(&context).await;
     let outcome = uncordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();

@@ -1,0 +1,131 @@
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use spillway_core::node::pace::Obstacle;
+use spillway_core::outcome::Outcome;
+use spillway_notice::{Deadline, Kind, Maintenance};
+
+use super::{done, drained};
+use crate::actions::Next;
+use crate::actions::drain::drain;
+use crate::failure::Failure;
+use crate::receipt::record::Record;
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
+use crate::test_support::aws::{not_scheduled, scheduled};
+use crate::test_support::context::{Case, TestContext};
+use crate::test_support::script::{Expected, call};
+
+const SCHEDULE: &str = "i-0123456789abcdef0.M-1";
+const SECOND: &str = "i-0123456789abcdef0.M-1.again";
+
+/// A node of that name with a claim for maintenance, so many seconds after the invocation began.
+fn claimed_at(name: &str, seconds: i64, over: bool) -> Value {
+    let mut node = claimed(Kind::Maintenance.as_str(), "e-1", "r-1");
+    let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+    let annotation = json!({"event": "e-1", "request": "r-1", "notice": Kind::Maintenance.as_str(), "cordoned": true,
+        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at, "over": over}});
+    node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
+    node["metadata"]["name"] = json!(name);
+    node
+}
+
+fn own() -> Value {
+    claimed_at(NODE, 0, false)
+}
+
+fn claim() -> Expected {
+    call(format!("PATCH {NODE_PATH}")).with(r#"\"pace\":{\"group\":\"my-asg\""#).says(200, node())
+}
+
+fn nodes(nodes: &[Value]) -> Expected {
+    call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", nodes))
+}
+
+/// The drain of an empty node, of which other drains are told at its end.
+fn drains() -> [Expected; 4] {
+    [
+        call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[])),
+        call("GET /api/v1/pods").with("watch=true").streams(&[]),
+        call(format!("GET {NODE_PATH}")).says(200, own()).at_any_time().repeated(),
+        call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node()).at_any_time(),
+    ]
+}
+
+/// The node is watched while it is drained: it might be given back.
+fn node_watch() -> [Expected; 2] {
+    let nodes = || call("GET /api/v1/nodes").with("metadata.name");
+    let listed = nodes().without("watch=true").says(200, list("Node", &[own()]));
+    [listed, nodes().with("watch=true").streams(&[])].map(|looked| looked.at_any_time().repeated().perhaps())
+}
+
+fn given_back() -> [Expected; 2] {
+    [
+        call(format!("GET {NODE_PATH}")).says(200, own()),
+        call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#).says(200, node()),
+    ]
+}
+
+fn begins() -> [Expected; 2] {
+    [not_scheduled(SCHEDULE), not_scheduled(SECOND)]
+}
+
+/// The drain for maintenance that starts after so many seconds, of at most one node at once.
+async fn drained_with(
+    starts_s: i64,
+    by_second_schedule: bool,
+    api: impl IntoIterator<Item = Expected>,
+    aws: impl IntoIterator<Item = Expected>,
+) -> Result<Next, Failure> {
+    let context = TestContext::new(&[("SPILLWAY_MAINTENANCE_AT_ONCE", "1")], api, aws);
+    let starts = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(starts_s);
+    let mut case = Case::of(Kind::Maintenance, Deadline::Hard(starts));
+    case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
+    case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
+    case.history.by_second_schedule = by_second_schedule;
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut Record::default()).await
+}
+
+fn gave_way(next: Next) -> Option<Obstacle> {
+    match done(next) {
+        Outcome::Postponed { gives_way_to, .. } => gives_way_to,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_sees_no_others_goes_on_and_says_at_its_end_that_it_is_over() {
+    let others = [own(), claimed_at("n-2", -60, true)];
+    let api = [claim(), nodes(&others)].into_iter().chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(1800, false, api, begins()).await.unwrap(), drained(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_claimed_after_another_gives_its_node_back_and_tries_again_by_the_other_name() {
+    for (by_second, name) in [(false, SECOND), (true, SCHEDULE)] {
+        let others = [own(), claimed_at("n-2", -60, false)];
+        let api = [claim(), nodes(&others)].into_iter().chain(given_back());
+        let next = drained_with(1800, by_second, api, [scheduled(name).with("spillway-continuation")]).await.unwrap();
+        assert_eq!(gave_way(next), Some(Obstacle::Drains { others: 1 }), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_claimed_before_another_waits_until_that_one_has_given_way() {
+    let both = nodes(&[own(), claimed_at("n-2", 60, false)]);
+    let api = [claim(), both, nodes(&[own()])].into_iter().chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(1800, false, api, begins()).await.unwrap(), drained(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_whose_other_nodes_cannot_be_listed_goes_on_after_ten_seconds() {
+    let busy = call("GET /api/v1/nodes").with("limit=100").says(503, status(503, "ServiceUnavailable", "nodes"));
+    let api = [claim(), busy.repeated()].into_iter().chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(1800, false, api, begins()).await.unwrap(), drained(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_last_quarter_of_the_lead_nobody_is_looked_at() {
+    let claim = call(format!("PATCH {NODE_PATH}")).without(r#"\"pace"#).says(200, node());
+    let api = [claim].into_iter().chain(node_watch()).chain(drains());
+    assert_eq!(drained_with(900, false, api, begins()).await.unwrap(), drained(0));
+}
