@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from pages import LINK, ROOT, name, prose
+from pages import LINK, ROOT, name, prose, text
 
 # Its sentences are those of crates/settings/src/table.rs.
 NOT_YET = {"settings.md"}
@@ -30,6 +30,12 @@ class Sentences(unittest.TestCase):
             for sentence in sentences(page):
                 with self.subTest(page=page, sentence=sentence):
                     self.assertLessEqual(len(sentence.split()), MOST_WORDS)
+
+    def test_what_a_colon_announces_follows_it(self) -> None:
+        for page in PAGES:
+            for line, after in re.findall(r"^(?![|#]).*?([^|\n]*:)\n\n(.*)$", text(page), flags=re.MULTILINE):
+                with self.subTest(page=page, line=line, after=after):
+                    self.assertRegex(after, r"^\s*(\||[*>-] |\d+\. |```|<)")
 
 
 if __name__ == "__main__":

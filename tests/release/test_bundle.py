@@ -37,6 +37,14 @@ class WhatItHolds(unittest.TestCase):
         with tarfile.open(self.archive) as tar:
             self.assertEqual({name.partition("/")[0] for name in tar.getnames()}, {TOP})
 
+    def test_its_pages_name_the_repository_that_the_workspace_names(self) -> None:
+        pages = ("docs/install.md", "docs/releasing.md")
+        with patch("release_bundle.bundle.repository", return_value="somebody/a-fork"):
+            forked = files(packed(Path(self.enterContext(tempfile.TemporaryDirectory()))))
+        for page in pages:
+            self.assertIn(b"somebody/a-fork", forked[page])
+            self.assertNotIn(b"OWNER", forked[page])
+
     def test_it_has_a_package_of_each_function_for_each_architecture(self) -> None:
         packages = {name for name in self.files if name.startswith("packages/")}
         binaries = ("spillway-drain", "spillway-announce")

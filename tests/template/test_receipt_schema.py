@@ -26,7 +26,7 @@ class TheSchema(unittest.TestCase):
         self.assertEqual(problems(sample), [])
 
     def test_what_the_function_writes_is_a_receipt(self) -> None:
-        written = ["receipt_of_a_drain_as_the_log_has_it", "receipt_of_a_drain_that_is_handed_on", "event_of_a_drain_that_has_begun"]
+        written = ["receipt_of_a_drain_as_the_log_has_it", "receipt_of_a_drain_that_is_continued", "event_of_a_drain_that_has_begun"]
         for name in written:
             snapshot = SNAPSHOTS / f"spillway_drainer__publish__tests__the_{name}.snap"
             receipt = json.loads(snapshot.read_text().split("---\n", 2)[2])

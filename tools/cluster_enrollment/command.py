@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
     def one(cluster: clusters.Cluster) -> Result:
         result = (work.remove if options.remove else work.enroll)(cluster)
         if not options.plan and not options.remove:
-            result.verdict = doctor.verdict(aws, deployed, cluster.name, result.changed)
+            result.verdict = doctor.verdict(aws, deployed, cluster.name, result.is_fresh)
         if not options.json:
             print(table.steps(result) + "\n", flush=True)
         return result

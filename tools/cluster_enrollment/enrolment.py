@@ -37,8 +37,10 @@ class Result:
         return not any(step.state in (State.TOLD, State.FAILED) for step in self.steps if step.part in parts)
 
     @property
-    def changed(self) -> bool:
-        return any(step.state is State.DONE for step in self.steps)
+    def is_fresh(self) -> bool:
+        """Whether the function was let in just now. What is left to somebody does not come by waiting for it."""
+        let_in = [step for step in self.steps if step.part in (Part.ACCESS, Part.RIGHTS)]
+        return self.is_fine(Part.ACCESS, Part.RIGHTS) and any(step.state is State.DONE for step in let_in)
 
 
 @dataclass(frozen=True)

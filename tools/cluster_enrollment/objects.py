@@ -10,8 +10,8 @@ from .step import Part, State, Step, kubectl
 MANAGER = "spillway-enroll"
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
-# Those that a parameter needs, and its value that does not.
-NEEDED = {"node-events.yaml": ("NodeEvents", "none"), "karpenter.yaml": ("Karpenter", "leave")}
+# Those that a parameter needs, and its values that do not: the second is version 0.2's.
+NEEDED = {"node-events.yaml": ("NodeEvents", ("off", "none")), "karpenter.yaml": ("Karpenter", ("off", "leave"))}
 # Each object has it, also one that a later version no longer brings.
 LABEL = "app.kubernetes.io/name=spillway"
 KINDS = (
@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 def files(stack: Stack, extra: list[str]) -> dict[Path, bool]:
     """All there are, and whether a cluster is to have it in any case; else only what it has already is brought up to date."""
-    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without) != without}
+    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, "off") not in without}
     optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in OPTIONAL}
     return {DEPLOY / "rbac.yaml": True, **optional}
 

@@ -10,6 +10,7 @@ from release_bundle import plain, samconfig, sums, template
 from release_bundle.archive import Entry, package, tar_gz
 from release_bundle.elf import ARCHITECTURES, expect
 from release_bundle.errors import ReleaseError
+from release_bundle.version import repository
 
 # As they are in the project, below the bundle's folder.
 FOLDERS = ("deploy", "docs", "events", "terraform", "tools")
@@ -76,13 +77,17 @@ def unpack(bundle: Path, architecture: str, into: Path) -> None:
 
 
 def _of_the_project(root: Path) -> Iterator[tuple[str, Entry]]:
+    published = repository(root).encode()
     for folder in FOLDERS:
         for path in (root / folder).rglob("*"):
             if path.is_file() and not LEFT_OUT & set(path.relative_to(root).parts):
-                yield str(path.relative_to(root)), _entry(path)
+                yield str(path.relative_to(root)), _entry(path, published)
     for file in FILES:
-        yield file, _entry(root / file)
+        yield file, _entry(root / file, published)
 
 
-def _entry(path: Path) -> Entry:
-    return Entry(path.read_bytes(), executable=bool(path.stat().st_mode & 0o100))
+def _entry(path: Path, published: bytes) -> Entry:
+    content = path.read_bytes()
+    if path.suffix == ".md":
+        content = content.replace(b"OWNER/spillway", published)
+    return Entry(content, executable=bool(path.stat().st_mode & 0o100))

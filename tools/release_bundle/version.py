@@ -13,6 +13,12 @@ def of_workspace(root: Path) -> str:
     return version
 
 
+def repository(root: Path) -> str:
+    """Owner and name of the repository, for which the pages say OWNER/spillway."""
+    url: str = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["package"]["repository"]
+    return url.removeprefix("https://github.com/")
+
+
 def changes(changelog: str, version: str) -> str:
     """The section of one version, its heading included."""
     sections = re.split(r"(?m)^(?=## )", changelog)

@@ -82,13 +82,13 @@ class Enrolling(unittest.TestCase):
         world = World()
         result = world.visit()
         self.assertEqual(world.done, PUT)
-        self.assertEqual((result.with_hook, result.without_hook, result.changed), (["workers"], [], True))
+        self.assertEqual((result.with_hook, result.without_hook, result.is_fresh), (["workers"], [], True))
 
     def test_is_only_shown_by_a_plan(self) -> None:
         world = World()
         result = world.visit(plan=True)
         self.assertEqual((world.done, states(result)), ([], [f"to do {ENTRY}", f"to do {OBJECT}", f"to do {HOOK}"]))
-        self.assertEqual((result.without_hook, result.changed), (["workers"], False))
+        self.assertEqual((result.without_hook, result.is_fresh), (["workers"], False))
 
     def test_goes_on_where_it_was_stopped(self) -> None:
         world = World()
@@ -135,7 +135,7 @@ class Enrolling(unittest.TestCase):
         world = World()
         world.refuses = {"get": Unreachable("dial tcp"), "create": Unreachable("dial tcp")}
         result = world.visit()
-        self.assertEqual(world.done, PUT[:1])
+        self.assertEqual((world.done, result.is_fresh), (PUT[:1], False))
         (step,) = (step for step in result.steps if step.what == "objects of deploy/")
         self.assertEqual(step.commands[0], "tools/enroll --stack spillway --region eu-central-1 --cluster prod --groups")
         self.assertIn("deploy/rbac.yaml", str(step.commands[-1]))

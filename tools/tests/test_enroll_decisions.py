@@ -102,7 +102,7 @@ class AnObject(unittest.TestCase):
 
         self.assertEqual(names([]), {"rbac.yaml"})
         self.assertEqual(names([], NodeEvents="nth", Karpenter="nodeclaim"), {"rbac.yaml", "node-events.yaml", "karpenter.yaml"})
-        self.assertEqual(names(["flow-control.yaml"], NodeEvents="none"), {"rbac.yaml", "flow-control.yaml"})
+        self.assertEqual(names(["flow-control.yaml"], NodeEvents="off"), {"rbac.yaml", "flow-control.yaml"})
 
     def test_of_every_file_is_known(self) -> None:
         there = {*objects.DEPLOY.glob("*.yaml"), *objects.DEPLOY.glob("optional/*.yaml")}

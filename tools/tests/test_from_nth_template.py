@@ -37,7 +37,7 @@ class TheReader(unittest.TestCase):
 
     def test_says_what_a_parameter_does_not_take(self) -> None:
         read = parameters()
-        self.assertIsNone(read["Launch"].refuses("ignore"))
+        self.assertIsNone(read["Launch"].refuses("off"))
         self.assertIn("CONTINUE", read["Launch"].refuses("explode") or "")
         self.assertIn("60 to 172800", read["HookMaxWaitS"].refuses("59") or "")
         self.assertIsNone(read["DrainOn"].refuses("spot,terminate"))

@@ -50,7 +50,7 @@ class Refused(unittest.TestCase):
             pods=[{"pod": "shop/web-0", "fate": "left"}],
         )
 
-    def test_a_time_that_cannot_be_reckoned_with_is_none(self) -> None:
+    def test_a_time_that_cannot_be_used_is_none(self) -> None:
         for time in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "2026-02-30T00:00:00Z"):
             with self.assertRaisesRegex(NotAReceipt, "notice.time"):
                 read(receipts.receipt(notice={"time": time}))

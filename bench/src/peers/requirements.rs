@@ -19,6 +19,7 @@ const PEAK_MIB: f64 = 24.0;
 pub(super) fn requirements(results: &PeersResults) -> Vec<Requirement> {
     let eviction = |case, tool, times| sooner(results, case, tool, "last eviction", times, |of| of.last_eviction);
     let cordon = |case, tool, times| sooner(results, case, tool, "last cordon", times, |of| of.last_cordon);
+    let end = |case| sooner(results, case, Tool::NthTuned, "end", 1.0, |of| Some(of.end));
     vec![
         eviction(Case::FullNode, Tool::Kubectl, 30.0),
         eviction(Case::FullNode, Tool::Nth, 30.0),
@@ -28,6 +29,8 @@ pub(super) fn requirements(results: &PeersResults) -> Vec<Requirement> {
         eviction(Case::FiftyNodes, Tool::NthTuned, 2.0),
         cordon(Case::FiftyNodesSlowPods, Tool::NthTuned, 5.0),
         eviction(Case::FiftyNodesSlowPods, Tool::NthTuned, 2.0),
+        end(Case::FullNode),
+        end(Case::FiftyNodes),
         all_in_the_window(results),
         eviction(Case::Budget, Tool::Kubectl, 5.0),
         eviction(Case::Budget, Tool::Nth, 5.0),

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 /// for completing a hook or handing on,
 const FOR_THE_REST: SignedDuration = SignedDuration::from_secs(5);
 /// for handing on what completing left undone,
-const FOR_HANDING_ON: SignedDuration = SignedDuration::from_millis(2_500);
+const FOR_CONTINUING: SignedDuration = SignedDuration::from_millis(2_500);
 /// for the receipt,
 const FOR_THE_RECEIPT: SignedDuration = SignedDuration::from_millis(500);
 /// and for the answer.
@@ -51,11 +51,11 @@ impl Invocation {
 
     /// When completing a hook has to stop.
     pub fn completes_until(&self) -> Instant {
-        self.before_the_end(FOR_HANDING_ON)
+        self.before_the_end(FOR_CONTINUING)
     }
 
     /// When handing on to a later invocation has to stop.
-    pub fn hands_on_until(&self) -> Instant {
+    pub fn continues_by(&self) -> Instant {
         self.before_the_end(FOR_THE_RECEIPT)
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let began = Instant::now();
         assert_eq!(invocation.drains_until() - began, Duration::from_millis(895_000));
         assert_eq!(invocation.completes_until() - began, Duration::from_millis(897_500));
-        assert_eq!(invocation.hands_on_until() - began, Duration::from_millis(899_500));
+        assert_eq!(invocation.continues_by() - began, Duration::from_millis(899_500));
         assert_eq!(invocation.announces_until() - began, Duration::from_millis(899_900));
         assert!(!invocation.is_over_before(at(895_000)));
         assert!(invocation.is_over_before(at(895_001)));

@@ -205,8 +205,8 @@ mod tests {
 
     #[test]
     fn instances_are_left_out_only_where_some_are() {
-        let handed_on = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
-        assert_eq!(handed_on(0), "handed on, once for each of its instances: 20");
-        assert!(handed_on(2).ends_with("20; it names 2 more, which are left out"));
+        let continued = |left_out| Outcome::OneForEach { instances: 20, left_out }.to_string();
+        assert_eq!(continued(0), "handed on, once for each of its instances: 20");
+        assert!(continued(2).ends_with("20; it names 2 more, which are left out"));
     }
 }

@@ -37,7 +37,7 @@ pub use request::{SelfTestRequest, request};
 /// its nodes or pods in memory.
 const CLUSTERS_AT_ONCE: usize = 4;
 
-/// For how long what does not answer is asked again. A drain does so for as long as its window; who reads the report waits.
+/// How long to retry what does not answer. A drain retries until its window ends, but somebody waits for the report.
 const ASKED_FOR: Duration = Duration::from_secs(10);
 
 /// Until when one thing is asked, within the time of the whole self-test.

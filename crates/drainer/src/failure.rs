@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_not_let_in_is_shut_out() {
+    fn only_who_is_denied_has_no_access() {
         for kind in [CallErrorKind::Denied, CallErrorKind::Refused] {
             assert!(call(DESCRIBE_CLUSTER, kind).shuts_us_out(), "{kind:?}");
             assert!(!call("ec2:DescribeInstances", kind).shuts_us_out(), "{kind:?}");

@@ -236,14 +236,14 @@ async fn unfinished(
 ) -> Result<Outcome, Failure> {
     let settings = &context.settings;
     if attempt.leaves_time_after(&failure) {
-        return actions::hand_on::hand_on(context, attempt, &failure, record).await;
+        return actions::continue_next::continue_next(context, attempt, &failure, record).await;
     }
     let Some(result) = last_answer(attempt, &failure, stage, settings) else { return Err(failure) };
     let completing = actions::lifecycle::complete(attempt, result, record);
     match attempt.hold_action_during(completing).await {
         // Auto Scaling takes the answer for longer than the setting lets it wait for the drain.
         Err(unanswered) if attempt.leaves_time_after(&unanswered) => {
-            actions::hand_on::hand_on(context, attempt, &unanswered, record).await
+            actions::continue_next::continue_next(context, attempt, &unanswered, record).await
         }
         Err(unanswered) => {
             tracing::warn!(error = unanswered.text(), "cannot complete the lifecycle hook of a notice that has failed");

@@ -26,7 +26,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A client for `cluster` that signs its tokens with `credentials`, and asks `clusters` anew when
+/// A client for `cluster` that signs its tokens with `credentials`, and asks `clusters` again when
 /// no connection comes about. No request is made yet.
 pub fn connect(
     cluster: &Cluster,

@@ -2,7 +2,7 @@
 //! function is warm.
 //!
 //! They change: EKS rotates certificate authorities, and an endpoint moves when a cluster is
-//! made anew under its old name. So a cluster that could not be connected to is forgotten.
+//! made again under its old name. So a cluster that could not be connected to is forgotten.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -9,7 +9,7 @@
 //! * `client`: a client for one cluster
 //! * `transport`: the one connection, and which errors mean that it was never made
 //! * `connector`: makes it, within a time limit
-//! * `renewing`: asks EKS anew when no connection comes about
+//! * `renewing`: asks EKS again when no connection comes about
 
 mod bearer;
 mod client;

@@ -1,4 +1,4 @@
-//! Asks EKS anew when no connection comes about: the cluster may have another certificate
+//! Asks EKS again when no connection comes about: the cluster may have another certificate
 //! authority or another endpoint by now. The request has failed; the next one goes the new way.
 
 use std::fmt;
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Renewing {
     current: Arc<Mutex<Current>>,
-    /// When it was last made anew; held while it is.
+    /// When it was last made again; held while it is.
     renewed: Arc<tokio::sync::Mutex<Option<Instant>>>,
     source: Arc<Source>,
 }
@@ -68,7 +68,7 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the transport anew, unless another request has seen to it.
+    /// Makes the transport again, unless another request has seen to it.
     async fn renew(&self, failed: u32) {
         let mut renewed = self.renewed.lock().await;
         if self.current().generation != failed || renewed.is_some_and(|at| at.elapsed() < PAUSE) {
@@ -82,7 +82,7 @@ impl Renewing {
             }
             Err(error) => {
                 let cluster = &self.source.cluster;
-                tracing::warn!(cluster.name = %cluster, error = %error, "cannot ask EKS about cluster {cluster} anew");
+                tracing::warn!(cluster.name = %cluster, error = %error, "cannot ask EKS about cluster {cluster} again");
             }
         }
     }

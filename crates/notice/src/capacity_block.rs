@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     /// The notice as it comes back for one of the instances that EC2 found.
-    fn handed_on(notice: &Value) -> Value {
+    fn continued(notice: &Value) -> Value {
         let mut event = sample("drain-continuation");
         event[continued::KEY] = json!({"notice": notice, "instance": "i-0123456789abcdef0", "earlier": []});
         event
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn its_instances_go_thirty_minutes_before_its_end() {
-        let read = notice(handed_on(&sample("capacity-block-expiry")));
+        let read = notice(continued(&sample("capacity-block-expiry")));
         assert_eq!(read.instance.as_str(), "i-0123456789abcdef0");
         assert_eq!(read.deadline, Deadline::Hard("2026-11-21T03:22:00Z".parse().unwrap()));
     }

@@ -76,7 +76,7 @@ impl History {
 
     /// The invocation that handed its claim on to this one: those since then did not get at the node.
     #[must_use]
-    pub fn handed_on_by(&self) -> Option<&str> {
+    pub fn continued_from(&self) -> Option<&str> {
         let last = self.earlier.iter().rfind(|earlier| earlier.node.is_some());
         last.map(|last| last.request_id.as_str())
     }
@@ -137,10 +137,10 @@ mod tests {
             panic!("not read")
         };
         assert_eq!(notice, first);
-        assert_eq!((at_first.began(), at_first.handed_on_by()), (None, None));
+        assert_eq!((at_first.began(), at_first.continued_from()), (None, None));
         assert_eq!(history.notice, at_first.notice);
         assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
-        assert_eq!(history.handed_on_by(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
+        assert_eq!(history.continued_from(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
         assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("remaining".to_owned(), 2)].into());
     }
 
@@ -152,9 +152,9 @@ mod tests {
         assert_eq!(history.blockage, None, "0.2 has no such field");
         let invocation = history.earlier[0].clone();
         let blocked = history.with(invocation.clone(), None, Some(PublishedBlockage::Begun));
-        let handed_on: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();
-        assert_eq!(handed_on.blockage, Some(PublishedBlockage::Begun));
-        let blind = handed_on.with(invocation.clone(), None, None);
+        let continued: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();
+        assert_eq!(continued.blockage, Some(PublishedBlockage::Begun));
+        let blind = continued.with(invocation.clone(), None, None);
         assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "it did not get at the pods");
         let over = blind.with(invocation, None, Some(PublishedBlockage::Over));
         assert_eq!(over.blockage, Some(PublishedBlockage::Over));

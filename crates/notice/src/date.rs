@@ -18,7 +18,7 @@ impl Date {
         const RFC_1123: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
         let utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
         let date = text.parse().ok().or_else(|| RFC_1123.parse_timestamp(text).ok());
-        // AWS reckons in UTC, where it does not say so either.
+        // AWS calculates in UTC, where it does not say so either.
         date.or_else(|| Some(utc()?.timestamp())).map(Self)
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct Envelope {
 
 /// Reads the envelope, which stands at `place`; the detail stays as it is.
 pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeError> {
-    mend(&mut payload);
+    fix_detail_type(&mut payload);
     let zone = take_zone(&mut payload);
     let event: EventBridgeEvent<Value> = parse(payload, place)?;
     let time = event.time.ok_or_else(|| missing("time"))?;
@@ -62,7 +62,7 @@ pub(super) fn read(place: &str, mut payload: Value) -> Result<Envelope, NoticeEr
 }
 
 /// AWS documents one notice with `detail_type` for `detail-type`: a test event that somebody sends may have it too.
-fn mend(payload: &mut Value) {
+fn fix_detail_type(payload: &mut Value) {
     if let Some(event) = payload.as_object_mut()
         && let Some(detail_type) = event.remove("detail_type")
     {

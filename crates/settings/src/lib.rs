@@ -46,12 +46,12 @@ pub struct Settings {
     /// The tag of the groups whose hooks the role may touch; absent: all groups'.
     pub hook_group_tag: Option<GroupTag>,
     /// The answer to a hook whose instance is in no cluster or in one we may not enter.
-    pub stranded_hooks: Option<LifecycleResult>,
+    pub hooks_without_node: Option<LifecycleResult>,
     /// How long a hook may be held, from its notice.
     pub hook_max_wait: Duration,
     /// How long volumes may take to be detached when the last pod has gone.
     pub volume_wait: Duration,
-    /// For how long a rebalance recommendation takes a node out.
+    /// How long a rebalance recommendation drains or cordons a node.
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
@@ -89,7 +89,7 @@ impl Settings {
             node_selector: reader.read(table::NODE_SELECTOR, values::node_selector),
             hooks: reader.read(table::HOOKS, values::hook_names),
             hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
-            stranded_hooks: reader.read(table::STRANDED_HOOKS, values::stranded_hooks),
+            hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
             hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
             volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, table::VOLUME_WAIT_S)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),

@@ -25,25 +25,25 @@ pub(crate) const CORDON_ON: Setting = Setting {
 };
 pub(crate) const LAUNCH: Setting = Setting {
     name: "SPILLWAY_LAUNCH",
-    default: "ignore",
-    accepted: "ignore, ABANDON or CONTINUE",
-    meaning: "whether the launch hook of an Auto Scaling group is completed when its node is Ready, and what Auto Scaling \
-              is told if it never was: `ABANDON` ends the instance, so that the group starts another; `CONTINUE` lets it \
-              into service. `ignore` switches the rule off",
+    default: "off",
+    accepted: "off, ABANDON or CONTINUE",
+    meaning: "whether the launch hook of an Auto Scaling group is completed when its node is Ready. The value is the answer \
+              if the node never is: `ABANDON` ends the instance, so that the group starts another; `CONTINUE` lets it \
+              into service",
 };
 pub(crate) const MANAGED_NODE_GROUPS: Setting = Setting {
     name: "SPILLWAY_MANAGED_NODE_GROUPS",
     default: "gaps",
-    accepted: "gaps, leave or drain",
+    accepted: "gaps, off or drain",
     meaning: "whether nodes of EKS managed node groups are drained: `gaps` where EKS does not (scheduled maintenance, \
-              hooks that are not EKS' own), `leave` never, `drain` for every notice",
+              hooks that are not EKS' own), `drain` for every notice",
 };
 pub(crate) const KARPENTER: Setting = Setting {
     name: "SPILLWAY_KARPENTER",
-    default: "leave",
-    accepted: "leave or nodeclaim",
-    meaning: "what happens to Karpenter's nodes: `leave` them to Karpenter; `nodeclaim` stamps the deadline on the \
-              NodeClaim and deletes it, so that Karpenter starts the replacement first, by three rights more: \
+    default: "off",
+    accepted: "off or nodeclaim",
+    meaning: "whether Spillway acts on Karpenter's nodes. `nodeclaim` writes the deadline on the NodeClaim and deletes it, \
+              so that Karpenter starts the replacement first. It needs three rights more: \
               `kubectl apply -f deploy/optional/karpenter.yaml`",
 };
 pub(crate) const REBALANCE_WINDOW: Setting = Setting {
@@ -59,12 +59,12 @@ pub(crate) const MAINTENANCE_LEAD: Setting = Setting {
     accepted: "a whole number of seconds from 10 to 172800 (48 hours, as long as a drain may go on)",
     meaning: "how long before scheduled maintenance its drain begins",
 };
-pub(crate) const STRANDED_HOOKS: Setting = Setting {
-    name: "SPILLWAY_STRANDED_HOOKS",
-    default: "leave",
-    accepted: "leave, CONTINUE or ABANDON",
-    meaning: "what Auto Scaling is told when a hook's instance is in no cluster, or in one that the function may not \
-              enter: nothing, so that the hook's own timeout ends it, or that answer",
+pub(crate) const HOOKS_WITHOUT_NODE: Setting = Setting {
+    name: "SPILLWAY_HOOKS_WITHOUT_NODE",
+    default: "off",
+    accepted: "off, CONTINUE or ABANDON",
+    meaning: "what is answered when a hook's instance is in no cluster, or in one that the function may not enter. With \
+              `off` the hook's own timeout ends it",
 };
 pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     name: "SPILLWAY_HOOK_MAX_WAIT_S",
@@ -78,9 +78,9 @@ pub(crate) const VOLUME_WAIT: Setting = Setting {
     name: "SPILLWAY_VOLUME_WAIT_S",
     default: "60",
     accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
-    meaning: "for how long, when the last pod has gone, a hook is held until the volumes that are attached to the \
-              node are [detached](what-happens.md#when-the-last-pod-has-gone); a blocked pod with a volume is \
-              [forced](what-happens.md#forced-in-time) so much earlier",
+    meaning: "for how long a hook waits, when the last pod has gone, until the node's volumes are \
+              [detached](what-happens.md#when-the-last-pod-has-gone). A blocked pod with a volume is \
+              [forced](what-happens.md#forced-in-time) that much earlier",
 };
 pub(crate) const HOOKS: Setting = Setting {
     name: "SPILLWAY_HOOKS",
@@ -119,7 +119,7 @@ pub(crate) const NODE_SELECTOR: Setting = Setting {
 pub(crate) const TAINTS: Setting = Setting {
     name: "SPILLWAY_TAINTS",
     default: NONE,
-    accepted: "one of spillway and nth, out-of-service, or both with a comma between them, or nothing",
+    accepted: "one of spillway and nth, out-of-service, or both with a comma between them, or off",
     meaning: "which taints a node gets. `spillway`: the claim taints it (NoSchedule), by spillway/spot-interruption and so \
               on; `nth`: by the names of aws-node-termination-handler, which has none for some kinds of notice \
               ([all names](what-happens.md#marks-on-the-node)). `out-of-service`: a node that is NotReady, and whose \
@@ -128,19 +128,18 @@ pub(crate) const TAINTS: Setting = Setting {
 };
 pub(crate) const LOAD_BALANCERS: Setting = Setting {
     name: "SPILLWAY_LOAD_BALANCERS",
-    default: "leave",
-    accepted: "leave, exclude or wait",
-    meaning: "what load balancers are told of the node: nothing; `exclude`: the claim labels it \
-              node.kubernetes.io/exclude-from-external-load-balancers; `wait`: that, and a hook is held until they have \
-              [let the instance go](what-happens.md#when-the-last-pod-has-gone), for at most ten minutes after its last \
-              pod",
+    default: "off",
+    accepted: "off, exclude or wait",
+    meaning: "whether the claim labels the node node.kubernetes.io/exclude-from-external-load-balancers. With `wait` a hook \
+              also waits until load balancers have [let the instance \
+              go](what-happens.md#when-the-last-pod-has-gone), for at most ten minutes after its last pod",
 };
 pub(crate) const NODE_EVENTS: Setting = Setting {
     name: "SPILLWAY_NODE_EVENTS",
-    default: "none",
-    accepted: "none, spillway or nth",
-    meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and on its pods tell what became of them, and by \
-              whose reasons: ours, or those of aws-node-termination-handler. It needs a right more: \
+    default: "off",
+    accepted: "off, spillway or nth",
+    meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and its pods say what became of \
+              them: with our reasons, or with those of aws-node-termination-handler. It needs a right more: \
               `kubectl apply -f deploy/optional/node-events.yaml`",
 };
 pub(crate) const DRY_RUN: Setting = Setting {
@@ -174,7 +173,7 @@ pub(crate) const SETTINGS: [Setting; 20] = [
     NODE_SELECTOR,
     HOOKS,
     HOOK_GROUP_TAG,
-    STRANDED_HOOKS,
+    HOOKS_WITHOUT_NODE,
     HOOK_MAX_WAIT,
     VOLUME_WAIT,
     REBALANCE_WINDOW,

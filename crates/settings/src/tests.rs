@@ -27,7 +27,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_NODE_SELECTOR", "tier in (web),!legacy"),
         ("SPILLWAY_HOOKS", "drain"),
         ("SPILLWAY_HOOK_GROUP_TAG", "k8s.io/cluster-autoscaler/prod=owned"),
-        ("SPILLWAY_STRANDED_HOOKS", "CONTINUE"),
+        ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"),
         ("SPILLWAY_HOOK_MAX_WAIT_S", "60"),
         ("SPILLWAY_VOLUME_WAIT_S", "0"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
@@ -44,6 +44,20 @@ fn every_setting_can_be_set() {
     ])
     .unwrap();
     insta::assert_debug_snapshot!(settings);
+}
+
+#[test]
+fn what_version_0_2_called_off_is_off() {
+    let off = [
+        ("SPILLWAY_CORDON_ON", "none"),
+        ("SPILLWAY_LAUNCH", "ignore"),
+        ("SPILLWAY_KARPENTER", "leave"),
+        ("SPILLWAY_HOOKS_WITHOUT_NODE", "leave"),
+        ("SPILLWAY_LOAD_BALANCERS", "leave"),
+        ("SPILLWAY_NODE_EVENTS", "none"),
+    ];
+    assert_eq!(read(&off).unwrap(), read(&off.map(|(name, _)| (name, "off"))).unwrap());
+    assert_eq!(read(&off).unwrap(), read(&[]).unwrap());
 }
 
 #[test]
@@ -215,7 +229,8 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;
         let value = variables.split(&format!("{name}: ")).nth(1).unwrap().lines().next().unwrap();
-        let parameter = value.trim_start_matches("!Join [\",\", ").trim_end_matches(']').trim_start_matches("!Ref ");
+        // The last one that is named is today's: an old name may stand before it for one version.
+        let parameter = value.trim_end_matches(']').rsplit("!Ref ").next().unwrap();
         let definition = template.split(&format!("\n  {parameter}:\n")).nth(1).unwrap();
         let given = definition.split("Default: ").nth(1).unwrap().lines().next().unwrap();
         assert_eq!(given.trim_matches('"'), default, "{parameter}");

@@ -148,7 +148,7 @@ pub enum LoadBalancers {
     Leave,
     /// By the label, that they should send it nothing more.
     Exclude,
-    /// The same, and a hook is held until they have let the instance go.
+    /// As `Exclude`, and a hook waits until load balancers have let the instance go.
     Wait,
 }
 
@@ -175,12 +175,18 @@ pub struct Schedules {
 /// A value that was read; `None`: it is none that is accepted.
 type Accepted<T> = Option<T>;
 
-/// The word for none of the notices: a variable that is empty has its default.
-const NO_NOTICE: &str = "none";
+/// The word of every setting that switches something off: a variable that is empty has its default.
+const OFF: &str = "off";
+/// What version 0.2 had in its place. The next version refuses them.
+const OFF_BEFORE: [&str; 3] = ["ignore", "leave", "none"];
+
+fn with_off(value: &str) -> &str {
+    if OFF_BEFORE.contains(&value) { OFF } else { value }
+}
 
 /// Each word once.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
-    if value.is_empty() || value == NO_NOTICE {
+    if value.is_empty() || with_off(value) == OFF {
         return Some(Vec::new());
     }
     let mut named = Vec::new();
@@ -219,16 +225,16 @@ pub(super) fn changed_notices(value: &str, default: &str) -> Result<Vec<NoticeFa
 
 /// The answer, or none.
 pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if value == "ignore" { Some(None) } else { lifecycle_result(value).map(Some) }
+    if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 pub(super) fn managed_node_groups(value: &str) -> Accepted<ManagedNodeGroups> {
     use ManagedNodeGroups::{Drain, Gaps, Leave};
-    one_of(value, &[("gaps", Gaps), ("leave", Leave), ("drain", Drain)])
+    one_of(with_off(value), &[("gaps", Gaps), (OFF, Leave), ("drain", Drain)])
 }
 
 pub(super) fn karpenter_nodes(value: &str) -> Accepted<KarpenterNodes> {
-    one_of(value, &[("leave", KarpenterNodes::Leave), ("nodeclaim", KarpenterNodes::NodeClaim)])
+    one_of(with_off(value), &[(OFF, KarpenterNodes::Leave), ("nodeclaim", KarpenterNodes::NodeClaim)])
 }
 
 fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
@@ -236,8 +242,8 @@ fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
 }
 
 /// The answer, or none.
-pub(super) fn stranded_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if value == "leave" { Some(None) } else { lifecycle_result(value).map(Some) }
+pub(super) fn hooks_without_node(value: &str) -> Accepted<Option<LifecycleResult>> {
+    if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 /// Each word once.
@@ -255,7 +261,7 @@ pub(super) fn overridable(value: &str) -> Accepted<Vec<Overridable>> {
 
 pub(super) fn taints(value: &str) -> Accepted<Taints> {
     let mut taints = Taints { of_claim: None, out_of_service: false };
-    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
+    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty() && value != OFF) {
         match (word, taints) {
             ("spillway", Taints { of_claim: None, .. }) => taints.of_claim = Some(TaintNames::Spillway),
             ("nth", Taints { of_claim: None, .. }) => taints.of_claim = Some(TaintNames::Nth),
@@ -268,11 +274,11 @@ pub(super) fn taints(value: &str) -> Accepted<Taints> {
 
 pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
     use LoadBalancers::{Exclude, Leave, Wait};
-    one_of(value, &[("leave", Leave), ("exclude", Exclude), ("wait", Wait)])
+    one_of(with_off(value), &[(OFF, Leave), ("exclude", Exclude), ("wait", Wait)])
 }
 
 pub(super) fn node_events(value: &str) -> Accepted<Option<NodeEvents>> {
-    one_of(value, &[("none", None), ("spillway", Some(NodeEvents::Spillway)), ("nth", Some(NodeEvents::Nth))])
+    one_of(with_off(value), &[(OFF, None), ("spillway", Some(NodeEvents::Spillway)), ("nth", Some(NodeEvents::Nth))])
 }
 
 pub(super) fn flag(value: &str) -> Accepted<bool> {

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_earlier_invocations_count_once_and_what_was_handed_on_is_not_lost() {
+    fn pods_of_earlier_invocations_count_once_and_what_was_continued_is_not_lost() {
         let mut event = written();
         event.receipt.earlier = serde_json::from_value(json!([{
             "request_id": "r-0", "from": "2026-11-21T03:12:00Z", "to": "2026-11-21T03:26:00Z",
@@ -194,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_one_notice_handed_on_and_another_lost_is_lost() {
-        let (mut handed_on, lossy) = (ended(1, "failed"), lossy(1));
+    fn a_pod_that_one_notice_continued_and_another_lost_is_lost() {
+        let (mut continued, lossy) = (ended(1, "failed"), lossy(1));
         let pods = json!([{"pod": "shop/cart-1", "fate": "remaining"}]);
-        handed_on.receipt.pods = ended_with(1, "failed", &pods).receipt.pods;
-        assert_eq!(nodes(&[&handed_on, &lossy])[0].tally(), Node::of(&lossy).tally());
+        continued.receipt.pods = ended_with(1, "failed", &pods).receipt.pods;
+        assert_eq!(nodes(&[&continued, &lossy])[0].tally(), Node::of(&lossy).tally());
     }
 }

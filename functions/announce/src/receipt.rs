@@ -34,7 +34,7 @@ mod tests {
         (
             "Spillway Receipt",
             include_str!(
-                "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_that_is_handed_on.snap"
+                "../../../crates/drainer/src/publish/snapshots/spillway_drainer__publish__tests__the_receipt_of_a_drain_that_is_continued.snap"
             ),
         ),
         (

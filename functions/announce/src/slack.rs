@@ -24,10 +24,10 @@ pub(crate) fn message(message: &Message<'_>) -> Value {
     let headline = words::headline(message);
     let nodes = message.nodes();
     let tally = Tally::of(&nodes);
-    let mark = mark(message.phase, &nodes, &tally);
+    let symbol = symbol(message.phase, &nodes, &tally);
     let mut blocks = vec![json!({
         "type": "header",
-        "text": {"type": "plain_text", "text": words::clip(&format!("{mark} {headline}"), HEADER)},
+        "text": {"type": "plain_text", "text": words::clip(&format!("{symbol} {headline}"), HEADER)},
     })];
     blocks.extend(sections(&lines(nodes)));
     if message.phase == Phase::Ended && tally != (Tally { clean: tally.clean, ..Tally::default() }) {
@@ -42,7 +42,7 @@ pub(crate) fn message(message: &Message<'_>) -> Value {
 }
 
 /// The news at a glance.
-fn mark(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
+fn symbol(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
     match phase {
         Phase::Begun | Phase::Unblocked => "⏳",
         Phase::Blocked => "🟠",
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_drain_that_failed_or_lost_a_pod_is_red() {
         let lost = json!([{"pod": "shop/cart-1", "fate": "lost"}]);
-        for (event, mark) in [
+        for (event, symbol) in [
             (begun(1), "⏳"),
             (blocked(1), "🟠"),
             (unblocked(1), "⏳"),
@@ -133,7 +133,7 @@ mod tests {
         ] {
             let message = message(&samples::message(&[&event]));
             let header = message["blocks"][0]["text"]["text"].as_str().expect("a text");
-            assert!(header.starts_with(mark), "{header} for {:?}", event.receipt.ending);
+            assert!(header.starts_with(symbol), "{header} for {:?}", event.receipt.ending);
         }
     }
 

@@ -62,7 +62,7 @@ impl Cluster {
         Ok(self)
     }
 
-    /// A client with every right. Made anew each time: a client dies with the runtime it was made
+    /// A client with every right. Made again each time: a client dies with the runtime it was made
     /// on, and tests that share a world each have their own.
     #[must_use]
     pub fn admin(&self) -> kube::Client {
@@ -70,7 +70,7 @@ impl Cluster {
         kube::Client::try_from(admin).expect("the supervisor used this configuration")
     }
 
-    /// The bed's own API of the AWS side. Made anew each time, like [`Cluster::admin`].
+    /// The bed's own API of the AWS side. Made again each time, like [`Cluster::admin`].
     #[must_use]
     pub fn aws_side(&self) -> Aws {
         Aws::new(&self.aws)

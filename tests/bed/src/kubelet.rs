@@ -49,7 +49,7 @@ fn not_ready_yet() -> NodeCondition {
 /// The kubelet reports no more, of its node and of its pods; the node is as the node controller has it after the grace
 /// period for that. What kwok had in mind to report before comes all the same: not for a node that has just booted.
 pub async fn silence(client: &Client, name: &str) -> Result<(), BedError> {
-    mark(client, name, Some("true")).await?;
+    set_silent(client, name, Some("true")).await?;
     let unknown = json!({"conditions": [{
         "type": "Ready",
         "status": "Unknown",
@@ -62,10 +62,10 @@ pub async fn silence(client: &Client, name: &str) -> Result<(), BedError> {
 /// The kubelet reports again, after another boot: the node is Ready, and its pods end.
 pub async fn boot(client: &Client, name: &str) -> Result<(), BedError> {
     patch_status(client, name, json!({"nodeInfo": {"bootID": random_uuid()}})).await?;
-    mark(client, name, None).await
+    set_silent(client, name, None).await
 }
 
-async fn mark(client: &Client, name: &str, value: Option<&str>) -> Result<(), BedError> {
+async fn set_silent(client: &Client, name: &str, value: Option<&str>) -> Result<(), BedError> {
     let marking = || BedError::kubernetes(format!("mark node {name} and its pods"));
     let with = |annotation: &str| Patch::Merge(json!({"metadata": {"annotations": {annotation: value}}}));
     let nodes = Api::<Node>::all(client.clone());
@@ -74,7 +74,7 @@ async fn mark(client: &Client, name: &str, value: Option<&str>) -> Result<(), Be
         let pods = Api::<Pod>::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
         match pods.patch(&pod.name_any(), &PatchParams::default(), &with(LOST)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            marked => drop(marked.map_err(marking())?),
+            patched => drop(patched.map_err(marking())?),
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 async fn a_world_is_real_while_it_lasts_and_gone_after() {
     let options = WorldOptions { controllers_nice: 7, ..WorldOptions::default() };
     let world = World::start_with(options).await.unwrap();
-    who_hears_of_a_change_stands_back_behind_who_answers(&world);
+    who_reads_a_change_stands_back_behind_who_answers(&world);
     a_request_without_a_token_is_turned_away(&world).await;
     the_first_node_of_a_life_like_cluster_has_something_of_everything(&world).await;
     a_held_pod_is_not_evicted_and_a_free_one_exits_in_its_own_time(&world).await;
@@ -39,7 +39,7 @@ async fn a_world_is_real_while_it_lasts_and_gone_after() {
     assert!(!dir.exists(), "the folder is gone");
 }
 
-fn who_hears_of_a_change_stands_back_behind_who_answers(world: &World) {
+fn who_reads_a_change_stands_back_behind_who_answers(world: &World) {
     let niceness = |process: &str| -> i32 {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
         // The 19th field (proc(5)), the 17th after the name.

@@ -282,7 +282,7 @@ impl Stage {
         let (held, watches) = (Held::default(), Held::default());
         gateway.rules().add(Rule::new(call, Which::All, Fault::Hold(Side::Before, held.clone())));
         gateway.rules().add(Rule::new("watch pods", Which::All, Fault::Hold(Side::Before, watches.clone())));
-        // With which a watch begins anew that is not answered.
+        // With which a watch begins again that is not answered.
         gateway.rules().add(Rule::new("list pods", Which::Nth(2), Fault::Hold(Side::Before, watches.clone())));
         let mut drain = std::pin::pin!(self.lambda.invoke(self.interrupt(Duration::from_secs(120)).await));
         tokio::select! {
@@ -306,7 +306,7 @@ impl Stage {
     pub async fn joined_after_evictions<T>(&mut self, pods: usize, invocations: impl Future<Output = T>) -> T {
         let gateway = self.through_gateway().await;
         let joining = Held::default();
-        // Who joins looks at the node. When that fails it tries anew, and lists the pods anew, too.
+        // Who joins looks at the node. When that fails it tries again, and lists the pods again, too.
         gateway.rules().add(Rule::new("get nodes", Which::All, Fault::Hold(Side::Instead, joining.clone())));
         let evicted = async {
             self.until_evicted(pods).await;

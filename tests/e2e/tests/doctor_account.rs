@@ -159,11 +159,11 @@ async fn maintenance_that_no_notice_has_brought() {
     let moved = stage.lambda.invoke(stage.continuation().await).await;
     assert!(ended(&moved).1.contains("its drain is scheduled for"), "{moved:#?}");
 
-    let heard = maintenance.moved_to(maintenance.starts + SignedDuration::from_mins(30));
-    stage.notify(&heard.notice("health")).await;
+    let received = maintenance.moved_to(maintenance.starts + SignedDuration::from_mins(30));
+    stage.notify(&received.notice("health")).await;
 
     let left: Vec<String> = scheduled().await.into_iter().map(|schedule| schedule.name).collect();
-    assert!(left.contains(&format!("{id}.{}", heard.id)), "{left:?}");
+    assert!(left.contains(&format!("{id}.{}", received.id)), "{left:?}");
     assert_eq!(left.len(), 2, "what was found for that hour is gone, and the next day's is another: {left:?}");
 }
 

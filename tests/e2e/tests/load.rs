@@ -121,7 +121,7 @@ async fn a_full_node_has_all_its_events_and_its_pods_events_come_after_the_last_
     assert!(of_pods.iter().all(|made| last < made.received), "{requests:#?}");
 }
 
-/// What a level lends while it is quiet it gets back when the API server reckons anew, every ten seconds: too late for the
+/// What a level lends while it is quiet it gets back when the API server calculates again, every ten seconds: too late for the
 /// first drain.
 #[tokio::test]
 async fn the_room_at_the_api_server_is_there_for_the_first_drain_too() {
@@ -182,7 +182,7 @@ async fn a_drain_costs_the_same_in_a_large_cluster_and_its_search_is_paged() {
     let _turn = turn().await;
     let filler = Filler { nodes: 500, pods: 5_000 };
     let load = load::measure(world().await, filler).await.expect("it drains");
-    // A watch may end and be made anew, and may begin with a list then: that is no cost of the cluster's size.
+    // A watch may end and be made again, and may begin with a list then: that is no cost of the cluster's size.
     let without_looks = |cost: &Cost| {
         let mut requests = cost.requests.clone();
         requests.retain(|request, _| request != "watch pods" && request != "list pods");

@@ -102,7 +102,7 @@ async fn a_warm_function_that_knows_one_cluster_drains_in_the_other() {
     let process = lambda.process_ids();
     let in_blue = lambda.invoke(blue.interrupt().await).await;
 
-    assert_eq!(lambda.process_ids(), process, "the environment was thawed, not made anew");
+    assert_eq!(lambda.process_ids(), process, "the environment was thawed, not made again");
     red.assert_drained_alone(&in_red);
     blue.assert_drained_alone(&in_blue);
 }
@@ -119,9 +119,9 @@ async fn one_health_event_with_instances_of_both_drains_each_in_its_own_cluster(
     event["detail"]["affectedEntities"] = json!([entity(&red), entity(&blue)]);
     let notice = the_one(aws.send_notice(&event).await.expect("the bus takes it"));
 
-    let handed_on = lambda.invoke(notice).await;
+    let continued = lambda.invoke(notice).await;
 
-    assert_eq!(handed_on.result.as_ref().expect("no failure")["ending"], "continued", "{handed_on:#?}");
+    assert_eq!(continued.result.as_ref().expect("no failure")["ending"], "continued", "{continued:#?}");
     let delivered = aws.take_deliveries(lambda.access_key_id()).await.expect("the bus has them");
     let drains = delivered.into_iter().map(|one| lambda.invoke(one.event));
     let drains = futures_util::future::join_all(drains).await;

@@ -84,7 +84,7 @@ def pod_grace(nth: Installation) -> Answer:
 def node_grace(nth: Installation) -> Answer:
     if nth["nodeTerminationGracePeriod"] <= NTHS_ATTEMPT_S:
         return not_needed(
-            "NTH gave up an attempt after this and began anew. Spillway drains for as long as the notice leaves: two "
+            "NTH gave up an attempt after this and began again. Spillway drains for as long as the notice leaves: two "
             "minutes for a spot interruption, HookMaxWaitS for a hook."
         )
     return differs(
@@ -127,7 +127,7 @@ def not_found(nth: Installation) -> Answer:
         return NOT_IN_IMDS_MODE
     return differs(
         "If the cluster has no such node, its hook always gets CONTINUE; an API server that cannot be reached is no "
-        "reason to. For hooks of instances in no cluster, or in one that Spillway is not let into, see StrandedHooks."
+        "reason to. For hooks of instances in no cluster, or in one that Spillway is not let into, see HooksWithoutNode."
     )
 
 

@@ -158,7 +158,7 @@ def prometheus(nth: Installation) -> Answer:
     return differs(
         "There is nothing to scrape: metrics come to CloudWatch with the log, in the namespace Spillway, and the stack brings "
         "a dashboard and alarms on them (docs/metrics.md). What you have on actions_total and events_error_total has to "
-        "be made anew; a CloudWatch exporter brings ours to Prometheus."
+        "be made again; a CloudWatch exporter brings ours to Prometheus."
     )
 
 

@@ -12,7 +12,7 @@ use crate::hook_timeouts::HookTimeouts;
 use crate::invocation::Invocation;
 
 /// How many invocations one notice may take. The longest drain, 48 hours in invocations of
-/// 15 minutes, takes 193 (a test counts them); should time ever be reckoned wrong, the going round
+/// 15 minutes, takes 193 (a test counts them); should time ever be calculated wrong, the going round
 /// still ends.
 pub const MOST_INVOCATIONS: usize = 200;
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_spot_notice_is_never_handed_on_from_an_invocation_of_lambdas_length() {
+    async fn a_spot_notice_is_never_continued_from_an_invocation_of_lambdas_length() {
         let (time, invocation) = ending().await;
         let spot = notice(time, Deadline::Hard(time + SignedDuration::from_secs(120)));
         let limits = Limits::of(&spot, None, &settings(Duration::from_hours(1)));

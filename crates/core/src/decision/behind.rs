@@ -7,7 +7,7 @@ use spillway_settings::Settings;
 use super::Reason;
 use crate::instance::{Instance, InstanceState};
 
-/// By then EC2's answer is not behind its own notice any more: that takes seconds, as a rule.
+/// EC2's eventual consistency: a minute after a notice, `DescribeInstances` is up to date.
 const CAUGHT_UP_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 /// EC2 takes an instance at its deadline, or a few minutes later.

@@ -30,7 +30,7 @@ impl Switch {
             Self::Lists(family) => {
                 format!("take {} out of the parameters DrainOn and CordonOn", family.as_str())
             }
-            Self::Launch => "set the parameter Launch to ignore".to_owned(),
+            Self::Launch => "set the parameter Launch to off".to_owned(),
         }
     }
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Switch {
             Self::Lists(family) => {
                 write!(f, "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names {}", family.as_str())
             }
-            Self::Launch => f.write_str("the setting SPILLWAY_LAUNCH says ignore"),
+            Self::Launch => f.write_str("the setting SPILLWAY_LAUNCH is off"),
         }
     }
 }

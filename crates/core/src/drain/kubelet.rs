@@ -18,7 +18,7 @@ pub enum Kubelet {
     Dead,
 }
 
-/// For how long a node is silent before it is taken for dead: a kubelet that was only cut off may come back.
+/// How long a node is silent before it counts as dead: a kubelet that was only cut off may come back.
 pub const DEAD_AFTER: Duration = Duration::from_mins(1);
 
 /// The label of a node that names its zone.

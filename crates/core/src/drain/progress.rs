@@ -411,8 +411,8 @@ impl Progress {
         self.note(transition);
     }
 
-    /// A pod that its controller has put back is evicted once more, after a pause; then it stays. One of very many is not even
-    /// remembered.
+    /// A pod that its controller has put back is evicted once more, after a pause; then it stays. Beyond ten more such pods than
+    /// have left, further ones are not tracked.
     fn first_seen(&mut self, uid: &PodUid, pod: &Pod, mut tracked: Tracked, now: Instant) {
         let has_left = |uid: &PodUid| self.pods.get(uid).is_some_and(Tracked::has_left);
         match self.put_back.seen(uid, pod, has_left) {

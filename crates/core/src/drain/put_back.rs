@@ -18,8 +18,8 @@ pub const PAUSE: Duration = Duration::from_secs(5);
 /// A pod that was created so much before the drain saw its node is none that came back. The API server says whole seconds,
 /// by a clock of its own.
 const CLOCKS_DIFFER_BY: SignedDuration = SignedDuration::from_secs(5);
-/// So many more of an owner's pods than have left are told of when they come back again. Of pods that name their node, and that
-/// its kubelet rejects, a controller makes new ones for ever: each would be in the log, the receipt and the continuation.
+/// How many more of an owner's pods than have left are reported when they come back. If a kubelet rejects pods that name their
+/// node, a controller makes new ones for ever, and each would be in the log, the receipt and the continuation.
 const MORE_THAN_LEFT: usize = 10;
 
 /// How often a pod's place on the node has been taken again.
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(first.seen(&uid(1), &pods[1], |_| true), Return::Once);
         assert_eq!(first.seen(&uid(2), &pods[2], |_| true), Return::Again);
 
-        let handed_on = first.so_far(|_| true);
-        let mut next = PutBack::of(&pods[1..], handed_on.as_ref(), "2026-11-21T03:27:00Z".parse().unwrap());
+        let continued = first.so_far(|_| true);
+        let mut next = PutBack::of(&pods[1..], continued.as_ref(), "2026-11-21T03:27:00Z".parse().unwrap());
 
         assert_eq!(next.seen(&uid(1), &pods[1], |_| false), Return::Once, "it may not have been evicted yet");
         assert_eq!(next.seen(&uid(2), &pods[2], |_| false), Return::Again);

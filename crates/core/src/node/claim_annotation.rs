@@ -1,4 +1,4 @@
-//! The mark: the annotation that says who claimed the node, for what, until when, and what they left on
+//! The annotation: the annotation that says who claimed the node, for what, until when, and what they left on
 //! it. What it does not name is not ours to take away. Pure.
 
 use jiff::Timestamp;
@@ -53,14 +53,14 @@ impl ClaimAnnotation {
         }
     }
 
-    /// The mark in an annotation; one that cannot be read counts as none.
+    /// The annotation in an annotation; one that cannot be read counts as none.
     pub fn read(annotation: &str) -> Option<Self> {
         serde_json::from_str(annotation).ok()
     }
 
     /// As the annotation holds it.
     pub fn text(&self) -> String {
-        serde_json::to_string(self).expect("a mark is plain text and a flag")
+        serde_json::to_string(self).expect("an annotation is plain text and a flag")
     }
 
     /// The kind of notice, if it is one that we know.

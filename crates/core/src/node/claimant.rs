@@ -14,9 +14,9 @@ use crate::instance::ManagedBy;
 #[derive(Debug, Clone)]
 pub struct Claimant<'a> {
     /// What is to be written.
-    pub mark: ClaimAnnotation,
+    pub annotation: ClaimAnnotation,
     /// The invocation that handed its claim on to this one: it becomes ours.
-    pub handed_on_by: Option<String>,
+    pub continued_from: Option<String>,
     /// Whether the node comes back by a reboot, so that its boot id is of use.
     pub reboots: bool,
     /// Whether only a drain that has begun goes on: a node without a claim may have been given back.
@@ -55,8 +55,8 @@ pub enum How {
 }
 
 impl How {
-    pub fn joined(mark: &ClaimAnnotation) -> Self {
-        Self::Joined { notice: mark.notice.clone(), event: mark.event.clone() }
+    pub fn joined(annotation: &ClaimAnnotation) -> Self {
+        Self::Joined { notice: annotation.notice.clone(), event: annotation.event.clone() }
     }
 }
 
@@ -69,7 +69,7 @@ pub struct Claim {
     pub provider_id: String,
     /// How the claim went.
     pub how: How,
-    /// The event whose mark is on the node; empty if there is none.
+    /// The event whose annotation is on the node; empty if there is none.
     pub holder: String,
     /// The node's labels, as they came with it.
     pub labels: BTreeMap<String, String>,

@@ -15,8 +15,8 @@ use super::patch::Operations;
 /// now, or what it is claimed for may be called off.
 pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
     let seen = ObservedNode::of(node);
-    let mark = seen.mark()?;
-    let goes = mark.kind().is_some_and(|kind: Kind| !kind.may_be_called_off());
+    let annotation = seen.annotation()?;
+    let goes = annotation.kind().is_some_and(|kind: Kind| !kind.may_be_called_off());
     if seen.cordoned || !goes || !claim.is_of(node) || seen.label(IGNORE).is_some() {
         return None;
     }
@@ -27,9 +27,9 @@ pub fn cordoning_again(node: &Node, claim: &Claim) -> Option<Patch> {
     patch.test_entry("labels", IGNORE, labels);
     patch.test(&["spec", "unschedulable"], Value::Null);
     patch.add(&["spec", "unschedulable"], true);
-    if !mark.cordoned {
-        let mark = ClaimAnnotation { cordoned: true, ..mark };
-        patch.add_entry("annotations", ANNOTATION, &mark.text(), annotations);
+    if !annotation.cordoned {
+        let annotation = ClaimAnnotation { cordoned: true, ..annotation };
+        patch.add_entry("annotations", ANNOTATION, &annotation.text(), annotations);
     }
     Some(patch.done())
 }
@@ -45,9 +45,9 @@ mod tests {
 
     /// A node that was claimed for such a notice and is not cordoned.
     fn uncordoned(notice: &str, cordoned_by_us: bool) -> Value {
-        let mark = json!({"event": "e-1", "request": "r-1", "notice": notice, "cordoned": cordoned_by_us});
+        let annotation = json!({"event": "e-1", "request": "r-1", "notice": notice, "cordoned": cordoned_by_us});
         json!({
-            "metadata": {"name": "n-1", "labels": {}, "annotations": {ANNOTATION: mark.to_string()}},
+            "metadata": {"name": "n-1", "labels": {}, "annotations": {ANNOTATION: annotation.to_string()}},
             "spec": {"providerID": "aws:///us-east-1a/i-1"},
         })
     }

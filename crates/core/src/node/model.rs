@@ -135,14 +135,14 @@ impl World {
         self.claims += 1;
         let event = format!("e-{}", self.claims);
         let taint = taint::for_notice(kind, &event, TaintNames::Spillway);
-        let mark = ClaimAnnotation {
+        let annotation = ClaimAnnotation {
             maintenance: (kind == Kind::Maintenance).then(|| "m-1".to_owned()),
             ..ClaimAnnotation::new(&event, &event, kind)
         };
         let (managed_by, rules) = (ManagedBy::SelfManaged, LabelRules { selector: &ANY, lets_override_action: false });
         let claimant = Claimant {
-            mark,
-            handed_on_by: None,
+            annotation,
+            continued_from: None,
             reboots: false,
             only_goes_on: false,
             taint,
@@ -177,17 +177,17 @@ proptest! {
             prop_assert!(!world.cordoned_by_person || is_cordoned(&world.node), "a person's cordon is gone");
             let labels = &world.node["metadata"]["labels"];
             prop_assert!(!world.labelled_by_person || labels[EXCLUDED] == json!("somebody"));
-            let marked = !world.node["metadata"]["annotations"][ANNOTATION].is_null();
+            let annotated = !world.node["metadata"]["annotations"][ANNOTATION].is_null();
             match undone {
-                Some(UncordonResult::GivenBack { .. }) => prop_assert!(!is_cordoned(&world.node) && !marked),
-                Some(UncordonResult::LeftAlone { .. }) => prop_assert!(is_cordoned(&world.node) == world.cordoned_by_person && !marked),
-                Some(UncordonResult::Held { .. }) => prop_assert!(marked),
+                Some(UncordonResult::GivenBack { .. }) => prop_assert!(!is_cordoned(&world.node) && !annotated),
+                Some(UncordonResult::LeftAlone { .. }) => prop_assert!(is_cordoned(&world.node) == world.cordoned_by_person && !annotated),
+                Some(UncordonResult::Held { .. }) => prop_assert!(annotated),
                 _ => {}
             }
-            // What is ours is there only as long as the mark says so.
-            prop_assert!(marked || taints.iter().all(|taint| !taint.starts_with("spillway/")), "{taints:?}");
-            prop_assert!(marked || labels[EXCLUDED] != json!("spillway"));
-            prop_assert!(marked || is_cordoned(&world.node) == world.cordoned_by_person);
+            // What is ours is there only as long as the annotation says so.
+            prop_assert!(annotated || taints.iter().all(|taint| !taint.starts_with("spillway/")), "{taints:?}");
+            prop_assert!(annotated || labels[EXCLUDED] != json!("spillway"));
+            prop_assert!(annotated || is_cordoned(&world.node) == world.cordoned_by_person);
         }
     }
 }

@@ -50,13 +50,13 @@ impl ObservedNode {
         self.labels.as_ref()?.get(key).map(String::as_str)
     }
 
-    pub fn mark(&self) -> Option<ClaimAnnotation> {
+    pub fn annotation(&self) -> Option<ClaimAnnotation> {
         ClaimAnnotation::read(self.annotations.as_ref()?.get(ANNOTATION)?)
     }
 
-    /// The mark of the claim that counts: it does while the node is cordoned.
+    /// The annotation of the claim that counts: it does while the node is cordoned.
     pub fn claim(&self) -> Option<ClaimAnnotation> {
-        self.mark().filter(|_| self.cordoned)
+        self.annotation().filter(|_| self.cordoned)
     }
 }
 
@@ -68,12 +68,12 @@ impl Claimant<'_> {
 
     /// Whether the instance goes in any case, and its pods with it, cordoned or not.
     pub fn instance_goes(&self) -> bool {
-        self.mark.kind().is_some_and(|kind| !kind.may_be_called_off())
+        self.annotation.kind().is_some_and(|kind| !kind.may_be_called_off())
     }
 
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     pub fn looks_first(&self) -> bool {
-        self.reboots || self.only_goes_on || self.handed_on_by.is_some() || !self.rules.selector.selects_all()
+        self.reboots || self.only_goes_on || self.continued_from.is_some() || !self.rules.selector.selects_all()
     }
 }
 
@@ -96,23 +96,26 @@ pub struct Free {
     /// What the claim will have been.
     pub how: How,
     /// What the annotation will hold.
-    mark: ClaimAnnotation,
+    annotation: ClaimAnnotation,
     /// The taint that it adds.
     taint: Option<Taint>,
 }
 
-/// A claim counts while the node is cordoned. A node that somebody has uncordoned since, or whose claim
-/// we cannot read, is claimed anew, unless it may well have been given back since we claimed it; a claim that was handed on to us becomes ours, so that a second
-/// delivery of what handed it on finds it taken; one that is for something milder gives way, so that
-/// no undo for the first gives back what is drained for the second.
+/// What a claim would find on the node. A claim counts while the node is cordoned:
+///
+/// * A node that somebody has uncordoned, or whose claim we cannot read, is free. It is not if the node may have been given
+///   back since we claimed it.
+/// * A claim that the invocation before us held becomes ours, so that a second delivery of its event finds the node taken.
+/// * A claim for a milder reason gives way, so that no undo for the first gives back what is drained for the second.
+/// * Any other claim means that the node is taken.
 pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> ClaimState {
     if let Some(bar) = bar(&seen, name, claimant) {
         return ClaimState::Barred(bar);
     }
-    let wanted = &claimant.mark;
+    let wanted = &claimant.annotation;
     let boot = seen.boot.clone().filter(|_| claimant.reboots);
-    let (how, mark) = match &seen.claim() {
-        None if claimant.handed_on_by.is_some() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
+    let (how, annotation) = match &seen.claim() {
+        None if claimant.continued_from.is_some() && wanted.kind().is_some_and(Kind::may_be_called_off) => {
             return ClaimState::Barred(Unclaimed::GivenBack(name.to_owned()));
         }
         None if claimant.only_goes_on => return ClaimState::Barred(Unclaimed::MaintenanceBegan(name.to_owned())),
@@ -120,24 +123,29 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
             let how = if seen.cordoned { How::CordonedByOthers } else { How::First };
             (how, ClaimAnnotation { cordoned: !seen.cordoned, boot, ..wanted.clone() })
         }
-        Some(mark) if mark.event == wanted.event && mark.request == wanted.request => {
+        Some(annotation) if annotation.event == wanted.event && annotation.request == wanted.request => {
             return ClaimState::Taken(How::Again);
         }
-        Some(mark) if mark.event == wanted.event && Some(&mark.request) == claimant.handed_on_by.as_ref() => {
-            (How::Again, ClaimAnnotation { cordoned: mark.cordoned, boot: mark.boot.clone(), ..wanted.clone() })
+        Some(annotation)
+            if annotation.event == wanted.event && Some(&annotation.request) == claimant.continued_from.as_ref() =>
+        {
+            (
+                How::Again,
+                ClaimAnnotation { cordoned: annotation.cordoned, boot: annotation.boot.clone(), ..wanted.clone() },
+            )
         }
-        Some(mark) if mark.gives_way_to(wanted) => {
-            let until = mark.until.into_iter().chain(wanted.until).min();
-            (How::joined(mark), ClaimAnnotation { cordoned: mark.cordoned, until, boot, ..wanted.clone() })
+        Some(annotation) if annotation.gives_way_to(wanted) => {
+            let until = annotation.until.into_iter().chain(wanted.until).min();
+            (How::joined(annotation), ClaimAnnotation { cordoned: annotation.cordoned, until, boot, ..wanted.clone() })
         }
-        Some(mark) => return ClaimState::Taken(How::joined(mark)),
+        Some(annotation) => return ClaimState::Taken(How::joined(annotation)),
     };
-    let mut taints = seen.mark().map(|mark| mark.taints).unwrap_or_default();
+    let mut taints = seen.annotation().map(|annotation| annotation.taints).unwrap_or_default();
     // One of ours that somebody has taken off since is not put on again.
     let taint = claimant.taint.clone();
     let taint = taint.filter(|taint| taint::fits(taint, &seen.taints) && !taints.contains(&taint::text(taint)));
     taints.extend(taint.as_ref().map(taint::text));
-    ClaimState::Free(Box::new(Free { seen, how, mark: ClaimAnnotation { taints, ..mark }, taint }))
+    ClaimState::Free(Box::new(Free { seen, how, annotation: ClaimAnnotation { taints, ..annotation }, taint }))
 }
 
 /// Why the node may not be claimed, if its labels say so.
@@ -155,7 +163,7 @@ fn bar(seen: &ObservedNode, name: &str, claimant: &Claimant<'_>) -> Option<Uncla
 impl Free {
     /// The one patch that makes the node ours.
     pub fn patch(&self, provider_id: &str, claimant: &Claimant<'_>) -> Patch {
-        let Self { seen, mark, taint, .. } = self;
+        let Self { seen, annotation, taint, .. } = self;
         let (labels, annotations) = (seen.labels.as_ref(), seen.annotations.as_ref());
         let exclude = claimant.excludes && seen.label(labels::EXCLUDED).is_none();
 
@@ -191,7 +199,7 @@ impl Free {
         if exclude {
             patch.add_entry("labels", labels::EXCLUDED, labels::EXCLUDED_BY_US, labels);
         }
-        patch.add_entry("annotations", ANNOTATION, &mark.text(), annotations);
+        patch.add_entry("annotations", ANNOTATION, &annotation.text(), annotations);
         patch.done()
     }
 }

@@ -23,8 +23,8 @@ impl Operations {
         self.0.push(PatchOperation::Test(TestOperation { path, value: value.into() }));
     }
 
-    /// Passes only if labels or annotations have what they were seen to have by that key. A path through
-    /// a map that is not there would fail, so then it is tested that it is not.
+    /// Passes only if labels or annotations have what they were seen to have by that key. A JSON-patch test
+    /// fails on a missing parent, so of a map that was not there it tests that it is still missing.
     pub fn test_entry(&mut self, map: &str, key: &str, seen: Option<&BTreeMap<String, String>>) {
         match seen {
             Some(entries) => self.test(&["metadata", map, key], entries.get(key).cloned()),

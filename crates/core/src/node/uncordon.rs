@@ -147,19 +147,19 @@ impl UncordonCause {
     }
 
     /// Whether that is what the node was claimed for.
-    fn was_for(&self, mark: &ClaimAnnotation) -> bool {
-        match (self, mark.kind()) {
+    fn was_for(&self, annotation: &ClaimAnnotation) -> bool {
+        match (self, annotation.kind()) {
             (Self::Rebalance, Some(Kind::Rebalance))
             | (Self::WarmPool, Some(Kind::ReturnToWarmPool))
             | (Self::RootVolume, Some(Kind::ReplaceRootVolume)) => true,
             (Self::Maintenance(over) | Self::Reboot(over), Some(Kind::Maintenance)) => {
-                mark.maintenance.as_ref().is_some_and(|id| over.is(id))
+                annotation.maintenance.as_ref().is_some_and(|id| over.is(id))
             }
             // Maintenance may be just that an instance is stopped and started. An instance that was launched may be
             // interrupted before the notice arrives that it runs.
             (Self::Stop { runs_since }, Some(kind)) => {
                 matches!(kind, Kind::Spot | Kind::Stopping | Kind::ReturnToWarmPool | Kind::Maintenance)
-                    && mark.since.is_none_or(|claimed| claimed <= *runs_since)
+                    && annotation.since.is_none_or(|claimed| claimed <= *runs_since)
             }
             _ => false,
         }
@@ -169,19 +169,21 @@ impl UncordonCause {
 /// What is to be changed on the node, and what will have come of it.
 pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResult) {
     let (name, seen) = (node.name_any(), ObservedNode::of(node));
-    let mark = seen.mark();
-    let ours = mark.as_ref().filter(|mark| over.was_for(mark));
+    let annotation = seen.annotation();
+    let ours = annotation.as_ref().filter(|annotation| over.was_for(annotation));
     let is_ours = |taint: &Taint| {
-        ours.is_some_and(|mark| mark.taints.contains(&taint::text(taint)))
+        ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
             || (matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool)
                 && *taint == taint::out_of_service())
     };
     let taints: Vec<usize> =
         seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();
-    let held = || match &mark {
-        Some(mark) => {
-            UncordonResult::Held { node: name.clone(), notice: mark.notice.clone(), event: mark.event.clone() }
-        }
+    let held = || match &annotation {
+        Some(annotation) => UncordonResult::Held {
+            node: name.clone(),
+            notice: annotation.notice.clone(),
+            event: annotation.event.clone(),
+        },
         None => UncordonResult::NotOurs { node: name.clone() },
     };
     if ours.is_none() && taints.is_empty() {
@@ -201,12 +203,12 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     for at in taints.iter().rev() {
         patch.remove(&["spec", "taints", &at.to_string()]);
     }
-    let Some(mark) = ours else { return (Some(patch.done()), held()) };
+    let Some(annotation) = ours else { return (Some(patch.done()), held()) };
     patch.remove(&["metadata", "annotations", ANNOTATION]);
     if seen.label(labels::EXCLUDED) == Some(labels::EXCLUDED_BY_US) {
         patch.remove(&["metadata", "labels", labels::EXCLUDED]);
     }
-    let undone = match cordon_owner(node, &seen, mark) {
+    let undone = match cordon_owner(node, &seen, annotation) {
         None => {
             patch.remove(&["spec", "unschedulable"]);
             UncordonResult::GivenBack { node: name }
@@ -218,7 +220,7 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
 
 /// What the node still lacks to be of use.
 fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, over: &UncordonCause) -> Option<NotYet> {
-    let claimed_with = ours.and_then(|mark| mark.boot.as_ref());
+    let claimed_with = ours.and_then(|annotation| annotation.boot.as_ref());
     match over {
         _ if ready(node) != Ready::Yes => Some(NotYet::NotReady),
         UncordonCause::Reboot(_) | UncordonCause::RootVolume
@@ -231,14 +233,14 @@ fn not_yet(node: &Node, seen: &ObservedNode, ours: Option<&ClaimAnnotation>, ove
 }
 
 /// Whose the cordon is; `None`: ours.
-fn cordon_owner(node: &Node, seen: &ObservedNode, mark: &ClaimAnnotation) -> Option<CordonOwner> {
+fn cordon_owner(node: &Node, seen: &ObservedNode, annotation: &ClaimAnnotation) -> Option<CordonOwner> {
     let entries = node.metadata.managed_fields.iter().flatten();
     let mut owners = entries.filter(|entry| {
         let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
         fields.is_some_and(|fields| fields.pointer("/f:spec/f:unschedulable").is_some())
     });
     let owner = owners.next().and_then(|entry| entry.manager.as_deref());
-    match (seen.cordoned, mark.cordoned) {
+    match (seen.cordoned, annotation.cordoned) {
         (false, _) => Some(CordonOwner::Uncordoned),
         (true, false) => Some(CordonOwner::CordonedBefore),
         (true, true) if owner == Some(FIELD_MANAGER) && owners.next().is_none() => None,

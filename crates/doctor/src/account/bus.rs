@@ -17,7 +17,7 @@ const MOST_PAGES: usize = 20;
 /// EventBridge takes some tens of calls a second from all of an account.
 const AT_ONCE: usize = 4;
 
-/// A rule that hears one of our notices.
+/// A rule that gets one of our notices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) name: String,
@@ -47,8 +47,8 @@ impl Rule {
         self.targets.iter().any(|target| target.arn == function)
     }
 
-    /// The notices that it hears, in words.
-    pub(super) fn hears(&self) -> impl Iterator<Item = &'static str> {
+    /// The notices that it gets, in words.
+    pub(super) fn gets(&self) -> impl Iterator<Item = &'static str> {
         EVENT_PATTERNS.iter().filter(|event| self.pattern.lets_through(event)).map(|event| event.what)
     }
 }
@@ -77,14 +77,14 @@ pub(super) async fn rules(client: &Client, end: Instant) -> Result<Vec<Rule>, Ca
     with_targets.buffered(AT_ONCE).try_collect().await
 }
 
-/// The rule without its targets, if it hears anything of ours. Those that AWS manages for a service of its own drain
+/// The rule without its targets, if it gets anything of ours. Those that AWS manages for a service of its own drain
 /// nothing.
 fn hearing(rule: ListedRule) -> Option<Rule> {
     let pattern = Pattern::parse(rule.event_pattern.as_deref()?)?;
     let state = if rule.state == Some(RuleState::Disabled) { State::Disabled } else { State::Enabled };
     let found = Rule { name: rule.name?, state, pattern, targets: Vec::new() };
-    let hears_us = found.hears().next().is_some();
-    (rule.managed_by.is_none() && hears_us).then_some(found)
+    let gets_our_events = found.gets().next().is_some();
+    (rule.managed_by.is_none() && gets_our_events).then_some(found)
 }
 
 /// A rule has five targets at most: they are on one page.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn rules_are_read_from_all_pages_and_only_those_that_hear_us_are_asked_for_targets() {
+    async fn rules_are_read_from_all_pages_and_only_those_with_our_events_are_asked_for_targets() {
         let spot =
             json!({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}).to_string();
         let first = json!({"Rules": [{"Name": "one", "EventPattern": spot}, {"Name": "none", "EventPattern": "{\"source\":[\"aws.s3\"]}"}],

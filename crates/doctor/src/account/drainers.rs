@@ -32,9 +32,9 @@ pub(super) struct Deployed<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// What one target hears.
+/// What one target gets.
 #[derive(Debug, Default)]
-struct Hears {
+struct Gets {
     rules: BTreeSet<String>,
     notices: BTreeSet<&'static str>,
     is_karpenters: bool,
@@ -44,7 +44,7 @@ struct Hears {
 pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deployed: Deployed<'_>) -> Check {
     let Deployed { function, region, settings } = deployed;
     let others = others(rules, function, settings);
-    let by_rules = others.iter().map(|(target, hears)| finding(target, hears, settings, region));
+    let by_rules = others.iter().map(|(target, gets)| finding(target, gets, settings, region));
     let by_hooks = groups.iter().flat_map(|group| tells_another(group, settings, region));
     let findings: Vec<_> =
         by_rules.chain(by_hooks).chain(deaf(rules, karpenter, settings)).chain(loops(karpenter, settings)).collect();
@@ -55,25 +55,25 @@ pub(super) fn look(rules: &[Rule], groups: &[Group], karpenter: Karpenter, deplo
     Check::made(ID, what, findings)
 }
 
-/// Who else hears the notices that we act on, and can act on them.
-fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Hears> {
-    let mut others: BTreeMap<&str, Hears> = BTreeMap::new();
+/// Who else gets the notices that we act on, and can act on them.
+fn others<'a>(rules: &'a [Rule], function: &str, settings: &Settings) -> BTreeMap<&'a str, Gets> {
+    let mut others: BTreeMap<&str, Gets> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state == State::Enabled) {
         let contested =
             EVENT_PATTERNS.iter().filter(|event| is_contested(event, settings) && rule.pattern.lets_through(event));
         let notices: BTreeSet<_> = contested.map(|event| event.what).collect();
         let targets = rule.targets.iter().filter(|target| target.arn != function && can_act(target));
         for target in targets.filter(|_| !notices.is_empty()) {
-            let hears = others.entry(target.arn.as_str()).or_default();
-            hears.rules.insert(rule.name.clone());
-            hears.notices.extend(&notices);
-            hears.is_karpenters |= target.id == KARPENTERS_TARGET;
+            let gets = others.entry(target.arn.as_str()).or_default();
+            gets.rules.insert(rule.name.clone());
+            gets.notices.extend(&notices);
+            gets.is_karpenters |= target.id == KARPENTERS_TARGET;
         }
     }
     others
 }
 
-/// Whether it matters who else hears it.
+/// Whether it matters who else gets it.
 fn is_contested(event: &EventPattern, settings: &Settings) -> bool {
     decision::is_wanted(event.kind, settings)
 }
@@ -87,17 +87,17 @@ fn service(target: &RuleTarget) -> &str {
     target.arn.split(':').nth(2).unwrap_or_default()
 }
 
-/// Says that no rule leads spot interruptions to Karpenter, which hears of them by a queue only, though its nodes are left
+/// Says that no rule leads spot interruptions to Karpenter, which gets of them by a queue only, though its nodes are left
 /// to it.
 fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     let is_spot = |event: &&EventPattern| event.kind == Kind::Spot && is_contested(event, settings);
     let spot = EVENT_PATTERNS.iter().find(is_spot)?;
-    let hears = |rule: &Rule| {
+    let gets = |rule: &Rule| {
         rule.state == State::Enabled
             && rule.pattern.lets_through(spot)
             && rule.targets.iter().any(|target| service(target) == "sqs")
     };
-    if (karpenter, settings.karpenter) != (Karpenter::HasNodes, KarpenterNodes::Leave) || rules.iter().any(hears) {
+    if (karpenter, settings.karpenter) != (Karpenter::HasNodes, KarpenterNodes::Leave) || rules.iter().any(gets) {
         return None;
     }
     let what = "are left to Karpenter, and no rule leads spot interruptions to a queue, by which it gets them: when EC2 \
@@ -121,11 +121,11 @@ fn loops(karpenter: Karpenter, settings: &Settings) -> Option<Finding> {
     Some(Finding::new(FindingId::RebalanceLoop, Severity::Warn, "Karpenter's nodes", what, to_do))
 }
 
-fn finding(target: &str, hears: &Hears, settings: &Settings, region: &str) -> Finding {
+fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Finding {
     let all = |names: Vec<&str>| names.join(", ");
-    let notices = all(hears.notices.iter().copied().collect());
-    let rules = all(hears.rules.iter().map(String::as_str).collect());
-    if hears.is_karpenters {
+    let notices = all(gets.notices.iter().copied().collect());
+    let rules = all(gets.rules.iter().map(String::as_str).collect());
+    if gets.is_karpenters {
         return karpenters(target, &rules, settings);
     }
     let what = format!(
@@ -134,12 +134,12 @@ fn finding(target: &str, hears: &Hears, settings: &Settings, region: &str) -> Fi
     );
     let to_do = "see who reads it. While you change over, keep them apart by a tag (docs/from-nth.md); then disable its \
                  rules. If it only takes note, leave it";
-    let first = hears.rules.first().map_or("", String::as_str);
+    let first = gets.rules.first().map_or("", String::as_str);
     Finding::new(FindingId::SecondDrainer, Severity::Warn, target, what, to_do)
         .with_command(format!("aws events disable-rule --name {} --region {region}", quoted(first)))
 }
 
-/// Karpenter hears of its own nodes there, which are left to it unless the settings say otherwise.
+/// Karpenter gets of its own nodes there, which are left to it unless the settings say otherwise.
 fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
     match settings.karpenter {
         KarpenterNodes::Leave => {
@@ -152,7 +152,7 @@ fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
                 "is Karpenter's queue, by the rules {rules}, and SPILLWAY_KARPENTER is nodeclaim: both delete the \
                  NodeClaims of the same nodes"
             );
-            let to_do = "choose one: Karpenter=leave, or Karpenter without its interruption queue";
+            let to_do = "choose one: Karpenter=off, or Karpenter without its interruption queue";
             Finding::new(FindingId::KarpenterQueue, Severity::Warn, target, what, to_do)
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_act_or_hears_nothing_of_ours_is_none() {
+    fn who_cannot_act_or_gets_nothing_of_ours_is_none() {
         assert_eq!(found(&[spot(FUNCTION)], &[]), []);
         assert_eq!(found(&[spot("arn:aws:sns:us-east-1:123456789012:topic")], &[]), []);
         assert_eq!(found(&[spot("arn:aws:logs:us-east-1:123456789012:log-group:/all")], &[]), []);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn karpenter_has_to_hear_of_its_nodes_unless_they_are_ours() {
+    fn karpenter_has_to_get_notices_of_its_nodes_unless_they_are_ours() {
         let found = |rules: &[Rule], variables: &[(&str, &str)]| found_beside(Karpenter::HasNodes, rules, variables);
         let deaf = [(FindingId::KarpenterQueueMissing, Severity::Warn)];
         assert_eq!(found(&[], &[]), deaf);

@@ -156,12 +156,12 @@ fn denied(group: &Group, settings: &Settings, region: &str) -> Option<Finding> {
 
 /// Another's hook. Nobody but who has put it there knows whether somebody completes it.
 fn left(group: &Group, hook: &GroupHook) -> Finding {
-    let (severity, heard) = match &hook.notifies {
+    let (severity, notified) = match &hook.notifies {
         Some(target) => (Severity::Info, format!("tells {target} of each termination")),
         None => (Severity::Warn, "tells nobody but the event bus of a termination".to_owned()),
     };
     let what = format!(
-        "is none that SPILLWAY_HOOKS names, and {heard}: if nobody completes it, each instance waits for it for {} s \
+        "is none that SPILLWAY_HOOKS names, and {notified}: if nobody completes it, each instance waits for it for {} s \
          after its drain",
         hook.waits.timeout.as_secs()
     );

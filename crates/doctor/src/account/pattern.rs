@@ -53,17 +53,17 @@ mod tests {
     use super::*;
 
     /// What passes such a pattern.
-    fn heard(pattern: &Value) -> Vec<&'static str> {
+    fn matched(pattern: &Value) -> Vec<&'static str> {
         let pattern = Pattern::parse(&pattern.to_string()).unwrap();
         EVENT_PATTERNS.iter().filter(|event| pattern.lets_through(event)).map(|event| event.what).collect()
     }
 
     #[test]
-    fn a_rule_hears_what_it_names() {
+    fn a_rule_gets_what_it_names() {
         let spot = json!({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]});
-        assert_eq!(heard(&spot), ["spot interruptions"]);
-        assert_eq!(heard(&json!({"source": ["aws.health"], "detail": {"service": ["RDS"]}})), [] as [&str; 0]);
-        assert_eq!(heard(&json!({"source": ["aws.s3"]})), [] as [&str; 0]);
+        assert_eq!(matched(&spot), ["spot interruptions"]);
+        assert_eq!(matched(&json!({"source": ["aws.health"], "detail": {"service": ["RDS"]}})), [] as [&str; 0]);
+        assert_eq!(matched(&json!({"source": ["aws.s3"]})), [] as [&str; 0]);
     }
 
     #[test]
@@ -73,25 +73,25 @@ mod tests {
                 "detail": detail})
         };
         let launch = rule(json!({"Action": [{"exists": false}], "Origin": ["EC2", {"exists": false}]}));
-        assert_eq!(heard(&launch), ["launch hooks"]);
+        assert_eq!(matched(&launch), ["launch hooks"]);
         let from_warm_pool = rule(json!({"Action": [{"exists": false}], "Origin": ["WarmPool"]}));
-        assert_eq!(heard(&from_warm_pool), ["nodes that come out of a warm pool"]);
+        assert_eq!(matched(&from_warm_pool), ["nodes that come out of a warm pool"]);
         let root_volume = rule(json!({"Action": [{"exists": true}]}));
-        assert_eq!(heard(&root_volume), ["nodes that come back with another root volume"]);
+        assert_eq!(matched(&root_volume), ["nodes that come back with another root volume"]);
     }
 
     #[test]
     fn what_it_does_not_know_may_let_a_notice_through() {
         let of_groups = json!({"source": [{"prefix": "aws.auto"}], "detail-type": [{"wildcard": "*terminate*"}],
             "detail": {"AutoScalingGroupName": ["workers"], "LifecycleTransition": [{"anything-but": "x"}]}});
-        assert!(heard(&of_groups).contains(&"terminate hooks"));
-        assert_eq!(heard(&json!({})).len(), EVENT_PATTERNS.len(), "all events");
+        assert!(matched(&of_groups).contains(&"terminate hooks"));
+        assert_eq!(matched(&json!({})).len(), EVENT_PATTERNS.len(), "all events");
     }
 
     #[test]
     fn another_state_is_another_notice() {
         let state = |state: &str| {
-            heard(&json!({"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"],
+            matched(&json!({"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"],
                 "detail": {"state": [state]}}))
         };
         assert_eq!(state("running"), ["instances that run"]);

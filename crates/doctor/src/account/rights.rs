@@ -45,8 +45,8 @@ const NOT_FOUND: &str = "ResourceNotFoundException";
 /// Query services have one code for whatever is wrong with a request.
 const INVALID: &str = "ValidationError";
 /// The name of a cluster, group, hook or schedule that nobody has.
-const NOBODYS: &str = "spillway-doctor-asks-for-nothing";
-const NOBODYS_INSTANCE: &str = "i-00000000000000000";
+const UNKNOWN: &str = "spillway-doctor-asks-for-nothing";
+const UNKNOWN_INSTANCE: &str = "i-00000000000000000";
 
 /// The right to make one call of a drain.
 struct Right<'a> {
@@ -137,7 +137,7 @@ fn of_nodes(context: &Context) -> Vec<Right<'_>> {
             action: "eks:DescribeCluster",
             without_it: "no cluster can be reached",
             probe: probe(NOT_FOUND, || async {
-                match access.clusters.get(&ClusterName::new(NOBODYS)).await {
+                match access.clusters.get(&ClusterName::new(UNKNOWN)).await {
                     Err(DescribeError::Call(_, error)) => Err(*error),
                     Ok(_) | Err(DescribeError::Incomplete(..)) => Ok(()),
                 }
@@ -145,8 +145,8 @@ fn of_nodes(context: &Context) -> Vec<Right<'_>> {
         },
         Right {
             action: "autoscaling:DescribeLifecycleHooks",
-            without_it: "a hook is reckoned to wait for 30 s only, and gets more heartbeats than it needs",
-            probe: probe(INVALID, || autoscaling.describe_lifecycle_hooks().auto_scaling_group_name(NOBODYS).send()),
+            without_it: "a hook is calculated to wait for 30 s only, and gets more heartbeats than it needs",
+            probe: probe(INVALID, || autoscaling.describe_lifecycle_hooks().auto_scaling_group_name(UNKNOWN).send()),
         },
     ];
     if settings.managed_tag.is_some() {
@@ -154,7 +154,7 @@ fn of_nodes(context: &Context) -> Vec<Right<'_>> {
             action: "autoscaling:DescribeTags",
             without_it: "it cannot be told whether an instance's group has the managed tag, and its notices fail",
             probe: probe(INVALID, || {
-                let group = Filter::builder().name("auto-scaling-group").values(NOBODYS).build();
+                let group = Filter::builder().name("auto-scaling-group").values(UNKNOWN).build();
                 autoscaling.describe_tags().filters(group).send()
             }),
         });
@@ -170,7 +170,7 @@ fn of_actions<'a>(autoscaling: &'a aws_sdk_autoscaling::Client, group: &'a str) 
             without_it: "each instance hangs at its hook until the hook's timeout",
             probe: probe(INVALID, move || {
                 let call = autoscaling.complete_lifecycle_action().auto_scaling_group_name(group);
-                let call = call.lifecycle_hook_name(NOBODYS).instance_id(NOBODYS_INSTANCE);
+                let call = call.lifecycle_hook_name(UNKNOWN).instance_id(UNKNOWN_INSTANCE);
                 call.lifecycle_action_result("CONTINUE").send()
             }),
         },
@@ -179,7 +179,7 @@ fn of_actions<'a>(autoscaling: &'a aws_sdk_autoscaling::Client, group: &'a str) 
             without_it: "a hook cannot be held: a drain that takes longer than its timeout is cut off",
             probe: probe(INVALID, move || {
                 let call = autoscaling.record_lifecycle_action_heartbeat().auto_scaling_group_name(group);
-                call.lifecycle_hook_name(NOBODYS).instance_id(NOBODYS_INSTANCE).send()
+                call.lifecycle_hook_name(UNKNOWN).instance_id(UNKNOWN_INSTANCE).send()
             }),
         },
     ]
@@ -192,7 +192,7 @@ fn of_every_end(context: &Context) -> [Right<'_>; 2] {
             action: "events:PutEvents",
             without_it: "nobody is told of drains but by the log",
             probe: probe(INVALID, || {
-                let entry = PutEventsRequestEntry::builder().source(spillway_notice::SOURCE).detail_type(NOBODYS);
+                let entry = PutEventsRequestEntry::builder().source(spillway_notice::SOURCE).detail_type(UNKNOWN);
                 context.eventbridge.put_events().entries(entry.detail("{").build()).send()
             }),
         },
@@ -221,7 +221,7 @@ fn of_schedules<'a>(
         Right {
             action: "scheduler:GetSchedule",
             without_it: not_compared,
-            probe: probe(NOT_FOUND, move || client.get_schedule().name(NOBODYS).group_name(&schedules.group).send()),
+            probe: probe(NOT_FOUND, move || client.get_schedule().name(UNKNOWN).group_name(&schedules.group).send()),
         },
         Right {
             action: UPDATE_SCHEDULE,
@@ -232,7 +232,7 @@ fn of_schedules<'a>(
                 let at_once = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build();
                 let target = Target::builder().arn(unqualified(&invocation.function)).role_arn(&schedules.role_arn);
                 let target = target.input("{}").build().expect("it has an ARN and a role");
-                let call = client.update_schedule().name(NOBODYS).group_name(&schedules.group);
+                let call = client.update_schedule().name(UNKNOWN).group_name(&schedules.group);
                 let call = call.schedule_expression(at.to_string());
                 let call = call.flexible_time_window(at_once.expect("it has a mode"));
                 call.target(target).send()
@@ -241,7 +241,7 @@ fn of_schedules<'a>(
         Right {
             action: DELETE_SCHEDULE,
             without_it: "what was scheduled for maintenance that AWS calls off is done all the same",
-            probe: probe(NOT_FOUND, move || client.delete_schedule().name(NOBODYS).group_name(&schedules.group).send()),
+            probe: probe(NOT_FOUND, move || client.delete_schedule().name(UNKNOWN).group_name(&schedules.group).send()),
         },
     ]
 }
@@ -251,7 +251,7 @@ fn of_load_balancers(load_balancing: &aws_sdk_elasticloadbalancingv2::Client) ->
     Right {
         action: "elasticloadbalancing:DescribeTargetGroups",
         without_it: "no load balancer is waited for",
-        probe: probe("TargetGroupNotFound", || load_balancing.describe_target_groups().names(NOBODYS).send()),
+        probe: probe("TargetGroupNotFound", || load_balancing.describe_target_groups().names(UNKNOWN).send()),
     }
 }
 
@@ -322,15 +322,15 @@ mod tests {
         let aws = [
             call("DescribeInstances").with("DryRun=true").says(412, dry_run),
             call("DescribeInstanceStatus").with("DryRun=true").says(412, dry_run),
-            call("DescribeLifecycleHooks").with(NOBODYS).says(400, invalid()),
-            call("CompleteLifecycleAction").with("AutoScalingGroupName=workers").with(NOBODYS).says(400, invalid()),
-            call("RecordLifecycleActionHeartbeat").with(NOBODYS).says(403, query_error("AccessDenied", "no")),
-            call("PutEvents").with(NOBODYS).says(200, no_entry),
+            call("DescribeLifecycleHooks").with(UNKNOWN).says(400, invalid()),
+            call("CompleteLifecycleAction").with("AutoScalingGroupName=workers").with(UNKNOWN).says(400, invalid()),
+            call("RecordLifecycleActionHeartbeat").with(UNKNOWN).says(403, query_error("AccessDenied", "no")),
+            call("PutEvents").with(UNKNOWN).says(200, no_entry),
             call("POST /2015-03-31/functions/drain/invocations").with("{}").says(204, ""),
             call("GET /schedules").says(200, json!({"Schedules": []})),
-            call(format!("GET /schedules/{NOBODYS}")).says(404, json_error(NOT_FOUND)),
-            call(format!("PUT /schedules/{NOBODYS}")).with(in_an_hour).says(404, json_error(NOT_FOUND)),
-            call(format!("DELETE /schedules/{NOBODYS}")).says(404, json_error(NOT_FOUND)),
+            call(format!("GET /schedules/{UNKNOWN}")).says(404, json_error(NOT_FOUND)),
+            call(format!("PUT /schedules/{UNKNOWN}")).with(in_an_hour).says(404, json_error(NOT_FOUND)),
+            call(format!("DELETE /schedules/{UNKNOWN}")).says(404, json_error(NOT_FOUND)),
         ];
         let context = TestContext::new(&[], [], aws);
         let group = Group {

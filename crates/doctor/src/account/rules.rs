@@ -133,7 +133,7 @@ mod tests {
         }
         let without_launch = |rule: &Rule| rule.name != "spillway-launch-hooks";
         let rules: Vec<Rule> = rules().into_iter().filter(without_launch).collect();
-        assert_eq!(found(&rules, &[("SPILLWAY_LAUNCH", "ignore")]), []);
+        assert_eq!(found(&rules, &[("SPILLWAY_LAUNCH", "off")]), []);
         let without_down = |rule: &Rule| rule.name != "spillway-instances-that-have-stopped-or-ended";
         let rules: Vec<Rule> = rules.into_iter().filter(without_down).collect();
         assert_eq!(found(&rules, &[]), [], "nothing follows from it without the taint");

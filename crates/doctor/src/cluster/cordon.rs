@@ -52,8 +52,8 @@ async fn claim(nodes: &Api<Node>, name: &str, settings: &Settings, request_id: &
     let Some(node) = call(nodes.get_opt(name)).await? else { return Ok(Rehearsed::NotFree) };
     let rules = LabelRules::of(settings);
     let claimant = Claimant {
-        mark: ClaimAnnotation::new(request_id, request_id, Kind::Spot),
-        handed_on_by: None,
+        annotation: ClaimAnnotation::new(request_id, request_id, Kind::Spot),
+        continued_from: None,
         reboots: false,
         only_goes_on: false,
         taint: settings.taints.of_claim.and_then(|names| taint::for_notice(Kind::Spot, request_id, names)),

@@ -69,7 +69,7 @@ fn not_signed_in(error: &ApiError, cluster: &ClusterName, invocation: &Invocatio
         ApiError::Certificate(_) => (
             FindingId::WrongCertificateAuthority,
             format!("{said}: no drain can reach the cluster"),
-            "see whether the cluster was made anew under its old name, or something stands between the function and its \
+            "see whether the cluster was made again under its old name, or something stands between the function and its \
              endpoint; compare the authority that EKS names with the one that the endpoint shows",
             format!(
                 "aws eks describe-cluster --name {name} --region {region} --query cluster.certificateAuthority.data \

@@ -24,7 +24,7 @@ pub(crate) async fn fan_out(
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
-    let (end, now) = (invocation.hands_on_until(), invocation.clock.started());
+    let (end, now) = (invocation.continues_by(), invocation.clock.started());
     if let Some(reason) = decision::implausible(several.kind, several.time, Deadline::Open, now) {
         return Ok(Outcome::Ignored(reason));
     }
@@ -48,7 +48,7 @@ pub(crate) async fn fan_out(
         let instances: Vec<_> = each.into_iter().filter_map(|history| history.instance).collect();
         return Ok(would_have_fanned_out(&instances));
     }
-    continuation::hand_on(&context.itself, &each, end).await?;
+    continuation::invoke_next(&context.itself, &each, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
     Ok(Outcome::OneForEach { instances: each.len(), left_out })
 }

@@ -31,7 +31,7 @@ pub(crate) async fn over(
         Some(event) if event.is_over() => Ok(Some(Reason::NoLongerNamed(id))),
         Some(event) if Some(event.starts) != maintenance.starts => {
             let moved = payload(continued::KEY, &event.as_notice(&invocation.home, invocation.clock.now()));
-            aws::until(INVOKE, invocation.hands_on_until(), || context.itself.invoke(&moved)).await?;
+            aws::until(INVOKE, invocation.continues_by(), || context.itself.invoke(&moved)).await?;
             Ok(Some(Reason::Moved { instance: id, starts: event.starts }))
         }
         Some(_) => Ok(None),

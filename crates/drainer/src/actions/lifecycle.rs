@@ -2,7 +2,7 @@
 //!
 //! * An action whose node is drained, cordoned or Ready gets `CONTINUE` from the action that did it.
 //! * The instance's node never joined the cluster, or has left it: `CONTINUE`, so that no group waits for nothing.
-//! * The instance is in no cluster, or in one that does not let us in: what the setting `StrandedHooks` says, or nothing.
+//! * The instance is in no cluster, or in one that does not let us in: what the setting `HooksWithoutNode` says, or nothing.
 //! * The notice failed for good: `CONTINUE` though pods are left, or what the setting `Launch` says of a node that never
 //!   was Ready.
 //! * Pods are left, and the group keeps instances whose terminate hook is abandoned: `ABANDON`.
@@ -62,7 +62,7 @@ pub(crate) async fn not_a_node(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let settings = &context.settings;
-    let (Some(result), Some(_)) = (settings.stranded_hooks, our_hook(attempt.notice, settings)) else {
+    let (Some(result), Some(_)) = (settings.hooks_without_node, our_hook(attempt.notice, settings)) else {
         return Ok(Outcome::Ignored(reason));
     };
     if settings.dry_run {
@@ -93,12 +93,12 @@ pub(crate) fn last_answer(
         return None;
     }
     if failure.shuts_us_out() {
-        return settings.stranded_hooks;
+        return settings.hooks_without_node;
     }
     match attempt.notice.kind {
         // What somebody has to fix may be fixed by the time of Lambda's retry.
         _ if failure.unfinished().is_none() => None,
-        _ if stage == Stage::Undecided => settings.stranded_hooks,
+        _ if stage == Stage::Undecided => settings.hooks_without_node,
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => settings.launch,
         _ => Some(with_pods_left(attempt)),
     }

@@ -10,18 +10,18 @@
 //! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
 //! * `found`: maintenance that EC2 named and no notice brought
-//! * `postpone`, `fan_out`, `hand_on`: later, once for each instance, in the next invocation
+//! * `postpone`, `fan_out`, `continue_next`: at a time, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
 
 pub(crate) mod after_drain;
 mod claim;
+pub(crate) mod continue_next;
 pub(crate) mod cordon;
 pub(crate) mod drain;
 pub(crate) mod dry_run;
 pub(crate) mod fan_out;
 pub(crate) mod found;
 mod give_back;
-pub(crate) mod hand_on;
 pub(crate) mod identify;
 pub(crate) mod launch;
 pub(crate) mod lifecycle;

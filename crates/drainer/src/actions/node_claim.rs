@@ -25,7 +25,7 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
     let doing = format!("hand the node of instance {} to Karpenter", instance.id);
     let handed = context.in_cluster(cluster, end, &doing, async |client| {
         let deadline = match attempt.notice.deadline {
-            // From one that passes meanwhile Karpenter would reckon a second for each pod.
+            // From one that passes meanwhile Karpenter would calculate a second for each pod.
             Deadline::Hard(at) if !attempt.is_past_deadline() => Some(at.max(clock.now() + LEAST_WINDOW)),
             // Of one that is over, or that nobody knows, no pod is given less than its own grace.
             Deadline::Hard(_) | Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,

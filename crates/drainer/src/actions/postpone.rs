@@ -22,7 +22,7 @@ pub(crate) async fn postpone(
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
     let Attempt { notice, history, invocation, .. } = target.attempt;
-    // It begins anew then: what was tried before its time is no part of the drain.
+    // It begins again then: what was tried before its time is no part of the drain.
     let history = History { earlier: Vec::new(), ..(*history).clone() };
     let payload = payload(continued::KEY, &history);
     // Before: a drain that had begun may take the schedule for its own, until it sees that the node is given back.
@@ -33,7 +33,7 @@ pub(crate) async fn postpone(
         }
         None => Ok(UncordonResult::NoNode),
     };
-    let (now, end) = (invocation.clock.now(), invocation.hands_on_until());
+    let (now, end) = (invocation.clock.now(), invocation.continues_by());
     context.scheduler.put(&Name::of(notice), begins, &payload, now, end).await?;
     context.scheduler.delete_found(notice, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());

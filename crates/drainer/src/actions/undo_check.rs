@@ -21,14 +21,14 @@ use crate::failure::Failure;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
-/// For how long a drain is kept from beginning by what is to follow it.
+/// How long scheduling the undo check may delay the drain.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// After a claim: schedules the undo check, and deletes the maintenance schedule that this drain replaces. Comes before the
 /// drain, which a dying invocation may not survive; a failure here is for after the drain.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
     let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
-    let end = (Instant::now() + PATIENCE).min(attempt.invocation.hands_on_until());
+    let end = (Instant::now() + PATIENCE).min(attempt.invocation.continues_by());
     let arranged = async {
         if notice.kind == Kind::Maintenance {
             context.scheduler.delete_all_of(notice, end).await?;
@@ -126,7 +126,7 @@ async fn look_later(
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let (now, end) = (invocation.clock.now(), invocation.hands_on_until());
+    let (now, end) = (invocation.clock.now(), invocation.continues_by());
     schedule(context, notice, check, at, now, end).await?;
     record.step(StepName::HandedOn, invocation.clock.now());
     Ok(())

@@ -72,7 +72,7 @@ impl<'a> LifecycleAction<'a> {
             tracing::warn!(
                 hook.name = hook.name,
                 error = chain(&error),
-                "cannot read the hook's timeouts; reckoning with Auto Scaling's shortest for heartbeats, 30 s"
+                "cannot read the hook's timeouts; using Auto Scaling's shortest for heartbeats, 30 s"
             );
             HookTimeouts::unknown()
         });

@@ -1,4 +1,4 @@
-//! For how long a cluster is tried that does not answer, or does not know us.
+//! How long to try a cluster that does not answer, or that denies us.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Patience {
     not_let_in: NotLetIn,
 }
 
-/// For how long who is not let in asks again.
+/// How long to retry after 401 or 403.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotLetIn {
     /// A 401, until then. A 403 is a right that somebody has to give, and Lambda's retries are there for one that passes.
@@ -27,12 +27,12 @@ enum NotLetIn {
 }
 
 impl Patience {
-    /// For what is given back, and by nobody who is not let in: where we may not enter we have cordoned nothing.
+    /// For uncordoning. A cluster that denies us cannot hold a node that we cordoned, so this gives up after a moment.
     pub(crate) fn of_giving_back(end: Instant) -> Self {
         Self { end, not_let_in: NotLetIn::For(FOR_A_MOMENT) }
     }
 
-    /// Whether a 401 or 403 is tried again now; the first of them came then.
+    /// Whether to retry after a 401 or 403 now, when the first of them came at `first`.
     pub(super) fn bears(self, code: u16, first: Instant) -> bool {
         match self.not_let_in {
             NotLetIn::Until(until) => code == 401 && Instant::now() < until,
@@ -41,7 +41,7 @@ impl Patience {
     }
 }
 
-/// For a drain: to its end; but who is not let in says so in time for one of Lambda's retries, if there is time for one.
+/// For a drain: retry until its end, but fail on 401 early enough that Lambda can retry, if there is time for that.
 impl From<Instant> for Patience {
     fn from(end: Instant) -> Self {
         let for_a_retry = end.checked_sub(FOR_A_RETRY).filter(|at| *at > Instant::now());
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// For how many seconds such an answer is tried again that comes so long after the beginning.
+    /// For how many seconds an answer is retried that first comes `after_s` seconds after the beginning.
     async fn bears_for(code: u16, patience: Patience, after_s: u64) -> u64 {
         advance(Duration::from_secs(after_s)).await;
         let first = Instant::now();

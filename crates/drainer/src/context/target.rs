@@ -207,15 +207,15 @@ impl Target<'_> {
             Deadline::Hard(at) => Some(at),
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
-        let mark = ClaimAnnotation {
+        let annotation = ClaimAnnotation {
             until,
             since: Some(notice.time.max(begins(notice, settings))),
             maintenance: maintenance.map(|maintenance| maintenance.id.clone()),
             ..ClaimAnnotation::new(event, &invocation.request_id, kind)
         };
         Claimant {
-            mark,
-            handed_on_by: history.handed_on_by().map(str::to_owned),
+            annotation,
+            continued_from: history.continued_from().map(str::to_owned),
             reboots: kind == Kind::ReplaceRootVolume || maintenance.is_some_and(|maintenance| maintenance.reboots),
             only_goes_on: notice.deadline == Deadline::Unknown
                 && maintenance.is_some_and(|maintenance| maintenance.reboots),

@@ -6,4 +6,4 @@
 mod now;
 pub(crate) mod schedule;
 
-pub(crate) use now::hand_on;
+pub(crate) use now::invoke_next;

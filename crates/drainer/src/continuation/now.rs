@@ -12,7 +12,7 @@ use crate::aws::{self, CallError};
 const AT_ONCE: usize = 10;
 
 /// Has an invocation begin for each history. Tried until `end`.
-pub(crate) async fn hand_on(itself: &Itself, histories: &[History], end: Instant) -> Result<(), CallError> {
+pub(crate) async fn invoke_next(itself: &Itself, histories: &[History], end: Instant) -> Result<(), CallError> {
     let each = stream::iter(histories).map(|history| async move {
         let payload = payload(continued::KEY, history);
         aws::until(INVOKE, end, || itself.invoke(&payload)).await

@@ -41,7 +41,7 @@ const MOST_RETRIES: i32 = 185;
 pub(crate) struct Name(String);
 
 impl Name {
-    /// For what a notice begins later: one for each instance and each maintenance.
+    /// The schedule of a drain that begins later: one for each instance and each maintenance.
     pub(crate) fn of(notice: &Notice) -> Self {
         Self::new(&notice.instance, &what(notice))
     }
@@ -261,7 +261,7 @@ fn ahead(at: Timestamp, now: Timestamp) -> String {
     expression(at.max(now.saturating_add(LEAST_AHEAD).unwrap_or(Timestamp::MAX)))
 }
 
-/// Scheduler reckons in whole seconds, and in UTC if it is told of no time zone.
+/// Scheduler calculates in whole seconds, and in UTC if it is told of no time zone.
 fn expression(at: Timestamp) -> String {
     let up = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil);
     at.round(up).unwrap_or(at).strftime("at(%Y-%m-%dT%H:%M:%S)").to_string()

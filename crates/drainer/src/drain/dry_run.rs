@@ -21,7 +21,7 @@ use super::evict;
 use super::list::list;
 use crate::kube::ApiError;
 
-/// For how long an eviction is tried whose answer says nothing of the pod: the API server was busy, or silent.
+/// How long to retry an eviction whose answer says nothing of the pod, because the API server was busy or silent.
 const TRIED_FOR: Duration = Duration::from_secs(10);
 
 /// Evicts each of the node's pods as a dry run. It fails only if they cannot be listed.

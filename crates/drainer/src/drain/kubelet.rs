@@ -31,9 +31,9 @@ pub(crate) struct KubeletWatch {
 enum Silence {
     /// It answers, as far as is known.
     None,
-    /// Not long enough. Ends when it is taken for dead.
+    /// Silent, but not for long enough. The future ends when the node counts as dead.
     Lasts(LocalBoxFuture<'static, ()>),
-    /// So long that it is taken for dead.
+    /// Silent for so long that it counts as dead.
     Dead,
 }
 

@@ -13,7 +13,7 @@ use crate::kube::watch::{Listed, Selection};
 use crate::kube::{ApiError, until};
 use crate::node::ClaimedNode;
 
-/// So soon after its claim a node's name is not another instance's: that one has to boot first.
+/// This soon after the claim, no other instance can have the node's name: it would have to boot first.
 const NAME_IS_KEPT: Duration = Duration::from_secs(5);
 
 /// The pods of a node, to be listed or watched.

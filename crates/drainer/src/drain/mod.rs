@@ -65,9 +65,8 @@ use side_task::SideTask;
 /// to be answered does not delay it for longer than this.
 const WATCH_AT_THE_LATEST: Duration = Duration::from_secs(1);
 
-/// Who joins lets the claim's holder begin: a pod is requested to leave only if the holder has not done so
-/// by then. Time enough for a full node at a busy API server; three seconds of two minutes, should the
-/// holder be dead.
+/// How long a notice that joins a drain waits for the claim's holder. After that it evicts the pods that the holder has not
+/// evicted. It is time enough for a full node at a busy API server.
 const HEAD_START: Duration = Duration::from_secs(3);
 
 /// The drain of one claimed node.

@@ -43,7 +43,7 @@ impl<'a> SideTask<'a> {
         Self { doing, next: VecDeque::new(), publish: None, latest, stage: Stage::Ahead }
     }
 
-    /// The same, which publishes the drain's news, too.
+    /// Like `self`, and publishes when the drain is blocked or unblocked.
     pub(crate) fn with_news(self, publish: impl Fn(BlockageNews) -> LocalBoxFuture<'a, ()> + 'a) -> Self {
         Self { publish: Some(Box::new(publish)), ..self }
     }

@@ -65,7 +65,7 @@ fn nobody_looks() -> Expected {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_handed_on_when_the_invocation_is_over() {
+async fn what_may_pass_is_continued_when_the_invocation_is_over() {
     let busy = claim().says(503, "busy").repeated();
     let aws = [
         hook_described(),
@@ -88,7 +88,7 @@ async fn a_notice_of_another_groups_hook_is_ignored_and_answers_none() {
     let of_another = [OURS[0], ("aws:autoscaling:groupName", "batch")];
     for tags in [&of_another[..], &of_another[1..]] {
         let context = TestContext::new(
-            &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")],
+            &[("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")],
             [],
             [hook_described(), described("running", tags)],
         );

@@ -68,7 +68,7 @@ impl Transient for ApiError {
             return true;
         }
         match self.code() {
-            // 401: the token was too old or the authenticator was busy; the next request signs anew.
+            // 401: the token was too old or the authenticator was busy; the next request signs again.
             // 404: of an object its caller has taken; of a path it came from something on the way.
             Some(code) => matches!(code, 401 | 404 | 408 | 409 | 429) || code >= 500,
             None => true,

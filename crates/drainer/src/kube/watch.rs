@@ -32,8 +32,8 @@ const WATCH_SECONDS: u32 = 240;
 const HEALTHY: Duration = Duration::from_secs(5);
 /// The shortest pause after a watch that the API server ended too soon. A reader that still takes in what happened before
 /// it began, while more than ten changes wait for it, is let go (apiserver, `watch_cache.go`, `suggestedWatchChannelSize`).
-/// So it is when a full node's pods all go at once; that lasts half a second, and renewed after 100 ms a watch was let go
-/// again in 2 of 11 drains.
+/// This happens when a full node's pods all go at once, for half a second. Renewed after 100 ms, a watch was ended again in 2
+/// of 11 drains.
 const AFTER_A_BURST: Duration = Duration::from_millis(300);
 /// The API server begins its answer to a watch at once, or within the 3 s that it waits for its cache to
 /// come up to date (apiserver, `watch_cache.go`). Shorter than [`HEALTHY`]: one that never begins was not well.

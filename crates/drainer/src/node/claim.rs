@@ -57,7 +57,7 @@ async fn claim_as_observed(
     claimant: &Claimant<'_>,
     observed: ObservedNode,
 ) -> Result<Claim, NodeError> {
-    let own = &claimant.mark.event;
+    let own = &claimant.annotation.event;
     let claimed = |how, holder: &str, labels: Option<BTreeMap<String, String>>| Claim {
         node: name.to_owned(),
         provider_id: provider_id.clone(),
@@ -79,7 +79,7 @@ async fn claim_as_observed(
         Ok(None) => Err(Unclaimed::NoNode.into()),
         // It is the instance's node, and free: admission does not see a patch whose tests fail.
         Err(ApiError::Refused(status))
-            if (claimant.mark.until.is_some() || claimant.instance_goes()) && is_of_admission(&status) =>
+            if (claimant.annotation.until.is_some() || claimant.instance_goes()) && is_of_admission(&status) =>
         {
             Ok(claimed(How::Denied(status), "", labels))
         }
@@ -92,9 +92,9 @@ fn provider_id(node: &Node) -> &str {
     node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default()
 }
 
-/// The event whose mark is on a node that was found claimed.
+/// The event whose annotation is on a node that was found claimed.
 fn holder<'a>(how: &'a How, claimant: &'a Claimant<'_>) -> &'a str {
-    if let How::Joined { event, .. } = how { event } else { &claimant.mark.event }
+    if let How::Joined { event, .. } = how { event } else { &claimant.annotation.event }
 }
 
 /// Reads the instance's node in place of a claim that is answered so, again and again. It has to pass all that a claim tests.

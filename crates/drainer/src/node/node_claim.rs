@@ -6,7 +6,7 @@
 //! `pkg/controllers/nodeclaim/lifecycle` and `pkg/controllers/node/termination`). A deadline that is there is only ever
 //! brought forward, also when Karpenter is at work already: it reads it again and again.
 //!
-//! Who owns a node, whoever may write nodes can write. So the claim itself has to name the instance before it is touched.
+//! Anyone who can write nodes can forge an owner reference. So the `NodeClaim` itself has to name the instance.
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -28,7 +28,7 @@ const KIND: &str = "NodeClaim";
 const PLURAL: &str = "nodeclaims";
 /// When the node is to be gone, whatever blocks its pods; RFC 3339.
 const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
-/// How often the deadline is written anew when the claim changes between looking and patching.
+/// How often the deadline is written again when the claim changes between looking and patching.
 const STAMP_ATTEMPTS: u32 = 3;
 
 /// Deletes the `NodeClaim` of the instance's node, with the deadline on it if there is one.

@@ -21,7 +21,7 @@ pub(crate) struct NodeWatch {
 /// What a watch saw of its node.
 #[derive(Debug)]
 pub(crate) enum ObservedNodeChange {
-    /// It is so.
+    /// The node, as it is now.
     Is(Box<Node>),
     /// The cluster has no such node.
     NotThere,
@@ -45,8 +45,7 @@ impl NodeWatch {
         }
     }
 
-    /// The same, for who has to tell a node that is not there from one that cannot be watched for the moment. Can be
-    /// cancelled without losing a change.
+    /// Like `next`, but distinguishes "deleted" from "watch failed". Can be cancelled without losing a change.
     pub(crate) async fn next_change(&mut self) -> ObservedNodeChange {
         loop {
             match self.watch.next().await {

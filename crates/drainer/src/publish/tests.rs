@@ -282,7 +282,7 @@ async fn a_pod_is_counted_with_the_notice_that_it_followed_and_else_with_the_one
             clean("ours-1", Some(RequestedBy::ThisDrain)),
             clean("ours-2", Some(RequestedBy::ThisDrain)),
             clean("anothers", Some(RequestedBy::Another)),
-            clean("nobodys", None),
+            clean("not_a_node", None),
         ];
         let report = drain_report(pods.into(), DrainEnd::TimeUp);
         story.1.drained(&report, |_| 9_000);
@@ -320,14 +320,14 @@ async fn a_node_with_pods_on_it_has_no_time_to_empty_and_its_time_left_is_never_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_receipt_that_is_handed_on_tells_its_history_and_counts_no_pod_as_left() {
+async fn a_receipt_that_is_continued_tells_its_history_and_counts_no_pod_as_left() {
     let mut story = story();
     story.1.step(StepName::HandedOn, after(9_050));
     story.1.hook = HookStatus::Held;
     let first = receipt_of(&story, Ok(&Outcome::Continued { unfinished: pods_lost().text() }));
     let line = document::lines(&first, after(9_060)).remove(0);
     // As it is: what those who read receipts are tried on.
-    insta::assert_snapshot!("the_receipt_of_a_drain_that_is_handed_on", line);
+    insta::assert_snapshot!("the_receipt_of_a_drain_that_is_continued", line);
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["level"], "INFO");
     insta::assert_snapshot!(line["message"].as_str().unwrap());

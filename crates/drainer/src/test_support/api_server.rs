@@ -23,9 +23,9 @@ pub(crate) fn node() -> Value {
 
 /// That node with a claim on it, which a notice of that kind, event and request made.
 pub(crate) fn claimed(notice: &str, event: &str, request: &str) -> Value {
-    let mark = json!({"event": event, "request": request, "notice": notice, "cordoned": true});
+    let annotation = json!({"event": event, "request": request, "notice": notice, "cordoned": true});
     let mut node = node();
-    node["metadata"]["annotations"]["spillway/claim"] = json!(mark.to_string());
+    node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
     node["metadata"]["managedFields"] = json!([
         {"manager": "spillway", "operation": "Update", "fieldsType": "FieldsV1", "apiVersion": "v1",
          "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}]);

@@ -12,7 +12,7 @@ use crate::go;
 use crate::syntax::tree::{Base, Command, Operand, Pipeline};
 
 impl<'a> Run<'a> {
-    /// The pipeline's value, which its variables get; a range sets them anew for each item.
+    /// The pipeline's value, which its variables get; a range sets them again for each item.
     pub(super) fn pipeline(&mut self, pipeline: &'a Pipeline, dot: &Held<'a>) -> Result<Held<'a>, Fault> {
         self.budget.deeper().map_err(Fault::at(pipeline.at))?;
         self.charge(bounds::STEP, pipeline.at)?;

@@ -79,7 +79,7 @@ fn when_it_is_closed_it_is_over_for_all_its_instances() {
 }
 
 /// The notices that the instances of an event of several get.
-fn handed_on(event: Value) -> Vec<Value> {
+fn continued(event: Value) -> Vec<Value> {
     let Incoming::Several(several) = read(event, &home()).unwrap() else { panic!("not of several") };
     let Instances::Named(named) = &several.instances else { panic!("not named") };
     let histories = named.iter().map(|(id, entry)| several.history.for_entry(id, entry));
@@ -93,7 +93,7 @@ fn what_is_open_may_be_over_for_some() {
     assert_eq!((one.kind, one.deadline), (Kind::MaintenanceOver, Deadline::Open));
 
     let affected = json!({"entityValue": "i-1234567890abcdef1", "status": "PENDING"});
-    let each = handed_on(with("affectedEntities", json!([resolved("i-1234567890abcdef0"), affected])));
+    let each = continued(with("affectedEntities", json!([resolved("i-1234567890abcdef0"), affected])));
     let kinds: Vec<_> = each.into_iter().map(notice).map(|read| (read.instance.to_string(), read.kind)).collect();
     let [over, announced] = [("0", Kind::MaintenanceOver), ("1", Kind::Maintenance)];
     assert_eq!(kinds, [over, announced].map(|(n, kind)| (format!("i-1234567890abcdef{n}"), kind)));
@@ -165,7 +165,7 @@ fn what_begins_like_an_instance_and_is_none_fails_by_itself() {
     // Among others it is handed on like them, and the others go on.
     let entities = json!([{"entityValue": "i-123"}, {"entityValue": "i-1234567890abcdef0"}]);
     assert_eq!(several(with("affectedEntities", entities.clone())).1, ["i-123", "i-1234567890abcdef0"]);
-    let each = handed_on(with("affectedEntities", entities));
+    let each = continued(with("affectedEntities", entities));
     assert_eq!(refused(each[0].clone()), "cannot read the notice: at instance: \"i-123\" is no instance id");
     assert_eq!(notice(each[1].clone()).instance.as_str(), "i-1234567890abcdef0");
     assert!(!each[1].to_string().contains("i-123\""), "each gets its own entry of the list alone");

@@ -48,7 +48,7 @@ class Hook:
     default_result: str
     metadata: str | None = None
     global_timeout_s: float | None = None
-    """AWS reckons it and takes none. A test may have less patience."""
+    """AWS calculates it and takes none. A test may have less patience."""
     notifies: str | None = None
     """The ARN of a queue or topic that hears of each action, beside the event bus. Nothing is sent here."""
 

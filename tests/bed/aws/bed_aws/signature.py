@@ -116,7 +116,7 @@ def _is_timely(claim: _Claim) -> bool:
 def _signature(signed: Signed, claim: _Claim, role: AssumedRole) -> str:
     url, _, query = signed.url.partition("?")
     unsigned_query = "&".join(part for part in query.split("&") if not part.startswith("X-Amz-Signature="))
-    # botocore signs every header it is given. The body is hashed anew: what the client says of it proves nothing.
+    # botocore signs every header it is given. The body is hashed again: what the client says of it proves nothing.
     headers = {name.lower(): value for name, value in signed.headers.items()}
     headers = {name: value for name, value in headers.items() if name in claim.signed_headers}
     if "x-amz-content-sha256" in headers:

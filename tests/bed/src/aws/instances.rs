@@ -69,7 +69,7 @@ impl Aws {
         self.move_past_hooks(instance_id, "launch from warm pool").await
     }
 
-    /// An instance refresh gives the instance another root volume: past the terminate hooks it boots anew, and then
+    /// An instance refresh gives the instance another root volume: past the terminate hooks it boots again, and then
     /// the launch hooks give notice.
     pub async fn replace_root_volume(&self, instance_id: &str) -> Result<Vec<Delivered>, BedError> {
         self.move_past_hooks(instance_id, "replace root volume").await

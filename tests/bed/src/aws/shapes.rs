@@ -65,7 +65,7 @@ pub struct Hook {
     pub default_result: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
-    /// How long it waits in all; AWS reckons it from the heartbeat timeout.
+    /// How long it waits in all; AWS calculates it from the heartbeat timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_timeout_s: Option<u32>,
     /// A queue or topic that hears of it beside the event bus, by its ARN. Nothing is sent there.
@@ -94,7 +94,7 @@ impl Hook {
         Self { transition: "autoscaling:EC2_INSTANCE_LAUNCHING".to_owned(), ..Self::terminate(name) }
     }
 
-    /// Shorter than AWS would reckon it, for a test that sees it run out.
+    /// Shorter than AWS would calculate it, for a test that sees it run out.
     #[must_use]
     pub fn global_timeout(self, timeout: Duration) -> Self {
         Self { global_timeout_s: Some(u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX)), ..self }

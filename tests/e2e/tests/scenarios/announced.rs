@@ -216,7 +216,7 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
     let mut asked: Vec<String> = asked.collect();
     // With which of several that are sent side by side the API server begins is chance.
     asked.sort();
-    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.
     asked.dedup_by(|one, other| one == other && one.starts_with("watch"));
     (stage, asked)
 }
@@ -224,7 +224,7 @@ async fn asked_up_to_the_last_eviction(name: &str, settings: &[(&str, &str)]) ->
 #[tokio::test]
 async fn with_node_events_no_more_and_nothing_else_is_asked_up_to_the_last_eviction_than_without() {
     let told_to_nodes = [("SPILLWAY_NODE_EVENTS", "nth")];
-    let nothing = [("SPILLWAY_NODE_EVENTS", "none")];
+    let nothing = [("SPILLWAY_NODE_EVENTS", "off")];
 
     let ((mut loud, with_everything), (mut quiet, with_nothing)) = tokio::join!(
         asked_up_to_the_last_eviction("speed-loud", &told_to_nodes),

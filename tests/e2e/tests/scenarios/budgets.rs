@@ -65,7 +65,7 @@ async fn twenty_pods_behind_max_unavailable_one_leave_as_fast_as_their_replaceme
     assert!(count(429) <= 30, "each pod once in vain, and now and then a probe: {}", count(429));
     let budgets = requests.iter().filter(|r| r.resource == "poddisruptionbudgets");
     let budgets: Vec<&str> = budgets.map(|r| r.verb.as_str()).collect();
-    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.
     assert!(budgets.starts_with(&["list", "watch"]) && budgets.len() <= 4, "{budgets:?}");
 }
 

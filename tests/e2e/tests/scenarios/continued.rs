@@ -77,7 +77,7 @@ async fn break_calls(stage: &Stage, service: &str, action: &str, status: u16, co
     stage.world.aws_side().add_fault(&fault).await.expect("a fault");
 }
 
-async fn mend_calls(stage: &Stage) {
+async fn let_calls_through(stage: &Stage) {
     stage.world.aws_side().clear_faults(stage.lambda.access_key_id()).await.expect("no fault");
 }
 
@@ -171,7 +171,7 @@ async fn a_hook_that_could_not_be_completed_in_a_whole_invocation_is_completed_i
     let reason = answer["reason"].as_str().expect("a reason");
     assert!(reason.contains("autoscaling:CompleteLifecycleAction fails at AWS' end"), "{reason}");
 
-    mend_calls(&stage).await;
+    let_calls_through(&stage).await;
     let second = stage.lambda.invoke(stage.continuation().await).await;
 
     let answer = second.result.as_ref().expect("it drains");
@@ -244,7 +244,7 @@ async fn a_hook_that_has_gone_when_the_drain_goes_on_ends_the_waiting_and_not_in
 }
 
 #[tokio::test]
-async fn a_hook_that_is_over_when_the_drain_is_handed_on_is_not_said_to_be_held() {
+async fn a_hook_that_is_over_when_the_drain_is_continued_is_not_said_to_be_held() {
     let mut stage = stage("over-meanwhile", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     let (lambda, event) = (stage.lambda.clone(), stage.terminate().await);
@@ -286,7 +286,7 @@ async fn when_the_hooks_longest_wait_is_over_it_is_let_go_with_what_is_left() {
 }
 
 #[tokio::test]
-async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept() {
+async fn a_drain_that_may_not_be_continued_names_the_right_and_its_event_is_kept() {
     let stage = stage("denied-itself", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     break_calls(&stage, "lambda", "Invoke", 403, "AccessDeniedException", "not authorized").await;
@@ -301,7 +301,7 @@ async fn a_drain_that_may_not_be_handed_on_names_the_right_and_its_event_is_kept
 }
 
 #[tokio::test]
-async fn handing_on_is_tried_again_when_lambda_fails() {
+async fn a_self_invocation_is_tried_again_when_lambda_fails() {
     let stage = stage("flaky-itself", Hook::terminate("spillway")).await;
     deploy_slow_pod(&stage).await;
     let fault = Fault {

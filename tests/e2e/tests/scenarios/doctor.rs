@@ -186,8 +186,8 @@ async fn a_budget_that_never_lets_a_pod_go_is_named_with_its_node() {
 }
 
 #[tokio::test]
-async fn budgets_whose_controller_cannot_reckon_are_named_with_why() {
-    let stage = set("doctor-unreckoned").await;
+async fn budgets_whose_controller_cannot_calculate_are_named_with_why() {
+    let stage = set("doctor-not_calculated").await;
     let client = stage.world.admin();
     let here = PodShape::default().on_node(&stage.node.name);
     // A Job says nobody how many pods it is to have; of a bare pod there is nobody to ask.
@@ -198,12 +198,12 @@ async fn budgets_whose_controller_cannot_reckon_are_named_with_why() {
         pods::create(&client, &pods::budget_of_one_away(&stage.name, name)).await.expect("the budget is new");
     }
     pods::until_budget_sees(&client, &stage.name, "bare", 1).await.expect("it counts");
-    until_not_reckoned(&stage, "job").await;
+    until_not_calculated(&stage, "job").await;
 
     let checks = examined(&stage).await;
 
-    let budget = |name| format!("fail budget-allows-no-disruptions PodDisruptionBudget doctor-unreckoned/{name}");
-    let expected = [budget("bare"), budget("job"), "warn bare-pods namespace doctor-unreckoned".to_owned()];
+    let budget = |name| format!("fail budget-allows-no-disruptions PodDisruptionBudget doctor-not_calculated/{name}");
+    let expected = [budget("bare"), budget("job"), "warn bare-pods namespace doctor-not_calculated".to_owned()];
     assert_eq!(findings(&checks), expected);
     let what = |at: usize| check(&checks, "nodes")["findings"][at]["what"].as_str().expect("a sentence");
     assert!(
@@ -214,8 +214,8 @@ async fn budgets_whose_controller_cannot_reckon_are_named_with_why() {
     assert!(what(1).contains("does not implement the scale subresource"), "{}", what(1));
 }
 
-/// Waits until the budget's controller has said that it cannot reckon.
-async fn until_not_reckoned(stage: &Stage, name: &str) {
+/// Waits until the budget's controller has said that it cannot calculate.
+async fn until_not_calculated(stage: &Stage, name: &str) {
     let budgets = Api::<PodDisruptionBudget>::namespaced(stage.world.admin(), &stage.name);
     let own = WatchParams::default().fields(&format!("metadata.name={name}"));
     let failed = |budgets: &Objects<PodDisruptionBudget>| {
@@ -223,7 +223,9 @@ async fn until_not_reckoned(stage: &Stage, name: &str) {
         let failed = |condition: &Condition| condition.reason == "SyncFailed";
         if status.conditions.iter().flatten().any(failed) { Ok(()) } else { Err(format!("{status:?}")) }
     };
-    until(&budgets, &own, "a budget that cannot be reckoned", Duration::from_mins(1), failed).await.expect("it fails");
+    until(&budgets, &own, "a budget that cannot be calculated", Duration::from_mins(1), failed)
+        .await
+        .expect("it fails");
 }
 
 #[tokio::test]
@@ -271,19 +273,19 @@ async fn a_grace_longer_than_a_spot_notice_is_named_by_its_workload() {
 }
 
 #[tokio::test]
-async fn pods_that_wish_to_stay_and_pods_that_nobody_makes_anew_are_named() {
+async fn do_not_disrupt_pods_and_pods_that_nobody_makes_again_are_named() {
     let stage = set("doctor-odd").await;
     let client = stage.world.admin();
-    let wishes = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
-    stage.deploy("wish", 2, PodShape::default().with(wishes)).await;
+    let do_not_disrupt = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+    stage.deploy("do-not-disrupt", 2, PodShape::default().with(do_not_disrupt)).await;
     let bare = PodShape::default().on_node(&stage.node.name);
     pods::create(&client, &pods::bare_pod(&stage.name, "bare", &bare)).await.expect("it is created");
     pods::until_running_of(&client, &stage.name, "bare", 1).await.expect("it runs");
 
     let checks = examined(&stage).await;
 
-    let wish = "warn do-not-disrupt Deployment doctor-odd/wish";
-    assert_eq!(findings(&checks), [wish, "warn bare-pods namespace doctor-odd"]);
+    let do_not_disrupt = "warn do-not-disrupt Deployment doctor-odd/do-not-disrupt";
+    assert_eq!(findings(&checks), [do_not_disrupt, "warn bare-pods namespace doctor-odd"]);
 }
 
 #[tokio::test]

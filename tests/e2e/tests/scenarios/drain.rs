@@ -57,7 +57,7 @@ async fn the_claim_comes_first_then_the_list_then_the_evictions_over_one_connect
     assert!(outcome.result.is_ok(), "{outcome:#?}");
     let order = gateway.rules().calls();
     assert_eq!(order[..3], ["patch nodes", "list pods", "create pods/eviction"], "{order:?}");
-    // A watch may end and be made anew: the API server ends one whose reader does not keep up with a burst of changes.
+    // A watch may end and be made again: the API server ends one whose reader does not keep up with a burst of changes.
     let watches = order.iter().filter(|call| *call == "watch pods").count();
     assert!(watches >= 1, "{order:?}");
     assert_eq!(order.len() - watches, 8 + 2, "a claim, a list and an eviction for each pod: {order:?}");
@@ -75,7 +75,7 @@ async fn nothing_is_requested_before_the_claim_is_answered() {
     let (lambda, event) = (stage.lambda.clone(), stage.interrupt(SPOT).await);
     let drain = tokio::spawn(async move { lambda.invoke(event).await });
 
-    // The API server has answered, and the function has not heard it.
+    // The API server has answered, and the function has not received it.
     claim.reached().await;
     let before = gateway.rules().calls();
     claim.release();
@@ -222,7 +222,7 @@ async fn a_pod_that_moved_to_another_node_under_its_name_is_left_alone() {
     let outcome = stage
         .drain_with("create pods/eviction", async || {
             moved.delete("db-0", &DeleteParams::default().grace_period(0)).await.expect("it is deleted");
-            new = pods::create(&client, &bare(&other.name)).await.expect("it is created anew").uid();
+            new = pods::create(&client, &bare(&other.name)).await.expect("it is created again").uid();
         })
         .await;
 

@@ -52,8 +52,8 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
     let client = stage.world.admin();
     stage.deploy("web", 3, PodShape::default()).await;
     stage.deploy("free", 2, PodShape::default()).await;
-    let wishes = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
-    stage.deploy("wish", 1, PodShape::default().with(wishes)).await;
+    let do_not_disrupt = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+    stage.deploy("do-not-disrupt", 1, PodShape::default().with(do_not_disrupt)).await;
     pods::create(&client, &pods::budget(&stage.name, "web", 3)).await.expect("the budget is new");
     pods::until_budget_sees(&client, &stage.name, "web", 3).await.expect("it counts");
     let before = as_it_stands(&stage).await;
@@ -77,7 +77,11 @@ async fn a_dry_run_asks_which_pods_would_go_and_touches_nothing() {
     assert_eq!(of("/web")["answers"], json!({"blocked-by-budget": 1}));
     assert_eq!(of("/web")["blocked_by"], "web");
     assert_eq!(of("/free")["answers"], json!({"would-leave": 1}));
-    assert_eq!((&of("/wish")["answers"], &of("/wish")["evictions"]), (&Value::Null, &json!(0)), "it is not asked for");
+    assert_eq!(
+        (&of("/do-not-disrupt")["answers"], &of("/do-not-disrupt")["evictions"]),
+        (&Value::Null, &json!(0)),
+        "it is not asked for"
+    );
     assert_nothing_was_touched(&mut stage, &before).await;
 }
 

@@ -50,9 +50,9 @@ fn assert_drained(outcome: &Outcome, kind: &str) {
 
 /// The invocations that a notice of several instances is handed on to.
 async fn each_of_several(stage: &Stage, notice: Value) -> Vec<Value> {
-    let handed_on = stage.lambda.invoke(notice).await;
-    let answer = handed_on.result.as_ref().unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(answer["ending"], "continued", "{handed_on:#?}");
+    let continued = stage.lambda.invoke(notice).await;
+    let answer = continued.result.as_ref().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(answer["ending"], "continued", "{continued:#?}");
     let delivered = stage.world.aws_side().take_deliveries(stage.lambda.access_key_id()).await.expect("the bus");
     delivered.into_iter().map(|one| one.event).collect()
 }

@@ -175,7 +175,7 @@ async fn a_drain_that_is_killed_after_any_of_its_requests_is_finished_by_another
             kills.fetch_add(1, Relaxed);
             let last = watched.last_request(number);
 
-            // A function that nobody disturbs, as one that starts anew is.
+            // A function that nobody disturbs, as one that starts again is.
             let outcome = watched.stage.lambda.invoke(watched.stage.terminate().await).await;
 
             let answer = outcome.result.as_ref().unwrap_or_else(|error| panic!("after {last}: {error}"));
@@ -199,7 +199,7 @@ async fn a_drain_that_is_killed_after_any_of_its_requests_is_finished_by_another
 }
 
 #[tokio::test]
-async fn a_drain_that_is_killed_at_every_try_leaves_its_event_in_the_failure_queue_and_its_mark_on_the_node() {
+async fn a_drain_that_is_killed_at_every_try_leaves_its_event_in_the_failure_queue_and_its_claim_on_the_node() {
     let watched = Watched::set("killed-always", Notice::Spot, 2).await;
     let held = Held::default();
     watched.rules.add(Rule::new("list pods", Which::All, Fault::Hold(Side::After, held.clone())));
@@ -215,7 +215,8 @@ async fn a_drain_that_is_killed_at_every_try_leaves_its_event_in_the_failure_que
     let record = delivery.failure_record.expect("the event is kept");
     assert_eq!(record["requestPayload"], watched.event);
     let node = watched.node().await;
-    let mark: Value = serde_json::from_str(&node.annotations()["spillway/claim"]).expect("the mark is JSON");
+    let annotation: Value =
+        serde_json::from_str(&node.annotations()["spillway/claim"]).expect("the annotation is JSON");
     assert!(is_cordoned(&node));
-    assert_eq!((&mark["event"], &mark["cordoned"]), (&watched.event["id"], &true.into()));
+    assert_eq!((&annotation["event"], &annotation["cordoned"]), (&watched.event["id"], &true.into()));
 }

@@ -118,7 +118,7 @@ async fn a_launch_hook_is_completed_when_the_node_is_ready_and_kept_waiting_unti
 /// EC2's answers are "eventually consistent".
 #[tokio::test]
 async fn an_instance_that_ec2_does_not_know_yet_is_asked_for_again() {
-    let env = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE")];
+    let env = [("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")];
     let stage = Stage::set("not-known-yet", Hook::launch("launch"), Duration::from_mins(15), &env).await;
     stage.join().await;
     stage.boot().await;

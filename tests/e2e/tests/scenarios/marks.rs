@@ -26,8 +26,8 @@ fn taints(node: &Node) -> Vec<String> {
     not_the_cordons.map(text).collect()
 }
 
-fn mark(node: &Node) -> Value {
-    serde_json::from_str(&node.annotations()["spillway/claim"]).expect("the mark is JSON")
+fn annotation(node: &Node) -> Value {
+    serde_json::from_str(&node.annotations()["spillway/claim"]).expect("the annotation is JSON")
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn all_marks_come_with_the_one_patch() {
     let ours = format!("spillway/spot-interruption=spot-{}:NoSchedule", stage.node.instance_id);
     assert_eq!(taints(&node), [ours.as_str()]);
     assert_eq!(node.labels()[EXCLUDED], "spillway");
-    assert_eq!(mark(&node)["taints"], json!([ours]));
+    assert_eq!(annotation(&node)["taints"], json!([ours]));
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ impl Writer {
 }
 
 #[tokio::test]
-async fn nobodys_taint_is_lost_while_somebody_keeps_writing_taints() {
+async fn no_taint_is_lost_while_somebody_keeps_writing_taints() {
     let stage = Stage::set("writer").await.with_settings(&[("SPILLWAY_TAINTS", "spillway")]).await;
     // So that much is written between what the function reads and what it writes.
     let proxy = stage.through_proxy().await;
@@ -167,12 +167,16 @@ async fn a_claim_that_may_pass_gives_way_to_one_for_worse_which_joins() {
 
     assert_eq!(receipt["ending"], "joined", "{receipt:#}");
     let node = stage.node_now().await;
-    let mark = mark(&node);
-    assert_eq!((&mark["notice"], &mark["cordoned"]), (&json!("spot interruption"), &json!(true)), "{mark:#}");
-    assert_eq!(mark["until"], until, "the tightest deadline");
+    let annotation = annotation(&node);
+    assert_eq!(
+        (&annotation["notice"], &annotation["cordoned"]),
+        (&json!("spot interruption"), &json!(true)),
+        "{annotation:#}"
+    );
+    assert_eq!(annotation["until"], until, "the tightest deadline");
     let ours = format!("spillway/spot-interruption=spot-{}:NoSchedule", stage.node.instance_id);
     assert_eq!(taints(&node), ["spillway/rebalance-recommendation=e-1:NoSchedule", &ours]);
-    assert_eq!(mark["taints"], json!(taints(&node)));
+    assert_eq!(annotation["taints"], json!(taints(&node)));
     assert_eq!(stage.node_requests()[..3], ["patch 422", "get 200", "patch 200"]);
 
     // The other way round it does not give way.

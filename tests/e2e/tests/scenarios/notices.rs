@@ -28,7 +28,7 @@ async fn a_second_notice_after_a_freeze_is_drained_without_asking_eks_again() {
     let again = stage.lambda.invoke(spot_notice(&second.instance_id, Timestamp::now())).await;
 
     assert_eq!(again.result.as_ref().expect("it drains")["node"], second.name);
-    assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made anew");
+    assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made again");
     assert_eq!(stage.aws_calls().await[3..], ["ec2:DescribeInstances", "events:PutEvents"], "no EKS call");
 }
 

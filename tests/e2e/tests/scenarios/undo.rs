@@ -11,11 +11,11 @@ use spillway_bed::nodes;
 use spillway_e2e::{Stage, receipt, sample, spot_notice};
 
 const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-const MARKS: [(&str, &str); 2] = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
+const TRACES: [(&str, &str); 2] = [("SPILLWAY_TAINTS", "spillway"), ("SPILLWAY_LOAD_BALANCERS", "exclude")];
 
 /// A node whose function has these settings and leaves all its marks.
 async fn stage(name: &str) -> Stage {
-    Stage::set(name).await.with_settings(&MARKS).await
+    Stage::set(name).await.with_settings(&TRACES).await
 }
 
 /// EC2 says that the instance does something; answers the receipt's ending and reason.

@@ -73,7 +73,7 @@ async fn a_watch_that_has_lost_its_place_misses_nothing() {
 
     assert_eq!(fates(&answer)["clean"], 3, "{answer:#}");
     let lists = stage.requests().into_iter().filter(|request| request.starts_with("list pods")).count();
-    assert_eq!((gateway.rules().struck(), lists), (1, 2), "it is listed anew");
+    assert_eq!((gateway.rules().struck(), lists), (1, 2), "it is listed again");
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn a_pod_that_tolerates_the_cordon_and_comes_later_leaves_too() {
 
     let mut late = pods::bare_pod(&stage.name, "late", &PodShape::default());
     let spec = late.spec.as_mut().expect("it has a spec");
-    // What a scheduler does that has not yet heard of the cordon, too.
+    // What a scheduler does that has not yet received of the cordon, too.
     spec.node_name = Some(stage.node.name.clone());
     pods::create(&stage.world.admin(), &late).await.expect("it is created");
     annotate(&stage, "slow", "spillway.test/lost", None).await;
@@ -138,7 +138,7 @@ async fn a_pod_that_another_node_has_taken_over_under_its_name_is_not_waited_for
     let now = DeleteParams::default().grace_period(0);
     pods_of(&stage).delete("db-0", &now).await.expect("it is deleted");
     let next = pods::bare_pod(&stage.name, "db-0", &PodShape::default().on_node(&other.name));
-    let next = pods::create(&stage.world.admin(), &next).await.expect("it is created anew");
+    let next = pods::create(&stage.world.admin(), &next).await.expect("it is created again");
 
     let answer = drain.await.expect("no panic");
     assert_eq!(answer["ending"], "drained");
@@ -225,11 +225,11 @@ async fn a_node_that_is_gone_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that_back() {
-    let mut stage = Stage::set("wish").await;
-    let wish = "karpenter.sh/do-not-disrupt";
+async fn a_pod_with_do_not_disrupt_is_left_alone_until_it_takes_that_back() {
+    let mut stage = Stage::set("do-not-disrupt").await;
+    let do_not_disrupt = "karpenter.sh/do-not-disrupt";
     bare(&stage, "busy", PodShape::default()).await;
-    annotate(&stage, "busy", wish, Some("true")).await;
+    annotate(&stage, "busy", do_not_disrupt, Some("true")).await;
     let idle = bare(&stage, "idle", PodShape::default()).await;
 
     let drain = interrupted(&stage).await;
@@ -241,7 +241,7 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that
     let told = |requests: &[Request]| !evicted(requests).is_empty();
     let requests = stage.audit.wait_until("the eviction", WAIT, told).await.expect("it is evicted");
     assert_eq!(evicted(&requests), ["idle"]);
-    annotate(&stage, "busy", wish, None).await;
+    annotate(&stage, "busy", do_not_disrupt, None).await;
 
     let answer = drain.await.expect("no panic");
     assert_eq!(fates(&answer)["clean"], 2, "{answer:#}");
@@ -250,8 +250,8 @@ async fn a_pod_that_wishes_not_to_be_disturbed_is_left_alone_until_it_takes_that
 
 /// A Job's pod that is deleted counts as failed; one that is evicted has a condition that says why it ended.
 #[tokio::test]
-async fn a_pod_that_wishes_not_to_be_disturbed_is_evicted_in_time_and_the_receipt_says_why() {
-    let mut stage = Stage::set("wish-forced").await;
+async fn a_pod_with_do_not_disrupt_is_evicted_in_time_and_the_receipt_says_why() {
+    let mut stage = Stage::set("do-not-disrupt-forced").await;
     // It exits after the answer to its eviction: the receipt tells only of answers that came while it was there.
     bare(&stage, "busy", PodShape::default().grace(13).exits_after(Duration::from_secs(1))).await;
     annotate(&stage, "busy", "cluster-autoscaler.kubernetes.io/safe-to-evict", Some("false")).await;

@@ -15,9 +15,9 @@ pub(super) const TARGET: Target = Target {
         let mut receipts: Vec<Value> = shown.filter(|json| Document::deserialize(json).is_ok()).collect();
         let events = seeds::events_as_values();
         let earlier = events.iter().find_map(|event| event.get(continued::KEY)?.get("earlier"));
-        let mut handed_on = receipts[0].clone();
-        handed_on["earlier"] = earlier.expect("a continuation has it").clone();
-        receipts.push(handed_on);
+        let mut continued = receipts[0].clone();
+        continued["earlier"] = earlier.expect("a continuation has it").clone();
+        receipts.push(continued);
         receipts.iter().map(Value::to_string).collect()
     },
     examine: |input| {

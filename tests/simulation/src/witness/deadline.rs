@@ -1,4 +1,4 @@
-//! When an instance goes by its notice, read and reckoned apart from the product: what it does is held against this.
+//! When an instance goes by its notice, read and calculated apart from the product: what it does is held against this.
 
 use std::time::Duration;
 

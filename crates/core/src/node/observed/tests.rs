@@ -6,16 +6,16 @@ use super::*;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
-fn mark(event: &str, request: &str) -> ClaimAnnotation {
+fn annotation(event: &str, request: &str) -> ClaimAnnotation {
     ClaimAnnotation::new(event, request, Kind::Terminate)
 }
 
 /// A claimant that takes any node.
-fn claimant(mark: ClaimAnnotation) -> Claimant<'static> {
+fn claimant(annotation: ClaimAnnotation) -> Claimant<'static> {
     static ANY: std::sync::LazyLock<Selector> = std::sync::LazyLock::new(Selector::default);
     Claimant {
-        mark,
-        handed_on_by: None,
+        annotation,
+        continued_from: None,
         reboots: false,
         only_goes_on: false,
         taint: None,
@@ -27,17 +27,21 @@ fn claimant(mark: ClaimAnnotation) -> Claimant<'static> {
 }
 
 #[test]
-fn maintenance_that_should_have_begun_goes_on_with_its_claim_and_claims_no_node_anew() {
-    let claimant = Claimant { only_goes_on: true, ..claimant(mark("e-2", "r-2")) };
+fn maintenance_that_should_have_begun_goes_on_with_its_claim_and_claims_no_node_again() {
+    let claimant = Claimant { only_goes_on: true, ..claimant(annotation("e-2", "r-2")) };
     let barred = ClaimState::Barred(Unclaimed::MaintenanceBegan("n".to_owned()));
     assert_eq!(claim_state(ObservedNode::untouched(), "n", &claimant), barred, "it may have been given back");
-    assert_eq!(claim_state(marked(false, &mark("e-1", "r-1")), "n", &claimant), barred, "somebody uncordoned it");
-    let going_on = claim_state(marked(true, &mark("e-1", "r-1")), "n", &claimant);
+    assert_eq!(
+        claim_state(annotated(false, &annotation("e-1", "r-1")), "n", &claimant),
+        barred,
+        "somebody uncordoned it"
+    );
+    let going_on = claim_state(annotated(true, &annotation("e-1", "r-1")), "n", &claimant);
     assert!(!matches!(going_on, ClaimState::Barred(_)), "{going_on:?}");
 }
 
-fn marked(cordoned: bool, mark: &ClaimAnnotation) -> ObservedNode {
-    let annotations = [(ANNOTATION.to_owned(), mark.text())].into();
+fn annotated(cordoned: bool, annotation: &ClaimAnnotation) -> ObservedNode {
+    let annotations = [(ANNOTATION.to_owned(), annotation.text())].into();
     ObservedNode { cordoned, annotations: Some(annotations), ..ObservedNode::untouched() }
 }
 
@@ -71,19 +75,19 @@ fn patch(seen: ObservedNode, claimant: &Claimant<'_>) -> String {
 
 #[test]
 fn the_claim_tests_all_it_relies_on_before_it_changes_anything() {
-    insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant(mark("e-1", "r-1"))));
+    insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant(annotation("e-1", "r-1"))));
 }
 
 #[test]
 fn all_marks_go_with_the_claim() {
     let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
-    let claimant = Claimant { taint, excludes: true, ..claimant(mark("e-1", "r-1")) };
+    let claimant = Claimant { taint, excludes: true, ..claimant(annotation("e-1", "r-1")) };
     insta::assert_snapshot!(patch(ObservedNode::untouched(), &claimant));
 }
 
 #[test]
 fn a_node_that_has_no_map_is_given_one() {
-    let claimant = Claimant { excludes: true, ..claimant(mark("e-1", "r-1")) };
+    let claimant = Claimant { excludes: true, ..claimant(annotation("e-1", "r-1")) };
     let bare = ObservedNode { labels: None, annotations: None, ..ObservedNode::untouched() };
     insta::assert_snapshot!(patch(bare, &claimant));
 }
@@ -91,7 +95,7 @@ fn a_node_that_has_no_map_is_given_one() {
 #[test]
 fn a_taint_goes_to_the_end_of_others() {
     let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
-    let claimant = Claimant { taint: Some(ours.clone()), ..claimant(mark("e-1", "r-1")) };
+    let claimant = Claimant { taint: Some(ours.clone()), ..claimant(annotation("e-1", "r-1")) };
     let tainted = |others: &[Taint]| ObservedNode { taints: others.to_vec(), ..ObservedNode::untouched() };
     let with_others = patch(tainted(&[taint("team=shop:NoSchedule")]), &claimant);
     assert!(with_others.contains(r#""path":"/spec/taints/-""#) && !with_others.contains(r#""path":"/spec/taints""#));
@@ -99,17 +103,18 @@ fn a_taint_goes_to_the_end_of_others() {
     // Kubernetes takes each key and effect once: somebody else's is left, and is not ours.
     let same = Taint { value: Some("e-0".to_owned()), ..ours };
     let free = free(tainted(&[same]), &claimant);
-    assert_eq!((free.taint, free.mark.taints), (None, Vec::new()));
+    assert_eq!((free.taint, free.annotation.taints), (None, Vec::new()));
 }
 
 #[test]
-fn the_mark_names_the_taints_that_are_ours_also_those_of_the_claim_before() {
-    let before = ClaimAnnotation { taints: vec!["spillway/rebalance=e-0:NoSchedule".to_owned()], ..mark("e-0", "r-0") };
+fn the_annotation_names_the_taints_that_are_ours_also_those_of_the_claim_before() {
+    let before =
+        ClaimAnnotation { taints: vec!["spillway/rebalance=e-0:NoSchedule".to_owned()], ..annotation("e-0", "r-0") };
     let before = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..before };
     let taint = Some(taint("spillway/terminate-lifecycle-action=e-1:NoSchedule"));
-    let claimant = Claimant { taint, ..claimant(mark("e-1", "r-1")) };
+    let claimant = Claimant { taint, ..claimant(annotation("e-1", "r-1")) };
     assert_eq!(
-        free(marked(true, &before), &claimant).mark.taints,
+        free(annotated(true, &before), &claimant).annotation.taints,
         ["spillway/rebalance=e-0:NoSchedule", "spillway/terminate-lifecycle-action=e-1:NoSchedule"]
     );
 }
@@ -117,23 +122,23 @@ fn the_mark_names_the_taints_that_are_ours_also_those_of_the_claim_before() {
 #[test]
 fn a_taint_of_ours_that_somebody_took_off_is_not_put_on_again() {
     let ours = taint("spillway/terminate-lifecycle-action=e-1:NoSchedule");
-    let before = ClaimAnnotation { taints: vec![taint::text(&ours)], ..mark("e-1", "r-1") };
-    let handed_on_by = Some("r-1".to_owned());
-    let claimant = Claimant { taint: Some(ours), handed_on_by, ..claimant(mark("e-1", "r-2")) };
-    let free = free(marked(true, &before), &claimant);
-    assert_eq!((free.taint, free.mark.taints.len()), (None, 1));
+    let before = ClaimAnnotation { taints: vec![taint::text(&ours)], ..annotation("e-1", "r-1") };
+    let continued_from = Some("r-1".to_owned());
+    let claimant = Claimant { taint: Some(ours), continued_from, ..claimant(annotation("e-1", "r-2")) };
+    let free = free(annotated(true, &before), &claimant);
+    assert_eq!((free.taint, free.annotation.taints.len()), (None, 1));
 }
 
 #[test]
 fn a_label_of_somebody_else_stays() {
-    let claimant = Claimant { excludes: true, ..claimant(mark("e-1", "r-1")) };
+    let claimant = Claimant { excludes: true, ..claimant(annotation("e-1", "r-1")) };
     let patch = patch(labelled(&[(labels::EXCLUDED, "karpenter")]), &claimant);
     assert!(!patch.contains("exclude-from-external-load-balancers"), "{patch}");
 }
 
 #[test]
 fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
-    let claimant = claimant(mark("e-1", "r-1"));
+    let claimant = claimant(annotation("e-1", "r-1"));
     let seen = ObservedNode { cordoned: true, ..ObservedNode::untouched() };
     assert_eq!(free(seen.clone(), &claimant).how, How::CordonedByOthers);
     insta::assert_snapshot!(patch(seen, &claimant));
@@ -141,17 +146,17 @@ fn a_node_that_others_cordoned_is_marked_as_not_cordoned_by_us() {
 
 #[test]
 fn a_node_that_is_opted_out_is_barred_whoever_claimed_it() {
-    let barred = |seen| claim_state(seen, "n-1", &claimant(mark("e-1", "r-1")));
+    let barred = |seen| claim_state(seen, "n-1", &claimant(annotation("e-1", "r-1")));
     let opted_out = labelled(&[(labels::IGNORE, "")]);
     assert_eq!(barred(opted_out.clone()), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
-    let claimed = ObservedNode { labels: opted_out.labels, ..marked(true, &mark("e-1", "r-1")) };
+    let claimed = ObservedNode { labels: opted_out.labels, ..annotated(true, &annotation("e-1", "r-1")) };
     assert_eq!(barred(claimed), ClaimState::Barred(Unclaimed::OptedOut("n-1".to_owned())));
 }
 
 #[test]
 fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
     let seen = labelled(&[("eks.amazonaws.com/nodegroup", "blue")]);
-    let by_tags = claimant(mark("e-1", "r-1"));
+    let by_tags = claimant(annotation("e-1", "r-1"));
     let another = ClaimState::Barred(Unclaimed::ManagedBy(ManagedBy::ManagedNodeGroup));
     assert_eq!(claim_state(seen.clone(), "n-1", &by_tags), another);
     let by_label = Claimant { managed_by: ManagedBy::ManagedNodeGroup, ..by_tags };
@@ -161,7 +166,7 @@ fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
 
 #[test]
 fn the_label_of_an_action_counts_only_where_the_settings_let_it() {
-    let denied = claimant(mark("e-1", "r-1"));
+    let denied = claimant(annotation("e-1", "r-1"));
     let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
     let allowed = Claimant { rules, ..denied.clone() };
     let with = |action| labelled(&[(ACTION_LABEL, action)]);
@@ -178,7 +183,7 @@ fn the_label_of_an_action_counts_only_where_the_settings_let_it() {
 
 #[test]
 fn a_node_is_claimed_for_what_its_label_said_and_not_when_the_label_has_changed() {
-    let denied = claimant(mark("e-1", "r-1"));
+    let denied = claimant(annotation("e-1", "r-1"));
     let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
     let to_cordon = Claimant { rules, action: Some(NodeAction::Cordon), ..denied };
     assert!(patch(labelled(&[(ACTION_LABEL, "cordon")]), &to_cordon).contains("\"cordon\""));
@@ -191,7 +196,7 @@ fn only_a_node_that_the_selector_selects_is_claimed() {
     let mut selector = Selector::default();
     selector.extend(kube_core::Expression::Equal("team".to_owned(), "shop".to_owned()));
     let rules = labels::LabelRules { selector: &selector, lets_override_action: false };
-    let claimant = Claimant { rules, ..claimant(mark("e-1", "r-1")) };
+    let claimant = Claimant { rules, ..claimant(annotation("e-1", "r-1")) };
     let not_selected = ClaimState::Barred(Unclaimed::NotSelected("n-1".to_owned()));
     assert_eq!(claim_state(ObservedNode::untouched(), "n-1", &claimant), not_selected);
     assert_eq!(free(labelled(&[("team", "shop")]), &claimant).how, How::First);
@@ -199,42 +204,42 @@ fn only_a_node_that_the_selector_selects_is_claimed() {
 
 #[test]
 fn a_second_notice_joins_and_a_second_attempt_goes_on() {
-    let seen = marked(true, &mark("e-1", "r-1"));
-    assert_eq!(claim_state(seen.clone(), "n-1", &claimant(mark("e-1", "r-1"))), ClaimState::Taken(How::Again));
-    assert_eq!(claim_state(seen, "n-1", &claimant(mark("e-2", "r-2"))), ClaimState::Taken(joined("e-1")));
+    let seen = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(claim_state(seen.clone(), "n-1", &claimant(annotation("e-1", "r-1"))), ClaimState::Taken(How::Again));
+    assert_eq!(claim_state(seen, "n-1", &claimant(annotation("e-2", "r-2"))), ClaimState::Taken(joined("e-1")));
 }
 
 #[test]
 fn a_second_delivery_of_the_same_event_joins() {
-    let seen = marked(true, &mark("e-1", "r-1"));
-    assert_eq!(claim_state(seen, "n-1", &claimant(mark("e-1", "r-2"))), ClaimState::Taken(joined("e-1")));
+    let seen = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(claim_state(seen, "n-1", &claimant(annotation("e-1", "r-2"))), ClaimState::Taken(joined("e-1")));
 }
 
 #[test]
-fn a_claim_that_was_handed_on_is_taken_over_once() {
-    let handed_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(mark("e-1", "r-2")) };
-    let seen = marked(true, &mark("e-1", "r-1"));
-    assert_eq!(free(seen.clone(), &handed_on).how, How::Again);
-    insta::assert_snapshot!(patch(seen, &handed_on));
+fn a_claim_that_was_continued_is_taken_over_once() {
+    let continued = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(annotation("e-1", "r-2")) };
+    let seen = annotated(true, &annotation("e-1", "r-1"));
+    assert_eq!(free(seen.clone(), &continued).how, How::Again);
+    insta::assert_snapshot!(patch(seen, &continued));
 
-    let taken = marked(true, &handed_on.mark);
-    let second_delivery = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(mark("e-1", "r-3")) };
+    let taken = annotated(true, &continued.annotation);
+    let second_delivery = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(annotation("e-1", "r-3")) };
     assert_eq!(claim_state(taken.clone(), "n-1", &second_delivery), ClaimState::Taken(joined("e-1")));
-    let retry_of_the_first = claimant(mark("e-1", "r-1"));
+    let retry_of_the_first = claimant(annotation("e-1", "r-1"));
     assert_eq!(claim_state(taken, "n-1", &retry_of_the_first), ClaimState::Taken(joined("e-1")));
 }
 
 #[test]
-fn a_cordon_that_was_not_ours_is_not_ours_when_the_claim_is_handed_on() {
-    let others = ClaimAnnotation { cordoned: false, ..mark("e-1", "r-1") };
-    let handed_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(mark("e-1", "r-2")) };
-    assert!(!free(marked(true, &others), &handed_on).mark.cordoned);
+fn a_cordon_that_was_not_ours_is_not_ours_when_the_claim_is_continued() {
+    let others = ClaimAnnotation { cordoned: false, ..annotation("e-1", "r-1") };
+    let continued = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(annotation("e-1", "r-2")) };
+    assert!(!free(annotated(true, &others), &continued).annotation.cordoned);
 }
 
 #[test]
-fn a_node_that_was_uncordoned_since_is_claimed_anew() {
-    let free = free(marked(false, &mark("e-1", "r-1")), &claimant(mark("e-1", "r-1")));
-    assert_eq!((free.how, free.mark.cordoned), (How::First, true));
+fn a_node_that_was_uncordoned_since_is_claimed_again() {
+    let free = free(annotated(false, &annotation("e-1", "r-1")), &claimant(annotation("e-1", "r-1")));
+    assert_eq!((free.how, free.annotation.cordoned), (How::First, true));
 }
 
 #[test]
@@ -244,16 +249,16 @@ fn a_node_that_was_given_back_since_is_not_claimed_by_who_goes_on_if_its_reason_
     for (notice, may_have_gone) in
         [("scheduled maintenance", true), ("rebalance recommendation", true), ("terminate lifecycle action", false)]
     {
-        let of = |request| ClaimAnnotation { notice: notice.to_owned(), ..mark("e-1", request) };
+        let of = |request| ClaimAnnotation { notice: notice.to_owned(), ..annotation("e-1", request) };
         let first = claimant(of("r-1"));
-        let goes_on = Claimant { handed_on_by: Some("r-1".to_owned()), ..claimant(of("r-2")) };
-        for seen in [given_back.clone(), marked(false, &of("r-1")), somebodys.clone()] {
+        let goes_on = Claimant { continued_from: Some("r-1".to_owned()), ..claimant(of("r-2")) };
+        for seen in [given_back.clone(), annotated(false, &of("r-1")), somebodys.clone()] {
             let barred = |claimant| matches!(claim_state(seen.clone(), "n-1", claimant), ClaimState::Barred(_));
             assert_eq!((barred(&goes_on), barred(&first)), (may_have_gone, false), "{notice}: {seen:?}");
         }
-        assert_eq!(free(marked(true, &of("r-1")), &goes_on).how, How::Again);
+        assert_eq!(free(annotated(true, &of("r-1")), &goes_on).how, How::Again);
         // What it joined is over, and not what it is for.
-        let joined_before = Claimant { handed_on_by: None, ..goes_on };
+        let joined_before = Claimant { continued_from: None, ..goes_on };
         assert_eq!(free(given_back.clone(), &joined_before).how, How::First);
     }
 }
@@ -262,8 +267,8 @@ fn a_node_that_was_given_back_since_is_not_claimed_by_who_goes_on_if_its_reason_
 fn an_annotation_that_cannot_be_read_does_not_stop_a_drain() {
     let annotations = [(ANNOTATION.to_owned(), "{".to_owned())].into();
     let seen = ObservedNode { cordoned: true, annotations: Some(annotations), ..ObservedNode::untouched() };
-    let free = free(seen, &claimant(mark("e-1", "r-1")));
-    assert_eq!((free.how, free.mark.cordoned), (How::CordonedByOthers, false));
+    let free = free(seen, &claimant(annotation("e-1", "r-1")));
+    assert_eq!((free.how, free.annotation.cordoned), (How::CordonedByOthers, false));
 }
 
 #[test]
@@ -271,7 +276,7 @@ fn a_claim_gives_way_to_one_for_worse_which_joins_by_the_tightest_deadline() {
     let of = |notice: &str, until: Option<i64>| ClaimAnnotation {
         notice: notice.to_owned(),
         until: until.map(|second| Timestamp::from_second(second).unwrap()),
-        ..mark(notice, notice)
+        ..annotation(notice, notice)
     };
     let orders = [
         ("rebalance recommendation", "spot interruption"),
@@ -282,15 +287,22 @@ fn a_claim_gives_way_to_one_for_worse_which_joins_by_the_tightest_deadline() {
     ];
     for (milder, worse) in orders {
         let first = ClaimAnnotation { cordoned: false, ..of(milder, Some(200)) };
-        let taken_over = free(marked(true, &first), &claimant(of(worse, Some(300))));
+        let taken_over = free(annotated(true, &first), &claimant(of(worse, Some(300))));
         assert_eq!(taken_over.how, How::joined(&first), "{milder}, {worse}");
-        assert_eq!(taken_over.mark, ClaimAnnotation { cordoned: false, ..of(worse, Some(200)) }, "{milder}, {worse}");
-        let the_other_way = claim_state(marked(true, &of(worse, None)), "n-1", &claimant(of(milder, None)));
+        assert_eq!(
+            taken_over.annotation,
+            ClaimAnnotation { cordoned: false, ..of(worse, Some(200)) },
+            "{milder}, {worse}"
+        );
+        let the_other_way = claim_state(annotated(true, &of(worse, None)), "n-1", &claimant(of(milder, None)));
         assert_eq!(the_other_way, ClaimState::Taken(How::joined(&of(worse, None))), "{worse}, {milder}");
     }
     let tightest = |first: Option<i64>, second: Option<i64>| {
         let first = of("rebalance recommendation", first);
-        free(marked(true, &first), &claimant(of("spot interruption", second))).mark.until.map(Timestamp::as_second)
+        free(annotated(true, &first), &claimant(of("spot interruption", second)))
+            .annotation
+            .until
+            .map(Timestamp::as_second)
     };
     assert_eq!(tightest(Some(300), Some(200)), Some(200));
     assert_eq!(tightest(None, Some(200)), Some(200));
@@ -299,25 +311,25 @@ fn a_claim_gives_way_to_one_for_worse_which_joins_by_the_tightest_deadline() {
 
 #[test]
 fn the_boot_id_of_a_claim_for_a_reboot_is_the_one_that_it_began_with() {
-    let reboot = Claimant { reboots: true, ..claimant(mark("e-1", "r-1")) };
+    let reboot = Claimant { reboots: true, ..claimant(annotation("e-1", "r-1")) };
     let seen = |boot: &str| ObservedNode { boot: Some(boot.to_owned()), ..ObservedNode::untouched() };
-    let first = free(seen("b-1"), &reboot).mark;
+    let first = free(seen("b-1"), &reboot).annotation;
     assert_eq!(first.boot.as_deref(), Some("b-1"));
-    assert_eq!(free(seen("b-1"), &claimant(mark("e-1", "r-1"))).mark.boot, None);
+    assert_eq!(free(seen("b-1"), &claimant(annotation("e-1", "r-1"))).annotation.boot, None);
 
-    let handed_on_by = Some("r-1".to_owned());
-    let later = Claimant { handed_on_by, mark: mark("e-1", "r-2"), ..reboot };
-    let rebooted = ObservedNode { boot: Some("b-2".to_owned()), ..marked(true, &first) };
-    assert_eq!(free(rebooted, &later).mark.boot.as_deref(), Some("b-1"));
+    let continued_from = Some("r-1".to_owned());
+    let later = Claimant { continued_from, annotation: annotation("e-1", "r-2"), ..reboot };
+    let rebooted = ObservedNode { boot: Some("b-2".to_owned()), ..annotated(true, &first) };
+    assert_eq!(free(rebooted, &later).annotation.boot.as_deref(), Some("b-1"));
 }
 
 #[test]
 fn a_claim_for_a_reboot_knows_the_boot_before_it_also_when_it_takes_over_another() {
-    let rebalance = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..mark("e-1", "r-1") };
-    let reboot = ClaimAnnotation { notice: "scheduled maintenance".to_owned(), ..mark("e-2", "r-2") };
+    let rebalance = ClaimAnnotation { notice: "rebalance recommendation".to_owned(), ..annotation("e-1", "r-1") };
+    let reboot = ClaimAnnotation { notice: "scheduled maintenance".to_owned(), ..annotation("e-2", "r-2") };
     let reboot = Claimant { reboots: true, ..claimant(reboot) };
-    for seen in [ObservedNode::untouched(), marked(true, &rebalance)] {
+    for seen in [ObservedNode::untouched(), annotated(true, &rebalance)] {
         let free = free(ObservedNode { boot: Some("b-1".to_owned()), ..seen }, &reboot);
-        assert_eq!(free.mark.boot.as_deref(), Some("b-1"), "{:?}", free.how);
+        assert_eq!(free.annotation.boot.as_deref(), Some("b-1"), "{:?}", free.how);
     }
 }

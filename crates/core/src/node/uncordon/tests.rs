@@ -5,15 +5,15 @@ use crate::test_support::maintenance;
 
 const RUNS: UncordonCause = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
 
-/// A node that we cordoned and marked for a rebalance recommendation, Ready.
+/// A node that we cordoned and annotated for a rebalance recommendation, Ready.
 fn node() -> Value {
     let taints = vec!["spillway/rebalance-recommendation=e-1:NoSchedule".to_owned()];
-    let mark = ClaimAnnotation { taints, ..ClaimAnnotation::new("e-1", "r-1", Kind::Rebalance) };
+    let annotation = ClaimAnnotation { taints, ..ClaimAnnotation::new("e-1", "r-1", Kind::Rebalance) };
     json!({
         "metadata": {
             "name": "n-1",
             "resourceVersion": "7",
-            "annotations": {"spillway/claim": mark.text()},
+            "annotations": {"spillway/claim": annotation.text()},
             "labels": {labels::EXCLUDED: "spillway"},
             "managedFields": [
                 {"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:spec": {"f:providerID": {}}}},
@@ -41,24 +41,25 @@ fn boot(id: &str) -> Value {
     info.into()
 }
 
-/// The same, marked otherwise.
-fn marked(change: impl FnOnce(&mut ClaimAnnotation)) -> Value {
+/// The same, annotated otherwise.
+fn annotated(change: impl FnOnce(&mut ClaimAnnotation)) -> Value {
     let mut node = node();
-    let mut mark = ClaimAnnotation::read(node["metadata"]["annotations"]["spillway/claim"].as_str().unwrap()).unwrap();
-    change(&mut mark);
-    node["metadata"]["annotations"]["spillway/claim"] = json!(mark.text());
+    let mut annotation =
+        ClaimAnnotation::read(node["metadata"]["annotations"]["spillway/claim"].as_str().unwrap()).unwrap();
+    change(&mut annotation);
+    node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.text());
     node
 }
 
 fn claimed_for(notice: &str) -> Value {
-    marked(|mark| notice.clone_into(&mut mark.notice))
+    annotated(|annotation| notice.clone_into(&mut annotation.notice))
 }
 
 fn for_maintenance() -> Value {
-    marked(|mark| {
-        "scheduled maintenance".clone_into(&mut mark.notice);
-        mark.maintenance = Some("m-1".to_owned());
-        mark.boot = Some("b-1".to_owned());
+    annotated(|annotation| {
+        "scheduled maintenance".clone_into(&mut annotation.notice);
+        annotation.maintenance = Some("m-1".to_owned());
+        annotation.boot = Some("b-1".to_owned());
     })
 }
 
@@ -85,7 +86,7 @@ fn all_that_is_ours_goes_and_nothing_else() {
 
 #[test]
 fn what_somebody_else_cordoned_stays_cordoned_and_our_marks_go() {
-    let (patch, undone) = decided(marked(|mark| mark.cordoned = false), &UncordonCause::Rebalance);
+    let (patch, undone) = decided(annotated(|annotation| annotation.cordoned = false), &UncordonCause::Rebalance);
     assert_eq!(undone, left_alone(CordonOwner::CordonedBefore));
     let patch = patch.join("\n");
     assert!(!patch.contains("unschedulable") && patch.contains("claim") && patch.contains("/spec/taints/1"), "{patch}");
@@ -153,9 +154,9 @@ fn only_what_the_node_was_claimed_for_gives_it_back() {
 #[test]
 fn what_was_claimed_after_its_instance_ran_stays_claimed() {
     let claimed = |since: &str| {
-        marked(|mark| {
-            "spot interruption".clone_into(&mut mark.notice);
-            mark.since = Some(since.parse().unwrap());
+        annotated(|annotation| {
+            "spot interruption".clone_into(&mut annotation.notice);
+            annotation.since = Some(since.parse().unwrap());
         })
     };
     assert_eq!(decided(claimed("1970-01-01T00:00:00Z"), &RUNS).1, given_back(), "notices are dated to the second");
@@ -164,7 +165,7 @@ fn what_was_claimed_after_its_instance_ran_stays_claimed() {
 }
 
 #[test]
-fn a_node_without_our_mark_is_not_ours() {
+fn a_node_without_our_annotation_is_not_ours() {
     let mut node = node();
     node["metadata"]["annotations"] = json!({});
     assert_eq!(decided(node, &UncordonCause::Rebalance), (vec![], UncordonResult::NotOurs { node: "n-1".to_owned() }));
@@ -190,9 +191,9 @@ fn a_node_is_given_back_when_it_is_of_use() {
     node["status"]["nodeInfo"] = boot("b-2");
     assert_eq!(decided(node, &reboot).1, given_back());
 
-    let mut node = marked(|mark| {
-        mark.notice = "root volume replacement".to_owned();
-        mark.boot = Some("b-1".to_owned());
+    let mut node = annotated(|annotation| {
+        annotation.notice = "root volume replacement".to_owned();
+        annotation.boot = Some("b-1".to_owned());
     });
     assert_eq!(decided(node.clone(), &UncordonCause::RootVolume), not_yet(NotYet::NotRebooted));
     node["status"]["nodeInfo"] = boot("b-2");

@@ -95,8 +95,8 @@ impl Budget {
         Some(Self { name, selector, allows: allows(&status), pods, evicts_unhealthy })
     }
 
-    /// Why its controller cannot reckon, if it cannot.
-    pub(super) fn unreckoned(&self) -> Option<&str> {
+    /// Why its controller cannot calculate, if it cannot.
+    pub(super) fn not_calculated(&self) -> Option<&str> {
         match &self.allows {
             Allows::Unknown(why) => Some(why),
             Allows::Now(_) | Allows::NoneNow | Allows::Never => None,
@@ -117,7 +117,7 @@ impl Budget {
 /// The budget's controller turns `minAvailable` and `maxUnavailable`, numbers and percentages, into how many are to stay
 /// healthy. For `maxUnavailable` and percentages it has to know how many there are to be, and asks whoever makes the pods.
 fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
-    match (usize::try_from(status.disruptions_allowed), unreckoned(status)) {
+    match (usize::try_from(status.disruptions_allowed), not_calculated(status)) {
         (Ok(pods @ 1..), _) => Allows::Now(pods),
         (_, Some(why)) => Allows::Unknown(why),
         _ if status.expected_pods > 0 && status.desired_healthy >= status.expected_pods => Allows::Never,
@@ -125,9 +125,9 @@ fn allows(status: &PodDisruptionBudgetStatus) -> Allows {
     }
 }
 
-/// Why the controller cannot reckon, if it cannot: it asked in vain, or nobody makes the pods, of which it then counts none
+/// Why the controller cannot calculate, if it cannot: it asked in vain, or nobody makes the pods, of which it then counts none
 /// (kubernetes 1.36, `pkg/controller/disruption/disruption.go`).
-fn unreckoned(status: &PodDisruptionBudgetStatus) -> Option<String> {
+fn not_calculated(status: &PodDisruptionBudgetStatus) -> Option<String> {
     let failed = |condition: &&Condition| condition.type_ == "DisruptionAllowed" && condition.reason == "SyncFailed";
     let condition = status.conditions.iter().flatten().find(failed);
     let message = condition.map(|condition| condition.message.clone());
@@ -187,7 +187,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_budget_whose_controller_cannot_reckon_never_lets_a_pod_go() {
+    fn a_budget_whose_controller_cannot_calculate_never_lets_a_pod_go() {
         let why = "configmaps does not implement the scale subresource";
         let failed = json!({"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": why,
             "lastTransitionTime": "2026-11-21T03:12:00Z"});

@@ -23,7 +23,7 @@ pub(super) enum Cause {
     Grace(Workload),
     /// The workload's pods have a do-not-disrupt annotation.
     DoNotDisrupt(Workload),
-    /// Nobody makes these pods of the namespace anew.
+    /// Nobody makes these pods of the namespace again.
     Bare(String),
     /// The workload's pods tolerate the cordon, so that its controller may put them back.
     ToleratesCordon(Workload),

@@ -59,8 +59,8 @@ struct Telling<'a> {
 impl Telling<'_> {
     fn never_allows(&self, name: &BudgetName) -> Finding {
         let budget = self.budget(name);
-        let unreckoned = budget.and_then(Budget::unreckoned);
-        let why = match (unreckoned, budget) {
+        let not_calculated = budget.and_then(Budget::not_calculated);
+        let why = match (not_calculated, budget) {
             (Some(why), _) => format!(": its controller cannot calculate how many pods may be disrupted: {why}"),
             (None, Some(budget)) => format!(": {}", budget.pods),
             (None, None) => String::new(),
@@ -71,7 +71,7 @@ impl Telling<'_> {
              hook they are deleted at the end of its longest wait"
         );
         let (namespace, name) = (quoted(&name.namespace), quoted(&name.name));
-        let (to_do, command) = match unreckoned {
+        let (to_do, command) = match not_calculated {
             Some(_) => (
                 "set minAvailable to a number, for which it need not know the pods' controller; or run the pods by a Deployment or a StatefulSet",
                 format!("kubectl --namespace {namespace} describe poddisruptionbudget {name}"),

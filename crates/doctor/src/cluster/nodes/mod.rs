@@ -2,7 +2,7 @@
 //!
 //! * `fleet`: which nodes are Spillway's to drain (pure)
 //! * `budgets`: which pods each budget covers, and whether it lets one go (pure)
-//! * `workload`: who makes a pod anew (pure)
+//! * `workload`: who makes a pod again (pure)
 //! * `survey`: what each pod would mean for a drain (pure)
 //! * `cause`: what holds a drain up (pure)
 //! * `findings`: each cause as a finding (pure)

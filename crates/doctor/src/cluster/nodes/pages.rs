@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// How many objects come in one request: of pods some 2 MB as a rule.
 const PAGE: u32 = 250;
-/// For how long one page is asked for: the API server takes a second or two for one when it is busy.
+/// How long to request one page: the API server takes a second or two for one when it is busy.
 const ASKED_FOR: Duration = Duration::from_secs(60);
 
 /// The pages of a list. Of an object only what `K` reads is kept: whoever may create objects says how large theirs are.

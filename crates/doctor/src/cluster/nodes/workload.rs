@@ -1,4 +1,4 @@
-//! Who makes a pod anew when it has gone. Pure.
+//! Who makes a pod again when it has gone. Pure.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Workload {
         Some(Self { namespace, maker: Maker::Controller(shortened(kind)), name: shortened(name) })
     }
 
-    /// Whether nobody makes it anew.
+    /// Whether nobody makes it again.
     pub(super) fn is_bare(&self) -> bool {
         self.maker == Maker::Nobody
     }

@@ -77,7 +77,7 @@ async fn a_notice_whose_deadline_was_over_when_it_came_clamps_nothing_and_waits_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_came_back_twice_before_is_left_in_the_next_invocation_too_and_handed_on() {
+async fn a_pod_that_came_back_twice_before_is_left_in_the_next_invocation_too_and_continued() {
     let mut back = pod("back");
     back["metadata"]["creationTimestamp"] = json!("1970-01-01T00:00:00Z");
     let listed = call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[back]));

@@ -85,10 +85,10 @@ async fn the_hook_of_an_instance_that_is_no_node_gets_what_the_setting_says() {
     assert_eq!(left, (Outcome::Ignored(reason()), HookStatus::Left));
     for (setting, result) in [("CONTINUE", Continue), ("ABANDON", Abandon)] {
         let aws = [hook_described(), completed(setting)];
-        let told = of_nobody(&[("SPILLWAY_STRANDED_HOOKS", setting)], aws).await;
+        let told = of_nobody(&[("SPILLWAY_HOOKS_WITHOUT_NODE", setting)], aws).await;
         assert_eq!(told, (Outcome::NotANode { reason: reason() }, HookStatus::Completed(result)));
     }
-    let dry = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE"), ("SPILLWAY_DRY_RUN", "true")];
+    let dry = [("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"), ("SPILLWAY_DRY_RUN", "true")];
     let (outcome, hook) = of_nobody(&dry, [hook_described()]).await;
     assert!(matches!(outcome, Outcome::WouldHave(_)), "{outcome:?}");
     assert_eq!(hook, HookStatus::Left);
@@ -96,19 +96,19 @@ async fn the_hook_of_an_instance_that_is_no_node_gets_what_the_setting_says() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_answer_depends_on_what_failed_and_how_far_it_had_come() {
-    let variables = [("SPILLWAY_STRANDED_HOOKS", "ABANDON"), ("SPILLWAY_LAUNCH", "ABANDON")];
+    let variables = [("SPILLWAY_HOOKS_WITHOUT_NODE", "ABANDON"), ("SPILLWAY_LAUNCH", "ABANDON")];
     let context = TestContext::new(&variables, [], [hook_described(), hook_described()]);
     let (terminate, launch) = (Case::held(Kind::Terminate), Case::held(Kind::Launch));
     let (terminate, launch) = (terminate.attempt(&context).await, launch.attempt(&context).await);
     let may_pass = || Failure::PodsLost { node: "n-1".to_owned(), lost: 1, all: 1 };
     let denied = || Failure::Aws(CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None));
-    let shut_out = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
+    let no_access = || Failure::Aws(CallError::answered("eks:DescribeCluster", "AccessDenied", "why", None));
     let of = |attempt, failure: Failure, stage| last_answer(attempt, &failure, stage, &context.settings);
 
     assert_eq!(of(&terminate, may_pass(), Decided), Some(Continue), "pods are left");
     assert_eq!(of(&launch, may_pass(), Decided), Some(Abandon), "SPILLWAY_LAUNCH");
     assert_eq!(of(&terminate, may_pass(), Undecided), Some(Abandon), "whose it is was not seen");
-    assert_eq!(of(&terminate, shut_out(), Decided), Some(Abandon), "we are not let in");
+    assert_eq!(of(&terminate, no_access(), Decided), Some(Abandon), "we are not let in");
     assert_eq!(of(&terminate, denied(), Decided), None, "somebody may give us the right");
     assert_eq!(of(&Case::spot().attempt(&context).await, may_pass(), Decided), None, "there is no hook");
 }

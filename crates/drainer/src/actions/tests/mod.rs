@@ -1,11 +1,11 @@
 //! Each action alone: what it sends to AWS and to the API server, and what it returns, also when they fail.
 
 mod claim;
+mod continue_next;
 mod cordon;
 mod drain;
 mod dry_run;
 mod fan_out;
-mod hand_on;
 mod identify;
 mod launch;
 mod lifecycle;

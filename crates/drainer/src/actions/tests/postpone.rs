@@ -57,9 +57,9 @@ async fn an_update_moves_the_schedule_that_is_there() {
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_had_begun_by_the_earlier_time_is_given_back() {
     let mut ours = claimed(Kind::Maintenance.as_str(), "e-0", "r-0");
-    let mark = ours["metadata"]["annotations"]["spillway/claim"].as_str().unwrap();
-    let mark = mark.replacen('{', r#"{"maintenance":"M-1","#, 1);
-    ours["metadata"]["annotations"]["spillway/claim"] = mark.into();
+    let annotation = ours["metadata"]["annotations"]["spillway/claim"].as_str().unwrap();
+    let annotation = annotation.replacen('{', r#"{"maintenance":"M-1","#, 1);
+    ours["metadata"]["annotations"]["spillway/claim"] = annotation.into();
     let api = [
         call(format!("GET {NODE_PATH}")).says(200, ours),
         call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#).says(200, node()),

@@ -54,7 +54,7 @@ fn failed() -> Publication {
     under_way(receipt_of(&story, Err(&pods_lost())))
 }
 
-fn handed_on() -> Publication {
+fn continued() -> Publication {
     let mut story = story();
     story.1.hook = HookStatus::Held;
     let mut published = under_way(receipt_of(&story, Ok(&Outcome::Continued { unfinished: String::new() })));
@@ -116,9 +116,9 @@ async fn by_the_reasons_of_the_termination_handler_they_are_told_in_its_words() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_is_handed_on_leaves_what_is_left_to_the_next_invocation() {
-    insta::assert_snapshot!(shown(&handed_on(), NodeEvents::Spillway));
-    insta::assert_snapshot!(shown(&handed_on(), NodeEvents::Nth));
+async fn a_drain_that_is_continued_leaves_what_is_left_to_the_next_invocation() {
+    insta::assert_snapshot!(shown(&continued(), NodeEvents::Spillway));
+    insta::assert_snapshot!(shown(&continued(), NodeEvents::Nth));
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,7 +222,7 @@ async fn nothing_is_told_of_a_node_that_was_not_claimed_or_joined_or_in_a_dry_ru
 
 #[tokio::test(start_paused = true)]
 async fn the_page_has_each_of_our_reasons_with_its_type() {
-    let mut receipts = vec![receipt(), failed(), handed_on()];
+    let mut receipts = vec![receipt(), failed(), continued()];
     receipts.extend([Ending::Drained, Ending::Done, Ending::Ignored].map(ending));
     let blocked = [PublishedBlockage::Begun, PublishedBlockage::Over]
         .map(|turn| lines(blocked(&blockage(turn, 1), after(9_060))));

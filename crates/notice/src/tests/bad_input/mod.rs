@@ -155,7 +155,7 @@ fn dates_of_every_shape_are_read_or_named() {
 }
 
 #[test]
-fn ten_thousand_affected_instances_are_handed_on_each_in_a_small_event() {
+fn ten_thousand_affected_instances_are_continued_each_in_a_small_event() {
     let mut event = sample("health-scheduled-maintenance");
     let ids = (0..10_000).map(|n| format!("i-{n:017x}"));
     let entities: Vec<Value> = ids.map(|id| json!({"entityValue": id, "status": "PENDING"})).collect();

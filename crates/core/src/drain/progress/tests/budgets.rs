@@ -284,7 +284,7 @@ fn a_pod_that_is_left_one_of_its_two_budgets_is_evicted_at_once_and_only_once() 
     let [all, ..] = two_budgets().try_into().map(|budgets: [DisruptionBudget; 3]| budgets).unwrap();
     progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(all.clone())), now);
     assert_eq!(names(&progress.requests(now)), ["web-00"]);
-    // The API server has not heard of it yet.
+    // The API server has not received of it yet.
     progress.answered(&uid("web-00"), Answer::BlockedBySeveral, now);
     progress.budgets_changed(&namespace("shop"), Change::Gone(Box::new(all)), now);
     assert!(progress.requests(now).is_empty());

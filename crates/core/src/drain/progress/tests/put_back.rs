@@ -68,7 +68,7 @@ async fn pods_that_are_made_for_ever_are_not_all_remembered_and_keep_no_drain_wa
     }
 
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
-    let handed_on = progress.put_back().expect("some came back").owners["o-1"].again.len();
+    let continued = progress.put_back().expect("some came back").owners["o-1"].again.len();
     let (told, remembered) = (progress.take_transitions().len(), progress.into_pods().len());
-    assert!(told < 20 && remembered < 20 && handed_on < 20, "{told} {remembered} {handed_on}");
+    assert!(told < 20 && remembered < 20 && continued < 20, "{told} {remembered} {continued}");
 }

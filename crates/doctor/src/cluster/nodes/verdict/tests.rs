@@ -122,7 +122,7 @@ fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_budget_that_cannot_be_reckoned_is_not_told_to_have_more_room() {
+fn a_budget_that_cannot_be_calculated_is_not_told_to_have_more_room() {
     let failed = json!({"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed",
         "message": "jobs.batch does not implement the scale subresource",
         "lastTransitionTime": "2026-11-21T03:12:00Z"});

@@ -10,7 +10,7 @@ use crate::receipt::StepName;
 use crate::receipt::record::{HookStatus, Record};
 
 /// Hands the notice on to the next invocation, with what this one did in short; a lifecycle action that waits is held for it.
-pub(crate) async fn hand_on(
+pub(crate) async fn continue_next(
     context: &Context,
     attempt: &Attempt<'_>,
     unfinished: &Failure,
@@ -19,12 +19,12 @@ pub(crate) async fn hand_on(
     let Attempt { notice, history, invocation, action, .. } = attempt;
     let in_short = record.in_short(notice, invocation);
     let history = history.with(in_short, record.put_back.clone(), record.blockage);
-    let end = invocation.hands_on_until();
-    let (handed_on, status) =
-        tokio::join!(continuation::hand_on(&context.itself, std::slice::from_ref(&history), end), async {
+    let end = invocation.continues_by();
+    let (continued, status) =
+        tokio::join!(continuation::invoke_next(&context.itself, std::slice::from_ref(&history), end), async {
             action.as_ref()?.hold_for_the_next(end).await
         });
-    handed_on?;
+    continued?;
     record.step(StepName::HandedOn, invocation.clock.now());
     match status {
         Some(ActionState::Waiting) => record.hook = HookStatus::Held,

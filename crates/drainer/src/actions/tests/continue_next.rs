@@ -3,7 +3,7 @@ use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
 
-use crate::actions::hand_on::hand_on;
+use crate::actions::continue_next::continue_next;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::aws::{INVOKE, heartbeat, hook_described, invoked, json_error, query_error, waits_no_more};
@@ -15,10 +15,10 @@ fn unfinished() -> Failure {
 }
 
 /// What it came to, and what became of the hook.
-async fn handed_on<const AWS: usize>(case: Case, aws: [Expected; AWS]) -> (Result<Outcome, Failure>, HookStatus) {
+async fn invoked_next<const AWS: usize>(case: Case, aws: [Expected; AWS]) -> (Result<Outcome, Failure>, HookStatus) {
     let (context, mut record) = (TestContext::new(&[], [], aws), Record::default());
     let attempt = case.attempt(&context).await;
-    let outcome = hand_on(&context, &attempt, &unfinished(), &mut record).await;
+    let outcome = continue_next(&context, &attempt, &unfinished(), &mut record).await;
     (outcome, record.hook)
 }
 
@@ -29,12 +29,12 @@ fn continued() -> Outcome {
 #[tokio::test(start_paused = true)]
 async fn what_is_left_goes_to_the_next_invocation_with_what_this_one_was() {
     let event = invoked().with("r-1").with("e-1");
-    let (outcome, hook) = handed_on(Case::spot(), [event]).await;
+    let (outcome, hook) = invoked_next(Case::spot(), [event]).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_invocation_hears_which_pods_came_back() {
+async fn the_next_invocation_gets_which_pods_came_back() {
     let context = TestContext::new(&[], [], [invoked().with("put_back").with("uid-back")]);
     let pods = OwnersPods { left: 1, once: vec!["uid-back".to_owned()], again: Vec::new() };
     let owners = [("rs".to_owned(), pods)].into();
@@ -42,13 +42,13 @@ async fn the_next_invocation_hears_which_pods_came_back() {
     let mut record = Record { put_back: Some(put_back), ..Record::default() };
     let case = Case::spot();
     let attempt = case.attempt(&context).await;
-    hand_on(&context, &attempt, &unfinished(), &mut record).await.unwrap();
+    continue_next(&context, &attempt, &unfinished(), &mut record).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_is_held_for_the_next_invocation() {
     let aws = [hook_described(), invoked().at_any_time(), heartbeat().at_any_time()];
-    let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
+    let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Held));
 }
 
@@ -56,7 +56,7 @@ async fn a_hook_is_held_for_the_next_invocation() {
 async fn a_hook_that_waits_no_longer_is_told_as_over() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more()).at_any_time();
     let aws = [hook_described(), invoked().at_any_time(), over];
-    let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
+    let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::AlreadyOver(None)));
 }
 
@@ -65,14 +65,14 @@ async fn a_heartbeat_that_fails_stops_nobody_from_going_on() {
     let denied = query_error("AccessDenied", "why");
     let failed = call("RecordLifecycleActionHeartbeat").says(403, denied).at_any_time();
     let aws = [hook_described(), invoked().at_any_time(), failed];
-    let (outcome, hook) = handed_on(Case::held(Kind::Terminate), aws).await;
+    let (outcome, hook) = invoked_next(Case::held(Kind::Terminate), aws).await;
     assert_eq!((outcome.unwrap(), hook), (continued(), HookStatus::Left));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_invocation_that_is_denied_is_a_failure_that_names_the_right() {
     let denied = call(INVOKE).says(403, json_error("AccessDeniedException"));
-    let (outcome, _) = handed_on(Case::spot(), [denied]).await;
+    let (outcome, _) = invoked_next(Case::spot(), [denied]).await;
     let failure = outcome.unwrap_err();
     assert_eq!(failure.error_type(), "AwsDenied");
     let text = "lambda:InvokeFunction is denied: the function's role lacks lambda:InvokeFunction, or a policy takes it away: \

@@ -61,15 +61,15 @@ async fn the_hook_of_an_instance_in_no_cluster_is_left_and_that_is_said() {
 
 #[tokio::test]
 async fn the_hook_of_an_instance_in_no_cluster_gets_the_answer_of_the_setting() {
-    let (instance, event) = terminating("stranded", None).await;
-    let lambda = function(world().await, "stranded", &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")]).await;
+    let (instance, event) = terminating("without-node", None).await;
+    let lambda = function(world().await, "without-node", &[("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")]).await;
 
     let outcome = lambda.invoke(event).await;
 
     let answer = outcome.result.as_ref().expect("it is no failure");
     assert_eq!((&answer["ending"], &answer["hook"]["state"]), (&json!("ignored"), &json!("completed")));
     let reason = format!(
-        "instance {} has no tag that names an EKS cluster; lifecycle hook spillway of group stranded got CONTINUE",
+        "instance {} has no tag that names an EKS cluster; lifecycle hook spillway of group without-node got CONTINUE",
         instance.instance_id
     );
     assert_eq!(answer["reason"], reason);
@@ -79,7 +79,7 @@ async fn the_hook_of_an_instance_in_no_cluster_gets_the_answer_of_the_setting() 
 #[tokio::test]
 async fn the_hook_of_an_instance_that_ec2_does_not_know_gets_the_answer_of_the_setting() {
     let (instance, event) = terminating("unknown-to-ec2", None).await;
-    let lambda = function(world().await, "unknown-to-ec2", &[("SPILLWAY_STRANDED_HOOKS", "ABANDON")]).await;
+    let lambda = function(world().await, "unknown-to-ec2", &[("SPILLWAY_HOOKS_WITHOUT_NODE", "ABANDON")]).await;
     break_call(&lambda, "ec2", "DescribeInstances", 400, "InvalidInstanceID.NotFound").await;
 
     let outcome = lambda.invoke(event).await;
@@ -97,7 +97,7 @@ async fn the_hook_of_an_instance_that_ec2_does_not_know_gets_the_answer_of_the_s
 #[tokio::test]
 async fn the_hook_of_an_instance_in_a_cluster_that_is_not_ours_is_left_to_who_acts_on_that_cluster() {
     let (instance, event) = terminating("other-cluster", Some("other")).await;
-    let env = [("SPILLWAY_CLUSTERS", "bed"), ("SPILLWAY_STRANDED_HOOKS", "CONTINUE")];
+    let env = [("SPILLWAY_CLUSTERS", "bed"), ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")];
     let lambda = function(world().await, "other-cluster", &env).await;
 
     let outcome = lambda.invoke(event).await;
@@ -115,7 +115,7 @@ async fn the_hook_of_an_instance_whose_cluster_eks_does_not_show_us_gets_the_ans
         ("hidden-cluster", 403, "AccessDeniedException", "AwsDenied"),
     ] {
         let (instance, event) = terminating(name, Some("bed")).await;
-        let lambda = function(world().await, name, &[("SPILLWAY_STRANDED_HOOKS", "ABANDON")]).await;
+        let lambda = function(world().await, name, &[("SPILLWAY_HOOKS_WITHOUT_NODE", "ABANDON")]).await;
         break_call(&lambda, "eks", "DescribeCluster", status, code).await;
 
         let outcome = lambda.invoke(event).await;
@@ -135,7 +135,7 @@ async fn the_hook_of_an_instance_whose_cluster_does_not_let_us_in_gets_the_answe
     let world = stage.world;
     let credentials = world.aws_side().credentials("somebody-else", "shut-out").await.expect("credentials");
     let (endpoint, region, id) = (world.aws.clone(), world.region.clone(), world.account.clone());
-    let env = [("SPILLWAY_STRANDED_HOOKS", "CONTINUE"), ("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
+    let env = [("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE"), ("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
     let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let options = LambdaOptions { env, ..LambdaOptions::default() };
     let lambda = Lambda::in_account(Account { endpoint, region, id, credentials }, options);
@@ -157,7 +157,7 @@ async fn the_hook_of_an_instance_whose_cluster_does_not_let_us_in_gets_the_answe
 #[tokio::test]
 async fn the_hook_of_an_instance_in_two_clusters_gets_the_answer_and_the_notice_fails() {
     let (instance, event) = terminating_with("in-two", Some("bed"), &[("kubernetes.io/cluster/other", "owned")]).await;
-    let lambda = function(world().await, "in-two", &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")]).await;
+    let lambda = function(world().await, "in-two", &[("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")]).await;
 
     let outcome = lambda.invoke(event).await;
 
@@ -174,7 +174,7 @@ async fn a_launch_hook_that_is_left_to_others_is_not_answered_when_its_instance_
     let launched = aws.launch(&request).await.expect("an instance");
     let mut event = the_one(launched.delivered);
     event["detail"]["Action"] = json!("ReplaceRootVolume");
-    let lambda = function(world().await, name, &[("SPILLWAY_STRANDED_HOOKS", "CONTINUE")]).await;
+    let lambda = function(world().await, name, &[("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")]).await;
 
     let outcome = lambda.invoke(event).await;
 
