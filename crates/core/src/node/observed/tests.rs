@@ -187,6 +187,7 @@ fn a_node_is_claimed_for_what_its_label_said_and_not_when_the_label_has_changed(
     let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
     let to_cordon = Claimant { rules, action: Some(NodeAction::Cordon), ..denied };
     assert!(patch(labelled(&[(ACTION_LABEL, "cordon")]), &to_cordon).contains("\"cordon\""));
+    assert!(to_cordon.looks_first(), "to guess that it has no label would have it decided again without end");
     let without = claim_state(ObservedNode::untouched(), "n-1", &to_cordon);
     assert_eq!(without, ClaimState::Barred(Unclaimed::Action(None)));
 }
