@@ -73,7 +73,10 @@ impl Claimant<'_> {
 
     /// Whether a claim needs to know more of the node than a patch can test, or would not find it untouched.
     pub fn looks_first(&self) -> bool {
-        self.reboots || self.only_goes_on || self.continued_from.is_some() || !self.rules.selector.selects_all()
+        // A label that was decided by is seen by a look: an untouched node would have none, and be decided by that again.
+        let decided_by_label = self.action.is_some();
+        let goes_on = self.only_goes_on || self.continued_from.is_some();
+        self.reboots || goes_on || decided_by_label || !self.rules.selector.selects_all()
     }
 }
 

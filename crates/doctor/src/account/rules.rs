@@ -29,9 +29,9 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
         // One rule may be for several.
         findings.extend(finding.filter(|new| findings.iter().all(|known| known.object != new.object)));
     }
-    let some_missing = !findings.is_empty();
+    let none_missing = findings.is_empty();
     findings.extend(spot_switched_off(settings));
-    let what = if !some_missing {
+    let what = if none_missing {
         format!("for all {} kinds of events that the settings want there is a rule, and it is enabled", wanted.len())
     } else {
         format!("of {} kinds of events that the settings want, some do not reach the function", wanted.len())

@@ -166,7 +166,7 @@ fn an_owner_that_a_label_names_counts_where_the_tags_name_none() {
 
 #[test]
 fn the_label_of_an_action_counts_only_where_the_settings_let_it() {
-    let denied = claimant(mark("e-1", "r-1"));
+    let denied = claimant(annotation("e-1", "r-1"));
     let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
     let allowed = Claimant { rules, ..denied.clone() };
     let with = |action| labelled(&[(ACTION_LABEL, action)]);
@@ -183,10 +183,11 @@ fn the_label_of_an_action_counts_only_where_the_settings_let_it() {
 
 #[test]
 fn a_node_is_claimed_for_what_its_label_said_and_not_when_the_label_has_changed() {
-    let denied = claimant(mark("e-1", "r-1"));
+    let denied = claimant(annotation("e-1", "r-1"));
     let rules = labels::LabelRules { lets_override_action: true, ..denied.rules };
     let to_cordon = Claimant { rules, action: Some(NodeAction::Cordon), ..denied };
     assert!(patch(labelled(&[(ACTION_LABEL, "cordon")]), &to_cordon).contains("\"cordon\""));
+    assert!(to_cordon.looks_first(), "to guess that it has no label would have it decided again without end");
     let without = claim_state(ObservedNode::untouched(), "n-1", &to_cordon);
     assert_eq!(without, ClaimState::Barred(Unclaimed::Action(None)));
 }
