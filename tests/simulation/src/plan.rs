@@ -331,14 +331,18 @@ impl Plan {
             on_first_node: false,
             grace_s: 120,
             exits_after: Duration::from_secs(75),
+            namespace: 0,
             budgets: 0,
-            min_available: 0,
+            budget: BudgetForm::MinAvailable(0),
+            has_volume: false,
             is_critical: false,
             tolerates: false,
             annotation: None,
             finalizer: false,
         };
         let spare = nodes / 4;
+        let node =
+            PlannedNode { naming: Naming::DnsName, manager: Manager::Nobody, is_marked: true, is_of_two: false };
         let of_node = |node| Interruption {
             node,
             begins: Duration::ZERO,
@@ -346,15 +350,14 @@ impl Plan {
             delay: Duration::from_secs(1),
         };
         Self {
-            nodes: nodes + spare,
-            names: vec![Naming::DnsName; nodes + spare],
+            nodes: vec![node; nodes + spare],
             interruptions: (0..nodes).map(of_node).collect(),
             duplicates: 0,
             kills: Vec::new(),
             outages: Vec::new(),
             invocation: Duration::from_secs(900),
             skew_ms: 2000,
-            settings: settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+            settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             ..Self::quiet(app)
         }
     }
