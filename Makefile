@@ -63,8 +63,8 @@ load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: d
 chaos: ready ## 500 notices while much goes wrong: docs/measured/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
 	@$(BENCH) chaos $(call given,NOTICES MINUTES SEED)
 
-simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history, WORLD=FILE one that was written down
-	@SEEDS=$(or $(SEEDS),10000) $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) $(if $(WORLD),WORLD=$(abspath $(WORLD))) \
+simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
+	@SEEDS=$(or $(SEEDS),10000) $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
 		cargo test --workspace --lib whatever_happens -- --nocapture
 
 fuzz: need own-clone ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)

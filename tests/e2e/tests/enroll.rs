@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -63,7 +63,6 @@ struct Run {
     code: i32,
     said: Value,
     stderr: String,
-    took: Duration,
 }
 
 impl Run {
@@ -157,11 +156,10 @@ impl Fleet {
     async fn enroll(&self, arguments: &[&str]) -> Run {
         let tool = project_file("tools/enroll").expect("it is part of the product");
         let mut command = self.program(&self.python);
-        let begin = Instant::now();
         let ran = command.arg(tool).args(arguments).arg("--json").output().await.expect("there is a Python");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let said = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
-        let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr), took: begin.elapsed() };
+        let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr) };
         println!("enroll {}: {run:#?}", arguments.join(" "));
         run
     }

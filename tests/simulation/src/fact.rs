@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::aws::ActionResult;
 use crate::lambda::{AttemptId, Ending};
-use crate::plan::{Cause, Command, Fault, Side};
+use crate::plan::{Cause, Command};
 
 /// Something that has happened.
 #[derive(Debug)]
@@ -86,8 +86,6 @@ pub(crate) enum Fact {
     AttemptBegan {
         id: AttemptId,
         request: String,
-        /// How often the event was tried before.
-        retries: usize,
         event: Value,
     },
     ReceiptWritten {
@@ -102,17 +100,6 @@ pub(crate) enum Fact {
     GivenUp {
         request: String,
     },
-    /// Something goes wrong with a request.
-    Fault {
-        side: Side,
-        fault: Fault,
-    },
-    /// A watch ends before its time.
-    WatchBroke {
-        how: &'static str,
-    },
-    /// An event will come a second time.
-    Duplicated,
     /// Nothing more will happen.
     Quiet {
         after: Duration,
@@ -158,12 +145,9 @@ impl fmt::Display for Fact {
                 write!(f, "the lifecycle action {token} of {instance} is over: {result:?}")
             }
             Self::ScheduleFired { name } => write!(f, "schedule {name} fires"),
-            Self::AttemptBegan { id, request, event, .. } => write!(f, "{id} begins, {request}: {event}"),
+            Self::AttemptBegan { id, request, event } => write!(f, "{id} begins, {request}: {event}"),
             Self::ReceiptWritten { by, receipt } => write!(f, "  {by} writes {receipt}"),
             Self::AttemptEnded { id, ending } => write!(f, "{id} {ending}"),
-            Self::Fault { side, fault } => write!(f, "    {side:?}: {fault:?}"),
-            Self::WatchBroke { how } => write!(f, "a watch {how}"),
-            Self::Duplicated => f.write_str("an event will come twice"),
             Self::GivenUp { request } => write!(f, "{request} is given up"),
             Self::Quiet { after } => write!(f, "all is quiet after {} s", after.as_secs()),
         }

@@ -1,6 +1,5 @@
 //! The function at work in a simulation: its attempts, and the way of each of its requests and of the answer.
 
-use std::cell::RefCell;
 use std::future::pending;
 use std::io;
 use std::rc::Rc;
@@ -13,14 +12,14 @@ use hyper::body::{Bytes, Frame};
 use jiff::SignedDuration;
 use kube::Client;
 use kube::client::Body;
-use spillway_drainer::doubles::aws::{AwsCall, AwsDouble, json_error, query_error};
+use spillway_drainer::doubles::aws::{AwsCall, AwsDouble, query_error};
 use spillway_drainer::doubles::{Function, REGION, TestInvocation};
 use spillway_notice::Home;
 use spillway_settings::Settings;
 use tokio::task;
 use tokio::time::{sleep, sleep_until, timeout, timeout_at};
 
-use crate::cluster::{ApiAnswer, ApiRequest, Next, Watch, denied, refusal, unauthorized, webhook_hangs};
+use crate::cluster::{ApiAnswer, ApiRequest, Next, Watch, refusal, unauthorized};
 use crate::fact::Fact;
 use crate::lambda::{ACCOUNT, AttemptId, Begun, Ending};
 use crate::network::Route;
@@ -32,10 +31,11 @@ tokio::task_local! {
     static CURRENT: AttemptId;
 }
 
-/// A process of the function, whose requests go to the simulation.
-fn over(simulation: &Shared) -> Function {
+/// The function, whose requests go to the simulation.
+pub(crate) fn over(simulation: &Shared) -> Function {
     let variables = simulation.lock().plan.settings.clone();
-    let settings = Settings::from_variables(variables.into_iter()).expect("what is drawn can be set");
+    let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let settings = Settings::from_variables(variables).expect("what is drawn can be set");
     let [to_aws, to_cluster, log] = [simulation.clone(), simulation.clone(), simulation.clone()];
     let aws = AwsDouble::new(move |call| ask_aws(to_aws.clone(), CURRENT.get(), call));
     let connect = move || {
@@ -45,19 +45,12 @@ fn over(simulation: &Shared) -> Function {
     Function::new(settings, &aws, connect, move |line| log.lock().logged(CURRENT.get(), line))
 }
 
-/// The processes that wait for an event, each with what it remembers.
-pub(crate) type Processes = Rc<RefCell<Vec<Rc<Function>>>>;
-
-/// Has a process of the function work on an event. One that is ended from outside takes with it what it remembers.
-pub(crate) async fn work(simulation: Shared, processes: Processes, begun: Begun) {
+/// Has the function work on an event.
+pub(crate) async fn work(simulation: Shared, function: Rc<Function>, begun: Begun) {
     let (id, delivery) = (begun.id, begun.delivery.clone());
-    let process = processes.borrow_mut().pop().unwrap_or_else(|| Rc::new(over(&simulation)));
     // A task of its own, whose panic ends nothing else.
-    let ending = task::spawn_local(attempt(Rc::clone(&process), begun)).await;
+    let ending = task::spawn_local(attempt(function, begun)).await;
     let ending = ending.unwrap_or_else(|panicked| Ending::Panicked(panicked.to_string()));
-    if matches!(ending, Ending::Succeeded(_) | Ending::Failed(_)) {
-        processes.borrow_mut().push(process);
-    }
     simulation.lock().attempt_ended(id, delivery, ending);
 }
 
@@ -87,23 +80,16 @@ async fn pass<A>(
     side: Side,
     by: AttemptId,
     request: &str,
-    is_change: bool,
     answer: impl FnOnce(&mut Simulation) -> A,
 ) -> Result<A, Fault> {
     let Route { there, back, fault } = simulation.lock().route(side, by, request);
-    let fault = fault.filter(|fault| is_change || *fault != Fault::WebhookHangs);
     sleep(there).await;
     if fault == Some(Fault::RequestLost) {
         return Err(Fault::RequestLost);
     }
     let (answer, is_killed) = {
         let mut inside = simulation.lock();
-        let is_refused = matches!(
-            fault,
-            Some(
-                Fault::Refused | Fault::Unauthorized | Fault::Denied | Fault::ExpiredCredentials | Fault::WebhookHangs
-            )
-        );
+        let is_refused = matches!(fault, Some(Fault::Refused | Fault::Unauthorized));
         ((!is_refused).then(|| answer(&mut inside)), inside.lambda.made_request(by))
     };
     if is_killed || fault == Some(Fault::Hangs) {
@@ -111,24 +97,16 @@ async fn pass<A>(
     }
     sleep(back).await;
     match (answer, fault) {
-        (_, Some(Fault::AnswerLost)) => Err(Fault::AnswerLost),
-        (answer, fault) => answer.ok_or(fault.unwrap_or(Fault::Refused)),
+        (_, Some(fault @ (Fault::AnswerLost | Fault::Unauthorized))) => Err(fault),
+        (answer, _) => answer.ok_or(Fault::Refused),
     }
 }
 
 async fn ask_aws(simulation: Shared, by: AttemptId, call: AwsCall) -> Option<(u16, String)> {
     let line = format!("{} {}", call.name, call.body);
-    let answer = pass(&simulation, Side::Aws, by, &line, false, |inside| inside.ask_aws(by, &call)).await;
-    // As each of the protocols says it.
-    let is_json = call.name == "PutEvents" || call.name.contains(' ');
-    let refused = |code: &str| if is_json { json_error(code) } else { query_error(code, "why") };
-    match answer {
+    match pass(&simulation, Side::Aws, by, &line, |inside| inside.ask_aws(by, &call)).await {
         Ok(answer) => Some(answer),
-        Err(Fault::Refused) => Some((503, query_error("Throttling", "Rate exceeded"))),
-        Err(Fault::Denied) => Some((403, refused(if is_json { "AccessDeniedException" } else { "AccessDenied" }))),
-        Err(Fault::ExpiredCredentials) => {
-            Some((403, refused(if is_json { "ExpiredTokenException" } else { "ExpiredToken" })))
-        }
+        Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
         Err(_) => None,
     }
 }
@@ -141,19 +119,14 @@ async fn ask_cluster(
     let (head, body) = request.into_parts();
     let body = body.collect_bytes().await.map_err(io::Error::other)?;
     let request = ApiRequest::read(by, &head.method, &head.uri, &body);
-    if let Some(request) = request.leave().filter(|_| !request.is_dry_run()) {
+    if let Some(request) = request.leave() {
         simulation.lock().record(&Fact::LeaveRequested { by, request });
     }
     let line = request.to_string();
-    let is_change = head.method != http::Method::GET;
-    let answer = pass(&simulation, Side::Api, by, &line, is_change, |inside| inside.ask_cluster(&request)).await;
-    let is_busy = matches!(answer, Err(Fault::Refused));
-    let answer = match answer {
+    let answer = match pass(&simulation, Side::Api, by, &line, |inside| inside.ask_cluster(&request)).await {
         Ok(answer) => answer,
         Err(Fault::Refused) => refusal(simulation.lock().network.obstacle(3)),
         Err(Fault::Unauthorized) => unauthorized(),
-        Err(Fault::Denied) => denied(),
-        Err(Fault::WebhookHangs) => webhook_hangs(),
         Err(_) => return Err(io::Error::other("the connection broke")),
     };
     let (code, body) = match answer {
@@ -166,11 +139,7 @@ async fn ask_cluster(
             (200, StreamBody::new(lines).boxed_unsync())
         }
     };
-    let mut answer = Response::builder().status(code);
-    if is_busy && code == 429 {
-        answer = answer.header("Retry-After", "1");
-    }
-    Ok(answer.body(body).expect("it has a status"))
+    Ok(Response::builder().status(code).body(body).expect("it has a status"))
 }
 
 /// The next line of a watch; none, when it ends.

@@ -39,8 +39,7 @@ pub(crate) struct Attempt {
     /// When it began, by the function's clock.
     pub(crate) began: Timestamp,
     pub(crate) is_killed: bool,
-    /// How many it has made.
-    pub(crate) requests: u32,
+    requests: u32,
     kill: Arc<Notify>,
 }
 
@@ -133,7 +132,6 @@ impl Lambda {
         match event {
             LambdaEvent::Sent { event, after } => {
                 if self.dice.perhaps(self.plan.duplicates) {
-                    self.effects.fact(Fact::Duplicated);
                     let later = self.dice.ms(0..90_000);
                     self.effects.after(after + later, LambdaEvent::Arrives(event.clone()));
                 }
@@ -153,7 +151,7 @@ impl Lambda {
         let (event, request) = (delivery.event.clone(), delivery.request.clone());
         let began = self.clock.now() + SignedDuration::from_millis(self.dice.around(self.plan.skew_ms));
         let (instance, kill) = (instance_of(&event).map(str::to_owned), Arc::new(Notify::new()));
-        self.effects.fact(Fact::AttemptBegan { id, request, retries: delivery.retries, event: event.clone() });
+        self.effects.fact(Fact::AttemptBegan { id, request, event: event.clone() });
         self.effects.begin(Begun { id, delivery, began, longest: self.plan.invocation, kill: Arc::clone(&kill) });
         self.attempts.push(Attempt { event, instance, began, is_killed: false, requests: 0, kill });
         self.at_work += 1;
@@ -218,12 +216,6 @@ impl Attempt {
     /// The notice that its event is, or continues.
     pub(crate) fn notice(&self) -> &Value {
         self.event.get(KEY).map_or(&self.event, |continued| &continued["notice"])
-    }
-
-    /// The id of the notice that its event is, continues, or looks after.
-    pub(crate) fn notice_id(&self) -> &Value {
-        let after = self.event.get("spillway-undo-check").map(|check| &check["notice"]);
-        &after.unwrap_or_else(|| self.notice())["id"]
     }
 
     /// Whether its event is not a continuation.

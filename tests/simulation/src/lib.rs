@@ -6,10 +6,7 @@
 //! ```sh
 //! SEED=17 cargo test --workspace --lib whatever_happens -- --nocapture  # one seed, with its history
 //! SEEDS=100000 FROM=600 cargo test --workspace --lib whatever_happens   # so many, from there on
-//! WORLD=17.json cargo test --workspace --lib whatever_happens           # one whose plan was written down
 //! ```
-//!
-//! A world that fails is written down with its whole plan. In `kept/` it stays what it is when something is drawn in another way.
 //!
 //! * `plan`: from a seed to what happens
 //! * `clock`, `dice`: time, and what is drawn as it happens
@@ -36,62 +33,47 @@ mod plan;
 mod simulation;
 mod witness;
 
-use std::mem;
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep_until;
 
 use plan::Plan;
 use simulation::Shared;
-pub use witness::{Counts, SOMETIMES};
 
-/// What is drawn of a seed, and the seed itself, by which what happens meanwhile is drawn.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct World {
-    pub seed: u64,
-    plan: Plan,
-}
-
-/// What came of a world.
+/// What came of a seed.
 #[derive(Debug)]
 pub struct Ran {
     /// What must hold and did not.
     pub broken: Vec<String>,
     /// What happened, if it was recorded.
     pub history: String,
-    /// How often each thing has happened.
-    pub seen: Counts,
-    /// The most that there was of something.
-    pub most: Counts,
+    /// How many invocations there were, and how many requests they made to the API server and to AWS.
+    pub counts: [usize; 3],
 }
 
-impl World {
-    /// The world of a seed.
-    #[must_use]
-    pub fn of(seed: u64) -> Self {
-        Self { seed, plan: Plan::of(seed) }
-    }
+/// Runs a seed.
+#[must_use]
+pub fn run(seed: u64, is_recorded: bool) -> Ran {
+    run_plan(Plan::of(seed), seed, is_recorded)
+}
 
-    /// Has everything happen.
-    #[must_use]
-    pub fn run(&self, is_recorded: bool) -> Ran {
-        fastrand::seed(self.seed);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let runtime = runtime.expect("a runtime without I/O needs nothing");
-        runtime.block_on(LocalSet::new().run_until(live(self.plan.clone(), self.seed, is_recorded)))
-    }
+/// Runs a plan; the seed draws how long things take.
+fn run_plan(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
+    fastrand::seed(seed);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime without I/O needs nothing");
+    runtime.block_on(LocalSet::new().run_until(live(plan, seed, is_recorded)))
 }
 
 async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     let simulation = Shared::of(plan, seed, is_recorded);
-    let processes = function::Processes::default();
+    let function = Rc::new(function::over(&simulation));
     let news = simulation.lock().news.clone();
     simulation.lock().set_up();
     loop {
         for begun in simulation.lock().step() {
-            spawn_local(function::work(simulation.clone(), Rc::clone(&processes), begun));
+            spawn_local(function::work(simulation.clone(), Rc::clone(&function), begun));
         }
         let Some(next) = simulation.lock().next() else { break };
         tokio::select! {
@@ -102,8 +84,9 @@ async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     }
     let mut inside = simulation.lock();
     inside.end();
-    let (verdict, history) = (mem::take(&mut inside.verdict), inside.history.text());
-    Ran { broken: verdict.broken, history, seen: verdict.seen, most: verdict.most }
+    let [api, aws] = inside.network.requests;
+    let counts = [inside.lambda.attempts().len(), api, aws];
+    Ran { broken: inside.verdict.broken.clone(), history: inside.history.text(), counts }
 }
 
 #[cfg(test)]

@@ -32,13 +32,7 @@ impl Network {
         let outage =
             plan.outages.iter().find(|outage| outage.side == side && (outage.from..outage.until).contains(&elapsed));
         let fault = outage.filter(|outage| self.dice.perhaps(outage.of_a_thousand)).map(|outage| outage.fault);
-        let is_away = plan.restarts.iter().any(|(at, lasts)| (*at..*at + *lasts).contains(&elapsed));
-        let fault = if side == Side::Api && is_away { Some(Fault::RequestLost) } else { fault };
-        let slow = match fault {
-            Some(Fault::Slow) => self.dice.ms(1000..14_000),
-            Some(Fault::WebhookHangs) => self.dice.ms(10_000..30_000),
-            _ => Duration::ZERO,
-        };
+        let slow = if fault == Some(Fault::Slow) { self.dice.ms(1000..14_000) } else { Duration::ZERO };
         Route { there: self.dice.ms(1..40), back: self.dice.ms(1..40) + slow, fault }
     }
 

@@ -89,7 +89,7 @@ impl Simulation {
     pub(crate) fn set_up(&mut self) {
         let plan = Arc::clone(&self.plan);
         self.history.note(|| format!("{plan:#?}"));
-        for number in 0..plan.nodes.len() {
+        for number in 0..plan.nodes {
             let (id, node, dns_name) = (instance_id(number), plan.node_name(number), Plan::dns_name(number));
             self.happens(AwsEvent::Launches { id, node, dns_name }.into());
         }
@@ -100,9 +100,6 @@ impl Simulation {
         }
         for change in &plan.people {
             self.enqueue(change.at, (*change).into());
-        }
-        if let Some(at) = plan.namespace_ends {
-            self.enqueue(at, ClusterEvent::NamespaceEnds(plan.apps[0].namespace).into());
         }
         for at in &plan.compactions {
             self.enqueue(*at, ClusterEvent::Compacted.into());
@@ -157,9 +154,6 @@ impl Simulation {
     /// How a request goes that is made now.
     pub(crate) fn route(&mut self, side: Side, by: AttemptId, request: &str) -> Route {
         let route = self.network.route(side, &self.plan, self.clock.elapsed());
-        if let Some(fault) = route.fault {
-            self.record(&Fact::Fault { side, fault });
-        }
         self.history.note(|| {
             let fault = route.fault.map(|fault| format!(" [{fault:?}]")).unwrap_or_default();
             format!("  {by} {side:?} {request}{fault}")

@@ -94,7 +94,8 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     };
     let stop = stop.shared();
     let others_wait = attempt.turn.map(Turn::others_wait);
-    let mut drain = Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock, others_wait);
+    let mut drain =
+        Drain::new(&node, &listed, attempt.history, claim_began, window, attempt.invocation.clock, others_wait);
     let has_conditions = context.settings.node_conditions && !claim.is_joined();
     if has_conditions {
         drain = drain.with_progress_message();

@@ -77,31 +77,6 @@ pub(super) fn blocked_by_budget(name: &str, cause: &str) -> ApiAnswer {
     ApiAnswer::Says(429, status(429, "TooManyRequests", message, Some(details)))
 }
 
-/// The namespace is being deleted: the lifecycle admission refuses what would be made in it, an eviction as well.
-pub(super) fn namespace_terminating(name: &str, namespace: &str) -> ApiAnswer {
-    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    let message = format!("pods \"{name}\" is forbidden: {why}");
-    let cause = json!({"reason": "NamespaceTerminating", "field": "metadata.namespace",
-        "message": format!("namespace {namespace} is being terminated")});
-    ApiAnswer::Says(
-        403,
-        status(403, "Forbidden", &message, Some(json!({"name": name, "kind": "pods", "causes": [cause]}))),
-    )
-}
-
-/// For want of a right.
-pub(crate) fn denied() -> ApiAnswer {
-    let message = "pods is forbidden: User \"spillway\" cannot do that in the cluster";
-    ApiAnswer::Says(403, status(403, "Forbidden", message, Some(json!({"kind": "pods"}))))
-}
-
-/// A webhook has not answered the API server.
-pub(crate) fn webhook_hangs() -> ApiAnswer {
-    let message = "Internal error occurred: failed calling webhook \"policy.example.com\": failed to call webhook: Post                    \"https://policy.policies.svc:443/?timeout=10s\": context deadline exceeded";
-    let cause = json!({"message": "failed calling webhook"});
-    ApiAnswer::Says(500, status(500, "InternalError", message, Some(json!({"causes": [cause]}))))
-}
-
 /// More budgets than one.
 pub(super) fn several_budgets() -> ApiAnswer {
     let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";

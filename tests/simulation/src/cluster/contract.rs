@@ -7,11 +7,11 @@ use serde_json::Value;
 use spillway_contract::{Conversation, Server, conversations};
 use tokio::time::sleep;
 
-use super::pods::namespace;
+use super::pods::NAMESPACE;
 use super::{ApiAnswer, ApiRequest};
 use crate::function::next_line;
 use crate::lambda::{AttemptId, LambdaEvent};
-use crate::plan::{App, BudgetForm, Owner, Plan};
+use crate::plan::{App, Owner, Plan};
 use crate::simulation::Shared;
 
 /// The API server of a simulation in which nothing happens by itself but in the cluster.
@@ -50,10 +50,8 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
         on_first_node: true,
         grace_s: 30,
         exits_after: Duration::from_secs(1),
-        namespace: 0,
         budgets: conversation.min_available.len(),
-        budget: BudgetForm::MinAvailable(conversation.min_available.first().copied().unwrap_or(0)),
-        has_volume: false,
+        min_available: conversation.min_available.first().copied().unwrap_or(0),
         is_critical: false,
         tolerates: false,
         annotation: None,
@@ -66,7 +64,7 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
     simulation.happens(LambdaEvent::Arrives(Value::Null).into());
     let cluster = &mut simulation.cluster;
     let node = cluster.nodes.keys().next().expect("a node").clone();
-    let mut names = BTreeMap::from([("namespace".to_owned(), namespace(0)), ("node".to_owned(), node.clone())]);
+    let mut names = BTreeMap::from([("namespace".to_owned(), NAMESPACE.to_owned()), ("node".to_owned(), node.clone())]);
     for number in 0..conversation.pods {
         let uid = cluster.create_pod(0, Some(number), Some(node.clone()));
         names.insert(format!("uid:app-0-{number}"), uid);

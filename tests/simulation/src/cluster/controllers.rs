@@ -25,9 +25,6 @@ impl Cluster {
     /// Makes the pods that an app lacks.
     pub(super) fn replace(&mut self, app: usize) {
         let of_app = self.pods.values().filter(|pod| pod.app == app);
-        if self.is_ending(self.plan.apps[app].namespace) {
-            return;
-        }
         let missing: Vec<Option<usize>> = if self.plan.apps[app].owner == Owner::StatefulSet {
             let names: Vec<_> = of_app.map(|pod| pod.name.clone()).collect();
             (0..self.plan.apps[app].pods).filter(|at| !names.contains(&stateful(app, *at))).map(Some).collect()
@@ -48,7 +45,6 @@ impl Cluster {
         let (created, is_ready) = (self.clock.second(), node.is_some());
         self.effects.fact(Fact::PodCreated { name: name.clone(), uid: uid.clone() });
         if let Some(node) = node.clone() {
-            self.attach(app, &name, &node);
             self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
         }
         self.put_pod(Pod {
@@ -95,7 +91,6 @@ impl Cluster {
             return;
         }
         let node = places[self.dice.below(places.len())].clone();
-        self.attach(app, &pod.name, &node);
         self.effects.fact(Fact::PodBound { uid: uid.to_owned(), node: node.clone(), app });
         self.put_pod(Pod { node: Some(node), ..pod });
         let after = self.dice.ms(300..5000);
@@ -136,13 +131,13 @@ impl Cluster {
     pub(super) fn count_budgets(&mut self, app: usize) {
         let is_healthy = |pod: &&Pod| pod.app == app && pod.is_ready && pod.deletion.is_none();
         let healthy = self.pods.values().filter(is_healthy).count();
-        let desired = self.plan.apps[app].budget.desired(self.plan.apps[app].pods);
+        let min_available = self.plan.apps[app].min_available;
         for number in 0..self.plan.apps[app].budgets {
             let name = format!("budget-{app}-{number}");
-            let allowed = healthy.saturating_sub(desired);
+            let allowed = healthy.saturating_sub(min_available);
             let known = self.budgets.get(&name);
             if known.is_none_or(|known| (known.healthy, known.allowed) != (healthy, allowed)) {
-                self.put_budget(&name, Budget { app, desired, healthy, allowed });
+                self.put_budget(&name, Budget { app, min_available, healthy, allowed });
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! * `request`, `answers`: what is asked, and what the API server says, in its own words
 //! * `store`, `watch`: objects and their versions, lists and watches
-//! * `nodes`, `pods`, `volumes`: the objects and what may be done with them
+//! * `nodes`, `pods`: the objects and what may be done with them
 //! * `controllers`: what happens by itself
 //! * `contract`: a real API server answers that, too
 
@@ -15,7 +15,6 @@ mod nodes;
 mod pods;
 mod request;
 mod store;
-mod volumes;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -28,7 +27,7 @@ use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
 use crate::plan::{Owner, Plan};
-pub(crate) use answers::{ApiAnswer, denied, refusal, unauthorized, webhook_hangs};
+pub(crate) use answers::{ApiAnswer, refusal, unauthorized};
 use nodes::Kubelet;
 use pods::Budget;
 pub(crate) use pods::Pod;
@@ -50,8 +49,6 @@ pub(crate) struct Cluster {
     budgets: BTreeMap<String, Budget>,
     /// By their instances.
     kubelets: BTreeMap<String, Kubelet>,
-    /// The namespace that is being deleted.
-    ending: Option<usize>,
     last_uid: u32,
 }
 
@@ -113,12 +110,6 @@ pub(crate) enum ClusterEvent {
     OrphansCollected {
         node: String,
     },
-    /// A volume is detached.
-    Detached {
-        pod: String,
-    },
-    /// A namespace is deleted.
-    NamespaceEnds(usize),
     /// The API server forgets what was before.
     Compacted,
 }
@@ -136,7 +127,6 @@ impl Cluster {
             pods: BTreeMap::new(),
             budgets: BTreeMap::new(),
             kubelets: BTreeMap::new(),
-            ending: None,
             last_uid: 0,
         }
     }
@@ -175,8 +165,6 @@ impl Cluster {
             ClusterEvent::PodFinalized { uid } => self.drop_pod(&uid),
             ClusterEvent::BudgetsCounted { app } => self.count_budgets(app),
             ClusterEvent::OrphansCollected { node } => self.collect_orphans(&node),
-            ClusterEvent::Detached { pod } => self.detach(&pod),
-            ClusterEvent::NamespaceEnds(namespace) => self.end_namespace(namespace),
             ClusterEvent::Compacted => self.store.compact(),
         }
         mem::take(&mut self.effects)
@@ -194,10 +182,6 @@ impl Cluster {
             (Some(Resource::Pod), Verb::Delete) => self.delete(request),
             (Some(Resource::Pod), Verb::PatchStatus) => self.patch_pod_status(request),
             (Some(Resource::Event), Verb::Create) => ApiAnswer::Says(201, request.body.to_string()),
-            (Some(resource @ Resource::PersistentVolume), Verb::Get) => match self.store.get(resource, &request.name) {
-                Some(volume) => ApiAnswer::Says(200, volume.to_owned()),
-                None => answers::not_found(request.plural(), &request.name),
-            },
             (Some(_), Verb::Get) => answers::not_found(request.plural(), &request.name),
             (Some(_), _) => answers::not_allowed(),
         };
@@ -212,11 +196,6 @@ impl Cluster {
     /// The pods on the node of that name.
     pub(crate) fn pods_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a Pod> {
         self.pods.values().filter(move |pod| pod.node.as_deref() == Some(node))
-    }
-
-    /// How many disruptions the budgets of an app allow, each of them; `None`: it has none.
-    pub(crate) fn allowed(&self, app: usize) -> Option<usize> {
-        self.budgets.values().filter(|budget| budget.app == app).map(|budget| budget.allowed).min()
     }
 
     fn next_uid(&mut self) -> String {

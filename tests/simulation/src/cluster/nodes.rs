@@ -33,10 +33,6 @@ impl Cluster {
             "spec": {"providerID": format!("aws:///us-east-1a/{instance}")},
             "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"bootID": format!("{instance}-0")}},
         });
-        let mut node = node;
-        for (key, value) in self.plan.labels_of(instance) {
-            node["metadata"]["labels"][key] = json!(value);
-        }
         self.kubelets.insert(instance.to_owned(), Kubelet { node: name.to_owned(), runs: true });
         self.put_node(name, "kubelet", node);
     }

@@ -9,12 +9,10 @@ use super::request::ApiRequest;
 use super::store::Resource;
 use super::{Cluster, ClusterEvent};
 use crate::fact::Fact;
-use crate::plan::{Annotation, App, BudgetForm, Owner};
+use crate::plan::{App, Owner};
 
-/// The namespace of that number.
-pub(super) fn namespace(number: usize) -> String {
-    format!("shop-{number}")
-}
+/// The namespace of all pods.
+pub(super) const NAMESPACE: &str = "shop";
 
 /// A pod.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -47,7 +45,7 @@ pub(crate) struct PodDeletion {
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) app: usize,
-    pub(super) desired: usize,
+    pub(super) min_available: usize,
     pub(super) healthy: usize,
     pub(super) allowed: usize,
 }
@@ -65,7 +63,6 @@ impl Cluster {
     pub(super) fn drop_pod(&mut self, uid: &str) {
         let Some(pod) = self.pods.remove(uid) else { return };
         self.effects.fact(Fact::PodGone { uid: uid.to_owned(), is_collected: pod.is_collected && !pod.has_stopped });
-        self.have_detached(&pod);
         self.store.drop(Resource::Pod, uid, &pod.json(&self.plan.apps[pod.app]));
         self.recount_budgets(pod.app);
         self.replace_missing(pod.app);
@@ -73,20 +70,12 @@ impl Cluster {
 
     /// A budget is as it is now.
     pub(super) fn put_budget(&mut self, name: &str, budget: Budget) {
-        let app = &self.plan.apps[budget.app];
-        let spec = match app.budget {
-            BudgetForm::MinAvailable(pods) => json!({"minAvailable": pods}),
-            BudgetForm::MinAvailablePercent(percent) => json!({"minAvailable": format!("{percent}%")}),
-            BudgetForm::MaxUnavailable(pods) => json!({"maxUnavailable": pods}),
-            BudgetForm::MaxUnavailablePercent(percent) => json!({"maxUnavailable": format!("{percent}%")}),
-        };
-        let namespace = namespace(app.namespace);
         let json = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "namespace": namespace, "uid": format!("uid-{name}"), "generation": 1},
-            "spec": spec,
+            "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "generation": 1},
+            "spec": {"minAvailable": budget.min_available},
             "status": {"observedGeneration": 1, "disruptionsAllowed": budget.allowed, "currentHealthy": budget.healthy,
-                "desiredHealthy": budget.desired, "expectedPods": app.pods},
+                "desiredHealthy": budget.min_available, "expectedPods": self.plan.apps[budget.app].pods},
         });
         self.store.put(Resource::Budget, name, &json);
         self.budgets.insert(name.to_owned(), budget);
@@ -109,29 +98,23 @@ impl Cluster {
             Ok(pod) => pod,
             Err(answer) => return *answer,
         };
-        if self.is_ending(self.plan.apps[pod.app].namespace) {
-            return answers::namespace_terminating(&pod.name, &namespace(self.plan.apps[pod.app].namespace));
-        }
         // Of one that is leaving already, or has not begun, no budget is asked.
         if pod.deletion.is_none() && pod.is_ready {
             let of_app = self.budgets.iter().filter(|(_, budget)| budget.app == pod.app);
             let budgets: Vec<(String, Budget)> = of_app.map(|(name, budget)| (name.clone(), budget.clone())).collect();
             match &budgets[..] {
                 [] => {}
-                [(name, Budget { desired, healthy, allowed: 0, .. })] => {
+                [(name, Budget { min_available, healthy, allowed: 0, .. })] => {
                     let why = format!(
-                        "The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+                        "The disruption budget {name} needs {min_available} healthy pods and has {healthy} currently"
                     );
                     return answers::blocked_by_budget(&pod.name, &why);
                 }
-                [_] if request.is_dry_run() => {}
                 [(name, budget)] => self.put_budget(name, Budget { allowed: budget.allowed - 1, ..budget.clone() }),
                 _ => return answers::several_budgets(),
             }
         }
-        if !request.is_dry_run() {
-            self.begin_deletion(&pod.uid, request.delete_options()["gracePeriodSeconds"].as_u64());
-        }
+        self.begin_deletion(&pod.uid, request.delete_options()["gracePeriodSeconds"].as_u64());
         answers::success(201)
     }
 
@@ -147,11 +130,7 @@ impl Cluster {
 
     /// The pod by that name, if it is the one that is meant.
     fn named(&self, request: &ApiRequest) -> Result<Pod, Box<ApiAnswer>> {
-        let is_named = |pod: &&Pod| {
-            pod.name == request.name
-                && request.namespace.as_deref() == Some(&*namespace(self.plan.apps[pod.app].namespace))
-        };
-        let pod = self.pods.values().find(is_named);
+        let pod = self.pods.values().find(|pod| pod.name == request.name);
         let Some(pod) = pod else { return Err(Box::new(answers::not_found("pods", &request.name))) };
         match request.delete_options()["preconditions"]["uid"].as_str() {
             Some(uid) if uid != pod.uid => Err(Box::new(answers::other_uid(&pod.name, uid, &pod.uid))),
@@ -160,7 +139,7 @@ impl Cluster {
     }
 
     /// A pod begins to leave, or leaves sooner; later than before it never does.
-    pub(super) fn begin_deletion(&mut self, uid: &str, grace_s: Option<u64>) {
+    fn begin_deletion(&mut self, uid: &str, grace_s: Option<u64>) {
         let Some(mut pod) = self.pods.get(uid).cloned() else { return };
         let now = self.clock.second();
         let own = grace_s.unwrap_or(self.plan.apps[pod.app].grace_s);
@@ -195,7 +174,7 @@ fn seconds(seconds: u64) -> SignedDuration {
 
 impl Pod {
     fn json(&self, app: &App) -> Value {
-        let mut metadata = json!({"name": self.name, "namespace": namespace(app.namespace), "uid": self.uid, "resourceVersion": "0",
+        let mut metadata = json!({"name": self.name, "namespace": NAMESPACE, "uid": self.uid, "resourceVersion": "0",
             "creationTimestamp": self.created});
         let owner = match app.owner {
             Owner::StatefulSet => Some("StatefulSet"),
@@ -210,7 +189,7 @@ impl Pod {
         }
         if app.owner == Owner::Mirror {
             metadata["annotations"] = json!({"kubernetes.io/config.mirror": "file"});
-        } else if let Some((key, value)) = app.annotation.map(Annotation::written) {
+        } else if let Some((key, value)) = app.annotation {
             metadata["annotations"] = json!({key: value});
         }
         if let Some(deletion) = self.deletion {
@@ -219,9 +198,6 @@ impl Pod {
         }
         let mut spec = json!({"terminationGracePeriodSeconds": app.grace_s});
         let mut status = json!({"phase": if self.is_ready { "Running" } else { "Pending" }});
-        if app.has_volume {
-            spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": self.name}}]);
-        }
         if let Some(node) = &self.node {
             spec["nodeName"] = json!(node);
             status["startTime"] = json!(self.created);

@@ -97,11 +97,6 @@ impl ApiRequest {
         if self.verb == Verb::Evict { &self.body["deleteOptions"] } else { &self.body }
     }
 
-    /// Whether it is only tried.
-    pub(crate) fn is_dry_run(&self) -> bool {
-        self.delete_options()["dryRun"][0] == "All" || self.parameter("dryRun") == Some("All")
-    }
-
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }

@@ -12,7 +12,6 @@ use super::Cluster;
 use super::answers::{ApiAnswer, expired};
 use super::request::ApiRequest;
 use super::store::{Changed, Place, Resource, Store};
-use crate::fact::Fact;
 
 /// Which objects are meant.
 #[derive(Debug)]
@@ -115,11 +114,6 @@ impl Cluster {
             breaks = Some((at, [Break::Ends, Break::Resets, Break::Expires][self.dice.below(3)]));
         }
         let ends = now + Duration::from_secs(seconds);
-        // An API server that restarts takes its watches along.
-        let restarts = self.plan.restarts.iter().map(|(at, _)| self.clock.instant(*at)).filter(|at| now <= *at);
-        if let Some(at) = restarts.min().filter(|at| breaks.is_none_or(|(breaks, _)| *at < breaks)) {
-            breaks = Some((at, Break::Resets));
-        }
         ApiAnswer::Watches(Watch { selection, version, ends, breaks, first, is_over: false })
     }
 }
@@ -172,14 +166,6 @@ impl Cluster {
             return Next::Nothing { until };
         }
         watch.is_over = true;
-        if let Some(how) = breaks {
-            let how = match how {
-                Break::Ends => "ends",
-                Break::Resets => "is reset",
-                Break::Expires => "loses its place",
-            };
-            self.effects.fact(Fact::WatchBroke { how });
-        }
         match breaks {
             Some(Break::Resets) => Next::Resets,
             Some(Break::Expires) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::plan::{App, Plan};
+use crate::plan::Plan;
 
 /// What is kept before an instance goes.
 const MARGIN: SignedDuration = SignedDuration::from_secs(2);
@@ -35,19 +35,22 @@ pub(super) enum Termination {
 }
 
 impl Deadline {
-    /// By a notice, for an invocation that began then.
-    pub(super) fn of(notice: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
-        let sent: Timestamp = notice["time"].as_str()?.parse().ok()?;
+    /// By an event, or by the notice that it is about, for an invocation that began then.
+    pub(super) fn of(event: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
+        if event["source"] == "spillway" {
+            return Self::of(&event["detail"]["notice"], began, plan);
+        }
+        let sent: Timestamp = event["time"].as_str()?.parse().ok()?;
         let after = |seconds| sent + SignedDuration::from_secs(seconds);
-        let termination = match notice["detail-type"].as_str()? {
+        let termination = match event["detail-type"].as_str()? {
             "EC2 Spot Instance Interruption Warning" => {
                 let (goes, skew) = (after(120), SignedDuration::from_millis(plan.skew_ms));
                 if goes + skew < began { Termination::Soon { respected_until: goes } } else { Termination::At(goes) }
             }
             "EC2 Instance-terminate Lifecycle Action" => Termination::AtTheLatest(sent + longest_wait(plan)),
             "EC2 Instance State-change Notification" => Termination::Soon { respected_until: after(120) },
-            "AWS Health Event" if notice["detail"]["statusCode"] == "upcoming" => {
-                let starts = notice["detail"]["startTime"].as_str()?;
+            "AWS Health Event" if event["detail"]["statusCode"] == "upcoming" => {
+                let starts = event["detail"]["startTime"].as_str()?;
                 let starts = jiff::fmt::rfc2822::parse(starts).ok()?.timestamp();
                 if starts <= began { Termination::Unknown } else { Termination::At(starts) }
             }
@@ -62,48 +65,30 @@ impl Deadline {
         Some(at.duration_since(now) - MARGIN)
     }
 
-    /// When a pod has to leave for all of its grace to be over when the instance goes.
-    pub(super) fn last_safe_moment(&self, app: &App) -> Option<Timestamp> {
+    /// From when on a pod that something blocks may be deleted: its last safe moment, but not before half of the window.
+    pub(super) fn forced_from(&self, grace_s: u64) -> Option<Timestamp> {
         match self.termination {
             Termination::At(goes) | Termination::AtTheLatest(goes) => {
-                let grace = SignedDuration::from_secs(i64::try_from(app.grace_s).unwrap_or(i64::MAX));
-                Some(goes - grace - MARGIN)
+                let grace = SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX));
+                let half = self.sent + goes.duration_since(self.sent) / 2;
+                Some((goes - grace - MARGIN).max(half))
             }
             Termination::Soon { respected_until } => Some(respected_until),
             Termination::Unknown => None,
         }
     }
 
-    /// From when on a pod that something blocks may be deleted: its last safe moment, but not before half of the window; and
-    /// while a hook holds the instance, in time for its volume.
-    pub(super) fn forced_from(&self, app: &App, plan: &Plan) -> Option<Timestamp> {
-        let safe = self.last_safe_moment(app)?;
-        let (goes, detaches) = match self.termination {
-            Termination::At(goes) => (goes, SignedDuration::ZERO),
-            Termination::AtTheLatest(goes) if app.has_volume => (goes, seconds(plan, "SPILLWAY_VOLUME_WAIT_S")),
-            Termination::AtTheLatest(goes) => (goes, SignedDuration::ZERO),
-            Termination::Soon { .. } | Termination::Unknown => return Some(safe),
-        };
-        Some((safe - detaches).max(self.sent + goes.duration_since(self.sent) / 2))
-    }
-
     /// From when on a pod that goes last may be asked although others are there, where the instance goes at a known time.
-    pub(super) fn last_from(&self, app: &App, plan: &Plan) -> Option<Timestamp> {
-        let (Termination::At(_) | Termination::AtTheLatest(_)) = self.termination else { return None };
-        let detaches = if app.has_volume { seconds(plan, "SPILLWAY_VOLUME_WAIT_S") } else { SignedDuration::ZERO };
-        Some((self.last_safe_moment(app)? - detaches).min(self.forced_from(app, plan)? - TIME_FOR_A_BUDGET))
+    pub(super) fn last_from(&self, grace_s: u64) -> Option<Timestamp> {
+        let (Termination::At(goes) | Termination::AtTheLatest(goes)) = self.termination else { return None };
+        let last_safe = goes - SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX)) - MARGIN;
+        Some(last_safe.min(self.forced_from(grace_s)? - TIME_FOR_A_BUDGET))
     }
 }
 
 /// How long a hook may be held.
 pub(super) fn longest_wait(plan: &Plan) -> SignedDuration {
     let in_all = (plan.hook_timeout * 100).saturating_sub(Duration::from_secs(5));
-    let wait = seconds(plan, "SPILLWAY_HOOK_MAX_WAIT_S");
-    SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(wait)
-}
-
-/// What a setting is that is drawn.
-pub(super) fn seconds(plan: &Plan, setting: &str) -> SignedDuration {
-    let value = plan.setting(setting).and_then(|value| value.parse().ok());
-    SignedDuration::from_secs(value.expect("it is drawn"))
+    let wait = plan.setting("SPILLWAY_HOOK_MAX_WAIT_S").and_then(|value| value.parse().ok()).unwrap_or(3600);
+    SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_secs(wait))
 }

@@ -44,18 +44,12 @@ impl Witness for Hooks {
 
 impl Hooks {
     fn completes(&mut self, by: AttemptId, token: &str, facts: &Facts<'_>, verdict: &mut Verdict) {
-        verdict.holds(Invariant::OptedOutUntouched, !facts.plan.is_dry_run(), || format!("{by} completes {token}"));
         let is_first = self.completed.insert((by, token.to_owned()));
         verdict.holds(Invariant::HookOnce, is_first, || format!("{by} completes {token} again"));
         let action = &facts.aws.actions()[token];
         let over = facts.clock.at(action.since) + longest_wait(facts.plan);
         let is_over = facts.clock.now() + facts.skew() + SignedDuration::from_secs(1) >= over;
-        let is_drained = facts.plan.drains_on("terminate") && facts.acts_on(by);
-        if action.after_hook == AfterHook::InService
-            || is_over
-            || !facts.cluster.reports(&action.instance)
-            || !is_drained
-        {
+        if action.after_hook == AfterHook::InService || is_over || !facts.cluster.reports(&action.instance) {
             return;
         }
         let node = facts.aws.node_of(&action.instance).expect("it has one");
@@ -81,11 +75,8 @@ impl Hooks {
 
     fn are_answered(&self, facts: &Facts<'_>, verdict: &mut Verdict) {
         let launches_are_ignored = facts.plan.setting("SPILLWAY_LAUNCH") == Some("ignore");
-        let terminates_are_ignored = !["DRAIN", "CORDON"].iter().any(|what| facts.plan.is_on(what, "terminate"));
         for (token, action) in facts.aws.actions() {
-            let is_ignored =
-                if action.after_hook == AfterHook::InService { launches_are_ignored } else { terminates_are_ignored };
-            let is_ours = !is_ignored && !facts.plan.is_dry_run() && facts.plan.acts_on(&action.instance, None);
+            let is_ours = action.after_hook != AfterHook::InService || !launches_are_ignored;
             let could = facts.plan.is_well(Side::Aws)
                 && !self.opted_out.contains(&action.instance)
                 && facts.lambda.about(&action.instance).all(|attempt| !attempt.is_killed);

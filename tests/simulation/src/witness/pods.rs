@@ -9,12 +9,10 @@ use super::{Facts, Invariant, Verdict, Witness};
 use crate::cluster::Pod;
 use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
-use crate::plan::{Annotation, App, Command, Side};
+use crate::plan::{App, Command, LAST, SKIPPED, Side};
 
-/// The least window of a notice that comes late.
-const LEAST_WINDOW_S: i64 = 10;
-/// A notice comes late whose deadline is so soon after its attempt begins: it takes a while to the claim.
-const LATE: SignedDuration = SignedDuration::from_secs(45);
+/// A notice that comes so late is worked on longer than it says.
+const LATE_S: i64 = 15;
 
 /// How long before it is forced a pod is asked to leave at least.
 const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
@@ -123,17 +121,15 @@ impl LeavingPods {
     ) {
         let Leave { by, uid, .. } = *leave;
         let annotation = facts.plan.apps[place.app].annotation;
-        verdict.holds(Invariant::OrderIsKept, annotation != Some(Annotation::Skip), || {
-            format!("{by} requests {uid} to leave")
-        });
-        let last = facts.plan.apps.iter().filter(|app| app.annotation == Some(Annotation::Last));
-        let Some(from) = last.filter_map(|app| deadline.last_from(app, facts.plan)).min() else { return };
+        verdict.holds(Invariant::OrderIsKept, annotation != Some(SKIPPED), || format!("{by} requests {uid} to leave"));
+        let grace_s = facts.plan.apps.iter().filter(|app| app.annotation == Some(LAST)).map(|app| app.grace_s).max();
+        let Some(from) = grace_s.and_then(|grace_s| deadline.last_from(grace_s)) else { return };
         let now = facts.clock.now();
         let is_due = from <= now + facts.skew();
         // What blocks the pods of a dead node holds nobody up, so that all of them are deleted at once.
         let is_dead =
             matches!(deadline.termination, Termination::AtTheLatest(_)) && self.is_dead(&place.instance, facts);
-        if annotation != Some(Annotation::Last) || is_due || is_dead || self.uncordoned.contains_key(&place.instance) {
+        if annotation != Some(LAST) || is_due || is_dead || self.uncordoned.contains_key(&place.instance) {
             return;
         }
         let goes_before = |other: &&Pod| {
@@ -142,11 +138,7 @@ impl LeavingPods {
             let is_old = self.places.get(&other.uid).is_some_and(|there| {
                 there.instance == place.instance && there.since < now - SignedDuration::from_secs(10)
             });
-            is_old
-                && other.deletion.is_none()
-                && !app.stays()
-                && !app.tolerates
-                && app.annotation != Some(Annotation::Last)
+            is_old && other.deletion.is_none() && !app.stays() && !app.tolerates && app.annotation != Some(LAST)
         };
         let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
         let others: Vec<&str> =
@@ -192,7 +184,7 @@ impl LeavingPods {
         verdict.holds(Invariant::JobIsTold, is_told || !facts.plan.is_well(Side::Api), || {
             format!("{by} deletes {uid}, and nobody tells its Job")
         });
-        let (now, due) = (facts.clock.now(), deadline.forced_from(app, facts.plan));
+        let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
         let instance = facts.instance(by);
         let is_over = match deadline.termination {
             Termination::Soon { .. } => instance.is_some_and(|instance| !facts.cluster.reports(instance)),
@@ -220,9 +212,8 @@ impl LeavingPods {
         let is_known = matches!(deadline.termination, Termination::At(_) | Termination::AtTheLatest(_));
         let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
         let began = facts.lambda.attempt(by).began.max(place.since);
-        let due = deadline
-            .forced_from(app, facts.plan)
-            .filter(|due| is_known && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
+        let due =
+            deadline.forced_from(app.grace_s).filter(|due| is_known && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
         let (Some(due), true, None) = (due, is_well, app.annotation) else { return };
         let asked = self.asked.get(uid).copied();
         let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= due);
@@ -234,20 +225,14 @@ impl LeavingPods {
 
 fn check_grace(leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
     let Leave { by, uid, request } = leave;
-    let now = facts.clock.now();
-    let left = deadline.time_left(now).map(|left| left.as_secs());
-    // A notice that comes late has ten seconds all the same, from when its node is claimed: before this request.
-    let most = left.map(|left| left.max(LEAST_WINDOW_S - 2));
-    let is_late = deadline.time_left(now).is_some_and(|left| now + left < facts.lambda.attempt(*by).began + LATE);
+    let left = deadline.time_left(facts.clock.now()).map(|left| left.as_secs());
     let skew = facts.skew().as_secs() + 1;
     let own = i64::try_from(app.grace_s).unwrap_or(i64::MAX);
     let given = request.grace_s.and_then(|given| i64::try_from(given).ok());
     let is_right = match (given, left) {
+        // A notice that comes late has a window all the same: what is left is not known here.
+        (_, Some(left)) if left < LATE_S => true,
         // Never zero, which ends the pod's object while it runs, and never more than it asks for.
-        (Some(given), Some(left)) if is_late => {
-            (1..=own.max(1)).contains(&given) && given >= left - skew - 1 && given <= most.unwrap_or(left) + skew + 1
-        }
-        (None, Some(_)) if is_late => own <= most.unwrap_or(own) + skew + 1,
         (Some(given), Some(left)) => (1..=own.max(1)).contains(&given) && (given - left.max(1)).abs() <= skew + 1,
         (Some(_), None) => false,
         (None, Some(left)) => own <= left + skew + 1,

@@ -16,7 +16,7 @@ fn waiting(now: Instant) -> Progress {
 fn a_drain_whose_pods_are_leaving_or_blocked_is_parked_until_one_is_forced() {
     let now = Instant::now();
     let mut progress = waiting(now);
-    progress.blockage_news(now);
+    progress.news(now);
     progress.node_watch_begins();
     assert_eq!(progress.parked(now), None, "nobody has said that the node answers");
     progress.kubelet_seen(Kubelet::Answers, now);
@@ -46,6 +46,6 @@ fn what_was_blocked_when_it_was_parked_is_published_by_that_time() {
     let mut progress = drain(&[pod("db-0", None)], held_by_hook(now), now).with_blockage(None, Some(before));
     progress.requests(now);
     progress.answered(&uid("db-0"), blocked(), now);
-    assert_eq!(progress.blockage_news(now), None);
-    assert!(progress.blockage_news(now + Duration::from_secs(5)).is_some(), "a minute is over");
+    assert_eq!(progress.news(now), None);
+    assert!(progress.news(now + Duration::from_secs(5)).is_some(), "a minute is over");
 }
