@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 def files(stack: Stack, extra: list[str]) -> dict[Path, bool]:
     """All there are, and whether a cluster is to have it in any case; else only what it has already is brought up to date."""
-    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, "off") not in without}
+    wanted = {name for name, (parameter, without) in NEEDED.items() if stack.parameters.get(parameter, without[0]) not in without}
     optional = {DEPLOY / "optional" / name: name in wanted or name in extra for name in OPTIONAL}
     return {DEPLOY / "rbac.yaml": True, **optional}
 

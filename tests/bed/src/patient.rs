@@ -1,5 +1,7 @@
 //! The queue of drains that can wait, as the template has it, and the function that gets them.
 
+use std::time::Duration;
+
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -27,8 +29,7 @@ impl Patient {
         let (told, outcomes) = watch::channel(Vec::new());
         let poll = |_| {
             let (aws, queue, lambda) = (aws.clone(), name.clone(), lambda.clone());
-            let (told, poller) =
-                (told.clone(), Poller { aws, queue, lambda, batch_size: 1, window: Default::default() });
+            let (told, poller) = (told.clone(), Poller { aws, queue, lambda, batch_size: 1, window: Duration::ZERO });
             tokio::spawn(async move {
                 let Err(error) = poller.run(told).await;
                 eprintln!("the poller of drains that can wait has failed: {error}");

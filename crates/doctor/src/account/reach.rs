@@ -130,8 +130,8 @@ fn of_policy(statements: &[Value], of_stack: &[&Rule], deployed: Deployed<'_>) -
             findings.push(foreign(statement, function, region));
         }
     }
-    let shut_out = of_stack.iter().filter(|rule| !let_in.contains(&arn_of(rule)));
-    findings.extend(shut_out.map(|rule| {
+    let not_let_in = of_stack.iter().filter(|rule| !let_in.contains(&arn_of(rule)));
+    findings.extend(not_let_in.map(|rule| {
         let (name, arn) = (quoted(&rule.name), quoted(arn_of(rule)));
         let what = "the function's policy does not let it in: nothing that it gets reaches the function";
         let command = format!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_the_policy_shuts_out_is_found() {
+    fn a_rule_that_the_policy_does_not_let_in_is_found() {
         let rules = deployed();
         let policy = permissions(&rules)[1..].to_vec();
         assert_eq!(found(&rules, policy), [(FindingId::PermissionMissing, "rule spillway-Drain0".to_owned())]);

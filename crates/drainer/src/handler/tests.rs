@@ -189,7 +189,7 @@ async fn a_spot_notice_is_put_into_no_queue() {
 async fn a_drain_from_the_queue_that_fails_goes_on_outside_of_it() {
     let denied = query_error("UnauthorizedOperation", "You are not authorized to perform this operation.");
     let aws = [hook_described(), call("DescribeInstances").says(403, denied), invoked().with("r-1")];
-    let context = TestContext::new(&QUEUE, [], kept().into_iter().chain(aws));
+    let context = TestContext::new(&QUEUE, [], aws);
     let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
     let invocation = invocation(900, &terminate);
     let receipt = handle(&context, message(&terminate), &invocation).await.unwrap();

@@ -69,7 +69,12 @@ impl Blocked {
         let looked_at = self.patient.until(|outcomes| {
             let mut looks: BTreeMap<&str, usize> = BTreeMap::new();
             for outcome in outcomes {
-                let answer = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:#?}"));
+                let answer = match &outcome.result {
+                    Ok(answer) => answer,
+                    // The queue hands it over again.
+                    Err(error) if error.error_type == "TooManyRequestsException" => continue,
+                    Err(error) => panic!("{error:#?}"),
+                };
                 *looks.entry(answer["instance"].as_str().unwrap_or_default()).or_default() += 1;
             }
             self.nodes.iter().all(|node| looks.get(&*node.instance_id).is_some_and(|looks| *looks >= times))

@@ -8,7 +8,7 @@ use spillway_bed::proxy::Proxy;
 use spillway_e2e::{Stage, spot_notice};
 
 /// After that long an attempt at a call is given up.
-const TIMEOUT_MS: u64 = 5000;
+const TIMEOUT_MS: i64 = 5000;
 
 #[tokio::test]
 async fn a_notice_does_not_wait_for_connections_that_died_while_the_function_was_frozen() {
@@ -29,7 +29,7 @@ async fn a_notice_does_not_wait_for_connections_that_died_while_the_function_was
     assert_eq!(answer["ending"], "drained", "{again:#?}");
     assert_eq!(stage.lambda.process_ids(), process, "the environment was thawed, not made again");
     let steps = answer["steps"].as_array().expect("steps");
-    let at = |name: &str| steps.iter().find(|step| step["step"] == name).and_then(|step| step["at_ms"].as_u64());
+    let at = |name: &str| steps.iter().find(|step| step["step"] == name).and_then(|step| step["at_ms"].as_i64());
     let (begun, claimed) = (at("begun").expect("it began"), at("claimed").expect("it claimed"));
     assert!(claimed - begun < TIMEOUT_MS, "a call waited for its timeout: {again:#?}");
 }
