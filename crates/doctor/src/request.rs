@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 
-/// CloudTrail tells of a call that changed something.
+/// `CloudTrail` tells of a call that changed something.
 const CHANGE: &str = "AWS API Call via CloudTrail";
 
 /// Who asks, and about what.

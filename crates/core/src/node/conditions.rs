@@ -74,8 +74,8 @@ mod tests {
     const NOW: &str = "2026-11-25T03:12:00Z";
 
     /// Type, status and message of each condition that a patch sets.
-    fn set(stage: DrainStage) -> Vec<[String; 3]> {
-        let patch = setting(&stage, NOW.parse().unwrap());
+    fn set(stage: &DrainStage) -> Vec<[String; 3]> {
+        let patch = setting(stage, NOW.parse().unwrap());
         let conditions = patch["status"]["conditions"].as_array().unwrap();
         let text = |condition: &Value, field: &str| condition[field].as_str().unwrap().to_owned();
         conditions.iter().map(|one| ["type", "status", "message"].map(|field| text(one, field))).collect()
@@ -89,8 +89,8 @@ mod tests {
         };
         let begins = "2026-12-01T10:00:00Z".parse().unwrap();
         let planned = ["MaintenancePlanned", "True", "its drain begins at 2026-12-01T10:00:00Z"];
-        assert_eq!(set(DrainStage::Planned { begins }), expected(&[planned]));
-        let in_progress = set(DrainStage::InProgress { progress: progress(), is_new: true });
+        assert_eq!(set(&DrainStage::Planned { begins }), expected(&[planned]));
+        let in_progress = set(&DrainStage::InProgress { progress: progress(), is_new: true });
         assert_eq!(in_progress, expected(&[["DrainInProgress", "True", "2 of 3 pods have gone"]]));
         for (stage, drained) in [
             (DrainStage::Drained { progress: progress() }, "True"),
@@ -98,7 +98,7 @@ mod tests {
         ] {
             let message = "2 of 3 pods have gone";
             let both = [["DrainInProgress", "False", message], ["Drained", drained, message]];
-            assert_eq!(set(stage), expected(&both));
+            assert_eq!(set(&stage), expected(&both));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::catalogue::{CheckId, FindingId};
 use crate::report::{Check, Finding, PUT_BACK, Severity, counted, quoted};
 
 const ID: CheckId = CheckId::Reach;
-/// The patterns of the template's rules; tests/template/test_doctors_rules.py writes them.
+/// The patterns of the template's rules; `tests/template/test_doctors_rules.py` writes them.
 const TEMPLATE: &str = include_str!("rules.json");
 
 /// The function that asks, as it is deployed.

@@ -294,7 +294,7 @@ async fn changed(others_wait: &mut Option<watch::Receiver<bool>>) {
         None => std::future::pending().await,
     };
     if changed.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -158,15 +158,6 @@ fn message(event: &Value) -> Value {
     json!({"Records": [{"receiptHandle": "handle", "body": body.to_string()}]})
 }
 
-/// The function keeps the message hidden and sees that nobody waits.
-fn kept() -> [Expected; 2] {
-    let visible = json!({"Attributes": {"ApproximateNumberOfMessages": "0"}});
-    [
-        call("ChangeMessageVisibility").with("handle").says(200, json!({})).repeated().at_any_time(),
-        call("GetQueueAttributes").says(200, visible).repeated().at_any_time(),
-    ]
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_can_wait_is_put_into_its_queue_before_anything_is_asked() {
     let context = TestContext::new(&QUEUE, [], [queued()]);
