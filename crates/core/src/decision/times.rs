@@ -57,7 +57,7 @@ fn unbraked(lead: SignedDuration) -> SignedDuration {
     (lead / 4).max(UNBRAKED).min(lead)
 }
 
-/// The instance's own part of a time: the same in each invocation, and another for most other instances. What a sum of their
+/// The instance's own part of a time, in whole seconds: the same in each invocation, and another for most other instances. What a sum of their
 /// characters hardly tells apart (FNV-1a) is mixed once more (as `MurmurHash3` ends).
 fn offset(instance: &InstanceId, of: SignedDuration) -> SignedDuration {
     let sum = instance
@@ -65,7 +65,7 @@ fn offset(instance: &InstanceId, of: SignedDuration) -> SignedDuration {
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     let mixed = (sum ^ (sum >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    of * i32::from(u16::try_from(mixed >> 48).unwrap_or(0)) / 65_536
+    SignedDuration::from_secs((of * i32::from(u16::try_from(mixed >> 48).unwrap_or(0)) / 65_536).as_secs())
 }
 
 /// When to look for the first time whether a node that was taken out for such a notice may be given back.

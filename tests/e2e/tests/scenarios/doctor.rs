@@ -187,7 +187,7 @@ async fn a_budget_that_never_lets_a_pod_go_is_named_with_its_node() {
 
 #[tokio::test]
 async fn budgets_whose_controller_cannot_calculate_are_named_with_why() {
-    let stage = set("doctor-not_calculated").await;
+    let stage = set("doctor-not-calculated").await;
     let client = stage.world.admin();
     let here = PodShape::default().on_node(&stage.node.name);
     // A Job says nobody how many pods it is to have; of a bare pod there is nobody to ask.
@@ -202,8 +202,8 @@ async fn budgets_whose_controller_cannot_calculate_are_named_with_why() {
 
     let checks = examined(&stage).await;
 
-    let budget = |name| format!("fail budget-allows-no-disruptions PodDisruptionBudget doctor-not_calculated/{name}");
-    let expected = [budget("bare"), budget("job"), "warn bare-pods namespace doctor-not_calculated".to_owned()];
+    let budget = |name| format!("fail budget-allows-no-disruptions PodDisruptionBudget doctor-not-calculated/{name}");
+    let expected = [budget("bare"), budget("job"), "warn bare-pods namespace doctor-not-calculated".to_owned()];
     assert_eq!(findings(&checks), expected);
     let what = |at: usize| check(&checks, "nodes")["findings"][at]["what"].as_str().expect("a sentence");
     assert!(
