@@ -179,8 +179,11 @@ async fn an_instance_that_ec2_does_not_know_is_ignored() {
 
 #[tokio::test]
 async fn tags_that_name_two_clusters_are_refused_and_nothing_is_touched() {
-    let tags = [("kubernetes.io/cluster/other".to_owned(), "owned".to_owned())].into();
-    let mut stage = Stage::set_with("two-clusters", NodeOptions { tags, ..NodeOptions::default() }).await;
+    // AWS' own tag would decide.
+    let tag = |cluster: &str| (format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned());
+    let tags = [tag("bed"), tag("other")].into();
+    let options = NodeOptions { cluster_tag: false, tags, ..NodeOptions::default() };
+    let mut stage = Stage::set_with("two-clusters", options).await;
 
     let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
 
