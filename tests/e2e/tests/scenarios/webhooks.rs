@@ -100,15 +100,12 @@ async fn the_message_goes_through_the_proxy_with_the_headers_that_are_set() {
     assert_untold(&[SECRET_PATH, "header-secret"], &outcomes);
 }
 
-/// The event that `docs/announcements.md` has people put on the bus, to see whether anything comes.
+/// The message that `docs/announcements.md` has people put into the queue, to see whether anything comes.
 fn from_the_page() -> Value {
     let page = include_str!("../../../../docs/announcements.md");
-    let entries = page.split("put-events --entries '").nth(1).and_then(|rest| rest.split('\'').next());
-    let entries: Value = serde_json::from_str(entries.expect("the command")).expect("JSON");
-    let detail: Value = serde_json::from_str(entries[0]["Detail"].as_str().unwrap_or_default()).expect("JSON");
-    // EventBridge writes the account.
-    json!({"id": "from-the-page", "source": entries[0]["Source"], "detail-type": entries[0]["DetailType"], "detail": detail,
-        "account": "123456789012"})
+    let line = page.split("--message-body '").nth(1).and_then(|rest| rest.lines().next()).expect("the command");
+    let body = line.trim_end_matches('\'').replace("'$account'", "123456789012");
+    serde_json::from_str(&body).expect("JSON")
 }
 
 #[tokio::test]
