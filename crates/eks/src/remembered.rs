@@ -103,8 +103,8 @@ fn read(name: &ClusterName, text: &str, region: &str) -> Result<Cluster, Unusabl
     Ok(Cluster { name: name.clone(), endpoint: endpoint.to_owned(), ca })
 }
 
-/// Whether only EKS gives such an endpoint to a cluster of the Region. A loopback address counts too: in Lambda nobody listens
-/// there but Lambda, and it is where the test bed has its clusters.
+/// Whether it is an endpoint that only EKS gives to a cluster of the Region. A loopback address is accepted, because the test bed has
+/// its clusters there, and in Lambda only Lambda itself listens there.
 fn is_of_eks(endpoint: &str, region: &str) -> bool {
     let Ok(url) = endpoint.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

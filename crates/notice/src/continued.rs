@@ -146,8 +146,8 @@ impl History {
         history
     }
 
-    /// The same for a drain that is parked, which something has blocked since then. What it did counts as one invocation with what
-    /// it did when it was parked before: there may be one each minute, for days.
+    /// Like [`with`](Self::with), for a drain that is parked. All its parked invocations in a row count as one: there may be one each
+    /// minute, for days. `blocked_since`: since when something has blocked it.
     #[must_use]
     pub fn parked_after(
         &self,

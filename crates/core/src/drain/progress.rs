@@ -115,14 +115,14 @@ impl Progress {
         progress
     }
 
-    /// The same drain, of whose blockage earlier invocations have published that much. If it was parked, something had blocked it
-    /// since then.
+    /// Like `self`, and earlier invocations have published that much of what blocks it. `before`: something had blocked it since
+    /// then when it was parked.
     #[must_use]
     pub fn with_blockage(self, published: Option<PublishedBlockage>, before: Option<Instant>) -> Self {
         Self { blockage: Blockage::new(published, before, &self.pods), ..self }
     }
 
-    /// The same drain, which has news of how far it has come, too.
+    /// Like `self`, and has news of how far it has come.
     #[must_use]
     pub fn with_progress_message(self, now: Instant) -> Self {
         Self { message: Some(ProgressMessage::new(now)), ..self }

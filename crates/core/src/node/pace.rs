@@ -69,8 +69,8 @@ impl Zone {
         }
     }
 
-    /// What the drain of the node of that name does. A node whose claim has no pace, because its instance goes, gives way to
-    /// nobody; nor does one that is not Ready: its pods do not run.
+    /// Whether the drain of that node begins now or gives way. A node whose instance goes has no pace and never gives way. Nor does a
+    /// node that is not Ready: its pods do not run.
     pub fn turn(&self, node: &str, at_once: NonZeroUsize, now: Timestamp) -> Turn {
         let at_once = at_once.get();
         let Some((_, _, own)) = self.paced.iter().find(|(name, ..)| name == node) else { return Turn::Now };

@@ -136,7 +136,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// The same drain, which has news of how far it has come, too.
+    /// Like `self`, and has news of how far it has come.
     #[must_use]
     pub(crate) fn with_progress_message(self) -> Self {
         Self { progress: self.progress.with_progress_message(Instant::now()), ..self }
@@ -174,8 +174,8 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// What a later invocation has to know, if other drains wait and this one has nothing else to do. Its first look ends when the pods
-    /// are watched.
+    /// What a later invocation has to know, if this drain can be parked: other drains wait, and it only waits. `None`: it cannot, or
+    /// the pods are not watched yet.
     fn parked(&self) -> Option<Parked> {
         let others_wait = self.others_wait.as_ref().is_some_and(|others_wait| *others_wait.borrow());
         if !others_wait || self.pods.is_none() || self.blind.is_some() {

@@ -97,7 +97,7 @@ pub(super) async fn in_pages<T>(
         }
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // On the heap: rustc reckons the size of futures within futures only so deep.
+    // On the heap: rustc calculates the size of nested futures only to a certain depth.
     Box::pin(each_in_pages(nodes, which, see)).await?;
     Ok(found)
 }

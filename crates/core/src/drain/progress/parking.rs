@@ -8,8 +8,8 @@ use crate::drain::pod::{PodState, Tracked};
 use crate::drain::report::Parked;
 
 impl Progress {
-    /// What a later invocation has to know of a drain that merely waits: each pod that has to leave is leaving, or something
-    /// blocks it. `None`: there is something to do, or the node does not answer, which is to be watched.
+    /// What a later invocation has to know of a drain that only waits: each pod is leaving or blocked. `None`: there is something
+    /// to do, or the node does not answer and has to be watched.
     pub fn parked(&self, now: Instant) -> Option<Parked> {
         let merely_waits = |pod: &Tracked| matches!(pod.state, PodState::Leaving { .. }) || pod.is_blocked();
         let mut left = self.pods.values().filter(|pod| pod.has_to_leave()).peekable();
