@@ -42,7 +42,7 @@ async fn a_tag_shortens_the_wait_of_a_hook_and_the_receipt_says_so() {
     pods::create(&client, &pods::budget(&stage.name, "web", 1)).await.expect("the budget is new");
     pods::until_budget_sees(&client, &stage.name, "web", 1).await.expect("it counts");
 
-    let outcome = stage.deliver(stage.terminate().await).await;
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
     let answer = ended(&outcome, "drained");
     assert_eq!((fates(answer)["forced"], until_s(answer)), (1, 60), "long before the stack's hour: {answer:#}");
@@ -58,7 +58,7 @@ async fn a_tag_with_a_wrong_value_is_a_warning_and_the_stacks_value_holds() {
     let stage = stage("tag-wrong", "hook-max-wait", Some("1m"), None).await;
     stage.deploy("web", 1, PodShape::default()).await;
 
-    let outcome = stage.deliver(stage.terminate().await).await;
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
 
     let answer = ended(&outcome, "drained");
     assert!(600 < until_s(answer) && answer["overrides"].is_null(), "{answer:#}");
@@ -69,7 +69,7 @@ async fn a_tag_with_a_wrong_value_is_a_warning_and_the_stacks_value_holds() {
 #[tokio::test]
 async fn a_label_has_its_node_left_and_another_only_cordoned() {
     let left = stage("label-leaves", "action", None, Some("leave")).await;
-    let answer = left.deliver(left.terminate().await).await;
+    let answer = left.lambda.invoke(left.terminate().await).await;
     let answer = ended(&answer, "ignored");
     assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains("spillway/action=leave")), "{answer:#}");
     assert_eq!(answer["hook"]["state"], "left");
@@ -77,7 +77,7 @@ async fn a_label_has_its_node_left_and_another_only_cordoned() {
 
     let mut cordoned = stage("label-cordons", "action", None, Some("cordon")).await;
     cordoned.deploy("web", 1, PodShape::default()).await;
-    let outcome = cordoned.deliver(cordoned.terminate().await).await;
+    let outcome = cordoned.lambda.invoke(cordoned.terminate().await).await;
     let answer = ended(&outcome, "done");
     assert_eq!((&answer["decision"], &answer["hook"]["state"]), (&json!("cordon"), &json!("completed")), "{answer:#}");
     assert_eq!(
@@ -96,7 +96,7 @@ async fn a_label_has_its_node_left_and_another_only_cordoned() {
 #[tokio::test]
 async fn a_label_with_a_wrong_word_changes_nothing_and_is_a_warning() {
     let stage = stage("label-wrong", "action", None, Some("Leave")).await;
-    let outcome = stage.deliver(stage.terminate().await).await;
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
     let answer = ended(&outcome, "drained");
     assert_eq!(
         answer["warnings"],
@@ -107,7 +107,7 @@ async fn a_label_with_a_wrong_word_changes_nothing_and_is_a_warning() {
 #[tokio::test]
 async fn by_default_neither_tag_nor_label_changes_anything() {
     let stage = stage("override-denied", "", Some("60"), Some("leave")).await;
-    let outcome = stage.deliver(stage.terminate().await).await;
+    let outcome = stage.lambda.invoke(stage.terminate().await).await;
     let answer = ended(&outcome, "drained");
     assert!(600 < until_s(answer), "{answer:#}");
     assert_eq!((&answer["overrides"], &answer["warnings"]), (&Value::Null, &Value::Null));
