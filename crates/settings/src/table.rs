@@ -14,7 +14,7 @@ pub(crate) const DRAIN_ON: Setting = Setting {
                changes to the default, such as +rebalance,-spot, or none",
     meaning: "which [notices](notices.md) drain a node. `+rebalance` adds to the default and `-spot` takes away from it. A notice \
               that neither this nor `CordonOn` names is ignored, and its rule is switched off. Without `terminate` all such \
-              hooks are left to others. Without `state-change` a node stays cordoned when its instance runs again",
+              hooks are left to others. Without `state-change` an instance that runs again does not uncordon its node",
 };
 pub(crate) const CORDON_ON: Setting = Setting {
     name: "SPILLWAY_CORDON_ON",
