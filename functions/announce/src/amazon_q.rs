@@ -62,10 +62,10 @@ fn description(message: &Message<'_>, tally: &Tally) -> String {
         lines.push("**Lost**".to_owned());
         lines.extend(words::lost(message, PODS).iter().map(|pod| format!("- {}", words::clip(&plain(pod), LINE))));
     }
-    let links = storm::links(message).into_iter().map(|Link { name, address }| format!("[{name}]({address})"));
-    let links: Vec<_> = links.collect();
-    if !links.is_empty() {
-        lines.push(format!("{} · {}", links.join(" · "), storm::RUNBOOK));
+    let addresses = storm::links(message).into_iter().map(|Link { name, address }| format!("[{name}]({address})"));
+    let addresses: Vec<_> = addresses.collect();
+    if !addresses.is_empty() {
+        lines.push(format!("{} · {}", addresses.join(" · "), storm::RUNBOOK));
     }
     lines.join("\n")
 }

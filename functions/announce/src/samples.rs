@@ -95,7 +95,7 @@ pub(crate) fn lossy(n: usize) -> Event {
 pub(crate) fn storm() -> Vec<Event> {
     let of = |n| if n == 0 { lossy(n) } else { ended(n, "drained") };
     let in_zone = |n: usize, mut event: Event| {
-        event.receipt.zone = Some(if n % 2 == 0 { "eu-west-1a" } else { "eu-west-1b" }.to_owned());
+        event.receipt.zone = Some(if n.is_multiple_of(2) { "eu-west-1a" } else { "eu-west-1b" }.to_owned());
         event
     };
     (0..12).map(|n| in_zone(n, of(n))).collect()

@@ -86,7 +86,7 @@ fn of_zone(phase: Phase, nodes: &[&Node<'_>]) -> String {
             0 => String::new(),
             lost => format!(", {} lost", words::count(lost, "pod")),
         };
-        return format!("{}{lost}", words::endings(nodes.iter().copied()));
+        return format!("{}{lost}", words::endings(nodes));
     }
     let deadlines = nodes.iter().flat_map(|node| node.receipts()).filter_map(|receipt| receipt.notice.deadline);
     let last = deadlines.max().map(|at: Timestamp| format!(", the last goes at {}", words::time(at)));
@@ -161,7 +161,9 @@ mod tests {
         for (region, console) in
             [("cn-north-1", "console.amazonaws.cn"), ("us-gov-west-1", "console.amazonaws-us-gov.com")]
         {
-            events.iter_mut().for_each(|event| region.clone_into(&mut event.receipt.region));
+            for event in &mut events {
+                region.clone_into(&mut event.receipt.region);
+            }
             let start = format!("https://{console}/cloudwatch/home?region={region}#");
             assert!(addresses(&events).iter().all(|address| address.starts_with(&start)));
         }

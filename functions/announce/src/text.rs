@@ -37,9 +37,9 @@ pub(crate) fn body(message: &Message<'_>) -> String {
         lines.extend(words::lost(message, PODS).iter().map(|pod| format!("  {}", words::clip(pod, LINE))));
     }
     lines.push(String::new());
-    let links = storm::links(message);
-    lines.extend(links.iter().map(|Link { name, address }| format!("{name}: {address}")));
-    if !links.is_empty() {
+    let addresses = storm::links(message);
+    lines.extend(addresses.iter().map(|Link { name, address }| format!("{name}: {address}")));
+    if !addresses.is_empty() {
         lines.push(storm::RUNBOOK.to_owned());
     }
     lines.push(words::origin(message));

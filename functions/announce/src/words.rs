@@ -28,7 +28,12 @@ pub(crate) fn headline(message: &Message<'_>) -> String {
             format!("No longer blocked: {} of {}", count(nodes.len(), "node"), clusters(&message.events))
         }
         (Phase::Ended, nodes) => {
-            format!("{} of {}: {}", count(nodes.len(), "node"), clusters(&message.events), endings(nodes.iter()))
+            format!(
+                "{} of {}: {}",
+                count(nodes.len(), "node"),
+                clusters(&message.events),
+                endings(&nodes.iter().collect::<Vec<_>>())
+            )
         }
     };
     format!("{news}{lost}{dry_run}")
@@ -175,9 +180,9 @@ fn ending(node: &Node<'_>) -> &'static str {
 }
 
 /// How many ended how.
-pub(crate) fn endings<'a>(nodes: impl Iterator<Item = &'a Node<'a>> + Clone) -> String {
+pub(crate) fn endings(nodes: &[&Node<'_>]) -> String {
     let how = ["Drained", "Done", "Stopped", "Failed"].map(|how| {
-        let count = nodes.clone().filter(|node| ending(node) == how).count();
+        let count = nodes.iter().filter(|node| ending(node) == how).count();
         (count, how.to_lowercase())
     });
     let told = how.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{count} {how}"));
