@@ -269,7 +269,7 @@ ATTACKS = (
         "a message in the queue `PatientDrains`, or none any more",
         meddles_with_waiting_drains,
     ),
-    Attack(("ec2:CreateTags",), "a tag that says Karpenter", tags),
+    Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
 )
 
 

@@ -93,6 +93,7 @@ pub(crate) enum FindingId {
     SingleReplica,
     LeftByLabel,
     OverrideWithoutEffect,
+    TagWithoutLabel,
     NotAllPodsListed,
 }
 
