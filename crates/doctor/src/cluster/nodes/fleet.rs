@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use kube::core::SelectorExt as _;
 use serde::Deserialize;
 use spillway_core::decision::{self, Decision};
 use spillway_core::instance::ManagedBy;
@@ -91,6 +92,10 @@ impl Fleet {
     }
 
     fn label_says(&self, labels: &BTreeMap<String, String>) -> Option<LabelSays> {
+        // A node that the selector leaves to others is left in any case.
+        if !self.settings.node_selector.matches(labels) {
+            return None;
+        }
         if labels.contains_key(IGNORE) {
             return Some(LabelSays::Left("spillway/ignore"));
         }
@@ -196,6 +201,15 @@ mod tests {
         let (by_cordon, by_leave) = (left("spillway/action=cordon", "n-1"), left("spillway/action=leave", "n-0"));
         let wrong = (LabelSays::Wrong, "n-3".to_owned());
         assert_eq!(known("action"), ("n-2 n-3".to_owned(), vec![by_cordon, by_leave, ignored, wrong]));
+    }
+
+    #[test]
+    fn the_label_of_a_node_that_the_selector_leaves_out_is_not_told() {
+        let mut fleet = Fleet::new(&settings(&[("SPILLWAY_NODE_SELECTOR", "team=shop")]));
+        fleet.see(&node(0, &[(IGNORE, "")]));
+        fleet.see(&node(1, &[(IGNORE, ""), ("team", "shop")]));
+        let told: Vec<&str> = fleet.labelled.values().flatten().map(AsRef::as_ref).collect();
+        assert_eq!(told, ["n-1"]);
     }
 
     #[test]
