@@ -13,8 +13,8 @@ pub(crate) const DRAIN_ON: Setting = Setting {
     accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or \
                changes to the default, such as +rebalance,-spot, or none",
     meaning: "which [notices](notices.md) drain a node. `+rebalance` adds to the default and `-spot` takes away from it. A notice \
-              that neither this nor `CordonOn` names is ignored, and its rule switched off; without `terminate` all such \
-              hooks are left to others, without `state-change` a node that runs again is not given back by it",
+              that neither this nor `CordonOn` names is ignored, and its rule switched off. Without `terminate`, such hooks are left \
+              to others; without `state-change`, a node that runs again is not given back by it",
 };
 pub(crate) const CORDON_ON: Setting = Setting {
     name: "SPILLWAY_CORDON_ON",

@@ -1,9 +1,9 @@
 //! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
 
 use spillway_core::instance::ManagedBy;
-use spillway_core::node::claimant::Unclaimed;
 use spillway_core::node::labels::{LabelRules, NODE_POOL};
 use spillway_core::node::node_claim::HandedOver;
+use spillway_core::node::unclaimed::Unclaimed;
 use spillway_core::outcome::Outcome;
 use spillway_notice::Deadline;
 
