@@ -17,6 +17,7 @@ pub(crate) enum CheckId {
     Drainers,
     HookNames,
     Concurrency,
+    Webhook,
     Hooks,
     SignIn,
     InCluster,
@@ -67,6 +68,8 @@ pub(crate) enum FindingId {
     HookOfNoGroup,
     ConcurrencyLow,
     ConcurrencyUnknown,
+    WebhookUnusable,
+    WebhookUnknown,
     GroupsUnknown,
     UnknownCluster,
     WrongCertificateAuthority,
@@ -93,6 +96,7 @@ pub(crate) enum FindingId {
     SingleReplica,
     LeftByLabel,
     OverrideWithoutEffect,
+    TagWithoutLabel,
     NotAllPodsListed,
 }
 
