@@ -24,6 +24,9 @@ pub use reason::{Reason, Refusal};
 pub use switch::{Switch, switch_of};
 pub use times::{begins, braked_until, first_check, follows_a_claim, next_check, next_turn};
 
+/// EKS' own hook on the groups that it manages.
+pub const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
+
 /// What is to be done with a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
@@ -39,6 +42,8 @@ pub enum Decision {
     OutOfService,
     /// Delete its `NodeClaim`: Karpenter does the rest.
     NodeClaim,
+    /// Watch how whoever manages it drains it.
+    Observe,
     /// Schedule the notice for that time.
     Postpone(Timestamp),
     /// Leave it as it is.
@@ -66,6 +71,7 @@ impl Decision {
             Self::Undo => "uncordon",
             Self::OutOfService => "out-of-service",
             Self::NodeClaim => "nodeclaim",
+            Self::Observe => "observe",
             Self::Postpone(_) => "postpone",
             Self::Ignore(_) => "ignore",
         }
@@ -86,7 +92,12 @@ pub fn by_setting(notice: &Notice, settings: &Settings) -> Option<Reason> {
     }
     // A node is given back, whoever completes its hook.
     let hook = notice.hook.as_ref().filter(|_| !notice.kind.comes_back())?;
-    left_to_others(&hook.name, settings)
+    left_to_others(&hook.name, settings).filter(|_| !is_watched_by_hook(hook, settings))
+}
+
+/// Whether the drain of a node that such a hook holds is to be watched: it is EKS' own.
+fn is_watched_by_hook(hook: &Hook, settings: &Settings) -> bool {
+    settings.managed_node_groups == ManagedNodeGroups::Observe && hook.name == HOOK_OF_EKS
 }
 
 /// Why a hook of that name is left to others, if it is.
@@ -146,6 +157,12 @@ pub fn decide(
     if let Some(reason) = is_over(notice, instance, now) {
         return Decision::Ignore(reason);
     }
+    let hook_of_others = notice.hook.as_ref().filter(|_| !notice.kind.comes_back());
+    if let Some(reason) = hook_of_others.and_then(|hook| left_to_others(&hook.name, settings)) {
+        // Only what is watched comes so far.
+        let is_eks = managed_by == ManagedBy::ManagedNodeGroup;
+        return if is_eks { Decision::Observe } else { Decision::Ignore(reason) };
+    }
     let begins = begins(notice, settings);
     match by_table(notice.kind, managed_by, settings) {
         Decision::AwaitReady if our_hook(notice, settings).is_none() => Decision::Undo,
@@ -165,10 +182,15 @@ pub fn by_table(kind: Kind, owner: ManagedBy, settings: &Settings) -> Decision {
         ManagedBy::ManagedNodeGroup => match settings.managed_node_groups {
             ManagedNodeGroups::Leave => Decision::Ignore(Reason::ManagedNodeGroup),
             ManagedNodeGroups::Gaps if eks_drains_for(kind) => Decision::Ignore(Reason::ManagedNodeGroupDrainsItself),
-            ManagedNodeGroups::Gaps | ManagedNodeGroups::Drain => decision,
+            ManagedNodeGroups::Observe if eks_drains_for(kind) => Decision::Observe,
+            ManagedNodeGroups::Gaps | ManagedNodeGroups::Observe | ManagedNodeGroups::Drain => decision,
         },
         ManagedBy::Karpenter => match (settings.karpenter, decision) {
             (KarpenterNodes::NodeClaim, Decision::Drain) if !is_of_group(kind) => Decision::NodeClaim,
+            // Of maintenance the notice comes weeks before anything is to be seen.
+            (KarpenterNodes::Observe, Decision::Drain) if !is_of_group(kind) && kind != Kind::Maintenance => {
+                Decision::Observe
+            }
             // What was scheduled is called off; Karpenter's nodes have no marks of ours.
             (KarpenterNodes::NodeClaim, Decision::Undo) if kind == Kind::MaintenanceOver => Decision::Undo,
             (_, _) if is_of_group(kind) => Decision::Ignore(Reason::KarpenterHasNoGroup),

@@ -96,7 +96,7 @@ fn deaf(rules: &[Rule], karpenter: Karpenter, settings: &Settings) -> Option<Fin
             && rule.lets_through(spot)
             && rule.targets.iter().any(|target| service(target) == "sqs")
     };
-    if (karpenter, settings.karpenter) != (Karpenter::HasNodes, KarpenterNodes::Leave) || rules.iter().any(gets) {
+    if karpenter != Karpenter::HasNodes || settings.karpenter == KarpenterNodes::NodeClaim || rules.iter().any(gets) {
         return None;
     }
     let what = "are left to Karpenter, and no rule leads spot interruptions to a queue, by which it gets them: when EC2 \
@@ -141,7 +141,7 @@ fn finding(target: &str, gets: &Gets, settings: &Settings, region: &str) -> Find
 /// Karpenter gets of its own nodes there, which are left to it unless the settings say otherwise.
 fn karpenters(target: &str, rules: &str, settings: &Settings) -> Finding {
     match settings.karpenter {
-        KarpenterNodes::Leave => {
+        KarpenterNodes::Leave | KarpenterNodes::Observe => {
             let what =
                 format!("is Karpenter's queue, by the rules {rules}; it drains its own nodes, which Spillway leaves");
             Finding::new(FindingId::KarpenterQueue, Severity::Info, target, what, "nothing: they do not meet")

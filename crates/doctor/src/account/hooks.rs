@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use spillway_core::cluster::ClusterName;
-use spillway_core::decision;
+use spillway_core::decision::{self, HOOK_OF_EKS};
 use spillway_core::instance::ManagedBy;
 use spillway_drainer::aws::CallError;
 use spillway_receipt::OverrideRecord;
@@ -22,9 +22,6 @@ const FIRST_RETRY: Duration = Duration::from_secs(60);
 
 /// The hook's name in the documents, and the default of the setting.
 const SPILLWAY: &str = "spillway";
-
-/// The hook that EKS puts on the groups of managed node groups, and completes itself.
-const HOOK_OF_EKS: &str = "Terminate-LC-Hook";
 
 /// What docs/install.md has: enough for drains of up to eight hours.
 const GOOD_TIMEOUT: Duration = Duration::from_secs(300);

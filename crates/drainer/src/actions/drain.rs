@@ -64,7 +64,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             return Ok(DrainOutcome::HookOver { node: claim.node.clone(), lost: None }.into());
         }
     };
-    let so_far = so_far(context, attempt, claim, record);
+    let so_far = so_far(context, attempt, &claim.node, record);
     let begin = async {
         if tells_begin(claim, attempt.history) {
             publish_begin(&so_far, &that_leave(&listed.items), context, client, attempt.invocation).await;
@@ -75,7 +75,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     if !claim.is_joined() {
         side_task = side_task.with_news(|news| match news {
             DrainNews::Blockage(news) => {
-                publish_blockage(&so_far, news, context, client, attempt.invocation).boxed_local()
+                publish_blockage(&so_far, news, context, Some(client), attempt.invocation).boxed_local()
             }
             DrainNews::Progress(progress) => {
                 let is_new = is_unsaid.take() && attempt.history.earlier.is_empty();
@@ -139,9 +139,9 @@ fn stage_at_the_end(report: &DrainReport) -> Option<DrainStage> {
 }
 
 /// The receipt of the drain that now goes on.
-fn so_far(context: &Context, attempt: &Attempt<'_>, claim: &Claim, record: &Record) -> Publication {
+pub(super) fn so_far(context: &Context, attempt: &Attempt<'_>, node: &str, record: &Record) -> Publication {
     let subject = Subject::One { notice: attempt.notice, earlier: &attempt.history.earlier };
-    let reason = not_yet(&claim.node, attempt.notice.kind);
+    let reason = not_yet(node, attempt.notice.kind);
     let mut so_far = Publication::begun(attempt.invocation, subject, record, reason);
     so_far.receipt.stack.clone_from(&context.settings.stack);
     so_far
@@ -149,19 +149,24 @@ fn so_far(context: &Context, attempt: &Attempt<'_>, claim: &Claim, record: &Reco
 
 /// The pods are still there, and the instance stays with them.
 fn kept(attempt: &Attempt<'_>, node: String, counts: &Counts, record: &Record) -> Failure {
-    let left = record.pods.iter().filter(|pod| pod.fate == Fate::Lost);
-    let mut what_blocks: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
-    let more = what_blocks.len().saturating_sub(PODS_IN_A_REASON);
-    what_blocks.truncate(PODS_IN_A_REASON);
-    what_blocks.extend((more > 0).then(|| format!("{more} more")));
     Failure::InstanceKept {
         node,
         left: counts.lost,
         all: counts.lost + counts.moved,
-        what_blocks: what_blocks.join("; "),
+        what_blocks: still_there(record).join("; "),
         instance: attempt.notice.instance.to_string(),
         region: attempt.invocation.home.region.clone(),
     }
+}
+
+/// The first few of the pods that are still there, each with why, and how many more there are.
+pub(super) fn still_there(record: &Record) -> Vec<String> {
+    let left = record.pods.iter().filter(|pod| matches!(pod.fate, Fate::Lost | Fate::Remaining));
+    let mut left: Vec<_> = left.map(|pod| format!("{}: {}", pod.pod, pod.why())).collect();
+    let more = left.len().saturating_sub(PODS_IN_A_REASON);
+    left.truncate(PODS_IN_A_REASON);
+    left.extend((more > 0).then(|| format!("{more} more")));
+    left
 }
 
 /// The drain is over: the record gets what became of the pods, the lifecycle action its answer.

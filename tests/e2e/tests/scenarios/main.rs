@@ -34,6 +34,7 @@ mod no_leader;
 mod node_events;
 mod not_ours;
 mod notices;
+mod observe;
 mod odd_pods;
 mod overrides;
 mod owners;
