@@ -8,6 +8,7 @@ use lambda_runtime::Diagnostic;
 use spillway_core::cluster::ClusterName;
 use spillway_core::continuation::limits::Unfinished;
 use spillway_core::decision::Refusal;
+use spillway_core::node::pace::Obstacle;
 use spillway_core::node::readiness::Readiness;
 use spillway_notice::NoticeError;
 use spillway_retry::Transient;
@@ -67,6 +68,9 @@ pub enum Failure {
     /// The node is not empty, and nothing is to be done but to wait.
     #[error("{} on node {node}, and other drains wait for an invocation", those_lost(*left, *all))]
     Parked { node: String, left: usize, all: usize },
+    /// The drain of the node has not begun, because others go on.
+    #[error("node {node} waits for its turn: {obstacle}")]
+    Waits { node: String, obstacle: Obstacle },
     /// The node is not empty, and its group keeps the instance.
     #[error(
         "{} still on node {node} when the time was up ({what_blocks}); its group keeps instance {instance}, and no pod was \
@@ -123,7 +127,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLost { .. } | Self::Parked { .. } => "PodsLost",
+            Self::PodsLost { .. } | Self::Parked { .. } | Self::Waits { .. } => "PodsLost",
             Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -139,7 +143,7 @@ impl Failure {
             }
             Self::NotBack { .. } => Some(Unfinished::Call),
             Self::PodsLost { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
-            Self::Parked { .. } => Some(Unfinished::Parked),
+            Self::Parked { .. } | Self::Waits { .. } => Some(Unfinished::Parked),
             Self::Notice(_)
             | Self::Refused(_)
             | Self::UnknownCluster { .. }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -17,10 +18,14 @@ pub const ACTION_LABEL: &str = "spillway/action";
 pub enum Overridable {
     /// The longest wait of a hook.
     HookMaxWait,
+    /// The pace of hooks.
+    HooksAtOnce,
     /// The wait for volumes.
     VolumeWait,
     /// The lead of a maintenance drain.
     MaintenanceLead,
+    /// The pace of maintenance.
+    MaintenanceAtOnce,
     /// Whether the node is drained, cordoned or left.
     Action,
 }
@@ -45,47 +50,85 @@ pub struct Overrides {
     pub refused: Vec<String>,
 }
 
-/// A time that a tag of the instance overrides.
+/// What a tag of the instance overrides.
 struct ByTag {
     what: Overridable,
     /// Without a slash: EC2 refuses one in the key of an instance whose tags are to be seen in its metadata.
     key: &'static str,
-    /// The seconds that its parameter takes.
-    seconds: RangeInclusive<u64>,
-    time: fn(&mut Settings) -> &mut Duration,
+    takes: Takes,
 }
 
-const BY_TAG: [ByTag; 3] = [
+/// What the tag takes, as its parameter does, and where it goes.
+enum Takes {
+    Seconds(RangeInclusive<u64>, fn(&mut Settings) -> &mut Duration),
+    Nodes(fn(&mut Settings) -> &mut Option<NonZeroUsize>),
+}
+
+const BY_TAG: [ByTag; 5] = [
     ByTag {
         what: Overridable::HookMaxWait,
         key: "spillway:hook-max-wait-s",
-        seconds: table::HOOK_MAX_WAIT_S,
-        time: |settings| &mut settings.hook_max_wait,
+        takes: Takes::Seconds(table::HOOK_MAX_WAIT_S, |settings| &mut settings.hook_max_wait),
+    },
+    ByTag {
+        what: Overridable::HooksAtOnce,
+        key: "spillway:hooks-at-once",
+        takes: Takes::Nodes(|settings| &mut settings.hooks_at_once),
     },
     ByTag {
         what: Overridable::VolumeWait,
         key: "spillway:volume-wait-s",
-        seconds: table::VOLUME_WAIT_S,
-        time: |settings| &mut settings.volume_wait,
+        takes: Takes::Seconds(table::VOLUME_WAIT_S, |settings| &mut settings.volume_wait),
     },
     ByTag {
         what: Overridable::MaintenanceLead,
         key: "spillway:maintenance-lead-s",
-        seconds: table::MAINTENANCE_LEAD_S,
-        time: |settings| &mut settings.maintenance_lead,
+        takes: Takes::Seconds(table::MAINTENANCE_LEAD_S, |settings| &mut settings.maintenance_lead),
+    },
+    ByTag {
+        what: Overridable::MaintenanceAtOnce,
+        key: "spillway:maintenance-at-once",
+        takes: Takes::Nodes(|settings| &mut settings.maintenance_at_once),
     },
 ];
 
+impl Takes {
+    /// Overrides the setting, if the value is accepted.
+    fn set(&self, settings: &mut Cow<'_, Settings>, value: &str) -> Option<()> {
+        match self {
+            Self::Seconds(range, time) => *time(settings.to_mut()) = values::seconds(value, range.clone())?,
+            Self::Nodes(nodes) => *nodes(settings.to_mut()) = values::at_once(value)?,
+        }
+        Some(())
+    }
+
+    fn accepted(&self) -> String {
+        match self {
+            Self::Seconds(range, _) => format!("a whole number of seconds from {} to {}", range.start(), range.end()),
+            Self::Nodes(_) => table::HOOKS_AT_ONCE.accepted.to_owned(),
+        }
+    }
+}
+
 impl Overridable {
-    pub(super) const ALL: [Self; 4] = [Self::HookMaxWait, Self::VolumeWait, Self::MaintenanceLead, Self::Action];
+    pub(super) const ALL: [Self; 6] = [
+        Self::HookMaxWait,
+        Self::HooksAtOnce,
+        Self::VolumeWait,
+        Self::MaintenanceLead,
+        Self::MaintenanceAtOnce,
+        Self::Action,
+    ];
 
     /// The word that names it in the setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::HookMaxWait => "hook-max-wait",
+            Self::HooksAtOnce => "hooks-at-once",
             Self::VolumeWait => "volume-wait",
             Self::MaintenanceLead => "maintenance-lead",
+            Self::MaintenanceAtOnce => "maintenance-at-once",
             Self::Action => "action",
         }
     }
@@ -128,14 +171,11 @@ impl Settings {
     #[must_use]
     pub fn with_tags(&self, tags: &BTreeMap<String, String>) -> (Cow<'_, Self>, Overrides) {
         let (mut settings, mut overrides) = (Cow::Borrowed(self), Overrides::default());
-        for ByTag { what, key, seconds, time } in BY_TAG {
+        for ByTag { what, key, takes } in BY_TAG {
             let Some(value) = tags.get(key).filter(|_| self.lets_override(what)) else { continue };
-            overrides.extend(if let Some(wait) = values::seconds(value, seconds.clone()) {
-                *time(settings.to_mut()) = wait;
-                Overrides::taken(what, value, format!("tag {key}"))
-            } else {
-                let accepted = format!("a whole number of seconds from {} to {}", seconds.start(), seconds.end());
-                Overrides::refused(&format!("tag {key}"), value, &accepted)
+            overrides.extend(match takes.set(&mut settings, value) {
+                Some(()) => Overrides::taken(what, value, format!("tag {key}")),
+                None => Overrides::refused(&format!("tag {key}"), value, &takes.accepted()),
             });
         }
         (settings, overrides)
@@ -181,21 +221,25 @@ mod tests {
             ("spillway:hook-max-wait-s", "600"),
             ("spillway:volume-wait-s", "0"),
             ("spillway:maintenance-lead-s", "7200"),
+            ("spillway:hooks-at-once", "2"),
+            ("spillway:maintenance-at-once", "0"),
             ("team", "shop"),
         ]);
-        let stack = settings("hook-max-wait,volume-wait,maintenance-lead");
+        let stack = settings("hook-max-wait,volume-wait,maintenance-lead,hooks-at-once,maintenance-at-once");
         let (own, overrides) = stack.with_tags(&tags);
         let expected = Settings {
             hook_max_wait: Duration::from_secs(600),
             volume_wait: Duration::ZERO,
             maintenance_lead: Duration::from_secs(7200),
+            hooks_at_once: NonZeroUsize::new(2),
+            maintenance_at_once: None,
             ..stack.clone()
         };
         assert_eq!((own.as_ref(), overrides.refused.len()), (&expected, 0));
         let taken: Vec<_> =
             overrides.taken.iter().map(|one| (one.setting.as_str(), one.value.as_str(), one.from.as_str())).collect();
         assert_eq!(taken[0], ("hook-max-wait", "600", "tag spillway:hook-max-wait-s"));
-        assert_eq!(taken.len(), 3);
+        assert_eq!(taken.len(), 5);
     }
 
     #[test]
@@ -225,6 +269,9 @@ mod tests {
             );
             assert_eq!(overrides.refused, [told]);
         }
+        let (_, overrides) = settings("hooks-at-once").with_tags(&map(&[("spillway:hooks-at-once", "1001")]));
+        let told = "the tag spillway:hooks-at-once is \"1001\"; it takes a whole number from 0 to 1000: the stack's setting holds";
+        assert_eq!((overrides.taken.len(), overrides.refused), (0, vec![told.to_owned()]));
         let overrides = stack.overridden_by_label(&map(&[(ACTION_LABEL, "Leave")]));
         let told = "the label spillway/action is \"Leave\"; it takes drain, cordon or leave: the stack's setting holds";
         assert_eq!((overrides.taken.len(), overrides.refused), (0, vec![told.to_owned()]));

@@ -1,5 +1,6 @@
 //! When: what begins later than its notice comes, and when it is looked whether a node may be given back. Pure.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -29,11 +30,28 @@ pub fn begins(notice: &Notice, settings: &Settings) -> Timestamp {
     starts.saturating_sub(lead - offset(&notice.instance, spread)).unwrap_or(Timestamp::MIN)
 }
 
-/// From when on nothing may keep the drain of announced maintenance from beginning; `None`: its start is past, or it is another
-/// notice.
-pub fn braked_until(notice: &Notice, settings: &Settings) -> Option<Timestamp> {
-    let (starts, lead) = ahead(notice, settings)?;
-    Some(starts.saturating_sub(unbraked(lead)).unwrap_or(Timestamp::MIN))
+/// What keeps a drain that can wait from beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Brake {
+    /// How many nodes of a cluster, group and zone may drain at once.
+    pub at_once: NonZeroUsize,
+    /// From when on nothing keeps it from beginning.
+    pub until: Timestamp,
+}
+
+/// The brake of announced maintenance, and of a hook that holds its instance until that limit. `None`: no setting wants one, the
+/// maintenance's start is past, or it is another notice.
+pub fn brake(notice: &Notice, limit: Timestamp, settings: &Settings) -> Option<Brake> {
+    let (at_once, end, time) = match (notice.kind, notice.deadline) {
+        (Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume, Deadline::HeldByHook) => {
+            (settings.hooks_at_once, limit, limit.duration_since(notice.time))
+        }
+        _ => {
+            let (starts, lead) = ahead(notice, settings)?;
+            (settings.maintenance_at_once, starts, lead)
+        }
+    };
+    Some(Brake { at_once: at_once?, until: end.saturating_sub(unbraked(time)).unwrap_or(Timestamp::MIN) })
 }
 
 /// When a drain tries again to begin that had to give way to others: in three to six minutes, and in time.
@@ -127,7 +145,7 @@ mod tests {
         let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", "600")]);
         assert_eq!(begins(&notice(Kind::Maintenance, false), &settings), at("2026-12-24T02:50:00Z"));
         assert_eq!(begins(&notice(Kind::Spot, false), &settings), Timestamp::MIN);
-        assert_eq!(braked_until(&notice(Kind::Spot, false), &settings), None);
+        assert_eq!(brake(&notice(Kind::Spot, false), Timestamp::MAX, &settings), None);
     }
 
     #[test]
@@ -148,7 +166,7 @@ mod tests {
         let until = |lead: &str| {
             let settings = settings(&[("SPILLWAY_MAINTENANCE_LEAD_S", lead)]);
             let notice = notice(Kind::Maintenance, false);
-            let until = braked_until(&notice, &settings).unwrap();
+            let until = brake(&notice, Timestamp::MAX, &settings).unwrap().until;
             assert!(begins(&notice, &settings) <= until, "{lead}");
             (until, next_turn(&notice, until, until - SignedDuration::from_secs(1)))
         };
@@ -157,6 +175,20 @@ mod tests {
             let time = at(&format!("2026-12-24T{time}:00Z"));
             assert_eq!(until(lead), (time, time), "{lead}");
         }
+    }
+
+    #[test]
+    fn a_hook_waits_for_its_turn_if_a_setting_says_so_until_a_quarter_of_its_time_is_left() {
+        let until = |at_once: &str, kind, limit: &str| {
+            let hook = Notice { deadline: Deadline::HeldByHook, ..notice(kind, false) };
+            brake(&hook, at(limit), &settings(&[("SPILLWAY_HOOKS_AT_ONCE", at_once)])).map(|brake| brake.until)
+        };
+        for kind in [Kind::Terminate, Kind::ReturnToWarmPool, Kind::ReplaceRootVolume] {
+            assert_eq!(until("0", kind, "2026-12-24T01:00:00Z"), None);
+            assert_eq!(until("2", kind, "2026-12-24T01:00:00Z"), Some(at("2026-12-24T00:45:00Z")));
+            assert_eq!(until("2", kind, "2026-12-24T00:10:00Z"), Some(at("2026-12-24T00:00:00Z")), "it has no time");
+        }
+        assert_eq!(until("2", Kind::Launch, "2026-12-24T01:00:00Z"), None);
     }
 
     #[test]

@@ -48,9 +48,9 @@ pub struct Pace {
     pub group: Option<String>,
     /// When the node was claimed.
     pub claimed: Timestamp,
-    /// Whether the drain is over: the node waits for what it was drained for.
+    /// Whether nothing is evicted, so that others need not wait for it: it waits for its own turn, or is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub over: bool,
+    pub idle: bool,
 }
 
 impl ClaimAnnotation {
@@ -80,10 +80,15 @@ impl ClaimAnnotation {
         serde_json::to_string(self).expect("an annotation is plain text and a flag")
     }
 
-    /// The same when its drain is over; `None`: nobody waits for that.
-    pub fn over(&self) -> Option<Self> {
-        let pace = self.pace.as_ref().filter(|pace| !pace.over)?;
-        Some(Self { pace: Some(Pace { over: true, ..pace.clone() }), ..self.clone() })
+    /// The same with a drain that is idle or is not; `None`: it says so already, or nobody waits for that.
+    pub fn with_idle(&self, idle: bool) -> Option<Self> {
+        let pace = self.pace.as_ref().filter(|pace| pace.idle != idle)?;
+        Some(Self { pace: Some(Pace { idle, ..pace.clone() }), ..self.clone() })
+    }
+
+    /// Whether a claim of the same instance leaves no time to wait for a turn.
+    pub fn allows_no_wait(&self) -> bool {
+        self.pace.is_none() && (self.until.is_some() || self.kind().is_some_and(|kind| !kind.may_be_called_off()))
     }
 
     /// The kind of notice, if it is one that we know.
@@ -91,10 +96,14 @@ impl ClaimAnnotation {
         Kind::named(&self.notice)
     }
 
-    /// Whether another claim is for something that leaves less of the node.
+    /// Whether another claim is for something that leaves less of the node, or begins now while this one waits for its turn.
     pub fn gives_way_to(&self, other: &Self) -> bool {
+        let is_idle = self.pace.as_ref().is_some_and(|pace| pace.idle);
         match (self.kind(), other.kind()) {
-            (Some(own), Some(others)) => own.instance_fate() < others.instance_fate(),
+            (Some(own), Some(others)) => {
+                let goes_now = other.pace.is_none() && !others.may_be_called_off();
+                own.instance_fate() < others.instance_fate() || (is_idle && goes_now)
+            }
             _ => false,
         }
     }

@@ -140,7 +140,9 @@ pub fn claim_state(seen: ObservedNode, name: &str, claimant: &Claimant<'_>) -> C
         }
         Some(annotation) if annotation.gives_way_to(wanted) => {
             let until = annotation.until.into_iter().chain(wanted.until).min();
-            (How::joined(annotation), ClaimAnnotation { cordoned: annotation.cordoned, until, boot, ..wanted.clone() })
+            let pace = wanted.pace.clone().filter(|_| !annotation.allows_no_wait());
+            let cordoned = annotation.cordoned;
+            (How::joined(annotation), ClaimAnnotation { cordoned, until, pace, boot, ..wanted.clone() })
         }
         Some(annotation) => return ClaimState::Taken(How::joined(annotation)),
     };

@@ -119,7 +119,7 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
             conditions.set(stage, attempt.invocation.clock.now()).await;
         }
     };
-    let told = Box::pin(pace::end(context, attempt, &node, &report));
+    let told = Box::pin(pace::end(attempt, &node, &report));
     let (outcome, (), ()) = tokio::join!(let_go, Box::pin(and_last), told);
     let outcome = outcome?;
     arranged.map(|()| outcome.into())

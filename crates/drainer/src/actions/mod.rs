@@ -11,7 +11,7 @@
 //! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
 //! * `found`: maintenance that EC2 named and no notice brought
-//! * `pace`: giving way to other drains
+//! * `pace`: giving way to other drains, or waiting for them
 //! * `postpone`, `fan_out`, `continue_next`: at a time, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
 

@@ -1,31 +1,38 @@
-//! The pace of planned drains: a drain that has claimed its node gives way, before its first eviction, while too many others of
-//! its group and zone go on.
+//! The pace of drains that can wait: one that has claimed its node gives way, before its first eviction, while too many others of
+//! its group and zone go on. The node of maintenance is given back; that of a hook stays cordoned, and the hook is held.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use spillway_core::decision::{self, Decision};
-use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::node::pace::Turn;
-use spillway_core::outcome::Outcome;
+use spillway_core::decision::{self, Brake, Decision};
+use spillway_core::drain::report::{DrainEnd, DrainReport, Parked, StopReason};
+use spillway_core::node::claimant::How;
+use spillway_core::node::pace::{Obstacle, Turn};
+use spillway_core::outcome::{DrainOutcome, Outcome};
+use spillway_notice::Deadline;
 use spillway_retry::jittered;
 use spillway_startup::logs::chain;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::postpone::postpone;
 use crate::context::{Attempt, Context, Target};
 use crate::failure::Failure;
 use crate::kube::{ApiError, until};
 use crate::node::{ClaimedNode, pace};
-use crate::receipt::record::Record;
+use crate::receipt::record::{HookStatus, Record};
 
 /// How long to retry a look at the other nodes, and a word to them. A drain is worth more than its pace.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a drain looks whether those behind it have given way, and the pause before it looks again at most.
 const LOOKS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(2);
+/// How often a hook looks whether it is its turn: a list of the zone's nodes.
+const HOOK_LOOKS_EVERY: Duration = Duration::from_secs(30);
 
-/// Whether the target's node, which is claimed, is drained now; if not, it is given back, and a schedule brings the notice back.
+/// Whether the target's node, which is claimed, is drained now (`None`). If not, the node of maintenance is given back, and a
+/// schedule brings the notice back; a hook waits here, and in later invocations.
 pub(super) async fn give_way(
     context: &Context,
     target: &Target<'_>,
@@ -33,61 +40,142 @@ pub(super) async fn give_way(
     record: &mut Record,
 ) -> Result<Option<Outcome>, Failure> {
     let Attempt { notice, history, invocation, .. } = target.attempt;
-    let Some(at_once) = context.settings.maintenance_at_once else { return Ok(None) };
-    let Some(braked_until) = decision::braked_until(notice, &context.settings) else { return Ok(None) };
-    // An earlier invocation has asked, and begun.
-    if history.continued_from().is_some() {
+    let Some(brake) = target.attempt.brake() else { return Ok(None) };
+    let is_hook = notice.deadline == Deadline::HeldByHook;
+    let has_begun = match is_hook {
+        // An earlier invocation of a hook may only have waited: it knows no pod.
+        true => history.earlier.iter().any(|earlier| !earlier.pods.is_empty()),
+        false => history.continued_from().is_some(),
+    };
+    if has_begun {
         return Ok(None);
     }
-    let nodes = Api::all(node.client.clone());
+    let others = Others { attempt: target.attempt, node, nodes: Api::all(node.client.clone()), brake };
+    if is_hook && node.claim.how == How::Again {
+        others.tell_idle(false).await;
+    }
+    let Some(obstacle) = others.settled().await else { return Ok(None) };
+    if is_hook {
+        return others.wait(obstacle, record).await;
+    }
+    let begins = decision::next_turn(notice, brake.until, invocation.clock.now());
     let name = &node.claim.node;
-    let log = |error: &ApiError| {
-        tracing::warn!(node.name = name, error = chain(&error), "cannot look at the nodes beside {name}");
-    };
-    let mut looks = 0;
-    let obstacle = loop {
-        looks += 1;
-        let end = Instant::now() + PATIENCE;
-        if braked_until <= invocation.clock.now() {
-            return Ok(None);
-        }
-        let zone = match until(end, async || pace::zone_of(&nodes, &node.claim).await, log).await {
-            Ok(zone) => zone,
-            Err(error) => {
-                log(&error);
-                return Ok(None);
-            }
-        };
-        match zone.turn(name, at_once, invocation.clock.now()) {
-            Turn::Now => return Ok(None),
-            Turn::Soon(_) if looks < LOOKS => sleep(jittered(PAUSE)).await,
-            Turn::Soon(obstacle) | Turn::Later(obstacle) => break obstacle,
-        }
-    };
-    let begins = decision::next_turn(notice, braked_until, invocation.clock.now());
     tracing::info!(node.name = name, "the drain of node {name} gives way until {begins}: {obstacle}");
     record.decision = Some(Decision::Postpone(begins));
     postpone(context, target, begins, Some(obstacle), record).await.map(Some)
 }
 
-/// Tells other drains that this one is over, if they may wait for it. Beside what else is left to do.
-pub(super) async fn end(context: &Context, attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
-    let Attempt { notice, .. } = attempt;
-    let goes_on = report.end == DrainEnd::TimeUp && attempt.is_cut_short();
-    let is_paced = context.settings.maintenance_at_once.is_some()
-        && decision::braked_until(notice, &context.settings).is_some()
-        && node.claim.holder == notice.event_id;
-    if goes_on || !is_paced || report.end == DrainEnd::Stopped(StopReason::GivenBack) {
-        return;
+/// The drains beside one that can wait.
+struct Others<'a> {
+    attempt: &'a Attempt<'a>,
+    node: &'a ClaimedNode,
+    nodes: Api<Node>,
+    brake: Brake,
+}
+
+impl Others<'_> {
+    /// What keeps the drain from beginning, when those behind it have had the time to give way.
+    async fn settled(&self) -> Option<Obstacle> {
+        for _ in 1..LOOKS {
+            match self.look().await {
+                Turn::Now => return None,
+                Turn::Soon(_) => sleep(jittered(PAUSE)).await,
+                Turn::Later(obstacle) => return Some(obstacle),
+            }
+        }
+        self.obstacle().await
     }
-    let (nodes, name) = (Api::all(node.client.clone()), &node.claim.node);
-    let said = async || pace::tell_over(&nodes, &node.claim, &notice.event_id).await;
-    if let Err(error) = until(Instant::now() + PATIENCE, said, |_| ()).await {
-        let error = chain(&error);
-        tracing::warn!(
-            node.name = name,
-            error,
-            "cannot say that the drain of node {name} is over: others wait for it until its maintenance starts"
-        );
+
+    async fn obstacle(&self) -> Option<Obstacle> {
+        match self.look().await {
+            Turn::Now => None,
+            Turn::Soon(obstacle) | Turn::Later(obstacle) => Some(obstacle),
+        }
+    }
+
+    /// Looks once. When nothing brakes it any more, or the nodes cannot be listed, it is its turn.
+    async fn look(&self) -> Turn {
+        let (claim, clock) = (&self.node.claim, self.attempt.invocation.clock);
+        let name = &claim.node;
+        let log = |error: &ApiError| {
+            tracing::warn!(node.name = name, error = chain(&error), "cannot look at the nodes beside {name}");
+        };
+        if self.brake.until <= clock.now() {
+            return Turn::Now;
+        }
+        match until(Instant::now() + PATIENCE, async || pace::zone_of(&self.nodes, claim).await, log).await {
+            Ok(zone) => zone.turn(name, self.brake.at_once, clock.now()),
+            Err(error) => {
+                log(&error);
+                Turn::Now
+            }
+        }
+    }
+
+    /// Waits until it is a hook's turn, or leaves that to a later invocation. Meanwhile others do not count its node.
+    async fn wait(&self, mut obstacle: Obstacle, record: &mut Record) -> Result<Option<Outcome>, Failure> {
+        let Attempt { invocation, turn, .. } = self.attempt;
+        let node = &self.node.claim.node;
+        let mut others_wait = turn.map(|turn| turn.others_wait());
+        let mut slots_are_short = pin!(async {
+            match &mut others_wait {
+                Some(others_wait) => drop(others_wait.wait_for(|wait| *wait).await),
+                None => std::future::pending().await,
+            }
+        });
+        loop {
+            self.tell_idle(true).await;
+            tracing::info!(node.name = node, "the hook of node {node} waits for its turn: {obstacle}");
+            while let Some(still) = self.obstacle().await {
+                obstacle = still;
+                tokio::select! {
+                    biased;
+                    () = self.attempt.wait_until_action_is_over() => {
+                        record.hook = HookStatus::AlreadyOver(None);
+                        return Ok(Some(DrainOutcome::HookOver { node: node.clone(), lost: None }.into()));
+                    }
+                    () = sleep_until(invocation.drains_until()) => {
+                        return Err(Failure::Waits { node: node.clone(), obstacle });
+                    }
+                    () = &mut slots_are_short => {
+                        record.parked = Some(Parked { blocked_since: None, forced_from: None });
+                        return Err(Failure::Waits { node: node.clone(), obstacle });
+                    }
+                    () = sleep(HOOK_LOOKS_EVERY / 2 + jittered(HOOK_LOOKS_EVERY / 2)) => {}
+                }
+            }
+            self.tell_idle(false).await;
+            match self.settled().await {
+                Some(settled) => obstacle = settled,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Tells other drains whether they need not wait for this one.
+    async fn tell_idle(&self, idle: bool) {
+        let (claim, event) = (&self.node.claim, &self.attempt.notice.event_id);
+        let said = async || pace::tell_idle(&self.nodes, claim, event, idle).await;
+        if let Err(error) = until(Instant::now() + PATIENCE, said, |_| ()).await {
+            let (name, error) = (&claim.node, chain(&error));
+            tracing::warn!(
+                node.name = name,
+                error,
+                "cannot say on node {name} whether its drain goes on: others of its group may wait for longer, or more go on at once"
+            );
+        }
+    }
+}
+
+/// Tells other drains that this one is over, if they may wait for it. Beside what else is left to do.
+pub(super) async fn end(attempt: &Attempt<'_>, node: &ClaimedNode, report: &DrainReport) {
+    let goes_on = match report.end {
+        DrainEnd::TimeUp => attempt.is_cut_short(),
+        DrainEnd::Parked(_) => true,
+        DrainEnd::Stopped(reason) => reason == StopReason::GivenBack,
+        DrainEnd::Empty | DrainEnd::Silent | DrainEnd::Stuck => false,
+    };
+    if let Some(brake) = attempt.brake().filter(|_| !goes_on && node.claim.holder == attempt.notice.event_id) {
+        Others { attempt, node, nodes: Api::all(node.client.clone()), brake }.tell_idle(true).await;
     }
 }

@@ -8,7 +8,7 @@ use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use spillway_core::cluster::ClusterName;
 use spillway_core::continuation::limits::{GONE_WITHIN, Limits};
-use spillway_core::decision::{begins, braked_until};
+use spillway_core::decision::{Brake, begins, brake};
 use spillway_core::drain::deadline::{MARGIN, Termination, Window};
 use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::invocation::Invocation;
@@ -95,6 +95,11 @@ impl<'a> Attempt<'a> {
     /// Until when the notice is worked on.
     pub(crate) fn limits(&self) -> Limits {
         Limits::of(self.notice, self.action.as_ref().map(|action| action.waits), self.settings())
+    }
+
+    /// What may keep the drain from beginning.
+    pub(crate) fn brake(&self) -> Option<Brake> {
+        brake(self.notice, self.limits().drain, self.settings())
     }
 
     /// From when to when the node is drained: within this invocation, by the notice's own clock.
@@ -212,10 +217,10 @@ impl Target<'_> {
             Deadline::Unknown | Deadline::HeldByHook | Deadline::Open => None,
         };
         let now = invocation.clock.now();
-        let is_paced = settings.maintenance_at_once.is_some()
-            && braked_until(notice, settings).is_some_and(|braked_until| now < braked_until);
-        let pace =
-            is_paced.then(|| Pace { group: self.instance.group().map(str::to_owned), claimed: now, over: false });
+        // Others wait for a hook's drain, too, whose own brake is over.
+        let is_paced = |brake: Brake| now < brake.until || notice.deadline == Deadline::HeldByHook;
+        let pace = self.attempt.brake().filter(|brake| is_paced(*brake));
+        let pace = pace.map(|_| Pace { group: self.instance.group().map(str::to_owned), claimed: now, idle: false });
         let annotation = ClaimAnnotation {
             until,
             pace,

@@ -1,4 +1,4 @@
-//! The pace of planned drains: the nodes beside a claimed one, and what others are told of its drain. What follows is decided in
+//! The pace of drains that can wait: the nodes beside a claimed one, and what others are told of its drain. What follows is decided in
 //! core's `node/pace.rs`.
 
 use std::ops::ControlFlow;
@@ -32,11 +32,11 @@ pub(crate) async fn zone_of(nodes: &Api<Node>, claim: &Claim) -> Result<Zone, Ap
     Ok(zone)
 }
 
-/// Says in the claim of that event that its drain is over.
-pub(crate) async fn tell_over(nodes: &Api<Node>, claim: &Claim, event: &str) -> Result<(), ApiError> {
+/// Says in the claim of that event whether others need not wait for its drain.
+pub(crate) async fn tell_idle(nodes: &Api<Node>, claim: &Claim, event: &str, idle: bool) -> Result<(), ApiError> {
     until_settled(ATTEMPTS, async || {
         let node = if_found(call(nodes.get(&claim.node)).await, "nodes")?;
-        if let Some(patch) = node.filter(|node| claim.is_of(node)).and_then(|node| pace::over(&node, event)) {
+        if let Some(patch) = node.filter(|node| claim.is_of(node)).and_then(|node| pace::idle(&node, event, idle)) {
             patch::send(nodes, &claim.node, patch).await?;
         }
         Ok(())

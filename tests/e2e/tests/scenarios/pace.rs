@@ -18,7 +18,7 @@ const AT_ONCE: usize = 2;
 const ZONE: &str = "us-east-1d";
 
 /// From when to when pods of a node were evicted, by its receipt: from its first eviction to the end of its drain.
-fn drained_at(outcome: &Outcome) -> (Timestamp, Timestamp) {
+pub(crate) fn drained_at(outcome: &Outcome) -> (Timestamp, Timestamp) {
     let receipt = spillway_e2e::receipt(outcome);
     let notice: Timestamp = receipt["notice"]["time"].as_str().and_then(|time| time.parse().ok()).expect("a time");
     let at = |ms: &Value| notice + jiff::SignedDuration::from_millis(ms.as_i64().expect("milliseconds"));

@@ -22,7 +22,7 @@ fn claimed_at(name: &str, seconds: i64, over: bool) -> Value {
     let mut node = claimed(Kind::Maintenance.as_str(), "e-1", "r-1");
     let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let annotation = json!({"event": "e-1", "request": "r-1", "notice": Kind::Maintenance.as_str(), "cordoned": true,
-        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at, "over": over}});
+        "maintenance": "M-1", "pace": {"group": "my-asg", "claimed": at, "idle": over}});
     node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
     node["metadata"]["name"] = json!(name);
     node
@@ -46,7 +46,7 @@ fn drains() -> [Expected; 4] {
         call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[])),
         call("GET /api/v1/pods").with("watch=true").streams(&[]),
         call(format!("GET {NODE_PATH}")).says(200, own()).at_any_time().repeated(),
-        call(format!("PATCH {NODE_PATH}")).with(r#"\"over\":true"#).says(200, node()).at_any_time(),
+        call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node()).at_any_time(),
     ]
 }
 
