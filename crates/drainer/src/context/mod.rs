@@ -18,7 +18,6 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use crate::aws::itself::Itself;
-use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
@@ -41,7 +40,7 @@ pub struct Context {
     pub(crate) announcements: Option<Queue>,
     pub(crate) scheduler: Scheduler,
     /// The queue of drains that can wait, if there is one.
-    pub(crate) patient_queue: Option<PatientQueue>,
+    pub(crate) patient_queue: Option<Queue>,
     pub access: Access,
     pub log: Log,
 }
