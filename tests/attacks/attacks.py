@@ -44,11 +44,11 @@ INSTANCE = f"arn:aws:ec2:{WHERE}:instance/i-1234567890abcdef0"
 PARAMETERS = {"TopicArn": f"arn:aws:sns:{WHERE}:drains"}
 INTRINSICS = Intrinsics(TEMPLATE, PARAMETERS, KNOWN)
 
-EVERYTHING = "all that the function may"
+EVERYTHING = "everything"
 MESSAGE = "a false message"
 ALARM = "a false alarm"
 MISSED = "notices are missed"
-IGNORED = "their nodes' notices are ignored"
+IGNORED = "notices are ignored"
 NOTHING = "nothing"
 
 

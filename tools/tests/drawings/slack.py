@@ -39,7 +39,9 @@ def _block(block: Any) -> Element:
 
 
 def _marked(text: str) -> Element:
-    """Slack's markup: what stands between asterisks is bold, and three characters are escaped."""
+    """Slack's markup: what stands between asterisks is bold, and three characters are escaped. Of a time only what stands for it
+    where the reader's clock is not known."""
+    text = re.sub(r"<!date\^[^|>]*\|([^>]+)>", r"\1", text)
     span = element("span")
     for number, part in enumerate(re.split(r"\*([^*\n]+)\*", text)):
         append(span, element("strong", html.unescape(part)) if number % 2 else html.unescape(part))
