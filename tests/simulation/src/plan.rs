@@ -177,13 +177,14 @@ pub(crate) struct Outage {
     pub(crate) of_a_thousand: u32,
 }
 
-/// How many hooks are blocked, spot notices come beside them, and invocations there may be at once: of these so many for drains that
-/// can wait.
+/// How many hooks are blocked, spot notices come beside them, so much later, and invocations there may be at once: of these so many
+/// for drains that can wait.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lane {
     pub(crate) hooks: usize,
     pub(crate) spots: usize,
+    pub(crate) spots_at_s: u64,
     pub(crate) limit: usize,
     pub(crate) slots: usize,
 }
@@ -294,14 +295,14 @@ impl Plan {
         }
     }
 
-    /// Drains of hooks that a budget blocks for their hour, and half an hour later spot notices, all in one second.
+    /// Drains of hooks that a budget blocks for their hour, and spot notices beside them, all in one moment.
     #[cfg(test)]
     pub(crate) fn lane(lane: Lane) -> Self {
-        let Lane { hooks, spots, limit, slots } = lane;
+        let Lane { hooks, spots, spots_at_s, limit, slots } = lane;
         let blocked = App { budgets: 1, min_available: hooks, ..App::plain(hooks) };
         let nodes = hooks + spots + 1;
         let of_node = |node| {
-            let (begins, cause) = if node < hooks { (0, Cause::Terminate) } else { (1800, Cause::Spot) };
+            let (begins, cause) = if node < hooks { (0, Cause::Terminate) } else { (spots_at_s, Cause::Spot) };
             Interruption { node, begins: Duration::from_secs(begins), cause, delay: Duration::ZERO }
         };
         let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/patient";

@@ -118,7 +118,7 @@ async fn a_spot_notice_finds_an_invocation_beside_many_blocked_hooks() {
 
 #[tokio::test]
 async fn a_parked_drain_goes_on_when_its_budget_lets_go() {
-    let blocked = Blocked::set("parked", 3, Duration::from_secs(30), 1, None).await;
+    let blocked = Blocked::set("parked", 3, Duration::from_secs(60), 1, None).await;
     blocked.terminate().await;
     blocked.until_looked_at(2).await;
 
