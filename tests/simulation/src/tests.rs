@@ -85,8 +85,13 @@ fn of_forty_nodes_with_one_maintenance_no_more_than_the_limit_drain_at_once_and_
 #[test]
 fn a_spot_notice_finds_an_invocation_beside_blocked_hooks() {
     let of = |variable, default| number(variable).map_or(default, |number| usize::try_from(number).unwrap());
-    let (hooks, spots, limit, slots) = (of("HOOKS", 10), of("SPOTS", 5), of("LIMIT", 7), of("SLOTS", 2));
-    let lane = Lane { hooks, spots, spots_at_s: number("SPOTS_AT").unwrap_or(1800), limit, slots };
+    let lane = Lane {
+        hooks: of("HOOKS", 10),
+        spots: of("SPOTS", 5),
+        spots_at_s: number("SPOTS_AT").unwrap_or(1800),
+        limit: of("LIMIT", 7),
+        slots: of("SLOTS", 2),
+    };
     let ran = run_plan(Plan::lane(lane), number("SEED").unwrap_or(0), false);
     let longest = ran.spot_waits.iter().max().unwrap();
     let too_long = ran.spot_waits.iter().filter(|waited| **waited > Duration::from_secs(2)).count();
