@@ -64,7 +64,8 @@ def without_announcements(value: Any) -> Any:
         return [without_announcements(one) for one in value]
     if not isinstance(value, dict):
         return value
-    if value.get("Fn::If", [""])[0] == "Announces":
+    # Where nobody is notified, there is no webhook either.
+    if value.get("Fn::If", [""])[0] in ("Announces", "HasWebhook"):
         return without_announcements(value["Fn::If"][2])
     return {key: without_announcements(one) for key, one in value.items()}
 
@@ -138,6 +139,13 @@ class TheWayOfAMessage(unittest.TestCase):
         self.assertEqual(properties("Drain")["Environment"]["Variables"]["SPILLWAY_ANNOUNCEMENTS"], url)
         (right,) = policies("DrainRole")["announce"]
         self.assertEqual(right, {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": attribute("Announcements", "Arn")})
+
+    def test_the_function_asks_the_announcer_about_the_webhook_and_may_not_read_its_document(self) -> None:
+        name = {"Fn::If": ["HasWebhook", {"Ref": "Announcer"}, ""]}
+        self.assertEqual(properties("Drain")["Environment"]["Variables"]["SPILLWAY_ANNOUNCER"], name)
+        (right,) = policies("DrainRole")["ask"]
+        self.assertEqual(right, {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Announcer", "Arn")})
+        self.assertNotIn("Webhook", json.dumps(RESOURCES["DrainRole"]).replace("HasWebhook", ""))
 
     def test_no_rule_leads_to_the_queue(self) -> None:
         # Whoever may put events on the bus has no say in what people are told.
