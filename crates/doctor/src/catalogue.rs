@@ -99,6 +99,7 @@ pub(crate) enum FindingId {
     SingleReplica,
     LeftByLabel,
     OverrideWithoutEffect,
+    TagWithoutLabel,
     NotAllPodsListed,
 }
 
