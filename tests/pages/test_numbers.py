@@ -56,7 +56,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"WindowS`, and (15 s) more", f"{CORE}/decision/times.rs", "AFTER_THE_WINDOW"),
     (WHAT_HAPPENS, r"from its start on every (10 minutes), for a day", f"{CORE}/decision/times.rs", "CHECK_EVERY"),
     (WHAT_HAPPENS, r"is waited for until (ten minutes) after the notice", f"{CORE}/continuation/limits.rs", "BACK_WITHIN"),
-    (WHAT_HAPPENS, r"It is tried for (two seconds) first", f"{DRAIN}/context/patience.rs", "FOR_A_MOMENT"),
+    (WHAT_HAPPENS, r"answers 401 or 403 for (two seconds)", f"{DRAIN}/context/patience.rs", "FOR_A_MOMENT"),
     (WHAT_HAPPENS, r"after (15 s) a schedule tries it again", f"{DRAIN}/actions/give_back.rs", "REACHED_WITHIN"),
     (WHAT_HAPPENS, r"node is looked at until (90 s) after the notice", f"{CORE}/continuation/limits.rs", "SILENT_WITHIN"),
     (WHAT_HAPPENS, r"Of more than (1,000) instances", f"{DRAIN}/actions/fan_out.rs", "MOST_INSTANCES"),
@@ -98,6 +98,12 @@ class Numbers(unittest.TestCase):
                 found = re.search(words.replace(" ", r"\s+"), text(page))
                 self.assertIsNotNone(found, "the page does not say so")
                 self.assertEqual(said(" ".join(found[1].split())), value(file, constant))
+
+
+class TheBill(unittest.TestCase):
+    def test_readme_and_metrics_name_the_same(self) -> None:
+        bills = [re.findall(r"at\s+most\s+(\d+)\s+USD\s+a\s+month", text(page)) for page in ("README.md", "docs/metrics.md")]
+        self.assertEqual(bills[0], bills[1][:1])
 
 
 if __name__ == "__main__":

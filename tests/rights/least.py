@@ -54,6 +54,7 @@ OF_EVERY_CALL = {REGION, "lambda:SourceFunctionArn"}
 # For whatever else IAM sees of a call, something that no role of ours may let through; nor may it that such a thing is not there.
 BEYOND: dict[str, Any] = {
     REGION: "eu-west-1",
+    "aws:TagKeys": ["spillway:hook-max-wait-s"],
     "events:detail-type": ["EC2 Spot Instance Interruption Warning"],
     "events:source": ["aws.ec2"],
     "iam:PassedToService": "lambda.amazonaws.com",
@@ -61,8 +62,8 @@ BEYOND: dict[str, Any] = {
     "eks:kubernetesGroups": ["spillway", "admins"],
     "eks:principalArn": f"arn:aws:iam::{MOTO.account}:role/admin",
 }
-# What a call may do without: an access entry that has no group has no right either.
-HARMLESS_WITHOUT = {"eks:kubernetesGroups"}
+# What a call may do without: an access entry that has no group has no right either, and no tag changes nothing.
+HARMLESS_WITHOUT = {"aws:TagKeys", "eks:kubernetesGroups"}
 # A group may have any tags, and must have the one that the stack asks for, if it asks for one.
 GROUP_TAG = "aws:ResourceTag/"
 

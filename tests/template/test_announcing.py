@@ -64,7 +64,8 @@ def without_announcements(value: Any) -> Any:
         return [without_announcements(one) for one in value]
     if not isinstance(value, dict):
         return value
-    if value.get("Fn::If", [""])[0] == "Announces":
+    # Where nobody is notified, there is no webhook either.
+    if value.get("Fn::If", [""])[0] in ("Announces", "HasWebhook"):
         return without_announcements(value["Fn::If"][2])
     return {key: without_announcements(one) for key, one in value.items()}
 
@@ -139,6 +140,13 @@ class TheWayOfAMessage(unittest.TestCase):
         (right,) = policies("DrainRole")["announce"]
         self.assertEqual(right, {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": attribute("Announcements", "Arn")})
 
+    def test_the_function_asks_the_announcer_about_the_webhook_and_may_not_read_its_document(self) -> None:
+        name = {"Fn::If": ["HasWebhook", {"Ref": "Announcer"}, ""]}
+        self.assertEqual(properties("Drain")["Environment"]["Variables"]["SPILLWAY_ANNOUNCER"], name)
+        (right,) = policies("DrainRole")["ask"]
+        self.assertEqual(right, {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Announcer", "Arn")})
+        self.assertNotIn("Webhook", json.dumps(RESOURCES["DrainRole"]).replace("HasWebhook", ""))
+
     def test_no_rule_leads_to_the_queue(self) -> None:
         # Whoever may put events on the bus has no say in what people are told.
         for rule in of_type("AWS::Events::Rule").values():
@@ -155,7 +163,7 @@ class TheWayOfAMessage(unittest.TestCase):
     def test_a_storm_is_one_invocation_and_one_message_that_fails_brings_back_no_other(self) -> None:
         source = properties("AnnouncerAnnouncements")
         self.assertEqual(source["EventSourceArn"], attribute("Announcements", "Arn"))
-        self.assertEqual((source["BatchSize"], source["MaximumBatchingWindowInSeconds"]), (100, 10))
+        self.assertEqual((source["BatchSize"], source["MaximumBatchingWindowInSeconds"]), (500, 10))
         self.assertEqual(source["FunctionResponseTypes"], ["ReportBatchItemFailures"])
         self.assertEqual(source["ScalingConfig"], {"MaximumConcurrency": 2})
 
@@ -232,6 +240,15 @@ def ended(ending: str, cluster: str = "prod") -> dict[str, Any]:
     return {"source": "spillway", "detail-type": "Spillway Receipt", "detail": detail}
 
 
+def pagerduty() -> dict[str, Any]:
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
+    resources: dict[str, Any] = yaml.load((ROOT / "tools/pagerduty.yaml").read_text(), Loader)["Resources"]
+    return resources
+
+
 class RulesOfOnesOwn(unittest.TestCase):
     def test_the_rule_on_the_page_lets_through_what_it_says(self) -> None:
         blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
@@ -256,11 +273,7 @@ class RulesOfOnesOwn(unittest.TestCase):
             self.assertIn(phrase, sources)
 
     def test_pagerduty_hears_of_drains_that_failed_by_fields_that_every_receipt_has(self) -> None:
-        class Loader(yaml.SafeLoader):
-            pass
-
-        Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
-        rule = yaml.load((ROOT / "tools/pagerduty.yaml").read_text(), Loader)["Resources"]["Failed"]["Properties"]
+        rule = pagerduty()["Failed"]["Properties"]
         self.assertTrue(matches(rule["EventPattern"], ended("failed")))
         self.assertFalse(matches(rule["EventPattern"], ended("drained")))
         transformer = rule["Targets"][0]["InputTransformer"]
@@ -276,6 +289,29 @@ class RulesOfOnesOwn(unittest.TestCase):
         incident = json.loads(transformer["InputTemplate"])["payload"]
         for name in ("summary", "source", "severity"):
             self.assertTrue(incident[name].strip("/"), name)
+
+    def test_pagerduty_resolves_the_same_incident_when_the_retry_drained(self) -> None:
+        rules = {name: rule["Properties"] for name, rule in pagerduty().items() if rule["Type"] == "AWS::Events::Rule"}
+        drained, failed = rules["Drained"], rules["Failed"]
+
+        def receipt(ending: str, begun_ms: int) -> dict[str, Any]:
+            event = ended(ending)
+            steps = [{"step": "begun", "at_ms": begun_ms}, {"step": "drained", "at_ms": begun_ms + 90_000}]
+            event["detail"] |= {"instance": "i-1", "steps": steps}
+            return event
+
+        # A drain that began at once has no incident; Lambda's first retry comes after a minute.
+        self.assertFalse(matches(drained["EventPattern"], receipt("drained", 1_000)))
+        self.assertFalse(matches(drained["EventPattern"], receipt("failed", 61_000)))
+        for ending in ("drained", "joined", "done"):
+            self.assertTrue(matches(drained["EventPattern"], receipt(ending, 61_000)), ending)
+        self.assertEqual(drained["Targets"][0]["Arn"], failed["Targets"][0]["Arn"])
+        trigger, resolve = (rule["Targets"][0]["InputTransformer"] for rule in (failed, drained))
+        body = json.loads(resolve["InputTemplate"])
+        self.assertEqual(body["event_action"], "resolve")
+        self.assertIn(f'"dedup_key": "{body["dedup_key"]}"', trigger["InputTemplate"])
+        for name, path in resolve["InputPathsMap"].items():
+            self.assertEqual(path, trigger["InputPathsMap"][name])
 
 
 if __name__ == "__main__":

@@ -63,6 +63,18 @@ def remove(cluster: Cluster, stack: Stack, entry: Entry | None, aws_auth: str | 
     return _step(State.TOLD, "somebody else has made it", delete)
 
 
+def remembered(cluster: Cluster, stack: Stack) -> str:
+    """The parameter in which the doctor has written where the cluster is: crates/eks/src/remembered.rs."""
+    return f"/spillway/{stack.name}/clusters/{cluster.name}"
+
+
+def forget(cluster: Cluster, stack: Stack, is_there: bool) -> Step:
+    name = remembered(cluster, stack)
+    if not is_there:
+        return Step(Part.ACCESS, f"parameter {name}", State.THERE, "there is none")
+    return Step(Part.ACCESS, f"parameter {name}", State.TO_DO, "", (aws("ssm", "delete-parameter", "--name", name),))
+
+
 def arn_without_path(role: str) -> str:
     """As aws-auth wants it."""
     front, _, name = role.partition(":role/")

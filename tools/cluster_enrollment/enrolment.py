@@ -98,7 +98,10 @@ class _Visit:
             self._carry_out(groups.remove(group, hooks, self._work.stack))
         self._carry_out(self._nodes_to_give_back())
         entry, aws_auth = self._entry(), self._aws_auth()
-        last = [*self._objects_to_delete(), access.remove(self._cluster, self._work.stack, entry, aws_auth)]
+        entry_away = access.remove(self._cluster, self._work.stack, entry, aws_auth)
+        # After the entry: a doctor who is let in writes the parameter again.
+        forget = access.forget(self._cluster, self._work.stack, self._is_remembered())
+        last = [*self._objects_to_delete(), entry_away, forget]
         if self._closed or any(step.drains or step.state is State.FAILED for step in self._result.steps):
             # Without rights a drain that is under way would end in its middle.
             last = [step.told("it is needed until what stands above is done: run it again then") for step in last]
@@ -114,6 +117,15 @@ class _Visit:
             if error.code == "ResourceNotFoundException":
                 return None
             raise
+
+    def _is_remembered(self) -> bool:
+        try:
+            self._work.aws.call("ssm", "get-parameter", "--name", access.remembered(self._cluster, self._work.stack))
+        except AwsError as error:
+            if error.code == "ParameterNotFound":
+                return False
+            raise
+        return True
 
     def _aws_auth(self) -> str | None:
         if self._cluster.takes_entries:

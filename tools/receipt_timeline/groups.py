@@ -71,15 +71,15 @@ def groups(drain: Drain) -> list[Group]:
     others = [pod for pod in clean if pod not in slow]
     stayed, blocked, free = (_by_name(of[fate]) for fate in (Fate.STAYED, Fate.WOULD_BE_BLOCKED, Fate.WOULD_LEAVE))
     all_of_them = [
-        Group("Would be blocked", "in a dry run: something would keep the API server from evicting it", blocked),
-        Group("Would leave", "in a dry run: the API server would let it go", free, is_folded=len(free) > MANY),
+        Group("Would be blocked", "in a dry run: the API server would refuse the eviction", blocked),
+        Group("Would leave", "in a dry run: the API server would accept the eviction", free, is_folded=len(free) > MANY),
         Group("Lost", "still there at the end: lost with the instance, unless it is retried", of[Fate.LOST]),
-        Group("Unconfirmed", "requested to leave; nobody can say how it ended", of[Fate.UNCONFIRMED]),
-        Group("Remaining", "still there; a later invocation goes on with it", of[Fate.REMAINING]),
-        Group("Forced", "made to leave in spite of what blocked it, in time to shut down", of[Fate.FORCED]),
-        Group("Clamped", "gone, with less grace than it asks for", of[Fate.CLAMPED]),
-        Group("Clean, but blocked or last to go", "all its grace", slow),
-        Group("Clean", "gone, with all its grace", others, is_folded=len(others) > MANY),
+        Group("Unconfirmed", "evicted; its node fell silent, so the end is not known", of[Fate.UNCONFIRMED]),
+        Group("Remaining", "still there; a later invocation continues the drain", of[Fate.REMAINING]),
+        Group("Forced", "blocked near the end, so deleted in time to shut down", of[Fate.FORCED]),
+        Group("Clamped", "gone, with less than the grace period asked for", of[Fate.CLAMPED]),
+        Group("Clean, but blocked or last to go", "gone, with the full grace period", slow),
+        Group("Clean", "gone, with the full grace period", others, is_folded=len(others) > MANY),
         Group("Stayed", "left alone", stayed, is_folded=len(stayed) > MANY),
     ]
     return [group for group in all_of_them if group.pods]

@@ -6,14 +6,22 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from receipt_timeline.drain import drains_of
+from receipt_timeline.drain import Drain, drains_of
 from receipt_timeline.fleet_page import fleet_page
 from receipt_timeline.page import page
 from receipt_timeline.receipt import read
 
+from doctor_report.page import Page as DoctorsPage
+from doctor_report.report import read as read_report
+
 from . import receipts
+from .drawings.dashboard import dashboard
+from .drawings.slack import channel
+from .drawings.terminal import terminal
+from .drawings.way import way
 from .drawn import Page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,28 +32,60 @@ WORDS = DOCS / "pictures.json"
 @dataclass(frozen=True)
 class Picture:
     file: str
-    receipts: Callable[[], list[receipts.Json]]
+    html: Callable[[], str]
     width: int = 900
     # What is below is cut off.
     height: int = 1200
     dark: bool = False
 
-    def html(self) -> str:
-        drains = drains_of([read(document) for document in self.receipts()])
-        return page(drains[0]) if len(drains) == 1 else fleet_page(drains)
+
+def _drains(documents: list[receipts.Json]) -> list[Drain]:
+    return drains_of([read(document) for document in documents])
 
 
-def words_of(picture: Picture) -> str:
+def a_drain(documents: list[receipts.Json]) -> str:
+    (drain,) = _drains(documents)
+    return page(drain)
+
+
+def a_storm() -> str:
+    return fleet_page(_drains(receipts.storm(500)))
+
+
+def the_way() -> str:
+    (drain,) = _drains(receipts.hook_of_forty_minutes())
+    return way(drain)
+
+
+def the_doctor() -> str:
+    report = read_report((Path(__file__).parent / "doctor/broken.json").read_text())
+    return terminal("scripts/doctor spillway", DoctorsPage(80, colours=True).of(report))
+
+
+def messages() -> str:
+    return channel("a_drain_that_begins", "a_drain_that_lost_pods_shows_which_and_why")
+
+
+@cache
+def words_of(html: Callable[[], str]) -> str:
     """A sum over what a reader reads in it. Its looks may change without the picture being wrong."""
-    body = Page(picture.html()).root.one("body")
+    body = Page(html()).root.one("body")
     return hashlib.sha256(re.sub(r"\s+", " ", body.text).encode()).hexdigest()
 
 
+def _light_and_dark(name: str, html: Callable[[], str], **size: int) -> list[Picture]:
+    return [Picture(f"{name}-light.png", html, **size), Picture(f"{name}-dark.png", html, dark=True, **size)]
+
+
 PICTURES = [
-    Picture("timeline-light.png", receipts.in_the_readme, height=1170),
-    Picture("timeline-dark.png", receipts.in_the_readme, height=1170, dark=True),
-    Picture("timeline-phone.png", receipts.in_the_readme, width=500),
-    Picture("timeline-300-pods.png", lambda: [receipts.of_300_pods()]),
-    Picture("timeline-storm.png", lambda: receipts.storm(500), height=1300),
-    Picture("timeline-storm-dark.png", lambda: receipts.storm(500), height=1300, dark=True),
+    *_light_and_dark("timeline", lambda: a_drain(receipts.in_the_readme()), height=1170),
+    Picture("timeline-phone.png", lambda: a_drain(receipts.in_the_readme()), width=500),
+    Picture("timeline-300-pods.png", lambda: a_drain([receipts.of_300_pods()])),
+    Picture("timeline-storm.png", a_storm, height=1300),
+    Picture("timeline-storm-dark.png", a_storm, height=1300, dark=True),
+    *_light_and_dark("way", the_way),
+    Picture("way-phone.png", the_way, width=500),
+    *_light_and_dark("slack", messages, width=720),
+    *_light_and_dark("dashboard", lambda: dashboard(receipts.week(), receipts.WEEK), width=1200),
+    Picture("doctor.png", the_doctor, width=760, dark=True),
 ]

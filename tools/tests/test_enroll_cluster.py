@@ -1,6 +1,6 @@
 """tools/enroll in one cluster: what is done in which order, and what is left when something before it is not as it should be.
 
-AWS and kubectl are played here; with real ones it is tested end to end (tests/e2e/tests/enroll.rs).
+AWS and kubectl are played here; with real ones it is tested end to end (tests/e2e/tests/enroll).
 """
 
 import json
@@ -26,6 +26,7 @@ class World:
 
     def __init__(self) -> None:
         self.entry: dict[str, Any] | None = None
+        self.is_remembered = False
         self.hooks: list[dict[str, Any]] = []
         self.live: list[dict[str, Any]] = []
         self.nodes: list[dict[str, Any]] = []
@@ -37,6 +38,7 @@ class World:
             "describe-access-entry": lambda: {"accessEntry": self._entry()},
             "describe-lifecycle-hooks": lambda: {"LifecycleHooks": self.hooks},
             "describe-instances": lambda: {"Reservations": []},
+            "get-parameter": self._parameter,
         }
         return answers[arguments[1]]()
 
@@ -56,6 +58,11 @@ class World:
         if what == "apply":
             return [json.loads(command.stdin)]
         return self.nodes if "nodes" in command.arguments else self.live if command.arguments[1] != "configmap" else []
+
+    def _parameter(self) -> dict[str, Any]:
+        if not self.is_remembered:
+            raise AwsError("ParameterNotFound", "there is none")
+        return {"Parameter": {}}
 
     def _entry(self) -> dict[str, Any]:
         if self.entry is None:
@@ -165,13 +172,19 @@ class TakingAway(unittest.TestCase):
     def setUp(self) -> None:
         self.world = World()
         self.world.entry = OURS
+        self.world.is_remembered = True
         self.world.hooks = [hook()]
         self.world.live = [managed(ROLE, (objects.MANAGER, "Apply"))]
 
     def test_begins_with_what_waits_for_the_function(self) -> None:
         result = self.world.visit("remove")
-        wanted = ["autoscaling delete-lifecycle-hook", "delete ClusterRole", "eks delete-access-entry"]
+        wanted = ["autoscaling delete-lifecycle-hook", "delete ClusterRole", "eks delete-access-entry", "ssm delete-parameter"]
         self.assertEqual((self.world.done, result.is_fine(*enrolment.Part)), (wanted, True))
+
+    def test_of_a_cluster_that_no_doctor_has_seen_has_no_parameter_to_delete(self) -> None:
+        self.world.is_remembered = False
+        self.assertTrue(self.world.visit("remove").is_fine(*enrolment.Part))
+        self.assertNotIn("ssm delete-parameter", self.world.done)
 
     def test_leaves_the_rights_while_a_node_drains(self) -> None:
         claim = json.dumps({"notice": "terminate lifecycle action", "cordoned": True})

@@ -170,7 +170,8 @@ fn how() -> String {
     \x20\x20the case *where nothing helps a burst* neither is so.\n\
     * Spillway has one process for each node, as on Lambda, with the machine's whole processors. On Lambda each has 256/1769\n\
     \x20\x20of one: [bench.md](bench.md) has a drain with that share, whose evictions take as long. What Lambda adds before it\n\
-    \x20\x20executes the binary is not in it; from there to the first poll it takes some 7 ms.\n\
+    \x20\x20executes the binary is not in it: for a small Rust function [18 to 22 ms](https://fulgurion.com/blog/posts/rust-on-aws-lambda-cold-start/)\n\
+    \x20\x20are published. From there to the first poll it takes some 7 ms. EventBridge brings the notice to all of them, and is in none.\n\
     * NTH is started before the notice and waits for its queue. It takes its queue and its instances from moto, as Spillway\n\
     \x20\x20its instances. With `WORKERS=50` it is the latest release with what its chart can be told; *tuned* is a later commit,\n\
     \x20\x20whose rate of requests can be set too.\n\

@@ -188,6 +188,24 @@ mod tests {
     }
 
     #[test]
+    fn a_node_names_its_own_instance_and_no_other() {
+        let id = InstanceId::parse("i-0123456789abcdef0").unwrap();
+        let zone_of = |provider_id| Instance::of_node(&id, "n-1", provider_id).map(|instance| instance.zone);
+        assert_eq!(zone_of("aws:///us-east-1a/i-0123456789abcdef0").as_deref(), Some("us-east-1a"));
+        assert_eq!(zone_of("aws:////i-0123456789abcdef0").as_deref(), Some(""));
+        assert_eq!(zone_of("aws:///us-east-1a/i-0fffffffffffffff0"), None);
+    }
+
+    #[test]
+    fn the_receipt_names_who_manages_the_node() {
+        let by_tag = |key| managed_by(&tags(&[(key, "")])).as_str();
+        assert_eq!(by_tag("eks:nodegroup-name"), "managed-node-group");
+        assert_eq!(by_tag("karpenter.sh/nodeclaim"), "karpenter");
+        assert_eq!(by_tag("eks:eks-cluster-name"), "auto-mode");
+        assert_eq!(by_tag("Name"), "self-managed");
+    }
+
+    #[test]
     fn each_way_of_tagging_names_the_cluster() {
         for key in [EKS_TAG].into_iter().chain(NAME_TAGS) {
             assert_eq!(membership(&tags(&[(key, "prod")])), Membership::In(ClusterName::new("prod")), "{key}");

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use aws_credential_types::Credentials;
 
 use crate::bearer::Signer;
-use crate::cluster::{Cluster, Clusters};
+use crate::cluster::Cluster;
+use crate::clusters::Clusters;
 use crate::renewing::Renewing;
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 

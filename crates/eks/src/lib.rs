@@ -3,7 +3,8 @@
 //! ([`connect`]).
 //!
 //! # Layout
-//! * `cluster`: `DescribeCluster`, remembered while the function is warm
+//! * `cluster`: what a connection needs to know
+//! * `clusters`: `DescribeCluster`, remembered while the function is warm
 //! * `remembered`: Parameter Store, for when EKS does not answer
 //! * `token`: the presigned `GetCallerIdentity` that EKS takes as a bearer token
 //! * `bearer`: puts a fresh token on every request
@@ -15,6 +16,7 @@
 mod bearer;
 mod client;
 mod cluster;
+mod clusters;
 mod connector;
 mod remembered;
 mod renewing;
@@ -22,6 +24,7 @@ pub mod token;
 mod transport;
 
 pub use client::{Connection, ConnectionFailure, connect, connection_failure};
-pub use cluster::{Cluster, Clusters, DescribeError};
+pub use cluster::Cluster;
+pub use clusters::{Clusters, DescribeError};
 pub use remembered::Remembered;
 pub use transport::ConnectError;

@@ -13,7 +13,8 @@ use spillway_core::cluster::ClusterName;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 
-use crate::cluster::{Cluster, Clusters, DescribeError};
+use crate::cluster::Cluster;
+use crate::clusters::{Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
 /// An API server that is down is connected to many times a second, and EKS has limits of its own.

@@ -13,15 +13,15 @@ pub(crate) const DRAIN_ON: Setting = Setting {
     accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or \
                changes to the default, such as +rebalance,-spot, or none",
     meaning: "which [notices](notices.md) drain a node. `+rebalance` adds to the default and `-spot` takes away from it. A notice \
-              that neither this nor `CordonOn` names is ignored, and its rule switched off; without `terminate` all such \
-              hooks are left to others, without `state-change` a node that runs again is not given back by it",
+              that neither this nor `CordonOn` names is ignored, and its rule is switched off. Without `terminate` all such \
+              hooks are left to others. Without `state-change` an instance that runs again does not uncordon its node",
 };
 pub(crate) const CORDON_ON: Setting = Setting {
     name: "SPILLWAY_CORDON_ON",
     default: NONE,
     accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or nothing",
-    meaning: "which notices cordon a node and leave its pods; a terminate hook is then completed right after the cordon. \
-              None that `DrainOn` names",
+    meaning: "which notices cordon a node and leave its pods. A terminate hook is then completed right after the cordon. A \
+              notice cannot be in `DrainOn` too",
 };
 pub(crate) const LAUNCH: Setting = Setting {
     name: "SPILLWAY_LAUNCH",
@@ -128,11 +128,10 @@ pub(crate) const TAINTS: Setting = Setting {
     name: "SPILLWAY_TAINTS",
     default: NONE,
     accepted: "one of spillway and nth, out-of-service, or both with a comma between them, or off",
-    meaning: "which taints a node gets. `spillway`: the claim taints it (NoSchedule), by spillway/spot-interruption and so \
-              on; `nth`: by the names of aws-node-termination-handler, which has none for some kinds of notice \
-              ([all names](what-happens.md#marks-on-the-node)). `out-of-service`: a node that is NotReady, and whose \
-              instance EC2 says is stopped or terminated, gets the taint node.kubernetes.io/out-of-service, which frees \
-              its pods and volumes at once",
+    meaning: "which taints a node gets. `spillway`: one such as spillway/spot-interruption (NoSchedule), with the claim. `nth`: \
+              the same with the names of aws-node-termination-handler, which has none for some kinds of notice \
+              ([all names](what-happens.md#marks-on-the-node)). `out-of-service`: node.kubernetes.io/out-of-service, which \
+              frees pods and volumes at once, on a NotReady node whose instance EC2 calls stopped or terminated",
 };
 pub(crate) const LOAD_BALANCERS: Setting = Setting {
     name: "SPILLWAY_LOAD_BALANCERS",
@@ -235,7 +234,15 @@ pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     meaning: "the queue for messages about drains, if there are any; the template sets it",
 };
 
+/// Who may read the webhook's document.
+pub(crate) const ANNOUNCER: Setting = Setting {
+    name: "SPILLWAY_ANNOUNCER",
+    default: NONE,
+    accepted: "the name of a Lambda function, or nothing",
+    meaning: "which function the doctor asks about the webhook's document; the template sets it where `Webhook` is set",
+};
+
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE, ANNOUNCEMENTS]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE, ANNOUNCEMENTS, ANNOUNCER]].concat()
 }

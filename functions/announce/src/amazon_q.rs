@@ -7,7 +7,8 @@ use spillway_receipt::{DRAIN_BEGUN, DRAIN_BLOCKED, DRAIN_UNBLOCKED, RECEIPT};
 use crate::bar::bar;
 use crate::event::Phase;
 use crate::group::Message;
-use crate::nodes::{Node, Tally};
+use crate::nodes::Tally;
+use crate::storm::{self, Link, Told};
 use crate::words;
 
 /// The schema's page names no limits; so much fits into a header and a section of Slack, where it is shown.
@@ -20,12 +21,11 @@ const LINE: usize = 200;
 
 /// The notification.
 pub(crate) fn notification(message: &Message<'_>) -> Value {
-    let nodes = message.nodes();
-    let tally = Tally::of(&nodes);
+    let tally = Tally::of(&message.nodes());
     let mut content = Map::new();
     content.insert("textType".to_owned(), json!("client-markdown"));
     content.insert("title".to_owned(), json!(words::clip(&words::headline(message), TITLE)));
-    content.insert("description".to_owned(), json!(words::clip(&description(message, &nodes, &tally), DESCRIPTION)));
+    content.insert("description".to_owned(), json!(words::clip(&description(message, &tally), DESCRIPTION)));
     if tally.lost > 0 {
         let next =
             "In CloudWatch Logs Insights the saved query \"pods lost or forced\" has each lost pod and what blocked it";
@@ -49,10 +49,10 @@ pub(crate) fn notification(message: &Message<'_>) -> Value {
     json!({"version": "1.0", "source": "custom", "content": content, "metadata": metadata})
 }
 
-fn description(message: &Message<'_>, nodes: &[Node<'_>], tally: &Tally) -> String {
-    let told = nodes
-        .iter()
-        .map(|node| words::clip(&format!("**{}**: {}", plain(&words::node(node)), plain(&words::story(node))), LINE));
+fn description(message: &Message<'_>, tally: &Tally) -> String {
+    let told = storm::told(message)
+        .into_iter()
+        .map(|Told { of, text }| words::clip(&format!("**{}**: {}", plain(&of), plain(&text)), LINE));
     let mut lines: Vec<_> = told.collect();
     words::shorten(&mut lines, NODES);
     if message.phase == Phase::Ended && *tally != Tally::default() {
@@ -61,6 +61,11 @@ fn description(message: &Message<'_>, nodes: &[Node<'_>], tally: &Tally) -> Stri
     if tally.lost > 0 {
         lines.push("**Lost**".to_owned());
         lines.extend(words::lost(message, PODS).iter().map(|pod| format!("- {}", words::clip(&plain(pod), LINE))));
+    }
+    let addresses = storm::links(message).into_iter().map(|Link { name, address }| format!("[{name}]({address})"));
+    let addresses: Vec<_> = addresses.collect();
+    if !addresses.is_empty() {
+        lines.push(format!("{} · {}", addresses.join(" · "), storm::RUNBOOK));
     }
     lines.join("\n")
 }
@@ -112,6 +117,11 @@ mod tests {
         let told = notification(&samples::message(&[&event]));
         let description = told["content"]["description"].as_str().expect("a text");
         assert_eq!(description.lines().count(), 1, "{description}");
+    }
+
+    #[test]
+    fn a_storm_is_told_by_cluster_and_zone_with_links() {
+        insta::assert_json_snapshot!(notification(&samples::message(&samples::storm().iter().collect::<Vec<_>>())));
     }
 
     #[test]

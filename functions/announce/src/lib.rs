@@ -4,7 +4,7 @@
 //! Read `handler` first: it tells what happens to a batch of the queue, in order.
 //! * `event`, `receipt`: what the queue brings, and what is asked of it (pure)
 //! * `group`: which messages a batch makes; `nodes`: of which nodes and pods they tell (pure)
-//! * `words`, `bar`: what a message says, and its picture (pure)
+//! * `words`, `storm`, `bar`: what a message says, what it says of many nodes, and its picture (pure)
 //! * `slack`, `json`, `text`, `amazon_q`: the forms of a message (pure)
 //! * `form`: which of them the webhook gets; `template`: the fields that a Go template finds
 //! * `sink`: where messages go, each sink by itself; `delivered`: what it has had
@@ -36,6 +36,7 @@ mod settings;
 mod sink;
 mod slack;
 mod stored;
+mod storm;
 mod target;
 mod template;
 mod text;
@@ -45,8 +46,8 @@ mod webhook;
 mod wire;
 mod words;
 
-use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
 use spillway_aws_call::Caller;
 use spillway_startup::aws::Connections;
 use spillway_startup::logs;
@@ -73,5 +74,5 @@ pub async fn run() -> Result<(), Error> {
         receipt_bucket.map(|name| Way::Bucket(Bucket::new(name, aws.clone()))),
     ];
     let announcer = Announcer { sinks: ways.into_iter().flatten().map(Sink::new).collect() };
-    lambda_runtime::run(service_fn(|batch: LambdaEvent<SqsEvent>| announcer.handle(batch))).await
+    lambda_runtime::run(service_fn(|asked: LambdaEvent<Value>| announcer.answer(asked))).await
 }

@@ -55,6 +55,16 @@ impl<'a> Node<'a> {
         self.receipts().find_map(|receipt| receipt.node.as_deref())
     }
 
+    /// Its cluster, if it was found out.
+    pub(crate) fn cluster(&self) -> Option<&'a str> {
+        self.receipts().find_map(|receipt| receipt.cluster.as_deref())
+    }
+
+    /// Its availability zone, if it was found out.
+    pub(crate) fn zone(&self) -> Option<&'a str> {
+        self.receipts().find_map(|receipt| receipt.zone.as_deref())
+    }
+
     /// Whether one of its notices ended so.
     pub(crate) fn ended(&self, how: Ending) -> bool {
         self.receipts().any(|receipt| receipt.ending == Some(how))

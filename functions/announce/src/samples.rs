@@ -16,7 +16,7 @@ fn event(id: &str, detail_type: &str, detail: &Value) -> Event {
 /// What both receipts of a drain say.
 fn receipt(n: usize) -> Value {
     json!({
-        "receipt": 2, "request_id": format!("r-{n}"), "account": "123456789012", "region": "eu-west-1",
+        "receipt": 2, "request_id": format!("r-{n}"), "stack": "spillway", "account": "123456789012", "region": "eu-west-1",
         "zone": "eu-west-1a", "instance": format!("i-{n:017x}"), "instance_type": "m7g.large", "managed_by": "self-managed",
         "auto_scaling_group": "workers", "cluster": "prod", "decision": "drain",
         "node": format!("ip-10-0-0-{n}.eu-west-1.compute.internal"), "node_labels": {"team": "shop", "topology.kubernetes.io/zone": "eu-west-1a"},
@@ -89,6 +89,16 @@ pub(crate) fn lossy(n: usize) -> Event {
             {"pod": format!("kube-system/agent-{n}"), "fate": "stayed", "why": "a DaemonSet's pod"},
         ]),
     )
+}
+
+/// Twelve nodes of one cluster in two zones, the first of which lost pods.
+pub(crate) fn storm() -> Vec<Event> {
+    let of = |n| if n == 0 { lossy(n) } else { ended(n, "drained") };
+    let in_zone = |n: usize, mut event: Event| {
+        event.receipt.zone = Some(if n.is_multiple_of(2) { "eu-west-1a" } else { "eu-west-1b" }.to_owned());
+        event
+    };
+    (0..12).map(|n| in_zone(n, of(n))).collect()
 }
 
 /// The one message that these events make.

@@ -1,5 +1,10 @@
 //! A message in Slack's block format: <https://docs.slack.dev/reference/block-kit/blocks>
 
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use spillway_receipt::Ending;
 
@@ -7,6 +12,7 @@ use crate::bar::bar;
 use crate::event::Phase;
 use crate::group::Message;
 use crate::nodes::{Node, Tally};
+use crate::storm::{self, Link, Told};
 use crate::words;
 
 /// Slack's limit of a header.
@@ -29,13 +35,18 @@ pub(crate) fn message(message: &Message<'_>) -> Value {
         "type": "header",
         "text": {"type": "plain_text", "text": words::clip(&format!("{symbol} {headline}"), HEADER)},
     })];
-    blocks.extend(sections(&lines(nodes)));
+    blocks.extend(sections(&lines(message)));
     if message.phase == Phase::Ended && tally != (Tally { clean: tally.clean, ..Tally::default() }) {
         blocks.push(section(&format!("{}\n{}", bar(&tally), words::tally(&tally))));
     }
     if tally.lost > 0 {
         let pods = words::lost(message, PODS).into_iter().map(|pod| format!("• {}", line(&pod)));
         blocks.extend(sections(&std::iter::once("*Lost*".to_owned()).chain(pods).collect::<Vec<_>>()));
+    }
+    let links = storm::links(message).into_iter().map(|Link { name, address }| format!("<{address}|{name}>"));
+    let links: Vec<_> = links.collect();
+    if !links.is_empty() {
+        blocks.push(section(&format!("{} · {}", links.join(" · "), storm::RUNBOOK)));
     }
     blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": line(&words::origin(message))}]}));
     json!({"text": words::clip(&escape(&headline), SECTION), "blocks": blocks})
@@ -51,10 +62,9 @@ fn symbol(phase: Phase, nodes: &[Node<'_>], tally: &Tally) -> &'static str {
     }
 }
 
-/// A line for each node, those that failed first.
-fn lines(mut nodes: Vec<Node<'_>>) -> Vec<String> {
-    nodes.sort_by_key(|node| !node.ended(Ending::Failed));
-    let told = nodes.iter().map(|node| format!("*{}*\n{}", line(&words::node(node)), line(&words::story(node))));
+/// A line for each node, or for each zone of a storm.
+fn lines(message: &Message<'_>) -> Vec<String> {
+    let told = storm::told(message).into_iter().map(|Told { of, text }| format!("*{}*\n{}", line(&of), line(&text)));
     let mut told: Vec<_> = told.collect();
     words::shorten(&mut told, NODES);
     told
@@ -81,7 +91,35 @@ fn section(text: &str) -> Value {
 
 /// A line that fits, as Slack takes it.
 fn line(text: &str) -> String {
-    escape(&words::clip(text, LINE))
+    dates(&escape(&words::clip(text, LINE)))
+}
+
+/// Each time in a text, our own form or that of a receipt, as the reader's clock has it.
+fn dates(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        if let Some((at, length)) = time_at_the_begin(rest) {
+            let (written, after) = rest.split_at(length);
+            let shape = "{date_short_pretty} {time_secs}";
+            write!(shown, "<!date^{}^{shape}|{written}>", at.as_second()).expect("a text takes more text");
+            rest = after;
+        } else {
+            shown.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+    }
+    shown
+}
+
+/// The time that a text begins with, and its length there.
+fn time_at_the_begin(text: &str) -> Option<(Timestamp, usize)> {
+    [("%Y-%m-%d %H:%M:%S UTC", "2026-11-21 03:14:00 UTC".len()), ("%Y-%m-%dT%H:%M:%SZ", "2026-11-21T03:14:00Z".len())]
+        .into_iter()
+        .find_map(|(form, length)| {
+            let time = DateTime::strptime(form, text.get(..length)?).ok()?;
+            Some((time.to_zoned(TimeZone::UTC).ok()?.timestamp(), length))
+        })
 }
 
 /// Slack's three control characters; nothing else in a name or a reason is to be markup that harms.
@@ -118,6 +156,22 @@ mod tests {
     #[test]
     fn several_drains_that_ended_the_failed_one_first() {
         insta::assert_snapshot!(pretty(&[ended(1, "drained"), lossy(2), ended(3, "done")]));
+    }
+
+    #[test]
+    fn a_storm_is_told_by_cluster_and_zone_with_links() {
+        insta::assert_snapshot!(pretty(&samples::storm()));
+    }
+
+    #[test]
+    fn each_time_is_shown_by_the_readers_clock() {
+        let date = |second: i64, written| format!("<!date^{second}^{{date_short_pretty}} {{time_secs}}|{written}>");
+        let (ours, receipts) = ("2026-11-21 03:14:00 UTC", "2026-11-21T03:13:28Z");
+        assert_eq!(dates(&format!("häuser, goes at {ours}")), format!("häuser, goes at {}", date(1_795_230_840, ours)));
+        assert_eq!(dates(&format!("until {receipts} or")), format!("until {} or", date(1_795_230_808, receipts)));
+        for none in ["2026-11-21", "2026-13-21 03:14:00 UTC", "20 26-11-21T03:13:28", "ä", ""] {
+            assert_eq!(dates(none), none);
+        }
     }
 
     #[test]

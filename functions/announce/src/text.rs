@@ -3,6 +3,7 @@
 use crate::event::Phase;
 use crate::group::Message;
 use crate::nodes::Tally;
+use crate::storm::{self, Link, Told};
 use crate::words;
 
 /// SNS' limit of a subject is 100 characters of ASCII.
@@ -23,7 +24,7 @@ pub(crate) fn subject(message: &Message<'_>) -> String {
 pub(crate) fn body(message: &Message<'_>) -> String {
     let mut lines = vec![words::headline(message), String::new()];
     let nodes = message.nodes();
-    let told = nodes.iter().map(|node| words::clip(&format!("{}: {}", words::node(node), words::story(node)), LINE));
+    let told = storm::told(message).into_iter().map(|Told { of, text }| words::clip(&format!("{of}: {text}"), LINE));
     let mut told: Vec<_> = told.collect();
     words::shorten(&mut told, NODES);
     lines.append(&mut told);
@@ -35,7 +36,13 @@ pub(crate) fn body(message: &Message<'_>) -> String {
         lines.extend([String::new(), "Lost:".to_owned()]);
         lines.extend(words::lost(message, PODS).iter().map(|pod| format!("  {}", words::clip(pod, LINE))));
     }
-    lines.extend([String::new(), words::origin(message)]);
+    lines.push(String::new());
+    let addresses = storm::links(message);
+    lines.extend(addresses.iter().map(|Link { name, address }| format!("{name}: {address}")));
+    if !addresses.is_empty() {
+        lines.push(storm::RUNBOOK.to_owned());
+    }
+    lines.push(words::origin(message));
     lines.join("\n") + "\n"
 }
 
@@ -56,6 +63,11 @@ mod tests {
     #[test]
     fn a_drain_that_begins() {
         insta::assert_snapshot!(mail(&[begun(1)]));
+    }
+
+    #[test]
+    fn a_storm_is_told_by_cluster_and_zone_with_links() {
+        insta::assert_snapshot!(mail(&samples::storm()));
     }
 
     #[test]

@@ -28,7 +28,12 @@ pub(crate) fn headline(message: &Message<'_>) -> String {
             format!("No longer blocked: {} of {}", count(nodes.len(), "node"), clusters(&message.events))
         }
         (Phase::Ended, nodes) => {
-            format!("{} of {}: {}", count(nodes.len(), "node"), clusters(&message.events), endings(nodes))
+            format!(
+                "{} of {}: {}",
+                count(nodes.len(), "node"),
+                clusters(&message.events),
+                endings(&nodes.iter().collect::<Vec<_>>())
+            )
         }
     };
     format!("{news}{lost}{dry_run}")
@@ -38,7 +43,7 @@ pub(crate) fn headline(message: &Message<'_>) -> String {
 pub(crate) fn node(node: &Node<'_>) -> String {
     let instance = || node.receipts().find_map(|receipt| receipt.instance.as_deref());
     let thing = node.name().or_else(instance).unwrap_or("a notice");
-    match node.receipts().find_map(|receipt| receipt.cluster.as_deref()) {
+    match node.cluster() {
         Some(cluster) => format!("{thing} of {cluster}"),
         None => thing.to_owned(),
     }
@@ -144,11 +149,11 @@ pub(crate) fn clip(text: &str, most: usize) -> String {
 }
 
 /// A time that people read.
-fn time(at: Timestamp) -> String {
+pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-fn count(count: usize, thing: &str) -> String {
+pub(crate) fn count(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
@@ -175,7 +180,7 @@ fn ending(node: &Node<'_>) -> &'static str {
 }
 
 /// How many ended how.
-fn endings(nodes: &[Node<'_>]) -> String {
+pub(crate) fn endings(nodes: &[&Node<'_>]) -> String {
     let how = ["Drained", "Done", "Stopped", "Failed"].map(|how| {
         let count = nodes.iter().filter(|node| ending(node) == how).count();
         (count, how.to_lowercase())

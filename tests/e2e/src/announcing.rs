@@ -52,7 +52,7 @@ pub fn drained(n: usize) -> Value {
         "version": "0", "id": format!("ended-{n}"), "detail-type": "Spillway Receipt", "source": "spillway",
         "account": "123456789012", "time": "2026-11-21T03:12:09Z", "region": "us-east-1", "resources": [],
         "detail": {
-            "receipt": 2, "request_id": format!("request-{n}"),
+            "receipt": 2, "request_id": format!("request-{n}"), "stack": "spillway",
             "notice": {
                 "event_id": format!("event-{n}"), "kind": "spot interruption", "time": "2026-11-21T03:12:00Z",
                 "deadline": "2026-11-21T03:14:00Z",

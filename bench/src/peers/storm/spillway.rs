@@ -28,6 +28,8 @@ pub(super) async fn drain(
     let world = &fixture.world;
     let options = LambdaOptions {
         function_name: scene.name.clone(),
+        // So that each cold start can search its node there when EC2 throttles.
+        env: [("SPILLWAY_CLUSTERS".to_owned(), world.cluster.clone())].into(),
         reserved_concurrency: limit,
         // Waits pass as in Lambda.
         wait_factor: 1.0,

@@ -6,7 +6,7 @@ use kube_core::{Selector, SelectorExt as _};
 
 use spillway_settings::{ACTION_LABEL, NodeAction, Overridable, Settings};
 
-use super::claimant::Unclaimed;
+use super::unclaimed::Unclaimed;
 use crate::instance::ManagedBy;
 
 /// Opts a node out, whatever its value.

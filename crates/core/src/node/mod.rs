@@ -1,6 +1,7 @@
 //! The node of an instance: what is observed of it, what a claim writes, and when it is given back.
 //!
 //! * `claimant`: who claims, with what, and how it went
+//! * `unclaimed`: why a node is not claimed
 //! * `claim_annotation`: the annotation that says whose claim it is and what is to be taken away again
 //! * `observed`: what a claim finds on a node, and what follows
 //! * `patch`: the operations of a JSON patch
@@ -28,4 +29,5 @@ pub mod pace;
 pub mod patch;
 pub mod readiness;
 pub mod taint;
+pub mod unclaimed;
 pub mod uncordon;

@@ -10,8 +10,9 @@ use spillway_notice::Kind;
 use spillway_settings::ACTION_LABEL;
 
 use super::claim_annotation::{ANNOTATION, ClaimAnnotation};
-use super::claimant::{Claimant, How, Unclaimed};
+use super::claimant::{Claimant, How};
 use super::patch::Operations;
+use super::unclaimed::Unclaimed;
 use super::{labels, taint};
 use crate::instance::ManagedBy;
 

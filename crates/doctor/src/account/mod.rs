@@ -11,6 +11,7 @@
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
 //! * `drainers`: who else would drain the same nodes (pure)
+//! * `webhook`: whether the announcer can read the webhook's document
 
 mod bus;
 mod drainers;
@@ -24,6 +25,7 @@ mod reach;
 mod rights;
 mod rules;
 mod variables;
+mod webhook;
 
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
@@ -50,11 +52,12 @@ pub(super) async fn checks(
 ) -> Vec<Check> {
     let Context { settings, ec2, autoscaling, eventbridge, itself, .. } = context;
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
-    let (rules, policy, groups, karpenter) = tokio::join!(
+    let (rules, policy, groups, karpenter, webhook) = tokio::join!(
         bus::rules(eventbridge, function, end),
         policy(itself, end),
         groups::of(autoscaling, clusters, end),
-        karpenter::look(ec2, asked_until(end))
+        karpenter::look(ec2, asked_until(end)),
+        webhook::look(context, end)
     );
 
     let may_be_touched = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
@@ -73,6 +76,7 @@ pub(super) async fn checks(
         checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
     }
     checks.extend(about_hooks(&groups, clusters, settings, region));
+    checks.push(webhook);
     checks
 }
 

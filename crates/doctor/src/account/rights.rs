@@ -299,7 +299,7 @@ mod tests {
     use spillway_core::clock::Clock;
     use spillway_core::instance::ManagedBy;
     use spillway_core::test_support::settings;
-    use spillway_drainer::doubles::aws::{json_error, query_error};
+    use spillway_drainer::doubles::aws::{ec2_error, json_error, query_error};
     use spillway_drainer::doubles::script::call;
     use spillway_drainer::doubles::scripted::TestContext;
 
@@ -315,13 +315,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_call_is_made_without_effect_and_only_a_denial_is_a_missing_right() {
         let invalid = || query_error("ValidationError", "there is none of that name");
-        let dry_run =
-            "<Response><Errors><Error><Code>DryRunOperation</Code><Message>m</Message></Error></Errors></Response>";
+        let dry_run = || ec2_error("DryRunOperation", "m");
         let no_entry = json!({"FailedEntryCount": 1, "Entries": [{"ErrorCode": "MalformedDetail"}]});
         let in_an_hour = "\"ScheduleExpression\":\"at(1970-01-01T01:00:00)\"";
         let aws = [
-            call("DescribeInstances").with("DryRun=true").says(412, dry_run),
-            call("DescribeInstanceStatus").with("DryRun=true").says(412, dry_run),
+            call("DescribeInstances").with("DryRun=true").says(412, dry_run()),
+            call("DescribeInstanceStatus").with("DryRun=true").says(412, dry_run()),
             call("DescribeLifecycleHooks").with(UNKNOWN).says(400, invalid()),
             call("CompleteLifecycleAction").with("AutoScalingGroupName=workers").with(UNKNOWN).says(400, invalid()),
             call("RecordLifecycleActionHeartbeat").with(UNKNOWN).says(403, query_error("AccessDenied", "no")),
@@ -338,6 +337,7 @@ mod tests {
             cluster: ClusterName::new("prod"),
             managed_by: ManagedBy::SelfManaged,
             tags: BTreeMap::new(),
+            not_propagated: BTreeMap::new(),
             keeps_abandoned: false,
             kept: Vec::new(),
             hooks: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Api;
 use kube::core::Status;
 use spillway_core::decision::Reason;
-use spillway_core::node::claimant::Unclaimed;
+use spillway_core::node::unclaimed::Unclaimed;
 use spillway_core::outcome::Outcome;
 use spillway_retry::jittered;
 use tokio::time::{Instant, sleep};

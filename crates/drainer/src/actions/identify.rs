@@ -1,4 +1,4 @@
-//! Who the instance of a notice is: EC2 says it, or, where EC2 gives no answer in time, its node.
+//! Who the instance of a notice is: EC2 says it, or, where EC2 throttles the call or gives no answer in time, its node.
 //!
 //! `DescribeInstances` fails for the instances of an Availability Zone that is down (its API reference says so), and a storm of
 //! notices empties its bucket of requests. A notice with a deadline cannot wait for that. The claim tests the provider id,
@@ -15,7 +15,8 @@ use spillway_core::cluster::ClusterName;
 use spillway_core::decision;
 use spillway_core::instance::Instance;
 use spillway_notice::{Kind, Notice};
-use tokio::time::{Instant, sleep};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 use crate::aws::ec2;
 use crate::context::Context;
@@ -35,7 +36,7 @@ const RUNNING_ASKED_FOR: Duration = Duration::from_secs(30);
 pub(crate) enum Identified {
     /// EC2 describes it.
     ByEc2(Instance),
-    /// EC2 gave no answer. Its node was found in this cluster.
+    /// EC2 gave no answer, or throttled the call. Its node was found in this cluster.
     ByNode(Instance, ClusterName),
 }
 
@@ -47,15 +48,17 @@ pub(crate) async fn identify(context: &Context, notice: &Notice, end: Instant) -
         _ => end,
     };
     let is_behind = |described: Option<&_>| decision::is_behind(notice.kind, described, settings);
+    let throttled = Notify::new();
     let described = async {
-        let described = ec2::describe(&context.ec2, &notice.instance, end, is_behind).await?;
+        let described = ec2::describe(&context.ec2, &notice.instance, end, &throttled, is_behind).await?;
         Ok(described.map(Identified::ByEc2))
     };
     if !decision::may_be_identified_by_node(notice, settings) {
         return described.await;
     }
     let searched = async {
-        sleep(EC2_ANSWERS_WITHIN).await;
+        // The first throttled call is enough: in a storm each attempt more takes a call from another notice.
+        let _ = timeout(EC2_ANSWERS_WITHIN, throttled.notified()).await;
         search(context, notice, end).await
     };
     match select(pin!(described), pin!(searched)).await {

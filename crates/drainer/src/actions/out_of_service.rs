@@ -6,8 +6,10 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
-use spillway_core::node::claimant::{Claimant, Unclaimed};
+use spillway_core::node::claimant::Claimant;
+use spillway_core::node::unclaimed::Unclaimed;
 use spillway_core::outcome::Outcome;
+use tokio::sync::Notify;
 
 use super::Next;
 use super::claim::unclaimed;
@@ -108,7 +110,7 @@ async fn declare_when_missed(
             watch.get_or_insert_with(|| NodeWatch::of(nodes.clone(), &looked.name)).next().await;
             continue;
         }
-        match ec2::describe(&context.ec2, &instance.id, attempt.window().end, |_| false).await {
+        match ec2::describe(&context.ec2, &instance.id, attempt.window().end, &Notify::new(), |_| false).await {
             Ok(Some(instance)) if instance.state == InstanceState::Down => {}
             Ok(_) => return Ok(Declared::UpAgain(looked.name)),
             Err(error) => return Ok(Declared::NotAsked(error)),

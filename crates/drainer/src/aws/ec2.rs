@@ -7,7 +7,8 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use jiff::Timestamp;
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_notice::{InstanceId, ScheduledEvent};
-use spillway_retry::{Backoff, jittered};
+use spillway_retry::{Backoff, Transient, jittered};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::aws::{self, CallError};
@@ -25,18 +26,26 @@ const MOST_VALUES: usize = 200;
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
 /// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
-/// none by that id.
+/// none by that id. `throttled` is notified of each answer that the call is throttled.
 pub(crate) async fn describe(
     ec2: &aws_sdk_ec2::Client,
     id: &InstanceId,
     end: Instant,
+    throttled: &Notify,
     is_behind: impl Fn(Option<&Instance>) -> bool,
 ) -> Result<Option<Instance>, CallError> {
+    let ask = || async {
+        let answer = ask(ec2, id).await;
+        if answer.as_ref().is_err_and(Transient::is_throttled) {
+            throttled.notify_one();
+        }
+        answer
+    };
     let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
     let mut backoff = Backoff::new();
-    let mut described = aws::until(DESCRIBE, end, || ask(ec2, id)).await?;
+    let mut described = aws::until(DESCRIBE, end, ask).await?;
     while is_behind(described.as_ref()) && timeout_at(patience, sleep(jittered(backoff.next_pause()))).await.is_ok() {
-        described = match aws::until(DESCRIBE, end, || ask(ec2, id)).await {
+        described = match aws::until(DESCRIBE, end, ask).await {
             // What was answered before is better than no answer.
             Err(_) if end <= Instant::now() => break,
             answer => answer?,

@@ -12,6 +12,7 @@ use spillway_settings::Settings;
 use super::Context;
 use super::cluster::{Access, OneConnection};
 use super::log::Log;
+use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
@@ -30,6 +31,7 @@ impl Context {
             (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
         let patient_queue = settings.patient_queue.as_deref().map(|url| PatientQueue::new(caller.clone(), url));
         let itself = Itself::new(caller.clone(), &function);
+        let announcer = settings.announcer.as_ref().map(|name| Announcer::new(caller.clone(), name));
         let announcements = settings.announcements.as_ref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(aws);
         let scheduler =
@@ -42,6 +44,7 @@ impl Context {
             eventbridge: aws_sdk_eventbridge::Client::new(aws),
             itself,
             announcements,
+            announcer,
             scheduler,
             patient_queue,
             access: Access {

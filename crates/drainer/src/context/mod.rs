@@ -17,6 +17,7 @@ use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
+use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
@@ -39,6 +40,8 @@ pub struct Context {
     pub itself: Itself,
     /// Where the announcer fetches its messages from.
     pub(crate) announcements: Option<Queue>,
+    /// Who may read the webhook's document, if there is a webhook.
+    pub announcer: Option<Announcer>,
     pub(crate) scheduler: Scheduler,
     /// The queue of drains that can wait, if there is one.
     pub(crate) patient_queue: Option<PatientQueue>,

@@ -143,6 +143,12 @@ pub fn query_error(code: &str, message: &str) -> String {
     )
 }
 
+/// An error of EC2, whose form is its own.
+#[must_use]
+pub fn ec2_error(code: &str, message: &str) -> String {
+    format!("<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>")
+}
+
 /// An error of a service that speaks JSON.
 #[must_use]
 pub fn json_error(code: &str) -> String {

@@ -30,6 +30,7 @@ use spillway_notice::Home;
 use spillway_receipt::Receipt;
 use spillway_settings::{Schedules, Settings};
 
+use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
@@ -139,6 +140,7 @@ pub(crate) fn context(
             FunctionName { region: REGION, name: "drain" },
         ),
         announcements: settings.announcements.as_ref().map(|url| Queue::new(by_hand.clone(), url)),
+        announcer: settings.announcer.as_ref().map(|name| Announcer::new(by_hand.clone(), name)),
         itself: Itself::new(by_hand, "drain"),
         settings,
         ec2: client!(aws_sdk_ec2, RetryConfig::disabled()),

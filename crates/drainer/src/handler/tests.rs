@@ -8,7 +8,7 @@ use super::handle;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{
-    completed, described, group_described, heartbeat, hook_described, invoked, query_error, scheduled,
+    completed, described, ec2_error, group_described, heartbeat, hook_described, invoked, scheduled,
 };
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
@@ -63,7 +63,7 @@ async fn an_event_that_cannot_be_read_is_a_failure_that_costs_no_call() {
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_runs_and_that_ec2_does_not_describe_is_asked_about_by_an_undo_check() {
-    let throttled = query_error("RequestLimitExceeded", "Request limit exceeded.");
+    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
     let aws = [
         call("DescribeInstances").says(503, throttled).repeated(),
         scheduled(&format!("{NODE}.instance-running.1")).with("spillway-undo-check"),
@@ -178,7 +178,7 @@ async fn a_spot_notice_is_put_into_no_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_from_the_queue_that_fails_goes_on_outside_of_it() {
-    let denied = query_error("UnauthorizedOperation", "You are not authorized to perform this operation.");
+    let denied = ec2_error("UnauthorizedOperation", "You are not authorized to perform this operation.");
     let aws = [hook_described(), call("DescribeInstances").says(403, denied), invoked().with("r-1")];
     let context = TestContext::new(&QUEUE, [], aws);
     let terminate = event("terminate-lifecycle-action", "EC2InstanceId");

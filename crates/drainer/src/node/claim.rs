@@ -9,8 +9,9 @@ use kube::core::Status;
 use kube::{Api, ResourceExt as _};
 use spillway_core::instance::Instance;
 use spillway_core::kube::status::is_of_admission;
-use spillway_core::node::claimant::{Claim, Claimant, How, Unclaimed};
+use spillway_core::node::claimant::{Claim, Claimant, How};
 use spillway_core::node::observed::{ClaimState, ObservedNode, claim_state};
+use spillway_core::node::unclaimed::Unclaimed;
 
 use super::find::{by_name, by_provider_id, find, guesses};
 use super::{NodeError, patch};

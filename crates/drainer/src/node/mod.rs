@@ -25,7 +25,8 @@ pub(crate) mod uncordon;
 mod watch;
 
 use kube::Client;
-use spillway_core::node::claimant::{Claim, Unclaimed};
+use spillway_core::node::claimant::Claim;
+use spillway_core::node::unclaimed::Unclaimed;
 
 use crate::kube::{ApiError, Contention};
 pub use claim::{Rehearsed, rehearse};

@@ -15,9 +15,9 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_core::instance::Instance;
 use spillway_core::kube::status::{is_missing, is_of_another_uid};
-use spillway_core::node::claimant::Unclaimed;
 use spillway_core::node::labels::LabelRules;
 use spillway_core::node::node_claim::HandedOver;
+use spillway_core::node::unclaimed::Unclaimed;
 
 use super::NodeError;
 use super::find::find;

@@ -4,10 +4,11 @@
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt as _};
 use spillway_core::instance::Instance;
-use spillway_core::node::claimant::{Claimant, Unclaimed};
+use spillway_core::node::claimant::Claimant;
 use spillway_core::node::observed::ObservedNode;
 use spillway_core::node::out_of_service::tainting;
 use spillway_core::node::readiness::{Ready, ready};
+use spillway_core::node::unclaimed::Unclaimed;
 
 use super::find::find;
 use super::{NodeError, patch};

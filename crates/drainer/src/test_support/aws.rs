@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::instance_id;
 use super::script::{Expected, call};
+pub(crate) use crate::doubles::aws::{ec2_error, instances, json_error, query_error};
 use crate::doubles::aws::{groups, hooks};
-pub(crate) use crate::doubles::aws::{instances, json_error, query_error};
 pub(crate) use crate::doubles::scripted::put_event;
 
 /// EC2 is asked for the instance, and describes it in a state and with tags.

@@ -40,7 +40,7 @@ def main() -> None:
     functions, deliveries = Functions(options.template), Deliveries(options.template, moto)
     access = options.dir / "access"
     access.mkdir()
-    state = State(moto, variables, functions, deliveries, announcing.read(options.template), iam, ruler, access)
+    state = State(moto, variables, functions, deliveries, announcing.read(options.template), iam, ruler, access, options.template)
     for cluster in options.cluster:
         # Its endpoint comes with /bed/clusters, when there is an API server.
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))

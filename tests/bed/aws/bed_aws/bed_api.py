@@ -14,7 +14,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
-from bed_aws import deliveries, hooks
+from bed_aws import deliveries, hooks, stack
 from bed_aws.eks import Cluster, Override
 from bed_aws.errors import BedError
 from bed_aws.faults import Fault
@@ -43,6 +43,8 @@ class BedApi:
             ("GET", "/bed/clusters/<cluster>/entries", state.eks.entries),
             ("DELETE", "/bed/clusters/<name>", state.eks.remove),
             ("POST", "/bed/stacks", state.stacks.put),
+            ("DELETE", "/bed/stacks/<name>", state.stacks.delete),
+            ("GET", "/bed/left", self.get_left),
             ("POST", "/bed/served", state.invocations.serve),
             ("POST", "/bed/asked", state.invocations.take),
             ("POST", "/bed/said", state.invocations.say),
@@ -160,6 +162,9 @@ class BedApi:
     def post_deliveries(self, sender: str, most: int | None = None, wait_s: float = 0) -> Json:
         """Of what a caller has put on the bus, by its key; or of what AWS has sent about an instance, by its id."""
         return {"delivered": self._state.notices.take(sender, most, wait_s)}
+
+    def get_left(self) -> dict[str, list[str]]:
+        return stack.left(self._state.moto)
 
     def get_variables(self) -> dict[str, str]:
         return self._state.variables

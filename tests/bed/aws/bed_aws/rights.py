@@ -104,9 +104,12 @@ def _tagged(call: Call, where: str) -> list[Asked]:
 
 
 def _tagged_groups(call: Call, where: str) -> list[Asked]:
-    names = sorted({value for key, value in call.request.values.items() if key.endswith(".ResourceId")})
-    own = "00000000-0000-0000-0000-000000000000"
-    return [Asked(f"autoscaling:{call.action}", f"arn:aws:autoscaling:{where}:autoScalingGroup:{own}:autoScalingGroupName/{name}") for name in names]
+    def of_each_tag(member: str) -> list[str]:
+        return sorted({value for key, value in call.request.values.items() if key.endswith(f".{member}")})
+
+    own, seen = "00000000-0000-0000-0000-000000000000", {"aws:TagKeys": of_each_tag("Key")}
+    groups = [f"arn:aws:autoscaling:{where}:autoScalingGroup:{own}:autoScalingGroupName/{name}" for name in of_each_tag("ResourceId")]
+    return [Asked(f"autoscaling:{call.action}", group, seen) for group in groups]
 
 
 def _targets(call: Call, where: str) -> list[Asked]:
@@ -182,6 +185,7 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("sqs", "ChangeMessageVisibility"): _queue,
     ("sqs", "GetQueueAttributes"): _queue,
     ("sqs", "SendMessage"): _queue,
+    ("ssm", "DeleteParameter"): _parameter,
     ("ssm", "GetParameter"): _parameter,
     ("ssm", "PutParameter"): _parameter,
 }

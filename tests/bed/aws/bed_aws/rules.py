@@ -12,6 +12,7 @@ from bed_aws.ruler import Ruler
 from bed_aws.template import TemplateError
 
 # Stands for the function's ARN: each test has a function of its own.
+TARGET_ID = "spillway"
 TARGET = "arn:aws:lambda:us-east-1:123456789012:function:spillway"
 # What the product's stack is called here: all that a pattern may refer to.
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
@@ -83,7 +84,17 @@ def _intrinsic(value: Any) -> str | None:
 def install(rules: list[Rule], moto: Moto) -> Ruler:
     """Puts the rules on the default bus; answers what says which of them let an event through."""
     moto_quick.make_quick()
+    put(rules, moto)
+    return Ruler({rule.logical_id: rule.pattern for rule in rules})
+
+
+def put(rules: list[Rule], moto: Moto) -> None:
     for rule in rules:
         moto.events.put_rule(name=rule.logical_id, event_pattern=json.dumps(rule.pattern))
-        moto.events.put_targets(name=rule.logical_id, event_bus_arn=None, targets=[{"Id": "spillway", "Arn": TARGET}])
-    return Ruler({rule.logical_id: rule.pattern for rule in rules})
+        moto.events.put_targets(name=rule.logical_id, event_bus_arn=None, targets=[{"Id": TARGET_ID, "Arn": TARGET}])
+
+
+def remove(rules: list[Rule], moto: Moto) -> None:
+    for rule in rules:
+        moto.events.remove_targets(name=rule.logical_id, event_bus_arn=None, ids=[TARGET_ID])
+        moto.events.delete_rule(name=rule.logical_id, event_bus_arn=None)

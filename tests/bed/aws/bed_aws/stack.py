@@ -1,5 +1,5 @@
-"""What the product's stack has for its schedules: the group, the role and the failure queue, from the template, in moto;
-and the variables by which the function knows them.
+"""What the bed makes of the product's stack, in moto: the schedule group, Scheduler's role and the queues, from the template;
+and the variables by which the function knows them. Deleting the stack takes them away.
 """
 
 import json
@@ -32,6 +32,31 @@ def install(path: Path, moto: Moto) -> dict[str, str]:
         for variable, value in _variables(resource).items()
         if (text := _substituted(value, known)) is not None
     }
+
+
+def remove(path: Path, moto: Moto) -> None:
+    """What CloudFormation deletes with the stack. A schedule group goes with its schedules, a queue with its messages."""
+    for logical_id, resource in template.resources(path).items():
+        if resource["Type"] == "AWS::Scheduler::ScheduleGroup":
+            moto.scheduler.delete_schedule_group(name(logical_id))
+        elif resource["Type"] == "AWS::IAM::Role" and "scheduler.amazonaws.com" in json.dumps(_trust(resource)):
+            moto.iam.delete_role(name(logical_id))
+        elif resource["Type"] == "AWS::SQS::Queue":
+            moto.sqs.delete_queue(name(logical_id))
+
+
+def left(moto: Moto) -> dict[str, list[str]]:
+    """All of the account that a stack, or a function of it, could leave."""
+    groups = moto.scheduler.schedule_groups.values()
+    found = {
+        "parameters": moto.ssm._parameters,
+        "queues": moto.sqs.queues,
+        "roles": [role.name for role in moto.iam.roles.values()],
+        "rules": [rule.name for bus in moto.events.event_buses.values() for rule in bus.rules.values()],
+        "schedule groups": [group.name for group in groups],
+        "schedules": [schedule for group in groups for schedule in group.schedules],
+    }
+    return {kind: sorted(names) for kind, names in found.items()}
 
 
 def name(logical_id: str) -> str:

@@ -38,8 +38,9 @@ class State:
         iam: Iam,
         ruler: Ruler,
         access: Path | None = None,
+        template: Path | None = None,
     ) -> None:
-        """`access`: where the access entries of each cluster are written."""
+        """`access`: where the access entries of each cluster are written. `template`: what the stack's parts were made of."""
         self.moto = moto
         self.variables = variables
         """Those of the function that refer to a part of its stack."""
@@ -53,7 +54,7 @@ class State:
         self.pages = Pages()
         self.autoscaling = AutoScaling(moto, self.instances, self.notices, self.pages)
         self.eks = Eks(moto, access)
-        self.stacks = Stacks(moto, self.eks)
+        self.stacks = Stacks(moto, self.eks, template)
         self.invocations = Invocations(moto, iam, self.notices)
         self.scheduler = Scheduler(moto, self.invocations)
         self.failures = Failures(moto)

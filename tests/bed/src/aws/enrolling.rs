@@ -25,6 +25,16 @@ impl Aws {
         self.post::<Value>("stacks", &body).await.map(drop)
     }
 
+    /// CloudFormation deletes a stack, which the bed has from its beginning.
+    pub async fn delete_stack(&self, name: &str) -> Result<(), BedError> {
+        self.call::<Value>(Method::DELETE, &format!("stacks/{name}"), None).await.map(drop)
+    }
+
+    /// All of the account that a stack, or a function of it, could leave: the names, by kind.
+    pub async fn left(&self) -> Result<Value, BedError> {
+        self.call(Method::GET, "left", None).await
+    }
+
     /// The access entries of a cluster, as EKS describes them.
     pub async fn access_entries(&self, cluster: &str) -> Result<Vec<Value>, BedError> {
         self.call(Method::GET, &format!("clusters/{cluster}/entries"), None).await

@@ -73,6 +73,36 @@ async fn fifty_receipts_in_one_window_make_one_message() {
     assert_eq!(message.json()["notices"].as_array().map(Vec::len), Some(50), "{message:#?}");
 }
 
+#[tokio::test]
+async fn a_storm_of_a_hundred_nodes_is_one_message_by_cluster_and_zone() {
+    let webhook = Webhook::start().await.expect("a webhook");
+    let document = kept("storm-of-100", &json!({"url": webhook.url()})).await;
+    let announcer = announcer_as_deployed("storm-of-100", &[("Webhook", &document)]).await;
+
+    let receipts: Vec<Value> = (0..100)
+        .map(|n| {
+            let mut receipt = drained(n);
+            receipt["detail"]["zone"] = json!(if n < 40 { "us-east-1a" } else { "us-east-1b" });
+            if n == 0 {
+                receipt["detail"]["ending"] = json!("failed");
+            }
+            receipt
+        })
+        .collect();
+    announcer.send(&receipts).await.expect("the queue takes them");
+
+    let outcomes = announcer.until_invoked(1).await.expect("the window ends");
+    assert!(outcomes[0].result.is_ok(), "{outcomes:#?}");
+    let [message] = &*webhook.posts() else { panic!("one message: {} came", webhook.posts().len()) };
+    let message = message.json();
+    assert_eq!(message["text"], "100 nodes of prod: 99 drained, 1 failed", "{message:#}");
+    let told = message["blocks"][1]["text"]["text"].as_str().expect("Slack shows it");
+    let zones =
+        "*prod, us-east-1a*\n39 drained, 1 failed\n*prod, us-east-1b*\n60 drained\n*ip-10-0-0-0.ec2.internal of prod*";
+    assert!(told.starts_with(zones), "{told}");
+    assert!(message.to_string().contains("#dashboards/dashboard/spillway-us-east-1|dashboard>"), "{message:#}");
+}
+
 /// NTH sends its message before it completes the hook, which waits for as long as the webhook does not answer.
 #[tokio::test]
 async fn a_webhook_that_never_answers_holds_up_no_hook() {

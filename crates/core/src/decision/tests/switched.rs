@@ -3,7 +3,7 @@
 use spillway_notice::Kind;
 use spillway_settings::NoticeFamily;
 
-use super::super::{Decision, Reason, by_table};
+use super::super::{Decision, Reason, by_table, is_wanted};
 use crate::decision::switch::Switch;
 use crate::instance::ManagedBy;
 use crate::test_support::settings;
@@ -41,6 +41,14 @@ fn the_family_that_is_named_is_drained_for_or_cordoned_for_and_no_other() {
             let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(family)));
             assert_eq!(of(&others, "none"), off, "{word}: {kind:?}");
         }
+    }
+}
+
+#[test]
+fn a_family_is_wanted_unless_it_is_switched_off() {
+    for (_, word, kinds) in FAMILIES {
+        let wanted = |drain: &str| is_wanted(kinds[0], &settings(&[("SPILLWAY_DRAIN_ON", drain)]));
+        assert_eq!((wanted(word), wanted("none")), (true, false), "{word}");
     }
 }
 

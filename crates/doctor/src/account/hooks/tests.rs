@@ -22,6 +22,7 @@ fn group(hooks: &[GroupHook]) -> Group {
         cluster: ClusterName::new("prod"),
         managed_by: ManagedBy::SelfManaged,
         tags: tags(&[("team", "shop")]),
+        not_propagated: tags(&[]),
         keeps_abandoned: false,
         kept: Vec::new(),
         hooks: hooks.to_vec(),
@@ -104,6 +105,21 @@ fn a_tag_that_overrides_nothing_is_found_and_one_that_does_counts() {
     assert_eq!(found(tagged("ten minutes"), &allowed), without_effect);
     assert_eq!(found(tagged("600"), &allowed), []);
     assert_eq!(found(tagged("40000"), &allowed), [(FindingId::HookWaitsShorterThanSet, Severity::Warn)]);
+}
+
+#[test]
+fn a_tag_that_its_instances_do_not_get_overrides_nothing() {
+    let tags = tags(&[("spillway:hook-max-wait-s", "40000")]);
+    let group = Group { not_propagated: tags.clone(), tags, ..group(&[hook("spillway")]) };
+    let allowed = [("SPILLWAY_OVERRIDABLE", "hook-max-wait")];
+    // Not that the hook waits shorter: for no instance it waits longer.
+    assert_eq!(found(group.clone(), &allowed), [(FindingId::OverrideWithoutEffect, Severity::Warn)]);
+    let command = check(group.clone(), &allowed).findings.remove(0).command.unwrap();
+    assert!(
+        command.ends_with("PropagateAtLaunch=true,Key=spillway:hook-max-wait-s,Value=40000,ResourceId=workers"),
+        "{command}"
+    );
+    assert_eq!(found(group, &[]).len(), 1, "what is not allowed is found once");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use spillway_core::decision::{self, Decision};
 use spillway_core::instance::ManagedBy;
-use spillway_core::node::claimant::Unclaimed;
 use spillway_core::node::labels::{IGNORE, LabelRules, managed_by};
+use spillway_core::node::unclaimed::Unclaimed;
 use spillway_notice::Kind;
 use spillway_settings::{ACTION_LABEL, NodeAction, NoticeFamily, Overridable, Settings};
 

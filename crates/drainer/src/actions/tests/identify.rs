@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::actions::identify::{Identified, identify};
 use crate::failure::Failure;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, status};
-use crate::test_support::aws::{described, query_error};
+use crate::test_support::aws::{described, ec2_error};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -17,7 +17,7 @@ const NAMED_BY_DNS: &str = "ip-10-0-0-1.ec2.internal";
 
 /// EC2 fails for as long as anybody asks, as for the instances of a zone that is down.
 fn zone_is_down() -> Expected {
-    call("DescribeInstances").says(500, query_error("InternalError", "An internal error has occurred")).repeated()
+    call("DescribeInstances").says(500, ec2_error("InternalError", "An internal error has occurred")).repeated()
 }
 
 /// No node has the instance's id for its name.
@@ -59,6 +59,17 @@ async fn a_node_with_the_instances_id_for_its_name_is_found_when_ec2_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_is_searched_as_soon_as_a_call_to_ec2_is_throttled() {
+    let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
+    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
+    let context = TestContext::new(&KNOWN, api, [call("DescribeInstances").says(503, throttled).repeated()]);
+    let began = Instant::now();
+    let instance = by_node(identified(&context, &Case::spot().notice).await.unwrap());
+    assert_eq!(instance.private_dns_name.as_deref(), Some(NODE));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_by_another_name_is_found_among_those_of_the_zone_that_the_notice_names() {
     let mut case = Case::spot();
     case.notice.zone = Some("us-east-1a".to_owned());
@@ -90,7 +101,7 @@ async fn where_a_tag_decides_and_where_no_cluster_is_known_only_ec2_is_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_runs_is_asked_about_for_half_a_minute() {
-    let throttled = query_error("RequestLimitExceeded", "Request limit exceeded.");
+    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
     let context = TestContext::new(&KNOWN, [], [call("DescribeInstances").says(503, throttled).repeated()]);
     let (began, in_ten_minutes) = (Instant::now(), Instant::now() + Duration::from_mins(10));
     let notice = Case::of(Kind::Running, Deadline::Open).notice;

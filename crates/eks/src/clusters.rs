@@ -1,0 +1,164 @@
+//! A cluster's endpoint and certificate authority, asked of EKS once and remembered while the
+//! function is warm.
+//!
+//! They change: EKS rotates certificate authorities, and an endpoint moves when a cluster is
+//! made again under its old name. So after a connection that did not come about, EKS alone is asked.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_eks::error::SdkError;
+use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
+use aws_sdk_eks::operation::list_clusters::ListClustersError;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::future::{Either, select};
+use spillway_aws_call::CallError;
+use spillway_core::cluster::ClusterName;
+use spillway_retry::Transient as _;
+use tokio::time::sleep;
+
+use crate::cluster::Cluster;
+use crate::remembered::Remembered;
+
+/// The call that says where a cluster is.
+const DESCRIBE: &str = "eks:DescribeCluster";
+/// How long EKS may say nothing until Parameter Store is asked. Its usual answer takes a tenth of a second.
+const EKS_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+
+/// EKS did not tell us the cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum DescribeError {
+    /// EKS refused the call or could not be reached.
+    #[error("cannot describe cluster {0}")]
+    Call(ClusterName, #[source] Box<SdkError<DescribeClusterError>>),
+    /// The answer lacks what a connection needs: the cluster is being created or deleted.
+    #[error("cluster {0} has no usable {1} yet")]
+    Incomplete(ClusterName, &'static str),
+}
+
+impl DescribeError {
+    /// Whether EKS may know the cluster, and only cannot say it now.
+    fn may_pass(&self) -> bool {
+        let Self::Call(_, error) = self else { return false };
+        let Some(answer) = error.as_service_error() else { return true };
+        let (code, message) = (answer.meta().code().unwrap_or_default(), answer.meta().message().unwrap_or_default());
+        let status = error.raw_response().map(|response| response.status().as_u16());
+        CallError::answered(DESCRIBE, code, message, status).is_transient()
+    }
+}
+
+/// The clusters seen so far.
+#[derive(Debug)]
+pub struct Clusters {
+    eks: aws_sdk_eks::Client,
+    remembered: Option<Remembered>,
+    known: Mutex<HashMap<ClusterName, Cluster>>,
+}
+
+impl Clusters {
+    /// Nothing is known yet, but what is `remembered` outside of the process.
+    #[must_use]
+    pub fn new(eks: aws_sdk_eks::Client, remembered: Option<Remembered>) -> Self {
+        Self { eks, remembered, known: Mutex::default() }
+    }
+
+    /// The cluster by that name, from memory if it is there.
+    pub async fn get(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
+        if let Some(cluster) = self.known_as(name) {
+            return Ok(cluster);
+        }
+        let cluster = match &self.remembered {
+            Some(remembered) => self.described_or_recalled(name, remembered).await?,
+            None => self.describe(name).await?,
+        };
+        self.learn(&cluster);
+        Ok(cluster)
+    }
+
+    /// The cluster as EKS describes it now, whatever is known of it.
+    pub(crate) async fn renew(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
+        self.forget(name);
+        let cluster = self.describe(name).await?;
+        self.learn(&cluster);
+        Ok(cluster)
+    }
+
+    /// Writes a cluster that is known down for other processes.
+    pub async fn remember(&self, name: &ClusterName) -> Result<(), CallError> {
+        match (&self.remembered, self.known_as(name)) {
+            (Some(remembered), Some(cluster)) => remembered.remember(&cluster).await,
+            _ => Ok(()),
+        }
+    }
+
+    fn known_as(&self, name: &ClusterName) -> Option<Cluster> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn learn(&self, cluster: &Cluster) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
+    }
+
+    /// The names of the clusters that have been described.
+    pub fn known(&self) -> Vec<ClusterName> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// The names of all clusters of this account and Region.
+    pub async fn list(&self) -> Result<Vec<ClusterName>, Box<SdkError<ListClustersError>>> {
+        let mut pages = self.eks.list_clusters().into_paginator().items().send();
+        let mut names = Vec::new();
+        while let Some(name) = pages.next().await {
+            names.push(ClusterName::new(name.map_err(Box::new)?));
+        }
+        Ok(names)
+    }
+
+    /// Forgets a cluster, so that the next [`get`](Self::get) asks EKS.
+    pub fn forget(&self, name: &ClusterName) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    /// What EKS says; or what is remembered, if EKS has said nothing of use for a moment.
+    async fn described_or_recalled(
+        &self,
+        name: &ClusterName,
+        remembered: &Remembered,
+    ) -> Result<Cluster, DescribeError> {
+        let recalled = async {
+            sleep(EKS_ANSWERS_WITHIN).await;
+            let cluster = remembered.recall(name).await;
+            if cluster.is_some() {
+                tracing::warn!(cluster.name = %name, "EKS does not describe cluster {name}; using what the self-test wrote down");
+            }
+            cluster
+        };
+        match select(pin!(self.describe(name)), pin!(recalled)).await {
+            Either::Left((Err(error), recalled)) if error.may_pass() => recalled.await.ok_or(error),
+            Either::Left((described, _)) => described,
+            Either::Right((Some(cluster), _)) => Ok(cluster),
+            Either::Right((None, described)) => described.await,
+        }
+    }
+
+    async fn describe(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
+        let answer = self
+            .eks
+            .describe_cluster()
+            .name(name.as_str())
+            .send()
+            .await
+            .map_err(|source| DescribeError::Call(name.clone(), Box::new(source)))?;
+        let incomplete = |what| DescribeError::Incomplete(name.clone(), what);
+        let cluster = answer.cluster.ok_or_else(|| incomplete("description"))?;
+        let ca = cluster.certificate_authority.and_then(|authority| authority.data);
+        Ok(Cluster {
+            name: name.clone(),
+            endpoint: cluster.endpoint.ok_or_else(|| incomplete("endpoint"))?,
+            ca: ca.and_then(|data| STANDARD.decode(data).ok()).ok_or_else(|| incomplete("certificate authority"))?,
+        })
+    }
+}

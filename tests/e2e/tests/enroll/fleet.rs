@@ -1,0 +1,273 @@
+//! The account with its clusters and groups, and the person who enrols them with the real AWS CLI, kubectl and SAM CLI.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+use spillway_bed::aws::Credentials;
+use spillway_bed::lambda::Lambda;
+use spillway_bed::pods::{self, PodShape};
+use spillway_bed::setup::{Setup, project_file};
+use spillway_bed::{Aws, Cluster, NodeOptions, TestNode, World, WorldOptions};
+use spillway_e2e::{fates, function, sample, the_one};
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+use crate::objects;
+
+pub(crate) const STACK: &str = "spillway";
+pub(crate) const FUNCTION: &str = "spillway-enroll";
+/// The clusters that are there from the beginning.
+pub(crate) const FIRST: [&str; 3] = ["red", "blue", "green"];
+/// Made next month, and with the oldest way to let roles in.
+pub(crate) const NEXT: &str = "old";
+/// Each group, and its cluster.
+pub(crate) const GROUPS: [(&str, &str); 6] =
+    [("red-a", "red"), ("red-b", "red"), ("blue-a", "blue"), ("blue-b", "blue"), ("green-a", "green"), ("old-a", NEXT)];
+/// EKS drains its nodes.
+pub(crate) const MANAGED: &str = "red-managed";
+/// Its node stays when Spillway goes.
+pub(crate) const STAYS: &str = "stays";
+
+/// The namespaces of the pods that are drained.
+const APPS: [&str; 2] = ["spot", "terminate"];
+
+/// Without which IAM lets the function complete no hook of a group.
+pub(crate) const GROUP_TAG: &str = "drained-by=spillway";
+
+pub(crate) const FINE: i32 = 0;
+pub(crate) const NOT_FINE: i32 = 1;
+pub(crate) const NOT_LOOKED_AT: i32 = 2;
+
+/// The account with its clusters, and the person who enrols them.
+pub(crate) struct Fleet {
+    pub(crate) world: World,
+    pub(crate) aws: Aws,
+    pub(crate) lambda: Lambda,
+    pub(crate) person: Credentials,
+    pub(crate) python: std::path::PathBuf,
+    pub(crate) stays: TestNode,
+}
+
+/// This version's.
+pub(crate) const TEMPLATE: &str = include_str!("../../../../template.yaml");
+
+/// What a run of the tool came to.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) said: Value,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    pub(crate) fn of(&self, cluster: &str) -> &Value {
+        let clusters = self.said["clusters"].as_array().unwrap_or_else(|| panic!("{self:#?}"));
+        clusters.iter().find(|one| one["cluster"] == cluster).unwrap_or_else(|| panic!("no {cluster}: {self:#?}"))
+    }
+
+    /// The steps that have that state, as `cluster what`.
+    pub(crate) fn steps(&self, state: &str) -> Vec<String> {
+        let clusters = self.said["clusters"].as_array().into_iter().flatten();
+        let steps = clusters.flat_map(|one| one["steps"].as_array().into_iter().flatten().map(move |step| (one, step)));
+        let found = steps.filter(|(_, step)| step["state"] == state);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        found.map(|(one, step)| format!("{} {}", text(&one["cluster"]), text(&step["what"]))).collect()
+    }
+}
+
+impl Fleet {
+    pub(crate) async fn set() -> Self {
+        let options = WorldOptions {
+            clusters: FIRST.into_iter().chain([NEXT]).map(str::to_owned).collect(),
+            unprepared: ["API", "API_AND_CONFIG_MAP", "API", "CONFIG_MAP"].map(str::to_owned).into(),
+            ..WorldOptions::default()
+        };
+        let world = World::start_with(options).await.unwrap_or_else(|error| panic!("{error}"));
+        let aws = world.aws_side();
+        for (group, cluster) in GROUPS.into_iter().chain([(STAYS, "red")]) {
+            let tag = format!("kubernetes.io/cluster/{cluster}");
+            aws.put_tagged_group(group, &[], &[(&tag, "owned")]).await.expect("the group is new");
+        }
+        let tags = [("kubernetes.io/cluster/red", "owned"), ("eks:nodegroup-name", "managed")];
+        aws.put_tagged_group(MANAGED, &[], &tags).await.expect("the group is new");
+
+        let settings = [("SPILLWAY_CORDON_ON", "rebalance"), ("SPILLWAY_HOOK_GROUP_TAG", GROUP_TAG)];
+        let lambda = function(&world, FUNCTION, &settings).await;
+        let (side, served) = (aws.clone(), lambda.clone());
+        tokio::spawn(async move { side.serve(FUNCTION, &served).await });
+
+        let person = aws.credentials("spillway-enroller", "person").await.expect("the role is there");
+        let python = Setup::find().expect("it is set up").python;
+        let [red, ..] = world.clusters() else { panic!("there are three clusters") };
+        let options = NodeOptions { group: Some(STAYS.to_owned()), ..NodeOptions::default() };
+        let stays = red.add_node(options).await.expect("the node joins");
+        aws.delete_stack(STACK).await.expect("the bed has it from its beginning");
+        let fleet = Self { world, aws, lambda, person, python, stays };
+        fleet.put_aws_auth("").await;
+        fleet
+    }
+
+    /// Deploys the stack with that template, and the parameter `ClusterAccess` if it has one.
+    pub(crate) async fn deploy(&self, template: &str, cluster_access: &str) {
+        let role = format!("arn:aws:iam::{}:role/spillway-drain", self.world.account);
+        let outputs = BTreeMap::from([("RoleArn", role), ("FunctionName", FUNCTION.to_owned())]);
+        let mut parameters =
+            BTreeMap::from([("Hooks", "spillway"), ("NodeEvents", "none"), ("HookGroupTag", GROUP_TAG)]);
+        if template.contains("  ClusterAccess:") {
+            parameters.insert("ClusterAccess", cluster_access);
+        }
+        // As `sam deploy` hands it to CloudFormation: with its code in S3.
+        let packaged = template.replace("CodeUri: .", "CodeUri: s3://sam/spillway");
+        self.aws.deploy_stack(STACK, &packaged, &outputs, &parameters).await.expect("it is deployed");
+    }
+
+    pub(crate) fn cluster(&self, name: &str) -> &Cluster {
+        self.world.clusters().iter().find(|one| one.cluster == name).expect("the world has it")
+    }
+
+    /// A program as the person who enrols runs it, with a kubeconfig of another cluster around.
+    pub(crate) fn program(&self, name: &Path) -> Command {
+        self.program_of(&self.person, name)
+    }
+
+    fn program_of(&self, person: &Credentials, name: &Path) -> Command {
+        let programs =
+            [self.python.parent(), self.world.kubectl.parent()].map(|folder| folder.unwrap_or(Path::new("/")));
+        let path = std::env::join_paths(programs.into_iter().chain([Path::new("/usr/bin"), Path::new("/bin")]));
+        let mut command = Command::new(name);
+        command
+            .env_clear()
+            .env("PATH", path.expect("no folder has a colon"))
+            .env("HOME", &self.world.dir)
+            .env("KUBECONFIG", &self.cluster(NEXT).kubeconfig)
+            .env("AWS_REGION", &self.world.region)
+            .env("AWS_DEFAULT_REGION", &self.world.region)
+            .env("AWS_EC2_METADATA_DISABLED", "true")
+            .env("AWS_ACCESS_KEY_ID", &person.access_key_id)
+            .env("AWS_SECRET_ACCESS_KEY", &person.secret_access_key)
+            .env("AWS_SESSION_TOKEN", &person.session_token);
+        // Not STS: the token is a signed call to its own host.
+        for service in ["CLOUDFORMATION", "EKS", "AUTO_SCALING", "EC2", "LAMBDA", "S3", "SSM"] {
+            command.env(format!("AWS_ENDPOINT_URL_{service}"), &self.world.aws);
+        }
+        command
+    }
+
+    /// Runs the tool.
+    pub(crate) async fn enroll(&self, arguments: &[&str]) -> Run {
+        let tool = project_file("tools/enroll").expect("it is part of the product");
+        let mut command = self.program(&self.python);
+        let ran = command.arg(tool).args(arguments).arg("--json").output().await.expect("there is a Python");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let said = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| json!(text(&ran.stdout)));
+        let run = Run { code: ran.status.code().unwrap_or(-1), said, stderr: text(&ran.stderr) };
+        println!("enroll {}: {run:#?}", arguments.join(" "));
+        run
+    }
+
+    /// `sam delete`, by whoever deploys.
+    pub(crate) async fn sam_delete(&self) {
+        let deployer = self.aws.credentials("deployer", "person").await.expect("the role is there");
+        let mut sam = self.program_of(&deployer, &self.python.with_file_name("sam"));
+        sam.args(["delete", "--stack-name", STACK, "--no-prompts", "--region", &self.world.region]);
+        let ran =
+            sam.env("SAM_CLI_TELEMETRY", "0").current_dir(&self.world.dir).output().await.expect("there is a SAM CLI");
+        println!("sam delete: {ran:#?}");
+        assert!(
+            ran.status.success() && String::from_utf8_lossy(&ran.stdout).contains("Deleted successfully"),
+            "{ran:#?}"
+        );
+    }
+
+    /// All that enrolling could change: objects of every kind, access entries, groups, the node that stays, and where the function
+    /// has written down that clusters are.
+    pub(crate) async fn snapshot(&self) -> Value {
+        let mut seen = json!({});
+        for cluster in self.world.clusters() {
+            let entries = self.aws.access_entries(&cluster.cluster).await.expect("entries");
+            seen[&cluster.cluster] = json!([objects::of(cluster, &APPS).await, entries]);
+        }
+        for group in GROUPS.map(|(group, _)| group).into_iter().chain([STAYS, MANAGED]) {
+            seen[group] = self.aws.group(group).await.expect("the group is there");
+        }
+        let node = Api::<Node>::all(self.cluster("red").admin()).get(&self.stays.name).await.expect("it stays");
+        seen["node"] = json!([node.spec, node.labels(), node.annotations()]);
+        seen["parameters"] = self.aws.left().await.expect("the account's parameters")["parameters"].clone();
+        seen
+    }
+
+    /// That, and all that a stack could leave in the account.
+    pub(crate) async fn everything(&self) -> Value {
+        json!([self.snapshot().await, self.aws.left().await.expect("the account is there")])
+    }
+
+    /// A spot notice and a terminate notice in each cluster, each for a node with pods, and all drain.
+    pub(crate) async fn assert_drain(&self, clusters: &[(&str, &str)]) {
+        let nodes = clusters.iter().flat_map(|(name, group)| {
+            let spot = NodeOptions { spot: true, ..NodeOptions::default() };
+            let in_group = NodeOptions { group: Some((*group).to_owned()), ..NodeOptions::default() };
+            [(*name, APPS[0], spot), (*name, APPS[1], in_group)]
+        });
+        join_all(nodes.map(|(name, app, options)| self.assert_drains(name, app, options))).await;
+    }
+
+    pub(crate) async fn assert_drains(&self, name: &str, app: &str, options: NodeOptions) {
+        let cluster = self.cluster(name);
+        let node = cluster.add_node(options).await.expect("the node joins");
+        let shape = PodShape::default().exits_after(Duration::from_secs(1)).on_node(&node.name);
+        pods::create_namespace(&cluster.admin(), app).await.expect("the namespace is new");
+        pods::run_deployment(&cluster.admin(), app, app, 2, &shape).await.expect("its pods run");
+        let delivered = if app == APPS[0] {
+            self.aws.interrupt(&node.instance_id, Duration::from_mins(2)).await
+        } else {
+            self.aws.terminate(&node.instance_id).await
+        };
+        let outcome = self.lambda.invoke(the_one(delivered.expect("AWS gives notice"))).await;
+        let receipt = outcome.result.as_ref().unwrap_or_else(|error| panic!("{error:?} {outcome:#?}"));
+        assert_eq!((&receipt["ending"], fates(receipt)["clean"]), (&json!("drained"), 2), "{name} {app}: {outcome:#?}");
+        // Its two minutes are over.
+        self.aws.terminate_instance(&node.instance_id).await.expect("EC2 takes it");
+    }
+
+    /// Somebody adds to aws-auth what the tool told.
+    pub(crate) async fn put_aws_auth(&self, lines: &str) {
+        let maps = Api::<ConfigMap>::namespaced(self.cluster(NEXT).admin(), "kube-system");
+        let map = json!({"metadata": {"name": "aws-auth"}, "data": {"mapRoles": lines}});
+        let made = maps.get_opt("aws-auth").await.expect("the API server answers");
+        if made.is_none() {
+            let map = serde_json::from_value(map).expect("it is a ConfigMap");
+            maps.create(&PostParams::default(), &map).await.expect("it is new");
+        } else {
+            maps.patch("aws-auth", &PatchParams::default(), &Patch::Merge(map)).await.expect("it is changed");
+        }
+    }
+
+    /// Waits until the cluster lets the function in: EKS takes some seconds.
+    pub(crate) async fn assert_let_in(&self, cluster: &str) {
+        let let_in = async {
+            while self.doctor_finds(cluster, "no-access-entry").await {
+                sleep(Duration::from_millis(200)).await;
+            }
+        };
+        timeout(Duration::from_mins(1), let_in).await.unwrap_or_else(|_| panic!("{cluster} does not let us in"));
+    }
+
+    /// Whether the doctor finds that in a cluster, asked about all, and names the command that enrols it.
+    pub(crate) async fn doctor_finds(&self, cluster: &str, id: &str) -> bool {
+        let report = self.lambda.invoke(&sample("doctor")).await.result.expect("the doctor answers");
+        let checks = report["checks"].as_array().cloned().unwrap_or_default();
+        let of_cluster = checks.iter().filter(|check| check["cluster"] == cluster);
+        let mut findings = of_cluster.flat_map(|check| check["findings"].as_array().into_iter().flatten());
+        let Some(found) = findings.find(|one| one["id"] == id) else { return false };
+        let command = found["command"].as_str().unwrap_or_default();
+        let enroll = format!("tools/enroll --stack {STACK} --region {} --cluster {cluster}", self.world.region);
+        assert!(command.starts_with(&enroll), "{found:#}");
+        true
+    }
+}

@@ -1,0 +1,217 @@
+//! Clusters that nobody has prepared, of each authentication mode, and the one command that enrols them: `tools/enroll` with the
+//! real AWS CLI and kubectl, signed in through the clusters' own authenticators, under IAM.
+//!
+//! It changes the clusters for everybody, so this is the only test of this world.
+
+mod fleet;
+mod objects;
+
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+use spillway_bed::aws::Fault;
+use spillway_bed::{Cluster, NodeOptions};
+use spillway_e2e::{sample, the_one};
+
+use fleet::{FINE, FIRST, Fleet, GROUP_TAG, MANAGED, NEXT, NOT_FINE, NOT_LOOKED_AT, STAYS, TEMPLATE};
+use objects::assert_same;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clusters_are_enrolled_by_one_command_drain_and_are_left_as_they_were() {
+    let fleet = Fleet::set().await;
+    let next = fleet.cluster(NEXT).clone();
+    fleet.aws.hide_cluster(NEXT).await.expect("EKS had it");
+    let nothing = fleet.everything().await;
+    fleet.deploy(TEMPLATE, "").await;
+    let before = fleet.snapshot().await;
+
+    cluster_access_goes(&fleet).await;
+    assert_same(&fleet.snapshot().await, &before);
+    three_clusters(&fleet).await;
+    a_fourth_is_found_by_the_doctor(&fleet, &next).await;
+    fleet.assert_drain(&[("red", "red-a"), ("blue", "blue-a"), ("green", "green-a"), (NEXT, "old-a")]).await;
+    what_is_out_of_date_is_put_right(&fleet).await;
+    mistakes(&fleet).await;
+    all_is_taken_away(&fleet, &before).await;
+    fleet.sam_delete().await;
+    assert_same(&fleet.everything().await, &nothing);
+}
+
+async fn three_clusters(fleet: &Fleet) {
+    let first = fleet.enroll(&["--all", "--groups"]).await;
+    assert_eq!(first.code, FINE, "{first:#?}");
+    for cluster in FIRST {
+        let row = first.of(cluster);
+        assert_eq!(
+            (&row["access"], &row["rights"], &row["groups_without_hook"]),
+            (&json!("done"), &json!("done"), &json!([]))
+        );
+        let verdict = row["doctor"].as_str().unwrap_or_default();
+        assert!(verdict.starts_with("ok") || verdict.starts_with("warn"), "{first:#?}");
+    }
+    assert_eq!(first.of("red")["groups_with_hook"], json!(["red-a", "red-b", STAYS]));
+    let managed = fleet.aws.group(MANAGED).await.expect("the group is there");
+    assert_eq!(managed["hooks"], json!([]), "EKS drains its nodes");
+}
+
+async fn a_fourth_is_found_by_the_doctor(fleet: &Fleet, next: &Cluster) {
+    let ca = std::fs::read(&next.ca).expect("its authority");
+    let ca = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, ca);
+    fleet.aws.put_cluster(NEXT, &next.api_server, &ca, Some("CONFIG_MAP")).await.expect("EKS has it");
+    assert!(fleet.doctor_finds(NEXT, "not-in-group").await || fleet.doctor_finds(NEXT, "no-access-entry").await);
+
+    let before = fleet.snapshot().await;
+    let plan = fleet.enroll(&["--cluster", NEXT, "--groups", "--plan"]).await;
+    // The line in aws-auth is somebody's own to write, and no hook waits for a function that cannot drain there.
+    assert_eq!(plan.code, NOT_FINE);
+    let (tag, hook) =
+        (format!("{NEXT} tag {GROUP_TAG} of group old-a"), format!("{NEXT} hook spillway of group old-a"));
+    assert_eq!(plan.steps("told"), [format!("{NEXT} line in aws-auth"), tag.clone(), hook.clone()]);
+    assert_eq!(plan.steps("to do"), ["old ClusterRole spillway", "old ClusterRoleBinding spillway"]);
+    assert_same(&fleet.snapshot().await, &before);
+
+    let commands = &plan.of(NEXT)["steps"][0]["commands"];
+    fleet.put_aws_auth(commands[1].as_str().expect("the line")).await;
+    let run = fleet.enroll(&["--all", "--groups"]).await;
+    assert_eq!(run.code, FINE, "{run:#?}");
+    // A second run changes nothing in the others.
+    let mut done = plan.steps("to do");
+    done.extend([tag, hook]);
+    assert_eq!(run.steps("done"), done);
+    assert!(!fleet.doctor_finds(NEXT, "not-in-group").await && !fleet.doctor_finds(NEXT, "no-access-entry").await);
+}
+
+/// The parameter made one cluster's access entry. Who used it is let in through both upgrades: to the version that keeps the entry
+/// whatever happens, and to the one that no longer knows it.
+async fn cluster_access_goes(fleet: &Fleet) {
+    let previous = TEMPLATE.replace("    DeletionPolicy: Retain\n    UpdateReplacePolicy: Retain\n", "");
+    fleet.deploy(&previous, "blue").await;
+    fleet.assert_let_in("blue").await;
+
+    fleet.deploy(TEMPLATE, "blue").await;
+    fleet.assert_let_in("blue").await;
+    // The tool takes the entry over, so that it can take it away.
+    let taken_over = fleet.enroll(&["--cluster", "blue"]).await;
+    assert!(taken_over.steps("done").contains(&"blue access entry".to_owned()), "{taken_over:#?}");
+    fleet.deploy(&without_cluster_access(TEMPLATE), "").await;
+    fleet.assert_let_in("blue").await;
+
+    fleet.deploy(TEMPLATE, "").await;
+    let removed = fleet.enroll(&["--cluster", "blue", "--remove"]).await;
+    assert_eq!(removed.code, FINE, "{removed:#?}");
+}
+
+/// The next version's template.
+fn without_cluster_access(template: &str) -> String {
+    let mut dropped = false;
+    let kept = template.lines().filter(|line| {
+        let begins = line.starts_with("  ") && !line.starts_with("   ") || line.is_empty();
+        dropped = if begins { matches!(line.trim(), "ClusterAccess:" | "AccessEntry:") } else { dropped };
+        !dropped
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// An entry of ours that has lost its group, and objects of an older version, are put right. What somebody has put in is not ours.
+async fn what_is_out_of_date_is_put_right(fleet: &Fleet) {
+    let entries = fleet.aws.access_entries("red").await.expect("entries");
+    let principal = entries[0]["principalArn"].as_str().expect("a role").to_owned();
+    let mut update = fleet.program(&fleet.python.with_file_name("aws"));
+    let empty = ["eks", "update-access-entry", "--cluster-name", "red", "--kubernetes-groups", "[]", "--principal-arn"];
+    update.args(empty);
+    assert!(update.arg(principal).status().await.expect("there is an AWS CLI").success());
+    let roles = Api::<ClusterRole>::all(fleet.cluster("red").admin());
+    let role = roles.get("spillway").await.expect("it is there");
+    let (wanted, less) = (json!(role.rules), json!([role.rules.as_ref().expect("rules")[0]]));
+    let applied = PatchParams::apply("spillway-enroll").force();
+    let of_rules = |rules: &Value| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "spillway", "labels": role.labels()}, "rules": rules})
+    };
+    roles.patch("spillway", &applied, &Patch::Apply(of_rules(&less))).await.expect("an older version");
+    let run = fleet.enroll(&["--cluster", "red", "--with", "flow-control.yaml"]).await;
+    assert_eq!(run.code, FINE, "{run:#?}");
+    let done = run.steps("done");
+    assert!(
+        ["red access entry", "red ClusterRole spillway"].iter().all(|step| done.contains(&(*step).to_owned())),
+        "{run:#?}"
+    );
+    assert_eq!(json!(roles.get("spillway").await.expect("it is there").rules), wanted);
+    assert!(!fleet.doctor_finds("red", "no-flow-control").await);
+
+    let somebody = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+    roles.patch("spillway", &somebody, &Patch::Merge(json!({"rules": less}))).await.expect("it is changed");
+    // What a cluster has of deploy/optional/ is kept up to date without being named again.
+    let run = fleet.enroll(&["--cluster", "red", "--plan"]).await;
+    assert_eq!((run.code, run.steps("told")), (NOT_FINE, vec!["red ClusterRole spillway".to_owned()]), "{run:#?}");
+    assert!(run.of("red")["steps"].to_string().contains("somebody"), "{run:#?}");
+    assert!(run.steps("there").contains(&"red FlowSchema spillway".to_owned()), "{run:#?}");
+    // Back as it was, and ours again.
+    roles.patch("spillway", &applied, &Patch::Apply(of_rules(&wanted))).await.expect("it is as it was");
+}
+
+async fn mistakes(fleet: &Fleet) {
+    let unknown = fleet.enroll(&["--cluster", "red", "rde"]).await;
+    assert_eq!(unknown.code, NOT_LOOKED_AT);
+    assert!(
+        unknown.stderr.contains("no EKS cluster rde in us-east-1; there are: blue, green, old, red"),
+        "{unknown:#?}"
+    );
+    let key = &fleet.person.access_key_id;
+    let expired = Fault {
+        status: Some(403),
+        code: Some("ExpiredToken".to_owned()),
+        message: Some("The security token included in the request is expired".to_owned()),
+        ..Fault::of(key, "cloudformation", "DescribeStacks")
+    };
+    fleet.aws.add_fault(&expired).await.expect("a fault");
+    let signed_out = fleet.enroll(&["--all"]).await;
+    assert_eq!((signed_out.code, signed_out.stderr.contains("Sign in")), (NOT_LOOKED_AT, true), "{signed_out:#?}");
+    fleet.aws.clear_faults(key).await.expect("no fault");
+
+    // Its API server is out of reach: it is told with its commands, and the others are done.
+    let ca =
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, std::fs::read(&fleet.world.ca).expect("ca"));
+    let away = fleet.aws.override_endpoint(&fleet.person.access_key_id, "blue", Some("https://127.0.0.1:9"), Some(&ca));
+    away.await.expect("EKS shows it");
+    let half = fleet.enroll(&["--cluster", "red", "blue", "red"]).await;
+    assert_eq!((half.code, half.of("red")["rights"].as_str()), (NOT_FINE, Some("there")), "{half:#?}");
+    assert_eq!(half.steps("told"), ["blue objects of deploy/"]);
+    assert!(half.of("blue")["steps"].to_string().contains("tools/enroll --stack spillway"), "{half:#?}");
+    assert_eq!(half.said["remarks"], json!(["red was named more than once, and is done once"]));
+    let back =
+        fleet.aws.override_endpoint(&fleet.person.access_key_id, "blue", Some(&fleet.cluster("blue").api_server), None);
+    back.await.expect("EKS shows it");
+}
+
+async fn all_is_taken_away(fleet: &Fleet, before: &Value) {
+    // A node whose instance stays, and one that drains.
+    let mut rebalance = sample("rebalance-recommendation");
+    rebalance["detail"]["instance-id"] = json!(fleet.stays.instance_id);
+    rebalance["time"] = json!(jiff::Timestamp::now().to_string());
+    let notice = the_one(fleet.aws.send_notice(&rebalance).await.expect("the bus takes it"));
+    let cordoned = fleet.lambda.invoke(notice).await;
+    assert_eq!(cordoned.result.as_ref().expect("it is cordoned")["ending"], "done", "{cordoned:#?}");
+    let options = NodeOptions { group: Some("red-b".to_owned()), ..NodeOptions::default() };
+    let goes = fleet.cluster("red").add_node(options).await.expect("the node joins");
+    let notice = the_one(fleet.aws.terminate(&goes.instance_id).await.expect("Auto Scaling terminates"));
+
+    let waits = fleet.enroll(&["--all", "--remove"]).await;
+    assert_eq!(waits.code, NOT_FINE);
+    let told = waits.steps("told");
+    for what in
+        ["red hook spillway of group red-b", "red ClusterRole spillway", "red access entry", "old line in aws-auth"]
+    {
+        assert!(told.contains(&what.to_owned()), "{what}: {waits:#?}");
+    }
+    assert!(waits.steps("done").contains(&format!("red node {}", fleet.stays.name)), "{waits:#?}");
+    // The drain still has its rights.
+    let drained = fleet.lambda.invoke(notice).await;
+    assert_eq!(drained.result.as_ref().expect("it drains")["ending"], "drained", "{drained:#?}");
+
+    fleet.put_aws_auth("").await;
+    let removed = fleet.enroll(&["--all", "--remove"]).await;
+    assert_eq!((removed.code, removed.steps("told")), (FINE, Vec::new()), "{removed:#?}");
+    assert_same(&fleet.snapshot().await, before);
+}

@@ -1,0 +1,69 @@
+//! All objects of a cluster, whatever their kind: what enrolling leaves behind is found wherever it is.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use kube::api::{DynamicObject, ListParams};
+use kube::discovery::{ApiGroup, Discovery, verbs};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Map, Value, json};
+use spillway_bed::Cluster;
+
+/// What comes and goes by itself. Nodes go with their instances; the one that stays is compared apart.
+const OF_ITSELF: [&str; 3] = ["Event", "Lease", "Node"];
+
+/// Labels, annotations and content by kind, namespace and name, but for these namespaces.
+pub(crate) async fn of(cluster: &Cluster, but: &[&str]) -> BTreeMap<String, Value> {
+    let client = cluster.admin();
+    let discovered = Discovery::new(client.clone()).run_aggregated().await.expect("the API server says what it has");
+    let kinds = discovered.groups().flat_map(ApiGroup::recommended_resources);
+    let kinds = kinds.filter(|(kind, can)| can.supports_operation(verbs::LIST) && !OF_ITSELF.contains(&&*kind.kind));
+    let lists = join_all(kinds.map(|(kind, _)| {
+        let api = Api::<DynamicObject>::all_with(client.clone(), &kind);
+        async move { (kind.kind, api.list(&ListParams::default()).await.expect("an administrator may list it")) }
+    }));
+    let objects = lists.await.into_iter().flat_map(|(kind, list)| list.into_iter().map(move |one| (kind.clone(), one)));
+    let objects = objects.filter(|(kind, one)| {
+        let namespace = if kind == "Namespace" { one.metadata.name.clone() } else { one.namespace() };
+        !namespace.is_some_and(|name| but.contains(&name.as_str()))
+    });
+    objects
+        .map(|(kind, one)| {
+            (format!("{kind} {} {}", one.namespace().unwrap_or_default(), one.name_any()), content(&one))
+        })
+        .collect()
+}
+
+/// Without what the server writes at each change.
+fn content(one: &DynamicObject) -> Value {
+    let mut data = one.data.clone();
+    if let Some(members) = data.as_object_mut() {
+        members.remove("status");
+    }
+    json!([one.labels(), one.annotations(), data])
+}
+
+/// Fails with what is not as it was, each by its place.
+pub(crate) fn assert_same(now: &Value, before: &Value) {
+    let mut differ = Vec::new();
+    compare("", now, before, &mut differ);
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+fn compare(at: &str, now: &Value, before: &Value, differ: &mut Vec<String>) {
+    match (now, before) {
+        (Value::Object(now), Value::Object(before)) => {
+            for key in now.keys().chain(before.keys().filter(|key| !now.contains_key(*key))) {
+                let of = |members: &Map<String, Value>| members.get(key).cloned().unwrap_or_default();
+                compare(&format!("{at}/{key}"), &of(now), &of(before), differ);
+            }
+        }
+        (Value::Array(now), Value::Array(before)) if now.len() == before.len() => {
+            for (index, (now, before)) in now.iter().zip(before).enumerate() {
+                compare(&format!("{at}/{index}"), now, before, differ);
+            }
+        }
+        _ if now == before => {}
+        _ => differ.push(format!("{at} was {before}, and is {now}")),
+    }
+}
