@@ -78,6 +78,11 @@ impl PodHistory {
         self.last_method().is_some_and(Method::is_forced)
     }
 
+    /// Whether a request that it leave was accepted, or may have been: it is under way, or was not answered.
+    pub fn may_be_accepted(&self) -> bool {
+        self.accepted_at.is_some() || self.answers.is_empty() || self.answers.contains_key("no-answer")
+    }
+
     /// When it was first requested to leave.
     pub fn requested_at(&self) -> Option<Instant> {
         self.requests.map(|requests| requests.first_at)

@@ -321,8 +321,9 @@ impl Tracked {
 
     /// The grace that it got, as far as is known, if it is less than it asks for.
     pub fn given_less(&self) -> Option<Duration> {
-        let given = self.history.least_given.map_or(self.granted(), |seen| seen.min(self.granted()));
-        (given < self.grace).then_some(given)
+        // What was refused gave it nothing.
+        let ours = self.history.may_be_accepted().then(|| self.granted());
+        self.history.least_given.into_iter().chain(ours).min().filter(|given| *given < self.grace)
     }
 
     /// Whether somebody else gave it less than this drain did.

@@ -54,6 +54,22 @@ fn a_blocked_pod_that_leaves_followed_another() {
 }
 
 #[test]
+fn a_grace_that_was_refused_was_not_given_and_one_that_nobody_answered_may_have_been() {
+    let now = Instant::now();
+    let unanswered = || Answer::Unanswered { message: "the connection broke".to_owned() };
+    let clamped = Some(Duration::from_secs(18));
+    for (answer, given_less) in
+        [(blocked(), None), (Answer::Gone, None), (unanswered(), clamped), (Answer::Leaving, clamped)]
+    {
+        let mut progress = drain(&[pod("web-0", None)], hard(now, 20), now);
+        assert_eq!(progress.requests(now)[0].grace, Grace::Clamped(Duration::from_secs(18)));
+        progress.answered(&uid("web-0"), answer.clone(), now);
+        progress.changed(gone("web-0"), now);
+        assert_eq!(progress.into_pods()[&uid("web-0")].given_less(), given_less, "{answer:?}");
+    }
+}
+
+#[test]
 fn a_pod_that_was_leaving_already_followed_nobody_that_is_known() {
     let now = Instant::now();
     let progress = drain(&[leaving("web-0", MINUTE, 8)], held_by_hook(now), now);
