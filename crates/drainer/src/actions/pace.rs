@@ -42,10 +42,11 @@ pub(super) async fn give_way(
     let Attempt { notice, history, invocation, .. } = target.attempt;
     let Some(brake) = target.attempt.brake() else { return Ok(None) };
     let is_hook = notice.deadline == Deadline::HeldByHook;
-    let has_begun = match is_hook {
+    let has_begun = if is_hook {
         // An earlier invocation of a hook may only have waited: it knows no pod.
-        true => history.earlier.iter().any(|earlier| !earlier.pods.is_empty()),
-        false => history.continued_from().is_some(),
+        history.earlier.iter().any(|earlier| !earlier.pods.is_empty())
+    } else {
+        history.continued_from().is_some()
     };
     if has_begun {
         return Ok(None);
@@ -116,7 +117,7 @@ impl Others<'_> {
     async fn wait(&self, mut obstacle: Obstacle, record: &mut Record) -> Result<Option<Outcome>, Failure> {
         let Attempt { invocation, turn, .. } = self.attempt;
         let node = &self.node.claim.node;
-        let mut others_wait = turn.map(|turn| turn.others_wait());
+        let mut others_wait = turn.map(crate::continuation::Turn::others_wait);
         let mut slots_are_short = pin!(async {
             match &mut others_wait {
                 Some(others_wait) => drop(others_wait.wait_for(|wait| *wait).await),
