@@ -276,7 +276,7 @@ ATTACKS = (
         "a message in the queue `PatientDrains`, or none any more",
         meddles_with_waiting_drains,
     ),
-    Attack(("ec2:CreateTags",), "a tag that says Karpenter", tags),
+    Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
     Attack(("ec2:CreateTags",), "a tag that overrides `HookMaxWaitS`, where `Overridable` lets it", overrides("ec2:CreateTags", INSTANCE)),
     Attack(("autoscaling:CreateOrUpdateTags",), "such a tag on a group", overrides("autoscaling:CreateOrUpdateTags", GROUP)),
 )

@@ -206,6 +206,20 @@ class TheTool(unittest.TestCase):
             self.assertIn(words, ran.stderr)
             self.assertTrue(ran.stderr.startswith("enroll: "), ran.stderr)
 
+    def test_asks_in_the_stacks_region_alone(self) -> None:
+        """Clusters and groups of other Regions may have the same names."""
+        stack = {"StackId": "arn:aws:cloudformation:eu-central-1:1:stack/spillway/1", "Outputs": [
+            {"OutputKey": "RoleArn", "OutputValue": "arn"}, {"OutputKey": "FunctionName", "OutputValue": "f"}]}
+        answers = f'case "$1" in cloudformation) echo \'{json.dumps({"Stacks": [stack]})}\';; *) echo \'{{"clusters": ["prod"]}}\';; esac'
+        with tempfile.TemporaryDirectory() as folder:
+            program, asked = Path(folder) / "aws", Path(folder) / "asked"
+            program.write_text(f"#!/bin/sh\necho \"$@\" >> {asked}\n{answers}\n")
+            program.chmod(program.stat().st_mode | stat.S_IEXEC)
+            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "AWS_REGION": "us-east-1"}
+            ran = subprocess.run([sys.executable, TOOL, "--cluster", "shop"], env=environment, capture_output=True, text=True, check=False)
+            self.assertIn("no EKS cluster shop in eu-central-1; there are: prod", ran.stderr)
+            self.assertIn("eks list-clusters --region eu-central-1 ", asked.read_text())
+
     def test_takes_one_way_to_name_clusters(self) -> None:
         for wrong in ([], ["--all", "--cluster", "a"], ["--tag", "env"], ["--all", "--with", "rbac.yaml"]):
             self.assertEqual(self.run_with("", *wrong).returncode, 2, wrong)

@@ -139,21 +139,42 @@ impl ManagedBy {
     }
 }
 
-/// Reads who manages the node from an instance's tags.
+/// The tags that say that Karpenter or EKS Auto Mode manages a node.
+pub const TAGS_OF_OWNERS: [&str; 4] = [
+    "karpenter.k8s.aws/ec2nodeclass",
+    "karpenter.sh/nodeclaim",
+    // Karpenter sets this one too; without the two above it is Auto Mode's.
+    "eks:eks-cluster-name",
+    "karpenter.sh/nodepool",
+];
+
+/// Reads who manages the node from an instance's tags. Neither Karpenter nor Auto Mode has Auto Scaling groups, and nobody but AWS
+/// can write a group's tag: on an instance of a group the tags of these two are not believed.
 pub fn managed_by(tags: &BTreeMap<String, String>) -> ManagedBy {
-    let tagged = |key: &str| tags.contains_key(key);
-    if tagged("eks:nodegroup-name") {
-        ManagedBy::ManagedNodeGroup
-    } else if tagged("karpenter.k8s.aws/ec2nodeclass") || tagged("karpenter.sh/nodeclaim") {
-        ManagedBy::Karpenter
-    } else if tagged("eks:eks-cluster-name") {
-        // Karpenter sets this one too; on its own it is Auto Mode's.
-        ManagedBy::AutoMode
-    } else if tagged("karpenter.sh/nodepool") {
-        ManagedBy::Karpenter
-    } else {
-        ManagedBy::SelfManaged
+    if tags.contains_key("eks:nodegroup-name") {
+        return ManagedBy::ManagedNodeGroup;
     }
+    match tag_of_owner(tags) {
+        Some((owner, _)) if !tags.contains_key(GROUP) => owner,
+        _ => ManagedBy::SelfManaged,
+    }
+}
+
+/// What is wrong with the tags of an instance of a group that say that Karpenter or Auto Mode manages it.
+pub fn disbelieved_tag(tags: &BTreeMap<String, String>) -> Option<String> {
+    let (owner, tag) = tag_of_owner(tags)?;
+    let group = tags.get(GROUP).filter(|_| managed_by(tags) == ManagedBy::SelfManaged)?;
+    let owner = if owner == ManagedBy::Karpenter { "Karpenter" } else { "EKS Auto Mode" };
+    Some(format!(
+        "the tag {tag} says that {owner} manages the instance, which is in Auto Scaling group {group}: the tag is not believed, \
+         and the node's labels decide"
+    ))
+}
+
+/// Whose the tags say that an instance is, if Karpenter's or Auto Mode's, and which one says it.
+fn tag_of_owner(tags: &BTreeMap<String, String>) -> Option<(ManagedBy, &'static str)> {
+    let tag = TAGS_OF_OWNERS.into_iter().find(|tag| tags.contains_key(*tag))?;
+    Some((if tag.starts_with("eks:") { ManagedBy::AutoMode } else { ManagedBy::Karpenter }, tag))
 }
 
 #[cfg(test)]
@@ -254,5 +275,34 @@ mod tests {
             managed_by(&tags(&[("eks:eks-cluster-name", "prod"), ("karpenter.sh/nodepool", "general")])),
             ManagedBy::AutoMode
         );
+        assert_eq!(managed_by(&tags(&[("karpenter.sh/nodepool", "default")])), ManagedBy::Karpenter);
+    }
+
+    #[test]
+    fn an_instance_of_a_group_is_neither_karpenters_nor_auto_modes_whatever_its_tags_say() {
+        for (tag, owner) in [
+            ("karpenter.k8s.aws/ec2nodeclass", "Karpenter"),
+            ("karpenter.sh/nodeclaim", "Karpenter"),
+            ("karpenter.sh/nodepool", "Karpenter"),
+            ("eks:eks-cluster-name", "EKS Auto Mode"),
+        ] {
+            let alone = tags(&[(tag, "x")]);
+            assert_ne!(managed_by(&alone), ManagedBy::SelfManaged, "{tag}");
+            assert_eq!(disbelieved_tag(&alone), None, "{tag}");
+            let grouped = tags(&[(tag, "x"), ("aws:autoscaling:groupName", "workers")]);
+            assert_eq!(managed_by(&grouped), ManagedBy::SelfManaged, "{tag}");
+            let told = format!(
+                "the tag {tag} says that {owner} manages the instance, which is in Auto Scaling group workers: the tag is not \
+                 believed, and the node's labels decide"
+            );
+            assert_eq!(disbelieved_tag(&grouped), Some(told));
+        }
+        let managed =
+            [("eks:nodegroup-name", "blue"), ("aws:autoscaling:groupName", "eks-blue"), ("karpenter.sh/nodepool", "x")];
+        assert_eq!(
+            (managed_by(&tags(&managed)), disbelieved_tag(&tags(&managed))),
+            (ManagedBy::ManagedNodeGroup, None)
+        );
+        assert_eq!(disbelieved_tag(&tags(&managed[1..2])), None);
     }
 }

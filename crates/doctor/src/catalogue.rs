@@ -96,6 +96,7 @@ pub(crate) enum FindingId {
     SingleReplica,
     LeftByLabel,
     OverrideWithoutEffect,
+    TagWithoutLabel,
     NotAllPodsListed,
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
-use spillway_core::instance::{Instance, managed_by};
+use spillway_core::instance::{Instance, disbelieved_tag, managed_by};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::uncordon::UncordonCause;
 use spillway_core::outcome::Outcome;
@@ -177,6 +177,9 @@ async fn act(context: &Context, attempt: &Attempt<'_>, record: &mut Record) -> R
         }
     };
     record.overrides = attempt.read_tags(&instance);
+    if let Some(warning) = disbelieved_tag(&instance.tags) {
+        record.warn(warning);
+    }
     if let Some(reason) = actions::found::over(context, attempt, &instance).await.map_err(undecided)? {
         return Ok(Outcome::Ignored(reason));
     }

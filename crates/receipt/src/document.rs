@@ -53,7 +53,7 @@ pub struct Receipt {
     /// What tags of the instance or a label of the node set otherwise than the stack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<OverrideRecord>,
-    /// What was wrong, and changed nothing: tags and labels with a value that is not accepted.
+    /// What was wrong, and changed nothing: tags and labels that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// How long there was for the drain.

@@ -81,14 +81,14 @@ pub(crate) const HOOK_MAX_WAIT: Setting = Setting {
     // As long as a hook waits by itself, if its group does not say otherwise.
     default: "3600",
     accepted: "a whole number of seconds from 60 to 172800 (48 hours, Auto Scaling's own limit)",
-    meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Pods that something blocks \
-              are [deleted in time to shut down](what-happens.md#forced-in-time) before",
+    meaning: "how long a hook may be held, from its notice, if Auto Scaling holds it that long. Before that, blocked pods \
+              are [deleted in time to shut down](what-happens.md#forced-in-time)",
 };
 pub(crate) const VOLUME_WAIT: Setting = Setting {
     name: "SPILLWAY_VOLUME_WAIT_S",
     default: "60",
     accepted: "a whole number of seconds from 0 to 3600; 0 does not wait",
-    meaning: "for how long a hook waits, when the last pod has gone, until the node's volumes are \
+    meaning: "how long a hook waits after the last pod for the node's volumes to be \
               [detached](what-happens.md#when-the-last-pod-has-gone). A blocked pod with a volume is \
               [forced](what-happens.md#forced-in-time) that much earlier",
 };
@@ -104,7 +104,7 @@ pub(crate) const HOOK_GROUP_TAG: Setting = Setting {
     accepted: "a tag, as key=value, of letters, digits and + . _ : / @ -, or nothing",
     meaning: "the tag of the Auto Scaling groups whose hooks the function's role may hold and complete: IAM denies it for \
               every other group. Nothing means every group of the account. The [doctor](doctor.md) finds a group with a hook \
-              of ours and without the tag",
+              of ours that lacks the tag",
 };
 pub(crate) const CLUSTERS: Setting = Setting {
     name: "SPILLWAY_CLUSTERS",
@@ -170,7 +170,7 @@ pub(crate) const OVERRIDABLE: Setting = Setting {
     name: "SPILLWAY_OVERRIDABLE",
     default: NONE,
     accepted: "some of hook-max-wait, volume-wait, maintenance-lead and action, separated by commas, or nothing",
-    meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may set otherwise for its node",
+    meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may override for its node",
 };
 
 /// The seconds that the settings take which a tag may override.

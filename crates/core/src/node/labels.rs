@@ -18,7 +18,8 @@ pub const EXCLUDED_BY_US: &str = "spillway";
 
 const COMPUTE_TYPE: &str = "eks.amazonaws.com/compute-type";
 const NODE_GROUP: &str = "eks.amazonaws.com/nodegroup";
-const NODE_POOL: &str = "karpenter.sh/nodepool";
+/// Karpenter's.
+pub const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 /// The labels that name an owner.
 pub const OF_OWNERS: [&str; 3] = [COMPUTE_TYPE, NODE_GROUP, NODE_POOL];

@@ -109,7 +109,11 @@ fn group(described: AutoScalingGroup) -> Option<Group> {
     Some(Group {
         name: described.auto_scaling_group_name?,
         cluster,
-        managed_by: managed_by(&tags),
+        // Nobody else has Auto Scaling groups, whatever their tags say.
+        managed_by: match managed_by(&tags) {
+            ManagedBy::ManagedNodeGroup => ManagedBy::ManagedNodeGroup,
+            _ => ManagedBy::SelfManaged,
+        },
         tags,
         not_propagated,
         keeps_abandoned,

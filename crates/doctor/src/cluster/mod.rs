@@ -53,7 +53,7 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
                         version::look(client, end),
                         nth::look(client, end),
                         flow_control::look(client, &enroll, end),
-                        nodes::look(client, &context.settings, evictions, invocation, end),
+                        nodes::look(client, context, cluster, evictions, invocation, end),
                     );
                     nodes.checks.splice(0..0, [signed_in, rights, version, nth, flow_control]);
                     nodes

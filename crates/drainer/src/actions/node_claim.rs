@@ -1,7 +1,9 @@
 //! Handing a node to Karpenter: its `NodeClaim` is deleted. Nothing here waits for its pods to leave.
 
-use spillway_core::node::labels::LabelRules;
+use spillway_core::instance::ManagedBy;
+use spillway_core::node::labels::{LabelRules, NODE_POOL};
 use spillway_core::node::node_claim::HandedOver;
+use spillway_core::node::unclaimed::Unclaimed;
 use spillway_core::outcome::Outcome;
 use spillway_notice::Deadline;
 
@@ -40,6 +42,15 @@ pub(crate) async fn hand_over(context: &Context, target: &Target<'_>, record: &m
             record.found(handed.node());
             Ok(Outcome::HandedOver(handed).into())
         }
-        Err(why) => unclaimed(why, target, record).await,
+        Err(why) => {
+            if why == Unclaimed::ManagedBy(ManagedBy::SelfManaged) {
+                record.warn(format!(
+                    "the tags of instance {} say that Karpenter manages it, and its node has neither the label {NODE_POOL} nor a \
+                     NodeClaim: the tags are not believed",
+                    instance.id
+                ));
+            }
+            unclaimed(why, target, record).await
+        }
     }
 }

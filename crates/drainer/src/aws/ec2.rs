@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aws_sdk_ec2::operation::describe_instances::builders::DescribeInstancesFluentBuilder;
 use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName, InstanceStatusEvent};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use jiff::Timestamp;
@@ -68,19 +69,11 @@ async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instan
 
 /// The instances of a capacity reservation that are not gone.
 pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str) -> Result<Vec<InstanceId>, CallError> {
-    let mut pages = ec2
+    let call = ec2
         .describe_instances()
         .filters(filter("capacity-reservation-id", &[reservation]))
-        .filters(filter("instance-state-name", &["pending", "running", "stopping"]))
-        .into_paginator()
-        .send();
-    let mut found = Vec::new();
-    while let Some(page) = pages.next().await {
-        let page = page.map_err(|error| CallError::new(DESCRIBE, error))?;
-        let instances = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
-        found.extend(instances.filter_map(|instance| InstanceId::parse(&instance.instance_id?)));
-    }
-    Ok(found)
+        .filters(filter("instance-state-name", &["pending", "running", "stopping"]));
+    Ok(in_pages(call).await?.into_iter().map(|instance| instance.id).collect())
 }
 
 /// The scheduled events of an instance, or of all that run.
@@ -108,14 +101,32 @@ pub async fn instances(ec2: &aws_sdk_ec2::Client, events: &[ScheduledEvent]) -> 
     let mut found = Vec::new();
     for some in events.chunks(MOST_VALUES) {
         let ids: Vec<&str> = some.iter().map(|event| event.instance.as_str()).collect();
-        let mut pages = ec2.describe_instances().filters(filter("instance-id", &ids)).into_paginator().send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| CallError::new(DESCRIBE, error))?;
-            let described = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
-            found.extend(
-                described.filter_map(|one| Some(from_ec2(InstanceId::parse(one.instance_id.as_deref()?)?, one))),
-            );
+        found.extend(in_pages(ec2.describe_instances().filters(filter("instance-id", &ids))).await?);
+    }
+    Ok(found)
+}
+
+/// The running instances of nodes with these names that have one of the tags.
+pub async fn tagged(ec2: &aws_sdk_ec2::Client, tags: &[&str], nodes: &[&str]) -> Result<Vec<Instance>, CallError> {
+    let (ids, dns_names): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| name.starts_with("i-"));
+    let ids: Vec<&str> = ids.into_iter().filter_map(|name| name.split('.').next()).collect();
+    let mut found = Vec::new();
+    for (name, values) in [("instance-id", ids), ("private-dns-name", dns_names)] {
+        for some in values.chunks(MOST_VALUES) {
+            let call = ec2.describe_instances().filters(filter("tag-key", tags)).filters(filter(name, some));
+            found.extend(in_pages(call.filters(filter("instance-state-name", &["running"]))).await?);
         }
+    }
+    Ok(found)
+}
+
+async fn in_pages(call: DescribeInstancesFluentBuilder) -> Result<Vec<Instance>, CallError> {
+    let mut pages = call.into_paginator().send();
+    let mut found = Vec::new();
+    while let Some(page) = pages.next().await {
+        let page = page.map_err(|error| CallError::new(DESCRIBE, error))?;
+        let described = page.reservations.into_iter().flatten().flat_map(|r| r.instances.unwrap_or_default());
+        found.extend(described.filter_map(|one| Some(from_ec2(InstanceId::parse(one.instance_id.as_deref()?)?, one))));
     }
     Ok(found)
 }

@@ -13,9 +13,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
-use spillway_core::instance::Instance;
+use spillway_core::instance::{Instance, ManagedBy};
 use spillway_core::kube::status::{is_missing, is_of_another_uid};
-use spillway_core::node::labels::LabelRules;
+use spillway_core::node::labels::{LabelRules, managed_by};
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::node::unclaimed::Unclaimed;
 
@@ -43,7 +43,14 @@ pub(crate) async fn hand_over(
     if let Some(why) = rules.left_alone(found.labels(), &node) {
         return Err(why.into());
     }
-    let Some(owner) = node_claim_of(&found.metadata) else { return Ok(HandedOver::NotKarpenters { node }) };
+    let Some(owner) = node_claim_of(&found.metadata) else {
+        // Without Karpenter's label, too, nobody would drain it.
+        return if managed_by(found.labels()).is_none() {
+            Err(Unclaimed::ManagedBy(ManagedBy::SelfManaged).into())
+        } else {
+            Ok(HandedOver::NotKarpenters { node })
+        };
+    };
     let claims = node_claims(client);
     let claim = owner.name.clone();
     Ok(match stamp(&claims, owner, &instance.provider_id(), deadline.map(whole_second_before)).await? {

@@ -37,6 +37,8 @@ pub(crate) struct Record {
     pub(crate) decision: Option<Decision>,
     /// What tags and a label override.
     pub(crate) overrides: Overrides,
+    /// What is wrong, and does not keep the notice from being handled.
+    pub(crate) warnings: Vec<String>,
     /// The node, claimed or not.
     pub(crate) node: Option<String>,
     /// The claim on it.
@@ -111,6 +113,12 @@ impl Record {
     pub(crate) fn found(&mut self, node: &str) {
         span::node(node);
         self.node = Some(node.to_owned());
+    }
+
+    /// Notes what is wrong, and tells the log.
+    pub(crate) fn warn(&mut self, warning: String) {
+        tracing::warn!("{warning}");
+        self.warnings.push(warning);
     }
 
     /// Notes what the label of the node overrides.

@@ -7,7 +7,7 @@ mod fleet;
 mod objects;
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::aws::Fault;
@@ -170,7 +170,9 @@ async fn mistakes(fleet: &Fleet) {
     assert_eq!((signed_out.code, signed_out.stderr.contains("Sign in")), (NOT_LOOKED_AT, true), "{signed_out:#?}");
     fleet.aws.clear_faults(key).await.expect("no fault");
 
-    // Its API server is out of reach: it is told with its commands, and the others are done.
+    // Its API server is out of reach: it is told with its commands, and the others are done. It lacks something, too.
+    let roles = Api::<ClusterRole>::all(fleet.cluster("blue").admin());
+    roles.delete("spillway", &DeleteParams::default()).await.expect("it was there");
     let ca =
         base64::Engine::encode(&base64::engine::general_purpose::STANDARD, std::fs::read(&fleet.world.ca).expect("ca"));
     let away = fleet.aws.override_endpoint(&fleet.person.access_key_id, "blue", Some("https://127.0.0.1:9"), Some(&ca));
@@ -183,6 +185,8 @@ async fn mistakes(fleet: &Fleet) {
     let back =
         fleet.aws.override_endpoint(&fleet.person.access_key_id, "blue", Some(&fleet.cluster("blue").api_server), None);
     back.await.expect("EKS shows it");
+    let rest = fleet.enroll(&["--cluster", "red", "blue"]).await;
+    assert_eq!((rest.code, rest.steps("done")), (FINE, vec!["blue ClusterRole spillway".to_owned()]), "{rest:#?}");
 }
 
 async fn all_is_taken_away(fleet: &Fleet, before: &Value) {

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Api;
 use kube::api::WatchParams;
 use serde_json::{Value, json};
+use spillway_bed::NodeOptions;
 use spillway_bed::audit::Request;
 use spillway_bed::aws::Fault as AwsFault;
 use spillway_bed::gateway::{Answer, Fault, Rule, Which};
@@ -16,8 +17,8 @@ use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Mode;
 use spillway_bed::watch::{Objects, until};
-use spillway_e2e::Stage;
 use spillway_e2e::announcing::announcer_of;
+use spillway_e2e::{Stage, world};
 
 /// A stage whose function looks at the stage's own node.
 async fn set(name: &str) -> Stage {
@@ -88,6 +89,29 @@ async fn a_healthy_cluster_has_no_finding_and_nothing_is_touched() {
     let changed: Vec<_> = requests.iter().filter(|request| changes(request)).collect();
     assert!(changed.is_empty(), "{changed:#?}");
     assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn a_tag_that_says_karpenter_on_a_node_that_does_not_is_found_with_what_it_does() {
+    for (name, group, severity) in
+        [("doctor-silenced", None, "fail"), ("doctor-not-believed", Some("doctor-not-believed"), "warn")]
+    {
+        if let Some(group) = group {
+            world().await.aws_side().put_group(group, &[]).await.expect("the group is new");
+        }
+        let tags = [("karpenter.sh/nodepool".to_owned(), "default".to_owned())].into();
+        let node = NodeOptions { tags, group: group.map(str::to_owned), ..NodeOptions::default() };
+        let selector = format!("stage={name}");
+        let stage = Stage::set_with(name, node).await.with_settings(&[("SPILLWAY_NODE_SELECTOR", &selector)]).await;
+
+        let checks = examined(&stage).await;
+
+        assert_eq!(findings(&checks), [format!("{severity} tag-without-label 1 node")]);
+        let finding = &check(&checks, "nodes")["findings"][0];
+        assert_eq!(finding["nodes"], json!([stage.node.name]));
+        let command = finding["command"].as_str().expect("it is there");
+        assert!(command.ends_with(&format!("--resources {} --tags Key=karpenter.sh/nodepool", stage.node.instance_id)));
+    }
 }
 
 #[tokio::test]

@@ -124,6 +124,50 @@ async fn an_owner_that_only_the_nodes_label_names_decides() {
     }
 }
 
+/// A tag that says that Karpenter manages an instance, which whoever may tag instances can write.
+const KARPENTER: (&str, &str) = ("karpenter.sh/nodepool", "default");
+
+#[tokio::test]
+async fn on_an_instance_of_a_group_a_tag_that_says_karpenter_silences_nothing() {
+    let mut stage = tagged("karpenter-grouped", &[KARPENTER], Some(&[])).await;
+
+    let receipt = interrupted(&stage).await;
+
+    assert_eq!(receipt["ending"], "drained", "{receipt:#}");
+    let warning = "the tag karpenter.sh/nodepool says that Karpenter manages the instance, which is in Auto Scaling group \
+                   karpenter-grouped: the tag is not believed, and the node's labels decide";
+    assert_eq!(receipt["warnings"], json!([warning]));
+    assert_eq!(stage.node_requests()[0], "patch 200", "no request comes before the claim");
+}
+
+#[tokio::test]
+async fn on_an_instance_of_a_group_the_label_that_says_karpenter_still_decides() {
+    let stage = tagged("karpenter-labelled", &[KARPENTER], Some(&[])).await;
+    stage.change_node(&json!({"metadata": {"labels": {"karpenter.sh/nodepool": "default"}}})).await;
+
+    let receipt = interrupted(&stage).await;
+
+    assert_eq!(receipt["reason"], "the node belongs to Karpenter, which drains it itself", "{receipt:#}");
+    assert!(stage.is_untouched().await);
+}
+
+#[tokio::test]
+async fn a_node_that_is_to_be_handed_to_karpenter_and_is_not_its_own_is_drained_with_a_warning() {
+    let stage = tagged("karpenter-alone", &[KARPENTER], None).await;
+    let mut stage = stage.with_settings(&[("SPILLWAY_KARPENTER", "nodeclaim")]).await;
+
+    let receipt = interrupted(&stage).await;
+
+    assert_eq!(
+        (&receipt["ending"], &receipt["managed_by"]),
+        (&json!("drained"), &json!("self-managed")),
+        "{receipt:#}"
+    );
+    let warning = receipt["warnings"][0].as_str().expect("it is there");
+    assert!(warning.ends_with("neither the label karpenter.sh/nodepool nor a NodeClaim: the tags are not believed"));
+    assert_eq!(stage.node_requests()[..2], ["get 200", "patch 200"]);
+}
+
 #[tokio::test]
 async fn a_node_of_a_node_group_that_only_its_label_names_is_drained_if_the_settings_say_so() {
     let stage = labelled("owner-drained", "eks.amazonaws.com/nodegroup", "blue").await;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use kube::core::SelectorExt as _;
 use serde::Deserialize;
 use spillway_core::decision::{self, Decision};
 use spillway_core::instance::ManagedBy;
@@ -20,15 +21,23 @@ pub(super) type NodeName = Arc<str>;
 /// A node as it comes in a list, as much of it as is looked at.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedNode {
-    pub(super) metadata: NameAndLabels,
+    pub(super) metadata: NodeMetadata,
 }
 
 /// What is looked at of a node.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct NameAndLabels {
+pub(super) struct NodeMetadata {
     pub(super) name: String,
     pub(super) labels: BTreeMap<String, String>,
+    #[serde(rename = "ownerReferences")]
+    pub(super) owners: Vec<Owner>,
+}
+
+/// Who made it, if it was not its kubelet.
+#[derive(Debug, Deserialize)]
+pub(super) struct Owner {
+    kind: String,
 }
 
 /// A cluster's nodes.
@@ -39,6 +48,8 @@ pub(super) struct Fleet {
     pub(super) ours: BTreeSet<NodeName>,
     /// How many are not, and why not.
     others: BTreeMap<&'static str, usize>,
+    /// Those of them that neither a label nor a `NodeClaim` says to be managed by somebody.
+    pub(super) unowned: BTreeSet<NodeName>,
     /// Those whose labels are worth a finding.
     pub(super) labelled: BTreeMap<LabelSays, BTreeSet<NodeName>>,
 }
@@ -59,23 +70,32 @@ impl Fleet {
     /// ignored is drained for others, and the same pods hold it up.
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = Settings { drain_on: vec![NoticeFamily::Spot], ..settings.clone() };
-        Self { settings, ours: BTreeSet::new(), others: BTreeMap::new(), labelled: BTreeMap::new() }
+        let (ours, unowned) = (BTreeSet::new(), BTreeSet::new());
+        Self { settings, ours, others: BTreeMap::new(), unowned, labelled: BTreeMap::new() }
     }
 
-    /// Takes a node by its labels.
-    pub(super) fn see(&mut self, name: &str, labels: &BTreeMap<String, String>) {
+    /// Takes a node.
+    pub(super) fn see(&mut self, NodeMetadata { name, labels, owners }: &NodeMetadata) {
+        let node: NodeName = Arc::from(name.as_str());
         if let Some(says) = self.label_says(labels) {
-            self.labelled.entry(says).or_default().insert(Arc::from(name));
+            self.labelled.entry(says).or_default().insert(Arc::clone(&node));
         }
         match self.why_not_ours(name, labels) {
             None => {
-                self.ours.insert(Arc::from(name));
+                if managed_by(labels).is_none() && owners.iter().all(|owner| owner.kind != "NodeClaim") {
+                    self.unowned.insert(Arc::clone(&node));
+                }
+                self.ours.insert(node);
             }
             Some(why) => *self.others.entry(why).or_default() += 1,
         }
     }
 
     fn label_says(&self, labels: &BTreeMap<String, String>) -> Option<LabelSays> {
+        // A node that the selector leaves to others is left in any case.
+        if !self.settings.node_selector.matches(labels) {
+            return None;
+        }
         if labels.contains_key(IGNORE) {
             return Some(LabelSays::Left("spillway/ignore"));
         }
@@ -136,9 +156,13 @@ mod tests {
     fn fleet(variables: &[(&str, &str)], nodes: &[&[(&str, &str)]]) -> String {
         let mut fleet = Fleet::new(&settings(variables));
         for (at, labels) in nodes.iter().enumerate() {
-            fleet.see(&format!("n-{at}"), &tags(labels));
+            fleet.see(&node(at, labels));
         }
         fleet.to_string()
+    }
+
+    fn node(at: usize, labels: &[(&str, &str)]) -> NodeMetadata {
+        NodeMetadata { name: format!("n-{at}"), labels: tags(labels), owners: Vec::new() }
     }
 
     const KARPENTERS: &[(&str, &str)] = &[("karpenter.sh/nodepool", "default")];
@@ -164,7 +188,7 @@ mod tests {
         ];
         let known = |overridable: &str| {
             let mut fleet = Fleet::new(&settings(&[("SPILLWAY_OVERRIDABLE", overridable)]));
-            nodes.iter().zip(0..).for_each(|(labels, at)| fleet.see(&format!("n-{at}"), &tags(labels)));
+            nodes.iter().zip(0..).for_each(|(labels, at)| fleet.see(&node(at, labels)));
             let names =
                 |nodes: &BTreeSet<NodeName>| nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let labelled: Vec<_> = fleet.labelled.iter().map(|(says, nodes)| (*says, names(nodes))).collect();
@@ -177,6 +201,27 @@ mod tests {
         let (by_cordon, by_leave) = (left("spillway/action=cordon", "n-1"), left("spillway/action=leave", "n-0"));
         let wrong = (LabelSays::Wrong, "n-3".to_owned());
         assert_eq!(known("action"), ("n-2 n-3".to_owned(), vec![by_cordon, by_leave, ignored, wrong]));
+    }
+
+    #[test]
+    fn the_label_of_a_node_that_the_selector_leaves_out_is_not_told() {
+        let mut fleet = Fleet::new(&settings(&[("SPILLWAY_NODE_SELECTOR", "team=shop")]));
+        fleet.see(&node(0, &[(IGNORE, "")]));
+        fleet.see(&node(1, &[(IGNORE, ""), ("team", "shop")]));
+        let told: Vec<&str> = fleet.labelled.values().flatten().map(AsRef::as_ref).collect();
+        assert_eq!(told, ["n-1"]);
+    }
+
+    #[test]
+    fn a_node_of_ours_without_an_owners_label_and_without_a_node_claim_is_unowned() {
+        let mut fleet = Fleet::new(&settings(&[]));
+        let listed =
+            serde_json::json!({"metadata": {"name": "n-9", "ownerReferences": [{"kind": "NodeClaim", "name": "c"}]}});
+        let owned: ListedNode = serde_json::from_value(listed).unwrap();
+        for node in [owned.metadata, node(0, &[]), node(1, KARPENTERS), node(2, MANAGED), node(3, &[(IGNORE, "")])] {
+            fleet.see(&node);
+        }
+        assert_eq!(fleet.unowned.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["n-0"]);
     }
 
     #[test]

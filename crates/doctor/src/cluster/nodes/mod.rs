@@ -1,6 +1,7 @@
 //! Which nodes could not be drained in two minutes right now, and because of which pod or budget.
 //!
 //! * `fleet`: which nodes are Spillway's to drain (pure)
+//! * `tags`: which of them a tag says to be somebody else's
 //! * `budgets`: which pods each budget covers, and whether it lets one go (pure)
 //! * `workload`: who makes a pod again (pure)
 //! * `survey`: what each pod would mean for a drain (pure)
@@ -19,6 +20,7 @@ mod fleet;
 mod pages;
 mod rehearsal;
 mod survey;
+mod tags;
 mod verdict;
 mod workload;
 
@@ -26,9 +28,11 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Client;
 use kube::api::ListParams;
+use spillway_core::cluster::ClusterName;
 use spillway_core::drain::deadline::MARGIN;
 use spillway_core::invocation::Invocation;
 use spillway_core::kube::pod::Pod;
+use spillway_drainer::Context;
 use spillway_drainer::kube::ApiError;
 use spillway_notice::spot;
 use spillway_settings::Settings;
@@ -53,15 +57,18 @@ const RUNNING: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Fai
 /// Looks at all nodes, budgets and pods until `end`.
 pub(super) async fn look(
     client: &Client,
-    settings: &Settings,
+    context: &Context,
+    cluster: &ClusterName,
     evictions: Evictions,
     invocation: &Invocation,
     end: Instant,
 ) -> Looked {
-    let clock = invocation.clock;
+    let (settings, clock) = (&context.settings, invocation.clock);
     match fleet_and_budgets(client, settings, end).await {
         Ok((fleet, budgets)) => {
             let ours = fleet.ours.iter().map(AsRef::as_ref);
+            let region = &invocation.home.region;
+            let tagged = tags::look(&context.ec2, cluster, &fleet.unowned, region, end).await;
             let cordon = cordon::look(client, settings, ours, &invocation.request_id, end).await;
             let window = spot::NOTICE.unsigned_abs().saturating_sub(MARGIN);
             let mut survey = Survey::new(&fleet, &budgets, window, clock.now());
@@ -76,7 +83,7 @@ pub(super) async fn look(
                 survey.jobs_are_told();
             }
             let circumstances = Circumstances { window, budgets: &budgets, hook_wait: settings.hook_max_wait };
-            let verdict = verdict::check(&fleet, &survey, circumstances, &Pods { seen, rehearsal });
+            let verdict = verdict::check(&fleet, &survey, circumstances, &Pods { seen, rehearsal }, tagged);
             Looked { checks: vec![cordon, verdict], nodes: fleet.ours.len() }
         }
         Err(error) => {
@@ -96,7 +103,7 @@ async fn fleet_and_budgets(
     let mut nodes = Pages::<ListedNode>::of::<Node>(client, ListParams::default(), end).metadata_only();
     while let Some(page) = nodes.next().await? {
         for ListedNode { metadata } in page {
-            fleet.see(&metadata.name, &metadata.labels);
+            fleet.see(&metadata);
         }
     }
     let mut every_budget = Pages::<ListedBudget>::of::<PodDisruptionBudget>(client, ListParams::default(), end);

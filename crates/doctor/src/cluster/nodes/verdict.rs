@@ -31,10 +31,12 @@ pub(super) fn check(
     survey: &Survey<'_>,
     circumstances: Circumstances<'_>,
     Pods { seen, rehearsal }: &Pods,
+    tagged: Vec<Finding>,
 ) -> Check {
     let held_up = survey.held_up.iter();
     let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();
     findings.extend(fleet.labelled.iter().map(|(says, nodes)| labelled(*says, nodes)));
+    findings.extend(tagged);
     findings.extend(singletons(survey));
     if let Err(error) = seen {
         let what = format!("not all pods could be looked at, so that there may be more: {}", chain(&error));

@@ -1,9 +1,10 @@
 use serde_json::{Value, json};
+use spillway_core::instance::ManagedBy;
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::outcome::Outcome;
 
-use crate::actions::Next;
 use crate::actions::node_claim::hand_over;
+use crate::actions::{ByLabel, Next};
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
@@ -27,9 +28,14 @@ fn node_claim() -> Value {
 }
 
 async fn handed_over(api: impl IntoIterator<Item = Expected>) -> Result<Next, Failure> {
+    with_warnings(api).await.0
+}
+
+async fn with_warnings(api: impl IntoIterator<Item = Expected>) -> (Result<Next, Failure>, Vec<String>) {
     let (context, case) = (TestContext::new(&[], api, []), Case::spot());
-    let attempt = case.attempt(&context).await;
-    hand_over(&context, &case.target(&attempt), &mut Record::default()).await
+    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
+    let next = hand_over(&context, &case.target(&attempt), &mut record).await;
+    (next, record.warnings)
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,10 +74,25 @@ async fn a_node_claim_that_another_has_replaced_under_its_name_is_not_deleted() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_without_a_node_claim_is_left_alone() {
+async fn a_node_with_karpenters_label_and_without_a_node_claim_is_left_alone() {
     let handed = HandedOver::NotKarpenters { node: NODE.to_owned() };
+    let mut node = node();
+    node["metadata"]["labels"]["karpenter.sh/nodepool"] = json!("default");
+    let looked_at = call(format!("GET {NODE_PATH}")).says(200, node);
+    let (next, warnings) = with_warnings([looked_at]).await;
+    assert_eq!((next.unwrap(), warnings), (Outcome::HandedOver(handed).into(), Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_karpenters_label_and_without_a_node_claim_is_drained_with_a_warning() {
     let looked_at = call(format!("GET {NODE_PATH}")).says(200, node());
-    assert_eq!(handed_over([looked_at]).await.unwrap(), Outcome::HandedOver(handed).into());
+    let (next, warnings) = with_warnings([looked_at]).await;
+    assert_eq!(next.unwrap(), Next::DecideAgain(ByLabel::ManagedBy(ManagedBy::SelfManaged)));
+    assert_eq!(
+        warnings,
+        ["the tags of instance i-0123456789abcdef0 say that Karpenter manages it, and its node has neither the label \
+          karpenter.sh/nodepool nor a NodeClaim: the tags are not believed"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

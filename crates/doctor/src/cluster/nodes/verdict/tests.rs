@@ -7,6 +7,7 @@ use spillway_core::test_support::settings;
 
 use super::super::budgets::ClusterBudgets;
 use super::super::budgets::tests::budget;
+use super::super::fleet::NodeMetadata;
 use super::*;
 use crate::report::CheckStatus;
 
@@ -30,7 +31,7 @@ fn of(statuses: &[(&str, &str, Value)], pods: &[Pod]) -> Check {
 fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsal) -> Check {
     let settings = settings(&[]);
     let (mut fleet, mut budgets) = (Fleet::new(&settings), ClusterBudgets::default());
-    (1..=7).for_each(|node| fleet.see(&format!("n-{node}"), &BTreeMap::new()));
+    (1..=7).for_each(|node| fleet.see(&NodeMetadata { name: format!("n-{node}"), ..NodeMetadata::default() }));
     for (name, app, status) in statuses {
         budgets.see(budget(name, app, status).into());
     }
@@ -42,7 +43,7 @@ fn rehearsed(statuses: &[(&str, &str, Value)], pods: &[Pod], rehearsal: Rehearsa
     survey.hold_by_few_allowed();
     let hook_wait = Duration::from_secs(3600);
     let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
-    check(&fleet, &survey, circumstances, &Pods { seen: Ok(()), rehearsal })
+    check(&fleet, &survey, circumstances, &Pods { seen: Ok(()), rehearsal }, Vec::new())
 }
 
 fn status(allowed: i32, healthy: i32, desired: i32, expected: i32) -> Value {
@@ -209,7 +210,7 @@ fn a_list_that_broke_off_is_told() {
     let hook_wait = Duration::from_secs(3600);
     let circumstances = Circumstances { window, budgets: &budgets, hook_wait };
     let looked = Pods { seen: Err(ApiError::TimeUp), rehearsal: Rehearsal::LeftOut };
-    let check = check(&fleet, &survey, circumstances, &looked);
+    let check = check(&fleet, &survey, circumstances, &looked, Vec::new());
     assert_eq!((check.status, check.findings[0].id), (CheckStatus::Unknown, FindingId::NotAllPodsListed));
 }
 
@@ -228,7 +229,7 @@ fn the_jobs_whose_pods_a_budget_may_block_are_named_unless_they_can_be_told() {
 
     let settings = settings(&[]);
     let (mut fleet, mut budgets) = (Fleet::new(&settings), ClusterBudgets::default());
-    fleet.see("n-1", &BTreeMap::new());
+    fleet.see(&NodeMetadata { name: "n-1".to_owned(), ..NodeMetadata::default() });
     budgets.see(budget("batch", "batch", &status(1, 1, 0, 1)).into());
     let mut survey = Survey::new(&fleet, &budgets, Duration::from_secs(118), Timestamp::UNIX_EPOCH);
     survey.see(&of_job);

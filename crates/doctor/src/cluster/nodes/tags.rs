@@ -1,0 +1,133 @@
+//! Tags that say that Karpenter or EKS Auto Mode manages an instance, where its node does not say so. Who may tag instances has
+//! their notices ignored by such a tag.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_ec2::Client;
+use spillway_core::cluster::ClusterName;
+use spillway_core::instance::{Instance, ManagedBy, Membership, TAGS_OF_OWNERS, managed_by, membership};
+use spillway_drainer::aws::ec2::{DESCRIBE, tagged};
+use spillway_drainer::aws::{self, CallError};
+use spillway_startup::logs::chain;
+use tokio::time::Instant;
+
+use super::fleet::NodeName;
+use crate::asked_until;
+use crate::catalogue::FindingId;
+use crate::report::{Finding, Severity, counted};
+
+/// How many instances the command names.
+const IN_A_COMMAND: usize = 20;
+
+/// What is wrong with the tags of these nodes' instances.
+pub(super) async fn look(
+    ec2: &Client,
+    cluster: &ClusterName,
+    unowned: &BTreeSet<NodeName>,
+    region: &str,
+    end: Instant,
+) -> Vec<Finding> {
+    let names: Vec<&str> = unowned.iter().map(AsRef::as_ref).collect();
+    match aws::until(DESCRIBE, asked_until(end), || tagged(ec2, &TAGS_OF_OWNERS, &names)).await {
+        Ok(instances) => findings(&instances, cluster, unowned, region),
+        Err(error) => vec![unknown(&error)],
+    }
+}
+
+/// One finding for all nodes whose notices are ignored, and one for all whose tag is not believed.
+fn findings(instances: &[Instance], cluster: &ClusterName, unowned: &BTreeSet<NodeName>, region: &str) -> Vec<Finding> {
+    let mut tagged = BTreeMap::<bool, Tagged<'_>>::new();
+    // Instances of another network may have the same names.
+    let of_cluster = instances.iter().filter(|one| membership(&one.tags) == Membership::In(cluster.clone()));
+    for instance in of_cluster {
+        let is_ignored = match managed_by(&instance.tags) {
+            ManagedBy::Karpenter | ManagedBy::AutoMode => true,
+            ManagedBy::SelfManaged => false,
+            ManagedBy::ManagedNodeGroup | ManagedBy::Fargate | ManagedBy::Hybrid => continue,
+        };
+        let (id, dns_name) = (instance.id.as_str(), instance.private_dns_name.as_deref());
+        let Some(node) = unowned.iter().find(|node| Some(node.as_ref()) == dns_name || node.starts_with(id)) else {
+            continue;
+        };
+        let all = tagged.entry(is_ignored).or_default();
+        all.nodes.insert(node);
+        all.ids.push(id);
+        all.tags.extend(TAGS_OF_OWNERS.iter().filter(|tag| instance.tags.contains_key(**tag)));
+    }
+    tagged.into_iter().map(|(is_ignored, tagged)| finding(is_ignored, &tagged, region)).collect()
+}
+
+/// Nodes whose instances have such tags.
+#[derive(Default)]
+struct Tagged<'a> {
+    nodes: BTreeSet<&'a NodeName>,
+    ids: Vec<&'a str>,
+    tags: BTreeSet<&'static str>,
+}
+
+fn finding(is_ignored: bool, Tagged { nodes, ids, tags }: &Tagged<'_>, region: &str) -> Finding {
+    let says = "a tag of the instance says that Karpenter or EKS Auto Mode manages it, and the node has neither a label of theirs nor \
+                a NodeClaim";
+    let (severity, what) = if is_ignored {
+        (Severity::Fail, format!("{says}: notices are ignored, and nobody drains the node"))
+    } else {
+        let so = "The instance is in an Auto Scaling group, so that the tag is not believed, and the node is drained";
+        (Severity::Warn, format!("{says}. {so}"))
+    };
+    let to_do = "take the tags off the instances, and off what they are launched by; see in CloudTrail who put them there \
+                 (CreateTags)";
+    let (ids, tags): (Vec<_>, Vec<_>) =
+        (ids.iter().take(IN_A_COMMAND).copied().collect(), tags.iter().map(|tag| format!("Key={tag}")).collect());
+    let command =
+        format!("aws ec2 delete-tags --region {region} --resources {} --tags {}", ids.join(" "), tags.join(" "));
+    Finding::new(FindingId::TagWithoutLabel, severity, counted(nodes.len(), "node"), what, to_do)
+        .on(nodes.iter().copied())
+        .with_command(command)
+}
+
+fn unknown(error: &CallError) -> Finding {
+    let what = format!("EC2 did not say whether tags have the nodes' notices ignored: {}", chain(error));
+    Finding::new(FindingId::TagWithoutLabel, Severity::Unknown, "the nodes' instances", what, "ask again")
+}
+
+#[cfg(test)]
+mod tests {
+    use spillway_core::test_support::{instance, tags};
+
+    use super::*;
+
+    const ID: &str = "i-0123456789abcdef0";
+
+    fn found(node: &str, pairs: &[(&str, &str)]) -> Vec<(Severity, String)> {
+        let mut tags = tags(pairs);
+        tags.entry("aws:eks:cluster-name".to_owned()).or_insert_with(|| "prod".to_owned());
+        let dns_name = Some("ip-10-0-0-1.ec2.internal".to_owned());
+        let instance = Instance { tags, private_dns_name: dns_name, ..instance() };
+        let unowned = BTreeSet::from([NodeName::from(node), NodeName::from("n-2")]);
+        let findings = findings(&[instance], &ClusterName::new("prod"), &unowned, "us-east-1");
+        let command = |tag: &str| format!("aws ec2 delete-tags --region us-east-1 --resources {ID} --tags Key={tag}");
+        let told = |finding: Finding| {
+            assert_eq!(finding.command, Some(command(pairs[0].0)));
+            (finding.severity, finding.nodes.join(" "))
+        };
+        findings.into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_tag_that_silences_a_node_is_a_failure_by_each_name_that_the_node_may_have() {
+        for tag in TAGS_OF_OWNERS {
+            for node in ["ip-10-0-0-1.ec2.internal", ID, &format!("{ID}.ec2.internal")] {
+                assert_eq!(found(node, &[(tag, "x")]), [(Severity::Fail, node.to_owned())], "{tag}");
+            }
+        }
+        assert_eq!(found("ip-10-0-0-2.ec2.internal", &[("karpenter.sh/nodepool", "x")]), []);
+    }
+
+    #[test]
+    fn a_tag_that_is_not_believed_is_a_warning_and_one_of_another_cluster_is_none() {
+        let tag = ("karpenter.sh/nodepool", "x");
+        assert_eq!(found(ID, &[tag, ("aws:autoscaling:groupName", "workers")]), [(Severity::Warn, ID.to_owned())]);
+        assert_eq!(found(ID, &[tag, ("eks:nodegroup-name", "blue")]), []);
+        assert_eq!(found(ID, &[tag, ("aws:eks:cluster-name", "stage")]), []);
+    }
+}
