@@ -528,6 +528,7 @@ class TheRights(unittest.TestCase):
                 "events:ListRuleNamesByTarget",
                 "events:ListRules",
                 "lambda:GetAccountSettings",
+                "lambda:ListEventSourceMappings",
                 "events:ListTargetsByRule",
                 "events:PutEvents",
                 "ssm:GetParameter",
@@ -545,11 +546,14 @@ class TheRights(unittest.TestCase):
 
         (reading,) = (s for s in self.policies["drain"] if "ec2:DescribeInstances" in self.actions(s))
         by_setting = {action: one["Fn::If"] for one in reading["Action"] if isinstance(one, dict) for action in one["Fn::If"][1:] if isinstance(action, str)}
-        for action, parameter, needed in (("autoscaling:DescribeTags", "ManagedTag", True),):
-            condition, with_it, without = by_setting[action]
-            self.assertEqual(action, with_it if needed else without)
-            for value in ("", "x"):
-                self.assertEqual(holds({"Condition": condition}, {parameter: value}), bool(value))
+        for action, parameter, off, on in (
+            ("autoscaling:DescribeTags", "ManagedTag", "", "x"),
+            ("lambda:ListEventSourceMappings", "PatientSlots", "0", "2"),
+        ):
+            condition, with_it, _ = by_setting[action]
+            self.assertEqual(action, with_it)
+            for value in (off, on):
+                self.assertEqual(holds({"Condition": condition}, {parameter: value}), value == on)
 
     def test_the_function_writes_no_parameters_but_its_clusters(self) -> None:
         (parameters,) = (s for s in self.policies["drain"] if "ssm:PutParameter" in self.actions(s))

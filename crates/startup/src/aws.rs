@@ -21,9 +21,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// The connections that all clients of a configuration share.
 ///
-/// Lambda freezes the process between two invocations, for an hour or more, and its clock with it. Whatever is on the way
-/// forgets a connection meanwhile, often without a word. The pool takes it for a fresh one, and the first call waits for its
-/// timeout. So each invocation begins with none.
+/// Lambda freezes the process between two invocations, for an hour or more, and its clock with it. Meanwhile a firewall on the way
+/// may forget an idle connection and drop what is sent on it. The pool takes such a connection for a fresh one, and the first call
+/// of a notice would wait for [`ATTEMPT_TIMEOUT`]. So each invocation begins with none. That costs a warm one a handshake for each
+/// service that it calls; one of them, EC2's, comes before the claim (`scenarios/thawed.rs` counts).
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Mutex<SharedHttpClient>>);
 

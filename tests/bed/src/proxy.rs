@@ -57,6 +57,8 @@ struct Network {
     forgotten: AtomicU64,
     /// Nothing that is sent on connections before this one arrives.
     dropped: AtomicU64,
+    /// How often something was sent on them.
+    swallowed: AtomicU64,
     reset: broadcast::Sender<()>,
 }
 
@@ -84,6 +86,7 @@ impl Proxy {
             bytes: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            swallowed: AtomicU64::new(0),
             reset: broadcast::Sender::new(1),
         });
         let (mode, wanted) = watch::channel(Mode::Pass);
@@ -160,6 +163,12 @@ impl Proxy {
     /// Forgets the connections that stand, as a firewall does: what is sent on them is dropped without a word.
     pub fn drop_silently(&self) {
         self.network.dropped.store(self.connections(), Relaxed);
+    }
+
+    /// How often something was sent on such connections, and dropped.
+    #[must_use]
+    pub fn swallowed(&self) -> u64 {
+        self.network.swallowed.load(Relaxed)
     }
 }
 
@@ -271,6 +280,7 @@ impl Connection {
                     return Err(io::ErrorKind::ConnectionReset.into());
                 }
                 if self.number < self.network.dropped.load(Relaxed) && !bytes.is_empty() {
+                    self.network.swallowed.fetch_add(1, Relaxed);
                     continue;
                 }
                 if std::mem::take(&mut first) && is_client_hello(&bytes) {

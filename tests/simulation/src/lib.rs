@@ -33,11 +33,14 @@ mod plan;
 mod simulation;
 mod witness;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep_until;
 
+use lambda::Attempt;
 use plan::Plan;
 use simulation::Shared;
 
@@ -50,6 +53,10 @@ pub struct Ran {
     pub history: String,
     /// How many invocations there were, and how many requests they made to the API server and to AWS.
     pub counts: [usize; 3],
+    /// How long each spot notice waited for an invocation.
+    pub spot_waits: Vec<Duration>,
+    /// How many invocations there were at once, at most.
+    pub most_at_once: usize,
 }
 
 /// Runs a seed.
@@ -86,7 +93,12 @@ async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     inside.end();
     let [api, aws] = inside.network.requests;
     let counts = [inside.lambda.attempts().len(), api, aws];
-    Ran { broken: inside.verdict.broken.clone(), history: inside.history.text(), counts }
+    let is_spot = |attempt: &&Attempt| attempt.event["detail-type"] == "EC2 Spot Instance Interruption Warning";
+    let mut known = BTreeSet::new();
+    let firsts = inside.lambda.attempts().iter().filter(is_spot).filter(|attempt| known.insert(&attempt.instance));
+    let spot_waits = firsts.map(|attempt| attempt.waited).collect();
+    let (broken, history) = (inside.verdict.broken.clone(), inside.history.text());
+    Ran { broken, history, counts, spot_waits, most_at_once: inside.lambda.most_at_work }
 }
 
 #[cfg(test)]

@@ -33,6 +33,10 @@ pub(crate) struct Plan {
     pub(crate) watch_lag_ms: u64,
     /// How many looks of a thousand at a node are followed by its kubelet's own report.
     pub(crate) node_status: u32,
+    /// How many invocations there may be at once.
+    pub(crate) limit: Option<usize>,
+    /// How many of them drains that can wait may have, if they have a queue.
+    pub(crate) patient_slots: usize,
 }
 
 /// By what a node has its name.
@@ -173,7 +177,37 @@ pub(crate) struct Outage {
     pub(crate) of_a_thousand: u32,
 }
 
+/// How many hooks are blocked, spot notices come beside them, so much later, and invocations there may be at once: of these so many
+/// for drains that can wait.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lane {
+    pub(crate) hooks: usize,
+    pub(crate) spots: usize,
+    pub(crate) spots_at_s: u64,
+    pub(crate) limit: usize,
+    pub(crate) slots: usize,
+}
+
 impl App {
+    /// So many pods of a deployment, each on the next node, that nothing blocks.
+    #[cfg(test)]
+    fn plain(pods: usize) -> Self {
+        Self {
+            owner: Owner::ReplicaSet,
+            pods,
+            on_first_node: false,
+            grace_s: 30,
+            exits_after: Duration::from_secs(1),
+            budgets: 0,
+            min_available: 0,
+            is_critical: false,
+            tolerates: false,
+            annotation: None,
+            finalizer: false,
+        }
+    }
+
     /// Whether its pods stay on their nodes.
     pub(crate) fn stays(&self) -> bool {
         matches!(self.owner, Owner::DaemonSet | Owner::Mirror) || self.annotation == Some(SKIPPED)
@@ -213,6 +247,8 @@ impl Plan {
             watch_breaks: [0, 0, 200, 700][rng.usize(0..4)],
             watch_lag_ms: [0, 20, 500, 3000][rng.usize(0..4)],
             node_status: [0, 100, 500][rng.usize(0..3)],
+            limit: None,
+            patient_slots: 0,
         }
     }
 
@@ -237,19 +273,7 @@ impl Plan {
     /// So many of the nodes have the same maintenance, and are all that happens.
     #[cfg(test)]
     pub(crate) fn maintenance(nodes: usize, starts_after: Duration, settings: &[(&'static str, &str)]) -> Self {
-        let app = App {
-            owner: Owner::ReplicaSet,
-            pods: nodes * 2,
-            on_first_node: false,
-            grace_s: 120,
-            exits_after: Duration::from_secs(75),
-            budgets: 0,
-            min_available: 0,
-            is_critical: false,
-            tolerates: false,
-            annotation: None,
-            finalizer: false,
-        };
+        let app = App { grace_s: 120, exits_after: Duration::from_secs(75), ..App::plain(nodes * 2) };
         let spare = nodes / 4;
         let of_node = |node| Interruption {
             node,
@@ -268,6 +292,36 @@ impl Plan {
             skew_ms: 2000,
             settings: settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
             ..Self::quiet(app)
+        }
+    }
+
+    /// Drains of hooks that a budget blocks for their hour, and spot notices beside them, all in one moment.
+    #[cfg(test)]
+    pub(crate) fn lane(lane: Lane) -> Self {
+        let Lane { hooks, spots, spots_at_s, limit, slots } = lane;
+        let blocked = App { budgets: 1, min_available: hooks, ..App::plain(hooks) };
+        let nodes = hooks + spots + 1;
+        let of_node = |node| {
+            let (begins, cause) = if node < hooks { (0, Cause::Terminate) } else { (spots_at_s, Cause::Spot) };
+            Interruption { node, begins: Duration::from_secs(begins), cause, delay: Duration::ZERO }
+        };
+        let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/patient";
+        let settings = if slots > 0 { vec![("SPILLWAY_PATIENT_QUEUE", queue.to_owned())] } else { Vec::new() };
+        Self {
+            nodes,
+            names: vec![Naming::DnsName; nodes],
+            apps: vec![blocked, App::plain(nodes)],
+            interruptions: (0..hooks + spots).map(of_node).collect(),
+            duplicates: 0,
+            kills: Vec::new(),
+            outages: Vec::new(),
+            invocation: Duration::from_secs(900),
+            skew_ms: 0,
+            settings,
+            hook_timeout: Duration::from_secs(300),
+            limit: Some(limit),
+            patient_slots: slots,
+            ..Self::quiet(App::plain(0))
         }
     }
 

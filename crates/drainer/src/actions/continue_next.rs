@@ -14,7 +14,7 @@ use spillway_startup::logs::chain;
 
 use crate::aws::CallError;
 use crate::aws::lifecycle::ActionState;
-use crate::aws::patient_queue::PatientQueue;
+use crate::aws::queue::Queue;
 use crate::context::{Attempt, Context};
 use crate::continuation;
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ async fn send(context: &Context, attempt: &Attempt<'_>, history: &History, recor
 }
 
 /// The queue for a drain that can wait.
-fn queue_for<'c>(context: &'c Context, attempt: &Attempt<'_>, record: &Record) -> Option<&'c PatientQueue> {
+fn queue_for<'c>(context: &'c Context, attempt: &Attempt<'_>, record: &Record) -> Option<&'c Queue> {
     let clock = attempt.invocation.clock;
     let forced_from = record.parked.and_then(|parked| parked.forced_from).map(|at| clock.at(at));
     let can_wait = patient::can_wait(attempt.notice, &context.settings, clock.now())

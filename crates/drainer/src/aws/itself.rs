@@ -1,5 +1,5 @@
 //! Lambda: the function itself, invoked once more by a call that IAM allows to this function alone; and how many invocations
-//! may run at once.
+//! may run at once, and what it is invoked by.
 
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use serde_json::Value;
@@ -9,6 +9,7 @@ use crate::aws::CallError;
 
 pub const INVOKE: &str = "lambda:InvokeFunction";
 pub const GET_POLICY: &str = "lambda:GetPolicy";
+pub const MAPPINGS: &str = "lambda:ListEventSourceMappings";
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
 /// Calls Lambda about the function itself.
@@ -19,13 +20,31 @@ pub struct Itself {
     path: String,
     /// Where its policy is.
     policy: String,
+    /// Where its event source mappings are.
+    mappings: String,
+}
+
+/// From where Lambda fetches messages for the function.
+#[derive(Debug)]
+pub struct Mapping {
+    /// Its UUID.
+    pub id: String,
+    /// The ARN of the queue.
+    pub source: String,
+    /// `Enabled`, or another of Lambda's states.
+    pub state: String,
 }
 
 impl Itself {
     /// The function of that name.
     pub(crate) fn new(caller: Caller, name: &str) -> Self {
         let of_function = format!("/2015-03-31/functions/{name}");
-        Self { caller, path: format!("{of_function}/invocations"), policy: format!("{of_function}/policy") }
+        Self {
+            caller,
+            path: format!("{of_function}/invocations"),
+            policy: format!("{of_function}/policy"),
+            mappings: format!("/2015-03-31/event-source-mappings?FunctionName={name}"),
+        }
     }
 
     /// Has the function invoked with a payload, soon and by itself.
@@ -40,32 +59,14 @@ impl Itself {
 
     /// How many invocations may run at once, of all functions of the account that have none reserved.
     pub async fn concurrency_limit(&self) -> Result<u64, CallError> {
-        let call = Call {
-            service: Service::Lambda,
-            action: ACCOUNT_SETTINGS,
-            region: None,
-            method: "GET",
-            path: "/2016-08-19/account-settings",
-            headers: Vec::new(),
-            body: "",
-        };
-        let settings = self.caller.json(&call).await?;
+        let settings = self.caller.json(&get(ACCOUNT_SETTINGS, "/2016-08-19/account-settings")).await?;
         let limit = settings["AccountLimit"]["UnreservedConcurrentExecutions"].as_u64();
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
     }
 
     /// The statements of the function's own policy: whom it lets invoke it.
     pub async fn policy(&self) -> Result<Vec<Value>, CallError> {
-        let call = Call {
-            service: Service::Lambda,
-            action: GET_POLICY,
-            region: None,
-            method: "GET",
-            path: &self.policy,
-            headers: Vec::new(),
-            body: "",
-        };
-        let answer = match self.caller.attempt(&call).await {
+        let answer = match self.caller.attempt(&get(GET_POLICY, &self.policy)).await {
             // It has none.
             Err(error) if error.code() == Some("ResourceNotFoundException") => return Ok(Vec::new()),
             answer => answer.map_err(|error| CallError::new(GET_POLICY, error))?,
@@ -77,6 +78,17 @@ impl Itself {
             serde_json::from_str(document).map_err(|error| CallError::unanswered(GET_POLICY, error))?;
         let statements = document["Statement"].as_array().cloned();
         statements.ok_or_else(|| CallError::unanswered(GET_POLICY, "the policy has no list of statements"))
+    }
+
+    /// What Lambda fetches messages from for the function: its event source mappings. It has fewer than a page of them.
+    pub async fn mappings(&self) -> Result<Vec<Mapping>, CallError> {
+        let answer = self.caller.json(&get(MAPPINGS, &self.mappings)).await?;
+        let all = answer["EventSourceMappings"].as_array();
+        let all = all.ok_or_else(|| CallError::unanswered(MAPPINGS, "the answer has no list of mappings"))?;
+        let text = |mapping: &Value, key: &str| mapping[key].as_str().unwrap_or_default().to_owned();
+        let read =
+            |one| Mapping { id: text(one, "UUID"), source: text(one, "EventSourceArn"), state: text(one, "State") };
+        Ok(all.iter().map(read).collect())
     }
 
     async fn of_itself(&self, how: &str, payload: &str) -> Result<(), Failed> {
@@ -91,4 +103,8 @@ impl Itself {
         };
         self.caller.attempt(&call).await.map(drop)
     }
+}
+
+fn get<'a>(action: &'static str, path: &'a str) -> Call<'a> {
+    Call { service: Service::Lambda, action, region: None, method: "GET", path, headers: Vec::new(), body: "" }
 }

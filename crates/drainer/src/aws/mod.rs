@@ -6,7 +6,6 @@ pub(crate) mod events;
 pub mod itself;
 pub(crate) mod lifecycle;
 pub(crate) mod managed_tag;
-pub(crate) mod patient_queue;
 pub(crate) mod queue;
 pub(crate) mod retention;
 pub(crate) mod target_groups;

@@ -14,7 +14,6 @@ use super::cluster::{Access, OneConnection};
 use super::log::Log;
 use crate::aws::Announcer;
 use crate::aws::itself::Itself;
-use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
 use crate::continuation::schedule::{FunctionName, Scheduler};
 
@@ -29,10 +28,10 @@ impl Context {
         let caller = Caller::new(aws)?;
         let remembered =
             (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
-        let patient_queue = settings.patient_queue.as_deref().map(|url| PatientQueue::new(caller.clone(), url));
+        let patient_queue = settings.patient_queue.as_deref().map(|url| Queue::new(caller.clone(), url));
         let itself = Itself::new(caller.clone(), &function);
         let announcer = settings.announcer.as_ref().map(|name| Announcer::new(caller.clone(), name));
-        let announcements = settings.announcements.as_ref().map(|url| Queue::new(caller, url));
+        let announcements = settings.announcements.as_deref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(aws);
         let scheduler =
             Scheduler::new(client, settings.schedules.as_ref(), FunctionName { region: &region, name: &function });

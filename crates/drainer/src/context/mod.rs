@@ -19,7 +19,6 @@ use tokio::time::Instant;
 
 use crate::aws::Announcer;
 use crate::aws::itself::Itself;
-use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
 use crate::continuation::schedule::Scheduler;
 use crate::failure::Failure;
@@ -44,7 +43,7 @@ pub struct Context {
     pub announcer: Option<Announcer>,
     pub(crate) scheduler: Scheduler,
     /// The queue of drains that can wait, if there is one.
-    pub(crate) patient_queue: Option<PatientQueue>,
+    pub(crate) patient_queue: Option<Queue>,
     pub access: Access,
     pub log: Log,
 }

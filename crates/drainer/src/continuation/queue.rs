@@ -8,7 +8,7 @@ use spillway_notice::continued::{self, History};
 use spillway_notice::queued::Queued;
 use tokio::time::Instant;
 
-use crate::aws::patient_queue::{PatientQueue, SEND};
+use crate::aws::queue::{Queue, SEND};
 use crate::aws::{self, CallError};
 
 /// How long the queue is tried. Without it an invocation is there at once.
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Puts a history into the queue, which hands it over after a delay.
 pub(crate) async fn put(
-    queue: &PatientQueue,
+    queue: &Queue,
     history: &History,
     delay: Duration,
     now: Timestamp,

@@ -11,7 +11,7 @@ use spillway_startup::logs::chain;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::aws::patient_queue::PatientQueue;
+use crate::aws::queue::Queue;
 
 /// How long a message stays hidden after each look: an invocation that dies is followed by another one then, as by Lambda's first
 /// retry.
@@ -23,7 +23,7 @@ const LOOKS_EVERY: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     /// None: the setting has been taken away since the message was sent.
-    queue: Option<&'a PatientQueue>,
+    queue: Option<&'a Queue>,
     receipt_handle: String,
     /// Whether others wait.
     others_wait: watch::Sender<bool>,
@@ -31,7 +31,7 @@ pub(crate) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     /// The turn of a message that came now.
-    pub(crate) fn of(queued: &Queued, queue: Option<&'a PatientQueue>, now: Timestamp) -> Self {
+    pub(crate) fn of(queued: &Queued, queue: Option<&'a Queue>, now: Timestamp) -> Self {
         let others_wait = watch::Sender::new(patient::are_short(queued.due, now));
         Self { queue, receipt_handle: queued.receipt_handle.clone(), others_wait }
     }

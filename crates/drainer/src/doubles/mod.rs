@@ -32,7 +32,6 @@ use spillway_settings::{Schedules, Settings};
 
 use crate::aws::Announcer;
 use crate::aws::itself::Itself;
-use crate::aws::patient_queue::PatientQueue;
 use crate::aws::queue::Queue;
 use crate::context::Context;
 use crate::context::cluster::{Access, Connector};
@@ -133,13 +132,13 @@ pub(crate) fn context(
     let by_hand = SdkConfig::builder().http_client(aws.clone()).credentials_provider(credentials.clone());
     let by_hand = Caller::new(&by_hand.region(Region::new(REGION)).build()).expect("it has all that it takes");
     Context {
-        patient_queue: settings.patient_queue.as_deref().map(|url| PatientQueue::new(by_hand.clone(), url)),
+        patient_queue: settings.patient_queue.as_deref().map(|url| Queue::new(by_hand.clone(), url)),
         scheduler: Scheduler::new(
             client!(aws_sdk_scheduler),
             settings.schedules.as_ref(),
             FunctionName { region: REGION, name: "drain" },
         ),
-        announcements: settings.announcements.as_ref().map(|url| Queue::new(by_hand.clone(), url)),
+        announcements: settings.announcements.as_deref().map(|url| Queue::new(by_hand.clone(), url)),
         announcer: settings.announcer.as_ref().map(|name| Announcer::new(by_hand.clone(), name)),
         itself: Itself::new(by_hand, "drain"),
         settings,

@@ -83,6 +83,7 @@ class BedApi:
             ("GET", "/bed/dead-letters", state.deliveries.dead_letters),
             ("POST", "/bed/queues", state.queues.create),
             ("POST", "/bed/patient-queues", state.queues.create_patient),
+            ("POST", "/bed/mappings", state.queues.change_mapping),
             ("POST", "/bed/messages", state.queues.send),
             ("GET", "/bed/messages", state.queues.bodies),
             ("POST", "/bed/messages/receive", state.queues.receive),

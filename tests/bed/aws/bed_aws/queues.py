@@ -1,9 +1,15 @@
-"""Queues that others than the AWS side read, in moto's SQS: Lambda's poller, and what is measured beside the product."""
+"""Queues that others than the AWS side read, in moto's SQS: Lambda's poller, and what is measured beside the product. And
+stand-in for Lambda's ListEventSourceMappings: what is known of the pollers, which the test drives (`tests/bed/src/lambda`).
+"""
 
+import json
+import uuid
 from typing import Any
 
 from moto.sqs.models import Message
+from werkzeug import Response
 
+from bed_aws.call import Call
 from bed_aws.moto_side import Moto
 from bed_aws.stack import name
 
@@ -16,6 +22,22 @@ def patient(function: str) -> str:
 class Queues:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
+        # By the function's name.
+        self._mappings: dict[str, dict[str, Any]] = {}
+
+    def answer(self, call: Call) -> Response | None:
+        if call.action != "ListEventSourceMappings":
+            return None
+        function = call.request.args.get("FunctionName")
+        found = [one for name, one in self._mappings.items() if function in (None, name)]
+        return Response(json.dumps({"EventSourceMappings": found}), mimetype="application/json")
+
+    def change_mapping(self, function: str, state: str | None) -> None:
+        """Somebody enables or disables the mapping of a function's queue, or deletes it."""
+        if state is None:
+            del self._mappings[function]
+        else:
+            self._mappings[function]["State"] = state
 
     def create(self, name: str) -> None:
         self._moto.sqs.create_queue(name)
@@ -26,6 +48,8 @@ class Queues:
         redrive = {"deadLetterTargetArn": failures.queue_arn, "maxReceiveCount": 5}
         queue = self._moto.sqs.create_queue(patient(function), VisibilityTimeout="900", RedrivePolicy=redrive)
         region, account = self._moto.region, self._moto.account
+        arn = f"arn:aws:lambda:{region}:{account}:function:{function}"
+        self._mappings[function] = {"UUID": str(uuid.uuid4()), "EventSourceArn": queue.queue_arn, "FunctionArn": arn, "State": "Enabled"}
         return {"name": queue.name, "url": f"https://sqs.{region}.amazonaws.com/{account}/{queue.name}"}
 
     def send(self, name: str, bodies: list[str]) -> None:

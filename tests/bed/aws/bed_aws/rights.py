@@ -28,6 +28,7 @@ ON_NO_RESOURCE = {
     ("events", "ListRuleNamesByTarget"),
     ("events", "ListRules"),
     ("lambda", "GetAccountSettings"),
+    ("lambda", "ListEventSourceMappings"),
     ("scheduler", "ListSchedules"),
 }
 

@@ -50,6 +50,11 @@ impl Aws {
         self.post("patient-queues", &json!({"function": function})).await
     }
 
+    /// Somebody sets the state of the event source mapping of that function's queue, or deletes it.
+    pub async fn change_mapping(&self, function: &str, state: Option<&str>) -> Result<(), BedError> {
+        self.post::<Value>("mappings", &json!({"function": function, "state": state})).await.map(drop)
+    }
+
     /// Takes messages from a queue, as Lambda's records of them; waits for the first.
     pub(crate) async fn receive(&self, queue: &str, most: usize, wait: Duration) -> Result<Vec<Value>, BedError> {
         self.post("messages/receive", &json!({"name": queue, "most": most, "wait_s": wait.as_secs_f64()})).await

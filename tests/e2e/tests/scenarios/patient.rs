@@ -13,7 +13,7 @@ use spillway_bed::lambda::{LambdaOptions, Outcome};
 use spillway_bed::patient::Patient;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{NodeOptions, TestNode, World};
-use spillway_e2e::{the_one, world};
+use spillway_e2e::{sample, the_one, world};
 use tokio::time::timeout;
 
 /// Longer than what is waited for takes on a machine with much else to do.
@@ -118,7 +118,7 @@ async fn a_spot_notice_finds_an_invocation_beside_many_blocked_hooks() {
 
 #[tokio::test]
 async fn a_parked_drain_goes_on_when_its_budget_lets_go() {
-    let blocked = Blocked::set("parked", 3, Duration::from_secs(30), 1, None).await;
+    let blocked = Blocked::set("parked", 3, Duration::from_secs(60), 1, None).await;
     blocked.terminate().await;
     blocked.until_looked_at(2).await;
 
@@ -158,4 +158,39 @@ async fn a_drain_that_the_queue_does_not_take_is_drained_at_once() {
     assert_eq!(ending(&outcome), "drained", "{outcome:#?}");
     let told = outcome.logs.iter().any(|line| line.contains("the queue of drains that can wait takes no message"));
     assert!(told, "{:#?}", outcome.logs);
+}
+
+#[tokio::test]
+async fn the_doctor_finds_a_queue_that_nobody_fetches_from() {
+    let world = world().await;
+    let name = "not-fetched";
+    let options = LambdaOptions { function_name: name.to_owned(), ..LambdaOptions::default() };
+    let patient = Patient::deploy(world, options, 1).await.expect("it is deployed");
+    let lambda = &patient.lambda;
+    let found = async || {
+        let outcome = lambda.invoke(&sample("doctor")).await;
+        let checks = outcome.result.as_ref().expect("a report")["checks"].clone();
+        let check = checks.as_array().expect("checks").iter().find(|check| check["id"] == "patient-queue").cloned();
+        let check = check.expect("it is looked at");
+        (check["status"].clone(), check["findings"][0].clone())
+    };
+    let aws = world.aws_side();
+    assert_eq!(found().await, (json!("ok"), json!(null)));
+
+    aws.change_mapping(name, Some("Disabled")).await.expect("it is there");
+    let (status, finding) = found().await;
+    assert_eq!((status, &finding["id"]), (json!("fail"), &json!("queue-not-fetched")));
+    let command = finding["command"].as_str().expect("a command");
+    assert!(command.starts_with("aws lambda update-event-source-mapping --uuid "), "{command}");
+
+    aws.change_mapping(name, None).await.expect("it is there");
+    assert_eq!(found().await.1["id"], "queue-not-fetched");
+
+    let denied = Fault {
+        status: Some(403),
+        code: Some("AccessDeniedException".to_owned()),
+        ..Fault::of(lambda.access_key_id(), "lambda", "ListEventSourceMappings")
+    };
+    aws.add_fault(&denied).await.expect("a fault");
+    assert_eq!(found().await.1["id"], "mappings-unknown");
 }
