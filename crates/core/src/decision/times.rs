@@ -42,14 +42,12 @@ pub struct Brake {
 /// The brake of announced maintenance, and of a hook that holds its instance until that limit. `None`: no setting wants one, the
 /// maintenance's start is past, or it is another notice.
 pub fn brake(notice: &Notice, limit: Timestamp, settings: &Settings) -> Option<Brake> {
-    let (at_once, end, time) = match (notice.kind, notice.deadline) {
-        (Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume, Deadline::HeldByHook) => {
-            (settings.hooks_at_once, limit, limit.duration_since(notice.time))
-        }
-        _ => {
-            let (starts, lead) = ahead(notice, settings)?;
-            (settings.maintenance_at_once, starts, lead)
-        }
+    let drains = matches!(notice.kind, Kind::Terminate | Kind::ReturnToWarmPool | Kind::ReplaceRootVolume);
+    let (at_once, end, time) = if drains && notice.deadline == Deadline::HeldByHook {
+        (settings.hooks_at_once, limit, limit.duration_since(notice.time))
+    } else {
+        let (starts, lead) = ahead(notice, settings)?;
+        (settings.maintenance_at_once, starts, lead)
     };
     Some(Brake { at_once: at_once?, until: end.saturating_sub(unbraked(time)).unwrap_or(Timestamp::MIN) })
 }
