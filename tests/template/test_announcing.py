@@ -102,7 +102,7 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
 
         self.assertEqual(refused(), [])
         self.assertEqual(refused(Webhook="/x"), [])
-        self.assertEqual(refused(DrainOn="none", CordonOn="spot,rebalance"), [])
+        self.assertEqual(refused(DrainOn="off", CordonOn="spot,rebalance"), [])
         self.assertEqual(refused(CordonOn="spot"), ["EachNoticeOnce"], "it drains as well, by default")
         for word in "spot capacity maintenance state-change terminate rebalance".split():
             self.assertEqual(refused(DrainOn=word, CordonOn=word), ["EachNoticeOnce"])
@@ -115,7 +115,7 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
         for change, cordon in (("+rebalance", "spot"), ("+rebalance", "rebalance"), ("-capacity", "spot,capacity")):
             self.assertEqual(refused(DrainOn=change, CordonOn=cordon), ["EachNoticeOnce"], "it drains, by default or by the change")
         # What SAM makes of "rebalance, spot" without quotes.
-        self.assertEqual(refused(DrainOn="none", CordonOn="rebalance,"), ["EachNoticeOnce"])
+        self.assertEqual(refused(DrainOn="off", CordonOn="rebalance,"), ["EachNoticeOnce"])
 
 
     def test_subnets_and_security_groups_are_given_together_and_whole(self) -> None:

@@ -274,9 +274,9 @@ class TheRules(unittest.TestCase):
             with self.subTest(notice=word):
                 self.assertTrue(holds(handled, {"DrainOn": word, "CordonOn": ""}))
                 self.assertTrue(holds(handled, {"DrainOn": f"{others},{word}", "CordonOn": ""}))
-                self.assertTrue(holds(handled, {"DrainOn": "none", "CordonOn": word}))
+                self.assertTrue(holds(handled, {"DrainOn": "off", "CordonOn": word}))
                 self.assertFalse(holds(handled, {"DrainOn": others, "CordonOn": ""}))
-                self.assertFalse(holds(handled, {"DrainOn": "none", "CordonOn": others}))
+                self.assertFalse(holds(handled, {"DrainOn": "off", "CordonOn": others}))
                 self.assertTrue(holds(handled, {"DrainOn": f"+{word}", "CordonOn": ""}))
                 self.assertFalse(holds(handled, {"DrainOn": f"-{word}", "CordonOn": ""}))
                 self.assertTrue(holds(handled, {"DrainOn": f"-{word}", "CordonOn": word}))

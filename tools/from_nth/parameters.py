@@ -51,7 +51,7 @@ def lists(nth: Installation) -> dict[str, str]:
     """Which notices drain a node and which cordon it, where that is not our default."""
     doing = actions(nth)
     drain, cordon = ([notice for notice in NOTICES if doing[notice] == what] for what in ("drain", "cordon"))
-    found = {} if tuple(drain) == DRAIN_BY_DEFAULT else {"DrainOn": ",".join(drain) or "none"}
+    found = {} if tuple(drain) == DRAIN_BY_DEFAULT else {"DrainOn": ",".join(drain) or "off"}
     return found | ({"CordonOn": ",".join(cordon)} if cordon else {})
 
 

@@ -108,9 +108,9 @@ class Notices(unittest.TestCase):
         self.assertEqual(both, {"DrainOn": ",".join(NOTICES)})
 
     def test_cordon_only_holds_for_every_notice_that_is_acted_on(self) -> None:
-        self.assertEqual(told(**QUEUE, cordonOnly=True), {"DrainOn": "none", "CordonOn": ",".join(NOTICES)})
+        self.assertEqual(told(**QUEUE, cordonOnly=True), {"DrainOn": "off", "CordonOn": ",".join(NOTICES)})
         without_spot = told(cordonOnly=True, enableSpotInterruptionDraining=False)
-        self.assertEqual(without_spot, {"DrainOn": "none", "CordonOn": "capacity,maintenance,state-change,terminate"})
+        self.assertEqual(without_spot, {"DrainOn": "off", "CordonOn": "capacity,maintenance,state-change,terminate"})
 
 
 class Nodes(unittest.TestCase):
@@ -321,7 +321,7 @@ class AVersion(unittest.TestCase):
         narrow = LATER | {"CordonOn": Parameter(allowed=("", "rebalance"))}
         conversion = converted({"cordonOnly": True}, narrow)
         self.assertNotIn("CordonOn", conversion.parameters)
-        self.assertEqual(conversion.parameters["DrainOn"], "none")
+        self.assertEqual(conversion.parameters["DrainOn"], "off")
         (line,) = [line for line in conversion.lines if line.value == "cordonOnly: true"]
         self.assertEqual(line.answer.verdict, Verdict.NOT_IN_THIS_VERSION)
         self.assertIn("does not take this for CordonOn (it takes  or rebalance)", line.answer.why)

@@ -57,7 +57,7 @@ fn every_setting_can_be_set() {
 #[test]
 fn what_version_0_2_called_off_is_off() {
     let off = [
-        ("SPILLWAY_CORDON_ON", "none"),
+        ("SPILLWAY_CORDON_ON", "off"),
         ("SPILLWAY_LAUNCH", "ignore"),
         ("SPILLWAY_KARPENTER", "leave"),
         ("SPILLWAY_HOOKS_WITHOUT_NODE", "leave"),
@@ -149,7 +149,7 @@ fn a_notice_that_is_to_drain_and_to_cordon_is_refused_and_both_settings_are_name
 
 #[test]
 fn a_notice_is_ignored_that_no_list_names() {
-    let settings = read(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "spot")]).unwrap();
+    let settings = read(&[("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "spot")]).unwrap();
     assert_eq!(settings.policy(NoticeFamily::Spot), Policy::Cordon);
     assert_eq!(settings.policy(NoticeFamily::Terminate), Policy::Ignore);
     assert_eq!(read(&[]).unwrap().policy(NoticeFamily::Terminate), Policy::Drain);

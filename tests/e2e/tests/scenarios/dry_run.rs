@@ -113,7 +113,7 @@ async fn a_dry_run_leaves_the_hook_waiting_and_sends_it_no_heartbeat() {
 async fn a_dry_run_of_a_cordon_says_so_and_finds_a_node_of_another_name() {
     let node = NodeOptions { name: Some("dry-cordon-node".to_owned()), spot: true, ..NodeOptions::default() };
     let stage = Stage::set_with("dry-cordon", node).await;
-    let mut stage = dry(stage, &[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "spot")]).await;
+    let mut stage = dry(stage, &[("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "spot")]).await;
     let before = as_it_stands(&stage).await;
 
     let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;

@@ -341,7 +341,7 @@ async fn the_hooks_that_eks_puts_on_managed_node_groups_are_left_to_eks() {
 #[tokio::test]
 async fn a_hook_is_completed_right_after_the_cordon_if_the_setting_asks_for_no_more() {
     let mut stage = Stage::set_in_group("cordon-only", Hook::terminate("spillway")).await;
-    stage = stage.with_settings(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "terminate")]).await;
+    stage = stage.with_settings(&[("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")]).await;
     stage.deploy("web", 2, PodShape::default()).await;
 
     // Nothing is claimed for a cordon: of two at once either may complete the hook.

@@ -40,7 +40,7 @@ async fn a_hook_is_kept_waiting_while_ec2_is_asked_again() {
 async fn a_hook_is_kept_waiting_while_its_node_cannot_be_cordoned() {
     let stage = stage("slow-cordon")
         .await
-        .with_settings(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "terminate")])
+        .with_settings(&[("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")])
         .await;
     let proxy = stage.through_proxy().await;
     proxy.set_mode(Mode::Refuse).await.expect("the fault begins");

@@ -36,10 +36,10 @@ fn the_family_that_is_named_is_drained_for_or_cordoned_for_and_no_other() {
                 let variables = [("SPILLWAY_DRAIN_ON", drain), ("SPILLWAY_CORDON_ON", cordon)];
                 decided(*kind, ManagedBy::SelfManaged, &variables)
             };
-            assert_eq!(of(word, "none"), Decision::Drain, "{word}: {kind:?}");
+            assert_eq!(of(word, "off"), Decision::Drain, "{word}: {kind:?}");
             assert_eq!(of(&others, word), Decision::Cordon, "{word}: {kind:?}");
             let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(family)));
-            assert_eq!(of(&others, "none"), off, "{word}: {kind:?}");
+            assert_eq!(of(&others, "off"), off, "{word}: {kind:?}");
         }
     }
 }
@@ -48,7 +48,7 @@ fn the_family_that_is_named_is_drained_for_or_cordoned_for_and_no_other() {
 fn a_family_is_wanted_unless_it_is_switched_off() {
     for (_, word, kinds) in FAMILIES {
         let wanted = |drain: &str| is_wanted(kinds[0], &settings(&[("SPILLWAY_DRAIN_ON", drain)]));
-        assert_eq!((wanted(word), wanted("none")), (true, false), "{word}");
+        assert_eq!((wanted(word), wanted("off")), (true, false), "{word}");
     }
 }
 
@@ -56,7 +56,7 @@ fn a_family_is_wanted_unless_it_is_switched_off() {
 fn a_family_that_is_switched_off_is_the_reason_whoever_manages_the_node() {
     let off = Decision::Ignore(Reason::SwitchedOff(Switch::Lists(NoticeFamily::Spot)));
     for owner in [ManagedBy::ManagedNodeGroup, ManagedBy::Karpenter, ManagedBy::AutoMode, ManagedBy::Fargate] {
-        assert_eq!(decided(Kind::Spot, owner, &[("SPILLWAY_DRAIN_ON", "none")]), off, "{owner:?}");
+        assert_eq!(decided(Kind::Spot, owner, &[("SPILLWAY_DRAIN_ON", "off")]), off, "{owner:?}");
     }
 }
 
@@ -76,6 +76,6 @@ fn karpenter_is_handed_what_is_drained_for_and_not_what_is_only_cordoned_for() {
         decided(Kind::Spot, ManagedBy::Karpenter, &[&[("SPILLWAY_KARPENTER", "nodeclaim")], variables].concat())
     };
     assert_eq!(of(&[("SPILLWAY_DRAIN_ON", "spot")]), Decision::NodeClaim);
-    let cordoned = of(&[("SPILLWAY_DRAIN_ON", "none"), ("SPILLWAY_CORDON_ON", "spot")]);
+    let cordoned = of(&[("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "spot")]);
     assert_eq!(cordoned, Decision::Ignore(Reason::Karpenter));
 }

@@ -230,7 +230,7 @@ mod tests {
             fleet(&[("SPILLWAY_MANAGED_NODE_GROUPS", "drain")], &[MANAGED]),
             "1 of 1 node is Spillway's to drain"
         );
-        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "none")], &[&[]]), "1 of 1 node is Spillway's to drain");
+        assert_eq!(fleet(&[("SPILLWAY_DRAIN_ON", "off")], &[&[]]), "1 of 1 node is Spillway's to drain");
         assert_eq!(
             fleet(&[("SPILLWAY_NODE_SELECTOR", "team=shop")], &[&[], &[("team", "shop")]]),
             "1 of 2 nodes is Spillway's to drain (the others: 1 not chosen by SPILLWAY_NODE_SELECTOR)"
