@@ -127,8 +127,8 @@ impl Facts<'_> {
 
     /// When the instance goes that an attempt is about.
     fn deadline(&self, attempt: AttemptId) -> Option<Deadline> {
-        let Attempt { event, began, .. } = self.lambda.attempt(attempt);
-        Deadline::of(event, *began, self.plan)
+        let attempt = self.lambda.attempt(attempt);
+        Deadline::of(attempt.notice(), attempt.began, self.plan)
     }
 
     /// The instance that an attempt is about.
