@@ -22,7 +22,7 @@ use crate::aws::Aws;
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::fact::Fact;
-use crate::lambda::{Attempt, AttemptId, Lambda};
+use crate::lambda::{AttemptId, Lambda};
 use crate::plan::Plan;
 use deadline::Deadline;
 
