@@ -44,6 +44,7 @@ pub(super) fn pod(name: &str, state: PodState, requested: Option<(Method, Grace)
     if let Some((method, grace)) = requested {
         tracked.request(method, grace, now);
         tracked.history.count(&Answer::Leaving);
+        tracked.history.accepted_at = Some(now);
     }
     tracked.state = state;
     (PodUid(format!("uid-of-{name}")), tracked)

@@ -35,22 +35,19 @@ pub(super) enum Termination {
 }
 
 impl Deadline {
-    /// By an event, or by the notice that it is about, for an invocation that began then.
-    pub(super) fn of(event: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
-        if event["source"] == "spillway" {
-            return Self::of(&event["detail"]["notice"], began, plan);
-        }
-        let sent: Timestamp = event["time"].as_str()?.parse().ok()?;
+    /// By a notice, for an invocation that began then.
+    pub(super) fn of(notice: &Value, began: Timestamp, plan: &Plan) -> Option<Self> {
+        let sent: Timestamp = notice["time"].as_str()?.parse().ok()?;
         let after = |seconds| sent + SignedDuration::from_secs(seconds);
-        let termination = match event["detail-type"].as_str()? {
+        let termination = match notice["detail-type"].as_str()? {
             "EC2 Spot Instance Interruption Warning" => {
                 let (goes, skew) = (after(120), SignedDuration::from_millis(plan.skew_ms));
                 if goes + skew < began { Termination::Soon { respected_until: goes } } else { Termination::At(goes) }
             }
             "EC2 Instance-terminate Lifecycle Action" => Termination::AtTheLatest(sent + longest_wait(plan)),
             "EC2 Instance State-change Notification" => Termination::Soon { respected_until: after(120) },
-            "AWS Health Event" if event["detail"]["statusCode"] == "upcoming" => {
-                let starts = event["detail"]["startTime"].as_str()?;
+            "AWS Health Event" if notice["detail"]["statusCode"] == "upcoming" => {
+                let starts = notice["detail"]["startTime"].as_str()?;
                 let starts = jiff::fmt::rfc2822::parse(starts).ok()?.timestamp();
                 if starts <= began { Termination::Unknown } else { Termination::At(starts) }
             }

@@ -22,7 +22,7 @@ use crate::aws::Aws;
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::fact::Fact;
-use crate::lambda::{Attempt, AttemptId, Lambda};
+use crate::lambda::{AttemptId, Lambda};
 use crate::plan::Plan;
 use deadline::Deadline;
 
@@ -127,8 +127,8 @@ impl Facts<'_> {
 
     /// When the instance goes that an attempt is about.
     fn deadline(&self, attempt: AttemptId) -> Option<Deadline> {
-        let Attempt { event, began, .. } = self.lambda.attempt(attempt);
-        Deadline::of(event, *began, self.plan)
+        let attempt = self.lambda.attempt(attempt);
+        Deadline::of(attempt.notice(), attempt.began, self.plan)
     }
 
     /// The instance that an attempt is about.

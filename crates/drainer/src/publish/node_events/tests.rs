@@ -161,6 +161,7 @@ async fn a_hook_that_was_not_completed_is_told_by_the_termination_handlers_reaso
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_another_had_leave_is_told_by_the_claims_holder_and_who_it_was() {
     let (uid, mut cut_short) = pod("cut-short", gone(), Some((Method::Evict, Grace::Own)));
+    cut_short.history.accepted_at = None;
     let now = tokio::time::Instant::now();
     let (instance_goes, none) = (Termination::Unknown, Duration::ZERO);
     let window = Window { start: now, end: now, instance_goes, margin: none, detaching: none, dead_since: None };
