@@ -15,12 +15,15 @@ use spillway_e2e::{Stage, fates, receipt, spot_notice, world};
 
 const WAIT: Duration = Duration::from_mins(1);
 
-/// A stage whose instance has that tag, with that setting, whose group has EKS' hook.
+/// A stage whose instance has that tag, with that setting. EKS' nodes are in a group with EKS' hook, Karpenter's in none.
 async fn stage(name: &str, tag: &str, setting: &str) -> Stage {
-    let groups = world().await.aws_side().put_tagged_group(name, &[Hook::terminate("Terminate-LC-Hook")], &[]).await;
-    groups.expect("the group is new");
+    let group = (setting == "SPILLWAY_MANAGED_NODE_GROUPS").then(|| name.to_owned());
+    if group.is_some() {
+        let hook = Hook::terminate("Terminate-LC-Hook");
+        world().await.aws_side().put_tagged_group(name, &[hook], &[]).await.expect("the group is new");
+    }
     let tags = [(tag.to_owned(), name.to_owned())].into();
-    let options = NodeOptions { tags, spot: true, group: Some(name.to_owned()), ..NodeOptions::default() };
+    let options = NodeOptions { tags, spot: true, group, ..NodeOptions::default() };
     Stage::set_with(name, options).await.with_settings(&[(setting, "observe")]).await
 }
 
