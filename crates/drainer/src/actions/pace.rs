@@ -31,8 +31,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// How often a hook looks whether it is its turn: a list of the zone's nodes.
 const HOOK_LOOKS_EVERY: Duration = Duration::from_secs(30);
 
-/// Whether the target's node, which is claimed, is drained now (`None`). If not, the node of maintenance is given back, and a
-/// schedule brings the notice back; a hook waits here, and in later invocations.
+/// Lets a drain that has claimed its node begin (`None`), or gives way to others. Then a maintenance gives its node back and comes
+/// again by a schedule. A hook waits here, and goes on waiting in later invocations.
 pub(super) async fn give_way(
     context: &Context,
     target: &Target<'_>,

@@ -1,10 +1,10 @@
 //! Lambda: the announcer, asked what is wrong with the webhook's document. It alone may read that.
 
 use serde_json::json;
-use spillway_aws_call::{Call, Caller, Service};
+use spillway_aws_call::Caller;
 
 use crate::aws::CallError;
-use crate::aws::itself::INVOKE;
+use crate::aws::itself::{INVOKE, invocation};
 
 /// The function that sends messages.
 #[derive(Debug)]
@@ -23,16 +23,7 @@ impl Announcer {
     /// What is wrong with the webhook's document, in the announcer's words: nothing if a message would be sent by it.
     pub async fn wrong(&self) -> Result<Vec<String>, CallError> {
         let asked = json!({"source": "spillway", "detail-type": "Spillway Doctor", "detail": {}}).to_string();
-        let call = Call {
-            service: Service::Lambda,
-            action: INVOKE,
-            region: None,
-            method: "POST",
-            path: &self.path,
-            headers: vec![("content-type", "application/json"), ("x-amz-invocation-type", "RequestResponse")],
-            body: &asked,
-        };
-        let answer = self.caller.json(&call).await?;
+        let answer = self.caller.json(&invocation(&self.path, "RequestResponse", &asked)).await?;
         if let Some(wrong) = answer["wrong"].as_array() {
             return Ok(wrong.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect());
         }

@@ -92,16 +92,20 @@ impl Itself {
     }
 
     async fn of_itself(&self, how: &str, payload: &str) -> Result<(), Failed> {
-        let call = Call {
-            service: Service::Lambda,
-            action: INVOKE,
-            region: None,
-            method: "POST",
-            path: &self.path,
-            headers: vec![("content-type", "application/json"), ("x-amz-invocation-type", how)],
-            body: payload,
-        };
-        self.caller.attempt(&call).await.map(drop)
+        self.caller.attempt(&invocation(&self.path, how, payload)).await.map(drop)
+    }
+}
+
+/// An invocation of the function at that path, of that type.
+pub(crate) fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
+    Call {
+        service: Service::Lambda,
+        action: INVOKE,
+        region: None,
+        method: "POST",
+        path,
+        headers: vec![("content-type", "application/json"), ("x-amz-invocation-type", how)],
+        body: payload,
     }
 }
 

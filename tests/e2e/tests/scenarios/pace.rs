@@ -20,13 +20,22 @@ const ZONE: &str = "us-east-1d";
 /// From when to when pods of a node were evicted, by its receipt: from its first eviction to the end of its drain.
 pub(crate) fn drained_at(outcome: &Outcome) -> (Timestamp, Timestamp) {
     let receipt = spillway_e2e::receipt(outcome);
-    let notice: Timestamp = receipt["notice"]["time"].as_str().and_then(|time| time.parse().ok()).expect("a time");
-    let at = |ms: &Value| notice + jiff::SignedDuration::from_millis(ms.as_i64().expect("milliseconds"));
     let pods = receipt["pods"].as_array().expect("pods").iter();
-    let first = pods.map(|pod| at(&pod["requested_ms"])).min().expect("two pods");
-    let steps = receipt["steps"].as_array().expect("steps").iter();
-    let over = steps.clone().find(|step| step["step"] == "drained").expect("it is drained");
-    (first, at(&over["at_ms"]))
+    let first = pods.map(|pod| at(&receipt, &pod["requested_ms"])).min().expect("two pods");
+    (first, ended_at(outcome))
+}
+
+/// When a node was drained, by its receipt.
+pub(crate) fn ended_at(outcome: &Outcome) -> Timestamp {
+    let receipt = spillway_e2e::receipt(outcome);
+    let mut steps = receipt["steps"].as_array().expect("steps").iter();
+    let over = steps.find(|step| step["step"] == "drained").expect("it is drained");
+    at(&receipt, &over["at_ms"])
+}
+
+fn at(receipt: &Value, ms: &Value) -> Timestamp {
+    let notice: Timestamp = receipt["notice"]["time"].as_str().and_then(|time| time.parse().ok()).expect("a time");
+    notice + jiff::SignedDuration::from_millis(ms.as_i64().expect("milliseconds"))
 }
 
 #[tokio::test]
