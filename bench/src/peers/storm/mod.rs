@@ -44,8 +44,9 @@ pub(crate) struct StormOptions {
     /// calls without pages against.
     #[arg(long, default_value = "100+20")]
     ec2: Bucket,
-    /// Who drains. A tool that does not end one storm has no turn in those that follow.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "spillway,nth,nth-tuned,baseline")]
+    /// Who drains, in this order. NTH drains in the first storm alone, which takes it a quarter of an hour. A tool that does not
+    /// end one storm has no turn in those that follow.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "nth,nth-tuned,spillway,baseline")]
     tools: Vec<Tool>,
     /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.
     #[arg(long)]
@@ -72,7 +73,7 @@ async fn measured(options: &StormOptions) -> Result<String, BedError> {
         fixture.proxy.set_round_trip(FAR);
         let limits = if number == 0 { &options.limits[..] } else { options.limits.get(..1).unwrap_or_default() };
         for tool in options.tools.iter().copied().filter(is_here) {
-            if failed.iter().any(|failed| failed.tool == tool) {
+            if failed.iter().any(|failed| failed.tool == tool) || (tool.is_nth() && number > 0) {
                 continue;
             }
             let limits = if tool == Tool::Spillway { limits.iter().copied().map(Some).collect() } else { vec![None] };
