@@ -70,10 +70,11 @@ pub(crate) enum Fact {
         instance: String,
         state: &'static str,
     },
-    /// The function completes a lifecycle action that waits.
+    /// The function completes a lifecycle action, if it waits.
     HookCompleted {
         by: AttemptId,
         token: String,
+        waits: bool,
     },
     ActionOver {
         token: String,
@@ -140,7 +141,7 @@ impl fmt::Display for Fact {
             Self::Person { command, node, .. } => write!(f, "somebody does {command:?} with {node}"),
             Self::Interruption { instance, cause } => write!(f, "{cause:?} of {instance}"),
             Self::InstanceState { instance, state } => write!(f, "instance {instance} is {state}"),
-            Self::HookCompleted { by, token } => write!(f, "  {by}   completes {token}"),
+            Self::HookCompleted { by, token, .. } => write!(f, "  {by}   completes {token}"),
             Self::ActionOver { token, instance, result } => {
                 write!(f, "the lifecycle action {token} of {instance} is over: {result:?}")
             }

@@ -68,7 +68,7 @@ async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
         () = kill.notified() => Ending::Killed,
         handled = timeout(longest, handled) => match handled {
             Err(_) => Ending::TimedOut,
-            Ok(Ok(receipt)) => Ending::Succeeded(format!("{:?}", receipt.ending)),
+            Ok(Ok(receipt)) => Ending::Succeeded(receipt.ending.map_or_else(String::new, |ending| format!("{ending:?}"))),
             Ok(Err(failure)) => Ending::Failed(failure),
         },
     }
@@ -154,8 +154,14 @@ pub(crate) async fn next_line(simulation: &Shared, watch: &mut Watch) -> Option<
                 return Some(Ok(line + "\n"));
             }
             Next::Nothing { until } => drop(timeout_at(until, news).await),
-            Next::Resets => return Some(Err(io::Error::other("the connection was reset"))),
-            Next::Ends => return None,
+            Next::Resets => {
+                simulation.lock().verdict.count("watch reset");
+                return Some(Err(io::Error::other("the connection was reset")));
+            }
+            Next::Ends => {
+                simulation.lock().verdict.count("watch ended");
+                return None;
+            }
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Attempt {
     pub(crate) is_killed: bool,
     /// How long its event waited for it.
     pub(crate) waited: Duration,
-    requests: u32,
+    pub(crate) requests: u32,
     kill: Arc<Notify>,
 }
 
@@ -250,6 +250,11 @@ impl Lambda {
     /// The attempts at events that are about an instance.
     pub(crate) fn about<'a>(&'a self, instance: &'a str) -> impl Iterator<Item = &'a Attempt> {
         self.attempts.iter().filter(move |attempt| attempt.instance.as_deref() == Some(instance))
+    }
+
+    /// Whether an event was tried for the last time.
+    pub(crate) fn has_given_up(&self, event: &Value) -> bool {
+        self.failed.contains(event)
     }
 
     /// Whether an event about that instance was tried for the last time.

@@ -34,6 +34,7 @@ mod simulation;
 mod witness;
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ use tokio::time::sleep_until;
 use lambda::Attempt;
 use plan::Plan;
 use simulation::Shared;
+pub use witness::{Counts, SOMETIMES};
 
 /// What came of a seed.
 #[derive(Debug)]
@@ -51,8 +53,8 @@ pub struct Ran {
     pub broken: Vec<String>,
     /// What happened, if it was recorded.
     pub history: String,
-    /// How many invocations there were, and how many requests they made to the API server and to AWS.
-    pub counts: [usize; 3],
+    /// How often each thing has happened.
+    pub seen: Counts,
     /// How long each spot notice waited for an invocation.
     pub spot_waits: Vec<Duration>,
     /// How many invocations there were at once, at most.
@@ -91,14 +93,12 @@ async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     }
     let mut inside = simulation.lock();
     inside.end();
-    let [api, aws] = inside.network.requests;
-    let counts = [inside.lambda.attempts().len(), api, aws];
     let is_spot = |attempt: &&Attempt| attempt.event["detail-type"] == "EC2 Spot Instance Interruption Warning";
     let mut known = BTreeSet::new();
     let firsts = inside.lambda.attempts().iter().filter(is_spot).filter(|attempt| known.insert(&attempt.instance));
     let spot_waits = firsts.map(|attempt| attempt.waited).collect();
-    let (broken, history) = (inside.verdict.broken.clone(), inside.history.text());
-    Ran { broken, history, counts, spot_waits, most_at_once: inside.lambda.most_at_work }
+    let (verdict, history) = (mem::take(&mut inside.verdict), inside.history.text());
+    Ran { broken: verdict.broken, history, seen: verdict.seen, spot_waits, most_at_once: inside.lambda.most_at_work }
 }
 
 #[cfg(test)]

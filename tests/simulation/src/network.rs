@@ -9,8 +9,6 @@ use crate::plan::{Fault, Plan, Side};
 #[derive(Debug)]
 pub(crate) struct Network {
     dice: Dice,
-    /// How many requests went to the API server, and to AWS.
-    pub(crate) requests: [usize; 2],
 }
 
 /// How a request and its answer go.
@@ -23,12 +21,11 @@ pub(crate) struct Route {
 
 impl Network {
     pub(crate) fn of(seed: u64) -> Self {
-        Self { dice: Dice::of(seed, "network"), requests: [0; 2] }
+        Self { dice: Dice::of(seed, "network") }
     }
 
     /// How a request goes that is made now.
     pub(crate) fn route(&mut self, side: Side, plan: &Plan, elapsed: Duration) -> Route {
-        self.requests[side as usize] += 1;
         let outage =
             plan.outages.iter().find(|outage| outage.side == side && (outage.from..outage.until).contains(&elapsed));
         let fault = outage.filter(|outage| self.dice.perhaps(outage.of_a_thousand)).map(|outage| outage.fault);

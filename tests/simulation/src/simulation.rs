@@ -153,7 +153,11 @@ impl Simulation {
 
     /// How a request goes that is made now.
     pub(crate) fn route(&mut self, side: Side, by: AttemptId, request: &str) -> Route {
+        self.verdict.count(format!("request to {side:?}"));
         let route = self.network.route(side, &self.plan, self.clock.elapsed());
+        if let Some(fault) = route.fault {
+            self.verdict.count(format!("fault {side:?} {fault:?}"));
+        }
         self.history.note(|| {
             let fault = route.fault.map(|fault| format!(" [{fault:?}]")).unwrap_or_default();
             format!("  {by} {side:?} {request}{fault}")

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::plan::{Lane, Plan};
-use super::{Ran, run, run_plan};
+use super::{Counts, Ran, SOMETIMES, run, run_plan};
 
 /// How many seeds `make test` runs, in little more than a minute on two cores: a dev build takes 34 ms of processor time for each.
 const SEEDS: u64 = 4000;
@@ -13,6 +13,9 @@ const SEEDS: u64 = 4000;
 const KEPT: &[u64] = &[3750, 5175];
 /// How many seeds may fail until it is enough.
 const MOST_FAILURES: usize = 20;
+/// In so many seeds all happens that happens sometimes.
+const ENOUGH: usize = 10_000;
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().expect("it is a number"))
 }
@@ -21,14 +24,14 @@ fn number(variable: &str) -> Option<u64> {
 fn check(seeds: &[u64]) {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(Vec::new());
-    let counts = [const { AtomicUsize::new(0) }; 3];
+    let seen = Mutex::new(SOMETIMES.iter().map(|what| ((*what).to_owned(), 0)).collect::<Counts>());
     let work = || {
         while let Some(&seed) = seeds.get(next.fetch_add(1, Relaxed))
             && failed.lock().unwrap().len() < MOST_FAILURES
         {
             let ran = run(seed, false);
-            for (count, more) in counts.iter().zip(ran.counts) {
-                count.fetch_add(more, Relaxed);
+            for (what, count) in ran.seen {
+                *seen.lock().unwrap().entry(what).or_default() += count;
             }
             if !ran.broken.is_empty() {
                 failed.lock().unwrap().push((seed, ran.broken));
@@ -39,8 +42,10 @@ fn check(seeds: &[u64]) {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         (0..cores).for_each(|_| drop(scope.spawn(work)));
     });
-    let [invocations, api, aws] = counts.map(AtomicUsize::into_inner);
-    println!("{} seeds: {invocations} invocations, {api} requests to the API server and {aws} to AWS", seeds.len());
+    let seen = seen.into_inner().unwrap();
+    for (what, count) in &seen {
+        println!("{count:>12}  {what}");
+    }
     let failed = failed.into_inner().unwrap();
     if let Some((seed, _)) = failed.first() {
         println!("{}\n", run(*seed, true).history);
@@ -48,6 +53,8 @@ fn check(seeds: &[u64]) {
     let told =
         failed.iter().map(|(seed, broken)| format!("seed {seed} breaks what must hold:\n  {}", broken.join("\n  ")));
     assert!(failed.is_empty(), "{}", told.collect::<Vec<_>>().join("\n"));
+    let never: Vec<_> = seen.iter().filter(|(_, count)| **count == 0).map(|(what, _)| what).collect();
+    assert!(seeds.len() < ENOUGH || never.is_empty(), "never in {} seeds: {never:?}", seeds.len());
 }
 
 #[test]
@@ -97,7 +104,7 @@ fn a_spot_notice_finds_an_invocation_beside_blocked_hooks() {
     let too_long = ran.spot_waits.iter().filter(|waited| **waited > Duration::from_secs(2)).count();
     println!(
         "{lane:?}: {} at once at most, {} invocations; spot notices waited {longest:?} at most, {too_long} of them too long",
-        ran.most_at_once, ran.counts[0]
+        ran.most_at_once, ran.seen["invocation"]
     );
     assert_eq!(ran.spot_waits.len(), lane.spots);
     assert_eq!((too_long, ran.broken), (0, Vec::new()));

@@ -71,12 +71,14 @@ impl Aws {
     /// A heartbeat or the completion of a lifecycle action.
     fn of_action(&mut self, by: AttemptId, call: &AwsCall) -> AwsAnswer {
         let token = call.parameter("LifecycleActionToken").unwrap_or_default();
+        if call.name == "CompleteLifecycleAction" {
+            self.effects.fact(Fact::HookCompleted { by, token: token.to_owned(), waits: self.is_waiting(token) });
+        }
         if !self.is_waiting(token) {
             let why = format!("No active Lifecycle Action found with token {token}");
             return (400, query_error("ValidationError", &why));
         }
         if call.name == "CompleteLifecycleAction" {
-            self.effects.fact(Fact::HookCompleted { by, token: token.to_owned() });
             self.end_action(token, ActionResult::Completed);
         } else {
             self.hold_action(token);

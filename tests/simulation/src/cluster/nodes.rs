@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillway_contract::node::{is_cordoned, patched, stored};
+use tokio::time::Instant;
 
 use super::answers::{self, ApiAnswer};
 use super::request::ApiRequest;
@@ -14,12 +15,17 @@ use crate::fact::Fact;
 /// How long the control plane puts up with a kubelet that says nothing.
 const MISSED_AFTER: std::ops::Range<u64> = 40_000..50_000;
 
+/// How often a kubelet writes its status at most: in life every ten seconds.
+const WRITES_EVERY: Duration = Duration::from_secs(1);
+
 /// The kubelet of an instance.
 #[derive(Debug)]
 pub(super) struct Kubelet {
     /// The name of its node.
     pub(super) node: String,
     pub(super) runs: bool,
+    /// When it has last written its status of itself.
+    pub(super) wrote: Option<Instant>,
 }
 
 impl Cluster {
@@ -33,7 +39,7 @@ impl Cluster {
             "spec": {"providerID": format!("aws:///us-east-1a/{instance}")},
             "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"bootID": format!("{instance}-0")}},
         });
-        self.kubelets.insert(instance.to_owned(), Kubelet { node: name.to_owned(), runs: true });
+        self.kubelets.insert(instance.to_owned(), Kubelet { node: name.to_owned(), runs: true, wrote: None });
         self.put_node(name, "kubelet", node);
     }
 
@@ -134,8 +140,14 @@ impl Cluster {
         let name = &request.name;
         let Some(node) = self.nodes.get(name) else { return answers::not_found("nodes", name) };
         let answer = ApiAnswer::Says(200, node.to_string());
-        if self.dice.perhaps(self.plan.node_status) {
+        let now = Instant::now();
+        let mut kubelets = self.kubelets.values_mut().filter(|kubelet| kubelet.node == *name && kubelet.runs);
+        let writer = kubelets.find(|kubelet| kubelet.wrote.is_none_or(|wrote| wrote + WRITES_EVERY <= now));
+        if let Some(writer) = writer
+            && self.dice.perhaps(self.plan.node_status)
+        {
             // Between a look and what follows from it.
+            writer.wrote = Some(now);
             let after: Duration = self.dice.ms(0..30);
             self.effects.after(after, ClusterEvent::KubeletReports { node: name.clone() });
         }

@@ -81,6 +81,11 @@ impl Cluster {
         self.budgets.insert(name.to_owned(), budget);
     }
 
+    /// Whether the one budget of an app allows a disruption.
+    pub(crate) fn allows(&self, app: usize) -> bool {
+        self.plan.apps[app].budgets == 1 && self.budgets.values().any(|budget| budget.app == app && budget.allowed > 0)
+    }
+
     /// The one thing of a pod's status that is changed here.
     pub(super) fn patch_pod_status(&mut self, request: &ApiRequest) -> ApiAnswer {
         let pod = match self.named(request) {

@@ -17,7 +17,7 @@ const TIME_FOR_A_BUDGET: SignedDuration = SignedDuration::from_secs(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadline {
     /// When it was sent.
-    sent: Timestamp,
+    pub(super) sent: Timestamp,
     pub(super) termination: Termination,
 }
 
@@ -86,6 +86,11 @@ impl Deadline {
 /// How long a hook may be held.
 pub(super) fn longest_wait(plan: &Plan) -> SignedDuration {
     let in_all = (plan.hook_timeout * 100).saturating_sub(Duration::from_secs(5));
-    let wait = plan.setting("SPILLWAY_HOOK_MAX_WAIT_S").and_then(|value| value.parse().ok()).unwrap_or(3600);
-    SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_secs(wait))
+    SignedDuration::try_from(in_all).unwrap_or(SignedDuration::MAX).min(seconds(plan, "SPILLWAY_HOOK_MAX_WAIT_S"))
+}
+
+/// What a setting in seconds is.
+pub(super) fn seconds(plan: &Plan, setting: &str) -> SignedDuration {
+    let seconds = plan.setting(setting).and_then(|value| value.parse().ok());
+    SignedDuration::from_secs(seconds.unwrap_or(3600))
 }

@@ -11,6 +11,9 @@ use crate::fact::Fact;
 use crate::lambda::AttemptId;
 use crate::plan::{Command, Side};
 
+/// A hook whose longest wait is over is completed so soon after it.
+const LATE: SignedDuration = SignedDuration::from_secs(20);
+
 /// The hooks that were completed, and what is known of their nodes.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
@@ -35,7 +38,13 @@ impl Witness for Hooks {
             Fact::Person { command: Command::OptOut, instance, .. } => {
                 self.opted_out.insert(instance.clone());
             }
-            Fact::HookCompleted { by, token } => self.completes(*by, token, facts, verdict),
+            Fact::HookCompleted { by, token, waits } => {
+                let is_first = self.completed.insert((*by, token.clone())) || !facts.plan.is_well(Side::Aws);
+                verdict.holds(Invariant::HookOnce, is_first, || format!("{by} completes {token} again"));
+                if *waits {
+                    self.completes(*by, token, facts, verdict);
+                }
+            }
             Fact::Quiet { .. } => self.are_answered(facts, verdict),
             _ => {}
         }
@@ -44,11 +53,13 @@ impl Witness for Hooks {
 
 impl Hooks {
     fn completes(&mut self, by: AttemptId, token: &str, facts: &Facts<'_>, verdict: &mut Verdict) {
-        let is_first = self.completed.insert((by, token.to_owned()));
-        verdict.holds(Invariant::HookOnce, is_first, || format!("{by} completes {token} again"));
         let action = &facts.aws.actions()[token];
         let over = facts.clock.at(action.since) + longest_wait(facts.plan);
-        let is_over = facts.clock.now() + facts.skew() + SignedDuration::from_secs(1) >= over;
+        let now = facts.clock.now();
+        let is_over = now + facts.skew() + SignedDuration::from_secs(1) >= over;
+        let could = over.max(facts.calm_since()).max(facts.lambda.attempt(by).began + facts.skew());
+        let is_late = now > could + LATE;
+        verdict.holds(Invariant::HookAnswered, !is_late, || format!("{by} completes {token}, which was due at {over}"));
         if action.after_hook == AfterHook::InService || is_over || !facts.cluster.reports(&action.instance) {
             return;
         }

@@ -6,25 +6,57 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::deadline::Termination;
-use super::{Facts, Invariant, Verdict, Witness};
+use super::{Facts, Invariant, Verdict, Witness, is_uncordoned};
 use crate::fact::Fact;
-use crate::lambda::{AttemptId, Ending};
-use crate::plan::Side;
+use crate::lambda::{Attempt, AttemptId, Ending};
+use crate::plan::{Command, Side};
+
+/// What is drawn lasts ten minutes at most, in invocations of a minute at least, and each may be tried three times, twice over.
+const MOST_INVOCATIONS: usize = 60;
+/// How long it takes until a drain is continued, which may be parked.
+const CONTINUES_WITHIN: SignedDuration = SignedDuration::from_secs(75);
 
 /// The receipts, and what they may call gone.
 #[derive(Debug, Default)]
 pub(super) struct Invocations {
+    /// The attempts that have left something to a later one, and when.
+    continued: Vec<(AttemptId, Timestamp)>,
     /// The attempts that have written a receipt.
     written: BTreeSet<AttemptId>,
+    /// The pods that came to a node.
+    pods: BTreeMap<String, Known>,
+    /// Whether a node was uncordoned, by a person or because it was given back.
+    is_uncordoned: bool,
     /// When each pod went.
     gone: BTreeMap<String, Timestamp>,
     /// Those that were leaving when the garbage collector removed them: whether they had stopped, nobody knows.
     collected: BTreeSet<String>,
 }
 
+/// What is known of a pod that came to a node.
+#[derive(Debug)]
+struct Known {
+    instance: String,
+    app: usize,
+    came: Timestamp,
+    /// The least grace that it was given, when it was deleted.
+    given_s: Option<u64>,
+}
+
 impl Witness for Invocations {
     fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
         match fact {
+            Fact::PodDeleted { uid, grace_s, .. } => {
+                if let Some(pod) = self.pods.get_mut(uid) {
+                    pod.given_s = Some(pod.given_s.map_or(*grace_s, |given| given.min(*grace_s)));
+                }
+            }
+            Fact::PodBound { uid, node, app } => {
+                let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
+                self.pods.insert(uid.clone(), Known { instance, app: *app, came: facts.clock.now(), given_s: None });
+            }
+            Fact::Person { command: Command::Uncordon | Command::Recordon, .. } => self.is_uncordoned = true,
+            Fact::NodePatched { before, after, .. } if is_uncordoned(before, after) => self.is_uncordoned = true,
             Fact::PodGone { uid, is_collected } => {
                 self.gone.insert(uid.clone(), facts.clock.now());
                 if *is_collected {
@@ -33,6 +65,9 @@ impl Witness for Invocations {
             }
             Fact::ReceiptWritten { by, receipt } => {
                 self.written.insert(*by);
+                if receipt["ending"] == "continued" && receipt["decision"] == "drain" {
+                    self.continued.push((*by, facts.clock.now()));
+                }
                 self.check(*by, receipt, facts, verdict);
             }
             Fact::AttemptEnded { id, ending: Ending::TimedOut } => {
@@ -44,6 +79,7 @@ impl Witness for Invocations {
             Fact::AttemptEnded { id, ending: Ending::Succeeded(_) | Ending::Failed(_) } => {
                 self.ends(*id, facts, verdict);
             }
+            Fact::Quiet { .. } => self.all_end(facts, verdict),
             _ => {}
         }
     }
@@ -74,13 +110,75 @@ impl Invocations {
                 }
                 _ => true,
             };
-            verdict.holds(Invariant::ReceiptIsTrue, is_true, || format!("{by} says that {uid} is {fate}"));
+            let fits = self.pods.get(uid).is_none_or(|known| self.fits(known, pod, receipt, facts));
+            verdict.holds(Invariant::ReceiptIsTrue, is_true && fits, || {
+                format!("{by} says that {uid} is {fate}: {:?}", self.pods.get(uid))
+            });
+        }
+        let is_told = |step: &Value| step["step"] == "drained";
+        if is_watched && receipt["steps"].as_array().is_some_and(|steps| steps.iter().any(is_told)) {
+            self.names_all(by, receipt, seen, facts, verdict);
+        }
+    }
+
+    /// Whether what is known of a pod fits its fate.
+    fn fits(&self, known: &Known, pod: &Value, receipt: &Value, facts: &Facts<'_>) -> bool {
+        let app = &facts.plan.apps[known.app];
+        match pod["fate"].as_str().unwrap_or_default() {
+            "stayed" => {
+                app.stays() || app.tolerates || app.finalizer || self.is_uncordoned || receipt["ending"] == "ignored"
+            }
+            // Of one that had stopped before it was seen, nobody knows how long it had; nor of one that another had leave meanwhile.
+            "clean" if !app.finalizer => {
+                let is_unseen = pod["requested_ms"].is_null() && !facts.plan.is_well(Side::Api);
+                is_unseen || known.given_s.is_none_or(|given| given >= app.grace_s)
+            }
+            // Whether it was given less by a request that was not answered, nobody knows.
+            "clamped" => known.given_s.is_some_and(|given| given < app.grace_s) || pod["answers"]["no-answer"].is_u64(),
+            "unconfirmed" => known.given_s.is_some() || !facts.cluster.reports(&known.instance),
+            _ => true,
+        }
+    }
+
+    /// Each pod that was on the node, and is there still, is in the receipt.
+    fn names_all(&self, by: AttemptId, receipt: &Value, seen: Timestamp, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let told: BTreeSet<_> =
+            receipt["pods"].as_array().into_iter().flatten().map(|pod| pod["uid"].as_str()).collect();
+        // What its controller puts back, an earlier invocation may have named.
+        let returns = |pod: &Known| facts.plan.apps[pod.app].tolerates || self.is_uncordoned;
+        let is_of = |pod: &Known| Some(&*pod.instance) == facts.instance(by) && pod.came <= seen && !returns(pod);
+        for (uid, _) in self.pods.iter().filter(|(uid, pod)| is_of(pod) && facts.cluster.pod(uid).is_some()) {
+            verdict
+                .holds(Invariant::ReceiptIsTrue, told.contains(&Some(&**uid)), || format!("{by} does not name {uid}"));
+        }
+    }
+
+    /// What is begun has ended: no attempt is at work, each notice has its receipt, and what was left to a later attempt was
+    /// taken up, of a parked drain within a minute.
+    fn all_end(&self, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let attempts = facts.lambda.attempts();
+        verdict.holds(Invariant::AllEnds, !facts.lambda.is_at_work(), || "an attempt is at work still".to_owned());
+        let has_receipt = |notice: &Value| self.written.iter().any(|by| attempts[by.0].notice()["id"] == notice["id"]);
+        for attempt in attempts.iter().filter(|attempt| !facts.lambda.has_given_up(&attempt.event)) {
+            verdict
+                .holds(Invariant::AllEnds, has_receipt(attempt.notice()), || format!("no receipt: {}", attempt.event));
+        }
+        // Maintenance may be called off before.
+        let of_health = |id: &AttemptId| attempts[id.0].notice()["source"] == "aws.health";
+        for (id, ended) in self.continued.iter().filter(|(id, _)| !of_health(id)) {
+            let of = |attempt: &Attempt| (attempt.notice()["id"].to_string(), attempt.instance.clone());
+            let soon = *ended + CONTINUES_WITHIN + facts.skew();
+            let mut later = attempts[id.0 + 1..].iter().filter(|later| of(later) == of(&attempts[id.0]));
+            verdict.holds(Invariant::AllEnds, later.any(|later| later.began <= soon), || {
+                format!("nobody goes on with {id}")
+            });
         }
     }
 
     /// An attempt ends by itself.
     fn ends(&self, id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
         verdict.holds(Invariant::ReceiptIsWritten, self.written.contains(&id), || format!("{id} writes none"));
+        is_bounded(id, facts, verdict);
         let Some(Termination::At(at)) = facts.deadline(id).map(|deadline| deadline.termination) else { return };
         let began = facts.lambda.attempt(id).began;
         // By its own clock it may have begun when its deadline was over.
@@ -92,4 +190,24 @@ impl Invocations {
             format!("{id} ends at {now}, and its instance goes at {at}")
         });
     }
+}
+
+/// How many requests an invocation makes while all goes well: some for each pod, and three every two seconds
+/// while it searches its node by three names. And how many
+/// invocations a notice takes.
+fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
+    let attempt = facts.lambda.attempt(id);
+    let lasts = facts.clock.now().duration_since(attempt.began) + facts.skew();
+    let pods: i64 = facts.plan.apps.iter().map(|app| i64::try_from(app.pods).unwrap_or(0)).sum();
+    let most = 60 + 20 * pods + 2 * lasts.as_secs();
+    let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
+    verdict.holds(Invariant::WorkIsBounded, !is_well || i64::from(attempt.requests) <= most, || {
+        format!("{id} makes {} requests in {lasts:#}", attempt.requests)
+    });
+    let of = |attempt: &Attempt| (attempt.notice()["id"].to_string(), attempt.instance.clone());
+    let invocations = facts.lambda.attempts().iter().filter(|other| of(other) == of(attempt)).count();
+    // An undo check, which has no notice's id, may come every ten minutes for a day. Where half of all events come twice, so do
+    // continuations, of each of which there are two to go on then.
+    let is_bounded = attempt.notice()["id"].is_null() || facts.plan.duplicates > 100 || invocations <= MOST_INVOCATIONS;
+    verdict.holds(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
 }

@@ -2,9 +2,11 @@
 //!
 //! * `deadline`: when an instance goes by its notice
 //! * `pods`: how pods are requested to leave
+//! * `progress`: that what is owed is done soon
 //! * `hooks`: when hooks are answered
 //! * `nodes`: what is changed on nodes
 //! * `pace`: how many nodes are drained at once
+//! * `sometimes`: what has happened at all
 //! * `invocations`: how invocations end, and with which receipt
 
 mod deadline;
@@ -13,18 +15,24 @@ mod invocations;
 mod nodes;
 mod pace;
 mod pods;
+mod progress;
+mod sometimes;
 
 use std::fmt;
+use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use spillway_contract::node::is_cordoned;
 
 use crate::aws::Aws;
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::fact::Fact;
-use crate::lambda::{AttemptId, Lambda};
+use crate::lambda::{Attempt, AttemptId, Lambda};
 use crate::plan::Plan;
-use deadline::Deadline;
+use deadline::{Deadline, Termination, seconds};
+pub use sometimes::{Counts, SOMETIMES};
 
 /// What must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,9 +76,22 @@ pub(crate) enum Invariant {
     PutBackIsLeft,
     /// Of planned drains no more go on at once than the limit, and each is over when its maintenance starts.
     PaceIsKept,
+    /// A pod that may leave is requested to, soon.
+    AskedSoon,
+    /// While a budget allows it, one of its pods is requested to leave again, soon.
+    BudgetIsUsed,
+    /// A drain whose node is empty completes its hook, or ends, soon.
+    EndsSoon,
+    /// What is begun ends: each notice has a receipt, and what is to be continued is.
+    AllEnds,
+    /// An invocation makes so many requests at most, and a notice takes so many invocations.
+    WorkIsBounded,
     /// Nothing panics.
     NoPanic,
 }
+
+/// How long it takes until all is in order again after an outage.
+const SETTLES_WITHIN: Duration = Duration::from_secs(16);
 
 /// Sees what happens.
 pub(crate) trait Witness: fmt::Debug + Send {
@@ -86,19 +107,33 @@ pub(crate) fn witnesses() -> Vec<Box<dyn Witness>> {
         Box::<nodes::Nodes>::default(),
         Box::<pace::Pace>::default(),
         Box::<invocations::Invocations>::default(),
+        Box::<progress::Progress>::default(),
+        Box::<sometimes::Sometimes>::default(),
     ]
+}
+
+/// Whether a patch uncordons its node.
+fn is_uncordoned(before: &Value, after: &Value) -> bool {
+    is_cordoned(before) && !is_cordoned(after)
 }
 
 /// What does not hold.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) broken: Vec<String>,
+    /// How often each thing has happened.
+    pub(crate) seen: Counts,
 }
 
 impl Verdict {
     /// This does not hold.
     pub(crate) fn broken(&mut self, invariant: Invariant, how: &str) {
         self.broken.push(format!("{invariant:?}: {how}"));
+    }
+
+    /// This has happened.
+    pub(crate) fn count(&mut self, what: impl Into<String>) {
+        *self.seen.entry(what.into()).or_default() += 1;
     }
 
     /// Whether this holds is known.
@@ -123,6 +158,49 @@ impl Facts<'_> {
     /// By how much the function's clock may differ.
     fn skew(&self) -> SignedDuration {
         SignedDuration::from_millis(self.plan.skew_ms + 100)
+    }
+
+    /// Since when nothing has been out of order on the way to the API server and to AWS: a call may have hung until its time was up.
+    fn calm_since(&self) -> Timestamp {
+        let elapsed = self.clock.elapsed();
+        let begun = self.plan.outages.iter().filter(|outage| outage.from <= elapsed);
+        let over = begun.map(|outage| self.clock.at(self.clock.instant(outage.until + SETTLES_WITHIN)));
+        over.max().unwrap_or(Timestamp::MIN)
+    }
+
+    /// Whether an instance has a node whose kubelet reports, and which is not to be left alone.
+    fn is_in_use(&self, instance: &str) -> bool {
+        let node = self.aws.node_of(instance).and_then(|node| self.cluster.node(node));
+        let is_opted_out = node.is_some_and(|node| node["metadata"]["labels"].get("spillway/ignore").is_some());
+        self.cluster.reports(instance) && !is_opted_out
+    }
+
+    /// Until when an attempt has to drain its node, if it has to now.
+    fn drains_until(&self, id: AttemptId) -> Option<Timestamp> {
+        let attempt = self.lambda.attempt(id);
+        let (notice, Deadline { sent, termination }) = (attempt.notice(), self.deadline(id)?);
+        match (notice["detail-type"].as_str()?, termination) {
+            ("EC2 Spot Instance Interruption Warning", Termination::At(goes)) => Some(goes),
+            ("EC2 Instance-terminate Lifecycle Action", Termination::AtTheLatest(goes)) => {
+                let token = notice["detail"]["LifecycleActionToken"].as_str()?;
+                self.aws.actions()[token].result.is_none().then_some(goes)
+            }
+            ("AWS Health Event", Termination::At(starts)) => {
+                let is_closed = |attempt: &Attempt| attempt.notice()["detail"]["statusCode"] == "closed";
+                let is_called_off = self.lambda.about(attempt.instance.as_deref()?).any(is_closed);
+                // Within ten minutes of its start no drain is put off.
+                let lead = seconds(self.plan, "SPILLWAY_MAINTENANCE_LEAD_S").min(SignedDuration::from_mins(10));
+                (starts - lead <= attempt.began && !is_called_off).then_some(starts)
+            }
+            ("EC2 Instance Rebalance Recommendation", _) => {
+                Some(sent + seconds(self.plan, "SPILLWAY_REBALANCE_WINDOW_S"))
+            }
+            ("EC2 Instance State-change Notification", _) => {
+                let is_going = ["stopping", "shutting-down"].iter().any(|state| notice["detail"]["state"] == **state);
+                is_going.then_some(sent + SignedDuration::from_mins(10))
+            }
+            _ => None,
+        }
     }
 
     /// When the instance goes that an attempt is about.

@@ -11,8 +11,12 @@ use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
 use crate::plan::{App, Command, LAST, SKIPPED, Side};
 
-/// A notice that comes so late is worked on longer than it says.
-const LATE_S: i64 = 15;
+/// The least window of a notice that comes late.
+const LEAST_WINDOW_S: i64 = 10;
+/// A notice comes late whose deadline is so soon after its attempt begins: it takes a while to the claim.
+const LATE: SignedDuration = SignedDuration::from_secs(45);
+/// So is one whose deadline is so soon after its first request: its claim had no answer for long.
+const LATE_AT_FIRST: SignedDuration = SignedDuration::from_secs(LEAST_WINDOW_S + 5);
 
 /// How long before it is forced a pod is asked to leave at least.
 const ASKED_BEFORE: SignedDuration = SignedDuration::from_secs(15);
@@ -27,6 +31,8 @@ pub(super) struct LeavingPods {
     /// On the node of which instance each pod is, or was, and of which app.
     places: BTreeMap<String, Place>,
     requests: BTreeMap<(AttemptId, String), u32>,
+    /// When each attempt first requested a pod to leave.
+    first: BTreeMap<AttemptId, Timestamp>,
     evictions: BTreeSet<(AttemptId, String)>,
     /// When the eviction of each pod was first requested, by whichever attempt.
     asked: BTreeMap<String, Timestamp>,
@@ -34,6 +40,8 @@ pub(super) struct LeavingPods {
     evicted: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
     /// How often people have uncordoned the node of each instance: what comes then has not been put back.
     uncordoned: BTreeMap<String, usize>,
+    /// When the node of each instance was opted out.
+    opted_out: BTreeMap<String, Timestamp>,
     /// Since when the node of each instance is missed, if it is there.
     missed: BTreeMap<String, Timestamp>,
 }
@@ -54,6 +62,9 @@ impl Witness for LeavingPods {
             }
             Fact::Person { command: Command::Uncordon | Command::Recordon, instance, .. } => {
                 *self.uncordoned.entry(instance.clone()).or_default() += 1;
+            }
+            Fact::Person { command: Command::OptOut, instance, .. } => {
+                self.opted_out.entry(instance.clone()).or_insert(facts.clock.now());
             }
             Fact::NodeMissed { name } => {
                 let instance = facts.cluster.instance_at(name).unwrap_or_default().to_owned();
@@ -89,6 +100,9 @@ impl LeavingPods {
         });
         let (Some(place), Some(deadline)) = (place, facts.deadline(by)) else { return };
         let app = place.app;
+        let opted_out = self.opted_out.get(&place.instance);
+        let is_opted_out = opted_out.is_some_and(|at| *at + facts.skew() < facts.lambda.attempt(by).began);
+        verdict.holds(Invariant::OptedOutUntouched, !is_opted_out, || format!("{by} requests {uid} to leave"));
 
         // Past its last safe moment it is evicted and deleted in turn, each once a second, while no answer comes.
         let requests = self.requests.entry((by, uid.to_owned())).or_default();
@@ -99,7 +113,8 @@ impl LeavingPods {
         });
 
         self.check_order(leave, &place, deadline, facts, verdict);
-        check_grace(leave, &facts.plan.apps[app], deadline, facts, verdict);
+        let first = *self.first.entry(by).or_insert(facts.clock.now());
+        check_grace(leave, &facts.plan.apps[app], (first, deadline), facts, verdict);
         match request.method {
             Method::Evict => self.evict(leave, app, facts, verdict),
             Method::Delete => {
@@ -155,9 +170,11 @@ impl LeavingPods {
             return;
         }
         let notice = &facts.lambda.attempt(by).notice()["id"];
-        // Each delivery and each of Lambda's retries begins again.
-        let attempts = facts.lambda.attempts().iter();
-        let beginnings = attempts.filter(|attempt| attempt.is_first() && attempt.notice()["id"] == *notice).count();
+        // Each of Lambda's retries, and each delivery but the first, of the notice or of its continuation, counts for itself.
+        let attempts: Vec<_> =
+            facts.lambda.attempts().iter().filter(|attempt| attempt.notice()["id"] == *notice).collect();
+        let events: BTreeSet<_> = attempts.iter().map(|attempt| attempt.event.to_string()).collect();
+        let beginnings = 1 + attempts.len() - events.len();
         let uncordoned = facts.instance(by).and_then(|instance| self.uncordoned.get(instance)).copied();
         let beginnings = beginnings + uncordoned.unwrap_or_default();
         let evicted = self.evicted.entry((notice.to_string(), facts.instance(by).map(str::to_owned), app)).or_default();
@@ -223,15 +240,31 @@ impl LeavingPods {
     }
 }
 
-fn check_grace(leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
+/// `first`: when the attempt first requested a pod to leave.
+fn check_grace(
+    leave: &Leave<'_>,
+    app: &App,
+    (first, deadline): (Timestamp, Deadline),
+    facts: &Facts<'_>,
+    verdict: &mut Verdict,
+) {
     let Leave { by, uid, request } = leave;
-    let left = deadline.time_left(facts.clock.now()).map(|left| left.as_secs());
+    let time_left = deadline.time_left(facts.clock.now());
+    let left = time_left.map(|left| left.as_secs());
+    let late = (facts.lambda.attempt(*by).began + LATE).max(first + LATE_AT_FIRST);
+    let is_late = time_left.is_some_and(|left| facts.clock.now() + left < late);
     let skew = facts.skew().as_secs() + 1;
     let own = i64::try_from(app.grace_s).unwrap_or(i64::MAX);
     let given = request.grace_s.and_then(|given| i64::try_from(given).ok());
     let is_right = match (given, left) {
-        // A notice that comes late has a window all the same: what is left is not known here.
-        (_, Some(left)) if left < LATE_S => true,
+        // A notice that comes late has its least window, from when its node was claimed: before this request.
+        (Some(given), Some(left)) if is_late => {
+            let most = left.max(LEAST_WINDOW_S);
+            (1..=own.max(1)).contains(&given) && (left - skew - 1..=most + skew + 1).contains(&given)
+        }
+        // What is over takes no grace.
+        (None, Some(left)) if is_late && left <= skew => true,
+        (None, Some(left)) if is_late => own <= left.max(LEAST_WINDOW_S) + skew + 1,
         // Never zero, which ends the pod's object while it runs, and never more than it asks for.
         (Some(given), Some(left)) => (1..=own.max(1)).contains(&given) && (given - left.max(1)).abs() <= skew + 1,
         (Some(_), None) => false,
