@@ -130,6 +130,32 @@ async fn a_critical_pods_budget_has_time_though_an_ordinary_pod_is_blocked_to_th
     assert!(deleted.is_empty(), "the critical pod leaves by its budget, the other one by an eviction: {deleted:?}");
 }
 
+/// Here no ordinary pod is blocked: one takes its whole grace to leave.
+#[tokio::test]
+async fn a_critical_pods_budget_has_time_though_an_ordinary_pod_leaves_to_the_end() {
+    let mut stage = Stage::set("time-beside-slow").await;
+    let (client, app) = (stage.world.admin(), "time-beside-slow-dns");
+    let web = PodShape::default().grace(60).exits_after(Duration::from_mins(1)).bound_to(&stage.node.name);
+    pods::create(&client, &pods::bare_pod(&stage.name, "web", &web)).await.expect("a pod");
+    // Critical pods may only live in kube-system.
+    let dns = PodShape::default().grace(1).bound_to(&stage.node.name).priority_class("system-cluster-critical");
+    pods::create(&client, &pods::bare_pod("kube-system", app, &dns)).await.expect("a pod");
+    pods::create(&client, &pods::budget("kube-system", app, 1)).await.expect("a budget");
+    pods::until_running_on(&client, &stage.node.name, 2).await.expect("they run");
+    pods::until_budget_sees(&client, "kube-system", app, 1).await.expect("it counts");
+
+    stage.lambda.invoke(spot_notice_with(&stage, 30)).await;
+
+    let requests = stage.audit.requests().expect("the audit log");
+    let first = |is: fn(&&Request) -> bool| {
+        requests.iter().filter(|request| request.name == app).find(is).map(|request| request.received)
+    };
+    let asked = first(|request| request.subresource == "eviction").expect("it is asked");
+    let deleted = first(|request| request.verb == "delete").expect("its budget never lets go");
+    let before = deleted.duration_since(asked);
+    assert!(before >= SignedDuration::from_secs(10), "it was asked {before:#} before it was deleted: {requests:#?}");
+}
+
 #[tokio::test]
 async fn a_stopping_that_comes_late_leaves_a_node_alone_whose_instance_runs_again() {
     let stage = Stage::set("runs-again").await;

@@ -34,6 +34,6 @@ async fn nodes_of_a_storm_that_ec2_throttles_are_found_in_the_cluster_with_few_c
     let by_node = outcomes.iter().filter(is_by_node).count();
     let calls = stage.aws_calls().await.iter().filter(|call| *call == "ec2:DescribeInstances").count();
     assert!(NODES - ANSWERED as usize <= by_node, "{by_node} of {NODES} were found by their nodes");
-    // A search that takes longer than a second has EC2 called once more. Five seconds of waiting would be three calls each.
-    assert!((NODES..NODES * 2).contains(&calls), "{calls} calls for {NODES} nodes");
+    // A search that takes longer than a second has EC2 called once more. That nobody waits five seconds first, `identify` tests.
+    assert!((NODES..NODES * 3).contains(&calls), "{calls} calls for {NODES} nodes");
 }
