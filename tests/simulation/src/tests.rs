@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::plan::{Lane, Plan};
 use super::{Counts, Ran, SOMETIMES, run, run_plan};
 
-/// How many seeds `make test` runs, in a minute and a half on two cores: a dev build takes 45 ms of processor time for each.
+/// How many seeds `make test` runs, in little more than a minute on two cores: a dev build takes 37 ms of processor time for each.
 const SEEDS: u64 = 4000;
 /// Seeds that have failed once. Each means what it did until something is drawn in another way.
 const KEPT: &[u64] = &[3750, 5175];

@@ -44,8 +44,8 @@ pub(crate) struct StormOptions {
     /// calls without pages against.
     #[arg(long, default_value = "100+20")]
     ec2: Bucket,
-    /// Who drains, in this order. NTH drains in the first storm alone: as installed, it has not ended 150 nodes of two pods after
-    /// twenty minutes. A tool that does not end one storm has no turn in those that follow.
+    /// Who drains, in this order. NTH drains in the first storm alone: as installed, it was stopped in 150 nodes of two pods after
+    /// more than a quarter of an hour, beside builds. A tool that does not end one storm has no turn in those that follow.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "nth,nth-tuned,spillway,baseline")]
     tools: Vec<Tool>,
     /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.

@@ -153,8 +153,7 @@ impl Invocations {
         }
     }
 
-    /// What is begun has ended: no attempt is at work, each notice has its receipt, and what was left to a later attempt was
-    /// taken up, of a parked drain within a minute.
+    /// Nothing is left half done. No attempt is at work. Each notice has a receipt. Each drain that was to continue did so soon.
     fn all_end(&self, facts: &Facts<'_>, verdict: &mut Verdict) {
         let attempts = facts.lambda.attempts();
         verdict.holds(Invariant::AllEnds, !facts.lambda.is_at_work(), || "an attempt is at work still".to_owned());
