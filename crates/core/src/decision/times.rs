@@ -87,7 +87,7 @@ fn offset(instance: &InstanceId, of: SignedDuration) -> SignedDuration {
 /// When to look for the first time whether a node that was taken out for such a notice may be given back.
 /// `None`: never, because the instance goes, or because a notice will say that it is back.
 pub fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) -> Option<Timestamp> {
-    let soon = now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX);
+    let soon = look_again(now);
     let reboots = notice.maintenance.as_ref().is_some_and(|maintenance| maintenance.reboots);
     match (notice.kind, notice.deadline) {
         (Kind::Rebalance, _) => {
@@ -105,7 +105,12 @@ pub fn first_check(notice: &Notice, now: Timestamp, settings: &Settings) -> Opti
 pub fn next_check(kind: Kind, check: &UndoCheck, now: Timestamp) -> Option<Timestamp> {
     let most = if follows_a_claim(kind) { MOST_CHECKS } else { MOST_TRIES };
     let again = check.next().number < most;
-    again.then(|| now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX))
+    again.then(|| look_again(now))
+}
+
+/// When to look again at a node that is not back, or that a late notice may have claimed since.
+pub fn look_again(now: Timestamp) -> Timestamp {
+    now.saturating_add(CHECK_EVERY).unwrap_or(Timestamp::MAX)
 }
 
 /// Whether something is over for which a node was claimed, as a rule; and not something that every instance does that starts.

@@ -72,6 +72,8 @@ pub enum NotYet {
     NotReady,
     /// Its boot id is the one that it was claimed with.
     NotRebooted,
+    /// Nothing of ours is on it, but the notice of what is called off may be late, and claim it yet.
+    NotClaimed,
 }
 
 impl UncordonResult {
@@ -117,6 +119,7 @@ impl fmt::Display for NotYet {
         f.write_str(match self {
             Self::NotReady => "it is not Ready",
             Self::NotRebooted => "it has not rebooted",
+            Self::NotClaimed => "nothing of ours is on it, but a notice that came late may yet take it out of use",
         })
     }
 }
@@ -171,10 +174,11 @@ pub fn decide(node: &Node, over: &UncordonCause) -> (Option<Patch>, UncordonResu
     let (name, seen) = (node.name_any(), ObservedNode::of(node));
     let annotation = seen.annotation();
     let ours = annotation.as_ref().filter(|annotation| over.was_for(annotation));
+    // A node that is Ready is in service, whatever it was given back for.
+    let was_down = ours.is_some() || matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool);
     let is_ours = |taint: &Taint| {
         ours.is_some_and(|annotation| annotation.taints.contains(&taint::text(taint)))
-            || (matches!(over, UncordonCause::Stop { .. } | UncordonCause::WarmPool)
-                && *taint == taint::out_of_service())
+            || (was_down && *taint == taint::out_of_service())
     };
     let taints: Vec<usize> =
         seen.taints.iter().enumerate().filter(|(_, taint)| is_ours(taint)).map(|(at, _)| at).collect();

@@ -104,7 +104,7 @@ impl Others<'_> {
         if self.brake.until <= clock.now() {
             return Turn::Now;
         }
-        match until(Instant::now() + PATIENCE, async || pace::zone_of(&self.nodes, claim).await, log).await {
+        match until(self.asks_until(), async || pace::zone_of(&self.nodes, claim).await, log).await {
             Ok(zone) => zone.turn(name, self.brake.at_once, clock.now()),
             Err(error) => {
                 log(&error);
@@ -153,11 +153,16 @@ impl Others<'_> {
         }
     }
 
+    /// When to stop asking, so that what comes after has its time.
+    fn asks_until(&self) -> Instant {
+        (Instant::now() + PATIENCE).min(self.attempt.invocation.completes_until())
+    }
+
     /// Tells other drains whether they need not wait for this one.
     async fn tell_idle(&self, idle: bool) {
         let (claim, event) = (&self.node.claim, &self.attempt.notice.event_id);
         let said = async || pace::tell_idle(&self.nodes, claim, event, idle).await;
-        if let Err(error) = until(Instant::now() + PATIENCE, said, |_| ()).await {
+        if let Err(error) = until(self.asks_until(), said, |_| ()).await {
             let (name, error) = (&claim.node, chain(&error));
             tracing::warn!(
                 node.name = name,

@@ -2,7 +2,7 @@
 
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
-use spillway_core::node::uncordon::UncordonCause;
+use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
 use spillway_core::outcome::{Outcome, UncordonOutcome};
 use spillway_notice::Kind;
 
@@ -22,9 +22,14 @@ pub(crate) async fn uncordon(context: &Context, target: &Target<'_>, record: &mu
         _ => Deleted::No,
     };
     let node = give_back_at_notice(context, target, record).await?;
-    Ok(match deleted {
-        Deleted::Yes => Outcome::CalledOff { instance: notice.instance.clone(), node },
-        Deleted::No => node.into(),
+    Ok(match (deleted, node) {
+        (Deleted::Yes, node) => Outcome::CalledOff { instance: notice.instance.clone(), node },
+        (Deleted::No, UncordonOutcome::Uncordoned { result: UncordonResult::NotOurs { node }, .. })
+            if notice.kind == Kind::MaintenanceOver && context.settings.schedules.is_some() =>
+        {
+            undo_check::look_once_more(context, target, node, record).await?.into()
+        }
+        (Deleted::No, node) => node.into(),
     })
 }
 

@@ -8,7 +8,7 @@ use spillway_core::decision::{self, Reason};
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::Claim;
-use spillway_core::node::uncordon::{UncordonCause, UncordonResult};
+use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::{self, UndoCheck};
 use spillway_notice::{Kind, Notice, payload};
@@ -28,21 +28,20 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SPREAD: Duration = Duration::from_mins(10);
 
 /// After a claim: schedules the undo check, and deletes the maintenance schedule that this drain replaces. Comes before the
-/// drain, which a dying invocation may not survive; a failure here is for after the drain.
+/// drain, which a dying invocation may not survive; a failure here is for after the drain. The check comes first: without it
+/// nobody gives the node back, while a schedule that is left only finds the node claimed.
 pub(super) async fn arrange(context: &Context, attempt: &Attempt<'_>, claim: &Claim) -> Result<(), Failure> {
     let (notice, now) = (attempt.notice, attempt.invocation.clock.now());
     let end = (Instant::now() + PATIENCE).min(attempt.invocation.continues_by());
     let arranged = async {
+        if let Some(at) = decision::first_check(notice, now, &context.settings) {
+            let check = UndoCheck::first(&attempt.history.notice, notice);
+            schedule(context, notice, &check, at, now, end).await?;
+        }
         if notice.kind == Kind::Maintenance {
             context.scheduler.delete_all_of(notice, end).await?;
         }
-        match decision::first_check(notice, now, &context.settings) {
-            Some(at) => {
-                let check = UndoCheck::first(&attempt.history.notice, notice);
-                schedule(context, notice, &check, at, now, end).await
-            }
-            None => Ok(()),
-        }
+        Ok::<_, Failure>(())
     };
     arranged.await.inspect_err(|error| {
         let (node, error) = (&claim.node, error.text());
@@ -115,6 +114,21 @@ pub(super) async fn try_later(
     let Some(at) = decision::next_check(notice.kind, &check, invocation.clock.now()) else { return Err(failure) };
     look_later(context, notice, &check.next(), at, invocation, record).await?;
     Ok(UncordonOutcome::NotReached { cluster: target.cluster.clone(), why: failure.text(), at })
+}
+
+/// Has a schedule look once more at a node on which nothing of ours is, although its maintenance is over. The notice of that
+/// maintenance may have waited for AWS, and would claim the node after this.
+pub(super) async fn look_once_more(
+    context: &Context,
+    target: &Target<'_>,
+    node: String,
+    record: &mut Record,
+) -> Result<UncordonOutcome, Failure> {
+    let Attempt { notice, history, invocation, .. } = target.attempt;
+    let (check, why) = (UndoCheck::first(&history.notice, notice), NotYet::NotClaimed);
+    let at = decision::look_again(invocation.clock.now());
+    look_later(context, notice, &check, at, invocation, record).await?;
+    Ok(UncordonOutcome::LookedAgain { node, why, at })
 }
 
 /// Has a schedule ask AWS again about an instance that runs, if it gave no answer. The times are spread, so that a burst of

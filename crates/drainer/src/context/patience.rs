@@ -20,7 +20,8 @@ pub(crate) struct Patience {
 /// How long to retry after 401 or 403.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotLetIn {
-    /// A 401, until then. A 403 is a right that somebody has to give, and Lambda's retries are there for one that passes.
+    /// A 401, until then if it first comes before, else to the end: an outage may come before it. A 403 is a right that somebody
+    /// has to give, and Lambda's retries are there for one that passes.
     Until(Instant),
     /// From the first such answer on: an outage may come before it.
     For(Duration),
@@ -35,7 +36,7 @@ impl Patience {
     /// Whether to retry after a 401 or 403 now, when the first of them came at `first`.
     pub(super) fn bears(self, code: u16, first: Instant) -> bool {
         match self.not_let_in {
-            NotLetIn::Until(until) => code == 401 && Instant::now() < until,
+            NotLetIn::Until(until) => code == 401 && Instant::now() < if first < until { until } else { self.end },
             NotLetIn::For(time) => Instant::now() < first + time,
         }
     }
@@ -73,6 +74,7 @@ mod tests {
     async fn who_is_not_let_in_says_so_early_enough_for_a_retry_or_asks_to_the_end() {
         assert_eq!(bears_for(401, in_seconds(120).into(), 0).await, 30);
         assert_eq!(bears_for(401, in_seconds(30).into(), 0).await, 30, "Lambda's retry would come too late");
+        assert_eq!(bears_for(401, in_seconds(120).into(), 40).await, 80, "Lambda's retry would come too late by now");
         assert_eq!(bears_for(403, in_seconds(30).into(), 0).await, 0, "a right is missing");
     }
 

@@ -16,7 +16,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
 use spillway_core::clock::Clock;
-use spillway_notice::{InstanceId, Maintenance, Notice, undo_check};
+use spillway_notice::{InstanceId, Kind, Maintenance, Notice, undo_check};
 use spillway_settings::Schedules;
 use tokio::time::Instant;
 
@@ -60,10 +60,11 @@ impl Name {
         ids.iter().map(|id| Self::new(&notice.instance, id)).collect()
     }
 
-    /// For a check whether what was done for a notice may be undone: one for each instance and each maintenance. Each has a
-    /// name of its own: Scheduler may still have the one that it has fired.
+    /// For a check whether what was done for a notice may be undone: one for each instance and each maintenance, and one more for
+    /// its end. Each has a name of its own: Scheduler may still have the one that it has fired.
     pub(crate) fn of_check(notice: &Notice, number: u32) -> Self {
-        Self::new(&notice.instance, &format!("{}.{number}", what(notice)))
+        let end = if notice.kind == Kind::MaintenanceOver { "over." } else { "" };
+        Self::new(&notice.instance, &format!("{}.{end}{number}", what(notice)))
     }
 
     /// Scheduler takes letters, digits, `-`, `_` and `.`; what is too long keeps its end, where AWS Health
@@ -291,7 +292,7 @@ fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use spillway_notice::{Deadline, Kind, Maintenance};
+    use spillway_notice::{Deadline, Maintenance};
 
     use super::*;
     use crate::test_support::{self, instance_id};

@@ -88,8 +88,25 @@ async fn maintenance_that_is_called_off_is_not_begun() {
         format!("the drain of {id} that was scheduled is called off; node {node} is none that we took out of use");
     assert_eq!(ended(&closed), ("done".to_owned(), reason));
     assert!(schedules(&stage).await.is_empty());
-    let again = stage.notify(&maintenance.closed("closed")).await;
-    assert_eq!(ended(&again), ("ignored".to_owned(), format!("node {node} is none that we took out of use")));
+}
+
+#[tokio::test]
+async fn a_node_whose_maintenance_was_over_before_its_notice_came_is_given_back() {
+    let stage = stage("over-before-its-notice", 3600).await;
+    let maintenance = Maintenance::of(&stage.node.instance_id, in_s(60));
+
+    let closed = stage.notify(&maintenance.closed("closed")).await;
+
+    let (ending, reason) = ended(&closed);
+    let not_yet = format!("node {} is not given back yet: nothing of ours is on it", stage.node.name);
+    assert!(ending == "continued" && reason.starts_with(&not_yet), "{ending}: {reason}");
+    assert_eq!(ended(&stage.notify(&maintenance.notice("announced")).await).0, "drained");
+    assert!(stage.is_cordoned().await);
+    let is_look = |schedule: &Schedule| schedule.input["spillway-undo-check"]["notice"]["id"] == "closed";
+    let look = schedules(&stage).await.into_iter().find(is_look).expect("a look is scheduled");
+    let looked = stage.lambda.invoke(&look.input).await;
+    assert_eq!(looked.result.expect("it is no failure")["ending"], "done");
+    assert!(stage.is_untouched().await);
 }
 
 #[tokio::test]

@@ -219,3 +219,13 @@ fn an_instance_that_runs_again_is_in_service_again_whoever_claims_its_node() {
     others["spec"]["taints"] = json!([{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]);
     assert_eq!(decided(others, &RUNS).1, UncordonResult::NotOurs { node: "n-1".to_owned() });
 }
+
+#[test]
+fn a_node_that_is_ready_and_given_back_for_whatever_is_in_service_again() {
+    let mut rebalanced = claimed_for("rebalance recommendation");
+    rebalanced["spec"]["taints"] =
+        json!([{"key": "node.kubernetes.io/out-of-service", "value": "spillway", "effect": "NoExecute"}]);
+    let (patch, result) = decided(rebalanced, &UncordonCause::Rebalance);
+    assert!(patch.iter().any(|operation| operation.contains("/spec/taints/0")), "{patch:?}");
+    assert_eq!(result, given_back());
+}

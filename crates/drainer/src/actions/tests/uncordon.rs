@@ -111,3 +111,16 @@ async fn maintenance_that_is_called_off_takes_its_schedule_along() {
     let outcome = uncordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert!(matches!(outcome, Outcome::CalledOff { .. }), "{outcome:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_a_late_notice_of_the_same_maintenance_may_yet_claim_is_looked_at_once_more() {
+    let look = call(format!("POST /schedules/{NODE}.M-1.over.0")).with("spillway-undo-check").says(200, json!({}));
+    let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
+    let none = ["M-1", "M-1.again"].map(|name| not_scheduled(&format!("{NODE}.{name}")));
+    let (context, mut case) =
+        (TestContext::new(&[], api, none.into_iter().chain([look])), Case::of(Kind::MaintenanceOver, Deadline::Open));
+    case.notice.maintenance = Some(Maintenance { id: "M-1".to_owned(), reboots: false, starts: None });
+    let attempt = case.attempt(&context).await;
+    let outcome = uncordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Uncordon(UncordonOutcome::LookedAgain { .. })), "{outcome:?}");
+}
