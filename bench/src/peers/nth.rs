@@ -27,8 +27,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// point between.
 const CLOCKS: Duration = Duration::from_secs(2);
 const START: Duration = Duration::from_secs(30);
-/// Longer than fifty nodes take it as installed.
-pub(super) const LIMIT: Duration = Duration::from_mins(7);
 
 /// The release that `scripts/peers` builds.
 pub(super) fn release() -> &'static str {
