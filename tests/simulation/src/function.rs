@@ -1,5 +1,6 @@
 //! The function at work in a simulation: its attempts, and the way of each of its requests and of the answer.
 
+use std::cell::RefCell;
 use std::future::pending;
 use std::io;
 use std::rc::Rc;
@@ -19,7 +20,7 @@ use spillway_settings::Settings;
 use tokio::task;
 use tokio::time::{sleep, sleep_until, timeout, timeout_at};
 
-use crate::cluster::{ApiAnswer, ApiRequest, Next, Watch, refusal, unauthorized};
+use crate::cluster::{ApiAnswer, ApiRequest, Next, Watch, forbidden, refusal, unauthorized, webhook_down};
 use crate::fact::Fact;
 use crate::lambda::{ACCOUNT, AttemptId, Begun, Ending};
 use crate::network::Route;
@@ -31,11 +32,15 @@ tokio::task_local! {
     static CURRENT: AttemptId;
 }
 
-/// The function, whose requests go to the simulation.
-pub(crate) fn over(simulation: &Shared) -> Function {
+/// The processes of the function that are at no event. Each works on one at a time and keeps what it knows, as Lambda has them; one
+/// that is cut off is no more.
+#[derive(Debug, Default)]
+pub(crate) struct Processes(RefCell<Vec<Rc<Function>>>);
+
+/// A process of the function, whose requests go to the simulation.
+fn over(simulation: &Shared) -> Function {
     let variables = simulation.lock().plan.settings.clone();
-    let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
-    let settings = Settings::from_variables(variables).expect("what is drawn can be set");
+    let settings = Settings::from_variables(variables.into_iter()).expect("what is drawn can be set");
     let [to_aws, to_cluster, log] = [simulation.clone(), simulation.clone(), simulation.clone()];
     let aws = AwsDouble::new(move |call| ask_aws(to_aws.clone(), CURRENT.get(), call));
     let connect = move || {
@@ -46,10 +51,14 @@ pub(crate) fn over(simulation: &Shared) -> Function {
 }
 
 /// Has the function work on an event.
-pub(crate) async fn work(simulation: Shared, function: Rc<Function>, begun: Begun) {
+pub(crate) async fn work(simulation: Shared, processes: Rc<Processes>, begun: Begun) {
     let (id, delivery) = (begun.id, begun.delivery.clone());
+    let process = processes.0.borrow_mut().pop().unwrap_or_else(|| Rc::new(over(&simulation)));
     // A task of its own, whose panic ends nothing else.
-    let ending = task::spawn_local(attempt(function, begun)).await;
+    let ending = task::spawn_local(attempt(Rc::clone(&process), begun)).await;
+    if matches!(ending, Ok(Ending::Succeeded(_) | Ending::Failed(_))) {
+        processes.0.borrow_mut().push(process);
+    }
     let ending = ending.unwrap_or_else(|panicked| Ending::Panicked(panicked.to_string()));
     simulation.lock().attempt_ended(id, delivery, ending);
 }
@@ -89,7 +98,7 @@ async fn pass<A>(
     }
     let (answer, is_killed) = {
         let mut inside = simulation.lock();
-        let is_refused = matches!(fault, Some(Fault::Refused | Fault::Unauthorized));
+        let is_refused = matches!(fault, Some(Fault::Refused | Fault::Unauthorized | Fault::Denied | Fault::Webhook));
         ((!is_refused).then(|| answer(&mut inside)), inside.lambda.made_request(by))
     };
     if is_killed || fault == Some(Fault::Hangs) {
@@ -97,7 +106,7 @@ async fn pass<A>(
     }
     sleep(back).await;
     match (answer, fault) {
-        (_, Some(fault @ (Fault::AnswerLost | Fault::Unauthorized))) => Err(fault),
+        (_, Some(fault @ (Fault::AnswerLost | Fault::Unauthorized | Fault::Denied | Fault::Webhook))) => Err(fault),
         (answer, _) => answer.ok_or(Fault::Refused),
     }
 }
@@ -107,8 +116,17 @@ async fn ask_aws(simulation: Shared, by: AttemptId, call: AwsCall) -> Option<(u1
     match pass(&simulation, Side::Aws, by, &line, |inside| inside.ask_aws(by, &call)).await {
         Ok(answer) => Some(answer),
         Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
+        Err(Fault::Denied) => Some(denied(&call.name, simulation.lock().network.obstacle(2))),
         Err(_) => None,
     }
+}
+
+/// The answer to a call that is denied, as its service writes it: those that speak XML have calls without a space.
+fn denied(call: &str, obstacle: usize) -> (u16, String) {
+    let code = ["AccessDenied", "ExpiredToken"][obstacle];
+    let is_xml = !call.contains(' ') && call != "PutEvents";
+    let json = || format!(r#"{{"__type":"{code}Exception","message":"why"}}"#);
+    (403, if is_xml { query_error(code, "why") } else { json() })
 }
 
 async fn ask_cluster(
@@ -127,6 +145,8 @@ async fn ask_cluster(
         Ok(answer) => answer,
         Err(Fault::Refused) => refusal(simulation.lock().network.obstacle(3)),
         Err(Fault::Unauthorized) => unauthorized(),
+        Err(Fault::Denied) => forbidden(),
+        Err(Fault::Webhook) => webhook_down(),
         Err(_) => return Err(io::Error::other("the connection broke")),
     };
     let (code, body) = match answer {

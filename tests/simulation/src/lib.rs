@@ -38,6 +38,7 @@ use std::mem;
 use std::rc::Rc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep_until;
 
@@ -67,6 +68,22 @@ pub fn run(seed: u64, is_recorded: bool) -> Ran {
     run_plan(Plan::of(seed), seed, is_recorded)
 }
 
+/// Runs a plan that was kept: `{"seed": …, "plan": …}`, as the history of a seed begins.
+///
+/// # Errors
+/// It cannot be read.
+pub fn run_kept(text: &str, is_recorded: bool) -> Result<Ran, serde_json::Error> {
+    let Kept { seed, plan } = serde_json::from_str(text)?;
+    Ok(run_plan(plan, seed, is_recorded))
+}
+
+/// A plan, and the seed that draws how long things take.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    seed: u64,
+    plan: Plan,
+}
+
 /// Runs a plan; the seed draws how long things take.
 fn run_plan(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
     fastrand::seed(seed);
@@ -76,13 +93,15 @@ fn run_plan(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
 }
 
 async fn live(plan: Plan, seed: u64, is_recorded: bool) -> Ran {
+    let kept = is_recorded.then(|| Kept { seed, plan: plan.clone() });
     let simulation = Shared::of(plan, seed, is_recorded);
-    let function = Rc::new(function::over(&simulation));
+    simulation.lock().history.note(|| serde_json::to_string(&kept).expect("a plan is JSON"));
+    let processes = Rc::new(function::Processes::default());
     let news = simulation.lock().news.clone();
     simulation.lock().set_up();
     loop {
         for begun in simulation.lock().step() {
-            spawn_local(function::work(simulation.clone(), Rc::clone(&function), begun));
+            spawn_local(function::work(simulation.clone(), Rc::clone(&processes), begun));
         }
         let Some(next) = simulation.lock().next() else { break };
         tokio::select! {

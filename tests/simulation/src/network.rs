@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::dice::Dice;
-use crate::plan::{Fault, Plan, Side};
+use crate::plan::{Fault, Outage, Plan, Side};
 
 /// What is between the function and everybody else.
 #[derive(Debug)]
@@ -25,9 +25,14 @@ impl Network {
     }
 
     /// How a request goes that is made now.
-    pub(crate) fn route(&mut self, side: Side, plan: &Plan, elapsed: Duration) -> Route {
-        let outage =
-            plan.outages.iter().find(|outage| outage.side == side && (outage.from..outage.until).contains(&elapsed));
+    pub(crate) fn route(&mut self, side: Side, request: &str, plan: &Plan, elapsed: Duration) -> Route {
+        let is_meant = |outage: &&Outage| {
+            let changes_node = request.starts_with("Patch") && request.contains("/nodes/");
+            outage.side == side
+                && (outage.from..outage.until).contains(&elapsed)
+                && (outage.fault != Fault::Webhook || changes_node)
+        };
+        let outage = plan.outages.iter().find(is_meant);
         let fault = outage.filter(|outage| self.dice.perhaps(outage.of_a_thousand)).map(|outage| outage.fault);
         let slow = if fault == Some(Fault::Slow) { self.dice.ms(1000..14_000) } else { Duration::ZERO };
         Route { there: self.dice.ms(1..40), back: self.dice.ms(1..40) + slow, fault }

@@ -88,7 +88,6 @@ impl Simulation {
     /// Everything is there as it is in the beginning.
     pub(crate) fn set_up(&mut self) {
         let plan = Arc::clone(&self.plan);
-        self.history.note(|| format!("{plan:#?}"));
         for number in 0..plan.nodes {
             let (id, node, dns_name) = (instance_id(number), plan.node_name(number), Plan::dns_name(number));
             self.happens(AwsEvent::Launches { id, node, dns_name }.into());
@@ -154,7 +153,7 @@ impl Simulation {
     /// How a request goes that is made now.
     pub(crate) fn route(&mut self, side: Side, by: AttemptId, request: &str) -> Route {
         self.verdict.count(format!("request to {side:?}"));
-        let route = self.network.route(side, &self.plan, self.clock.elapsed());
+        let route = self.network.route(side, request, &self.plan, self.clock.elapsed());
         if let Some(fault) = route.fault {
             self.verdict.count(format!("fault {side:?} {fault:?}"));
         }

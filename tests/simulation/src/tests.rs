@@ -1,16 +1,18 @@
+use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use super::plan::{Lane, Plan};
-use super::{Counts, Ran, SOMETIMES, run, run_plan};
+use super::plan::Plan;
+use super::plan::given::Lane;
+use super::{Counts, Ran, SOMETIMES, run, run_kept, run_plan};
 
 /// How many seeds `make test` runs, in little more than a minute on two cores: a dev build takes 37 ms of processor time for each.
 const SEEDS: u64 = 4000;
-/// Seeds that have failed once. Each means what it did until something is drawn in another way.
-const KEPT: &[u64] = &[3750, 5175];
+/// Plans that have failed once, each with its seed: the first line of its history.
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kept");
 /// How many seeds may fail until it is enough.
 const MOST_FAILURES: usize = 20;
 /// In so many seeds all happens that happens sometimes.
@@ -65,8 +67,16 @@ fn whatever_happens_what_must_hold_holds() {
         assert!(ran.broken.is_empty(), "seed {seed} breaks what must hold:\n{}", ran.broken.join("\n"));
     } else {
         let from = number("FROM").unwrap_or(0);
-        let seeds = KEPT.iter().copied().chain(from..from + number("SEEDS").unwrap_or(SEEDS));
-        check(&seeds.collect::<Vec<_>>());
+        check(&(from..from + number("SEEDS").unwrap_or(SEEDS)).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_failed_once_holds() {
+    for kept in fs::read_dir(KEPT).unwrap() {
+        let path = kept.unwrap().path();
+        let ran = run_kept(&fs::read_to_string(&path).unwrap(), true).unwrap();
+        assert!(ran.broken.is_empty(), "{}\n{}\n{}", path.display(), ran.history, ran.broken.join("\n"));
     }
 }
 
@@ -80,11 +90,16 @@ fn forty_at_once(starts_after_s: u64, lead_s: &str, at_once: &str) -> Ran {
 #[test]
 fn of_forty_nodes_with_one_maintenance_no_more_than_the_limit_drain_at_once_and_each_before_its_time() {
     // Announced long before its lead, their begins are spread; announced so late that all begin in the same second, most give way.
-    for (starts_after_s, lead_s, give_way) in [(7200, "3600", false), (3600, "7200", true)] {
+    for (starts_after_s, lead_s, give_way) in [(7200, "3600", 0..3), (3600, "7200", 20..200)] {
         let ran = forty_at_once(starts_after_s, lead_s, "5");
         let told = format!("{}\n{}", ran.history, ran.broken.join("\n"));
         assert!(ran.broken.is_empty(), "{told}");
-        assert_eq!(ran.history.contains("is postponed until"), give_way, "{told}");
+        // Each tells of it in the log and on the bus.
+        let postponed =
+            ran.history.lines().filter(|line| line.contains(" writes ") && line.contains("is postponed until"));
+        let postponed = postponed.count();
+        println!("{postponed} have given way");
+        assert!(give_way.contains(&postponed), "{postponed} of {give_way:?}\n{told}");
     }
 }
 

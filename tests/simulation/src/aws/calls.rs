@@ -59,11 +59,17 @@ impl Aws {
         };
         let state = instance.was(Instant::now().checked_sub(behind).unwrap_or_else(Instant::now));
         let dns_name = if state == "terminated" { "" } else { &instance.dns_name };
+        let tag = |key: &str, value: &str| format!("<item><key>{key}</key><value>{value}</value></item>");
+        let manager = if self.plan.is_karpenters(id) {
+            tag("karpenter.sh/nodepool", "default")
+        } else {
+            tag("aws:autoscaling:groupName", GROUP)
+        };
+        let cluster = tag("aws:eks:cluster-name", "prod");
         let item = format!(
             "<item><instanceId>{id}</instanceId><privateDnsName>{dns_name}</privateDnsName><instanceState>\
              <name>{state}</name></instanceState><placement><availabilityZone>us-east-1a</availabilityZone></placement>\
-             <tagSet><item><key>aws:eks:cluster-name</key><value>prod</value></item>\
-             <item><key>aws:autoscaling:groupName</key><value>{GROUP}</value></item></tagSet></item>"
+             <tagSet>{cluster}{manager}</tagSet></item>"
         );
         (200, instances(&item))
     }

@@ -106,6 +106,17 @@ pub(crate) fn unauthorized() -> ApiAnswer {
     ApiAnswer::Says(401, status(401, "Unauthorized", "Unauthorized", None))
 }
 
+/// A webhook does not answer.
+pub(crate) fn webhook_down() -> ApiAnswer {
+    let why = "Internal error occurred: failed calling webhook \"nodes.example.com\": context deadline exceeded";
+    ApiAnswer::Says(500, status(500, "InternalError", why, None))
+}
+
+/// A role without a right.
+pub(crate) fn forbidden() -> ApiAnswer {
+    ApiAnswer::Says(403, status(403, "Forbidden", "User \"spillway\" cannot do that", None))
+}
+
 /// What an API server says that has no time, or that has lost its etcd; or what stands before it.
 pub(crate) fn refusal(obstacle: usize) -> ApiAnswer {
     match obstacle {

@@ -7,11 +7,10 @@ use serde_json::Value;
 use spillway_contract::{Conversation, Server, conversations};
 use tokio::time::sleep;
 
-use super::pods::NAMESPACE;
 use super::{ApiAnswer, ApiRequest};
 use crate::function::next_line;
 use crate::lambda::{AttemptId, LambdaEvent};
-use crate::plan::{App, Owner, Plan};
+use crate::plan::{App, Needs, Owner, Plan};
 use crate::simulation::Shared;
 
 /// The API server of a simulation in which nothing happens by itself but in the cluster.
@@ -46,17 +45,12 @@ impl Server for InMemory {
 fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
     let app = App {
         owner: Owner::Nobody,
-        pods: 0,
         on_first_node: true,
-        grace_s: 30,
-        exits_after: Duration::from_secs(1),
         budgets: conversation.min_available.len(),
-        min_available: conversation.min_available.first().copied().unwrap_or(0),
-        is_critical: false,
-        tolerates: false,
-        annotation: None,
-        finalizer: false,
+        needs: Needs::MinAvailable(conversation.min_available.first().copied().unwrap_or(0)),
+        ..App::plain(0)
     };
+    let namespace = app.namespace().to_owned();
     let shared = Shared::of(Plan::quiet(app), 0, false);
     let mut simulation = shared.lock();
     simulation.set_up();
@@ -64,7 +58,7 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
     simulation.happens(LambdaEvent::Arrives(Value::Null).into());
     let cluster = &mut simulation.cluster;
     let node = cluster.nodes.keys().next().expect("a node").clone();
-    let mut names = BTreeMap::from([("namespace".to_owned(), NAMESPACE.to_owned()), ("node".to_owned(), node.clone())]);
+    let mut names = BTreeMap::from([("namespace".to_owned(), namespace), ("node".to_owned(), node.clone())]);
     for number in 0..conversation.pods {
         let uid = cluster.create_pod(0, Some(number), Some(node.clone()));
         names.insert(format!("uid:app-0-{number}"), uid);

@@ -9,8 +9,8 @@ use crate::fact::Fact;
 use crate::plan::Owner;
 
 /// The name of a pod that has the same one as the pod before it.
-fn stateful(app: usize, ordinal: usize) -> String {
-    format!("app-{app}-{ordinal}")
+fn stateful(app: &str, ordinal: usize) -> String {
+    format!("{app}-{ordinal}")
 }
 
 impl Cluster {
@@ -26,8 +26,8 @@ impl Cluster {
     pub(super) fn replace(&mut self, app: usize) {
         let of_app = self.pods.values().filter(|pod| pod.app == app);
         let missing: Vec<Option<usize>> = if self.plan.apps[app].owner == Owner::StatefulSet {
-            let names: Vec<_> = of_app.map(|pod| pod.name.clone()).collect();
-            (0..self.plan.apps[app].pods).filter(|at| !names.contains(&stateful(app, *at))).map(Some).collect()
+            let (names, of) = (of_app.map(|pod| pod.name.clone()).collect::<Vec<_>>(), self.plan.app_name(app));
+            (0..self.plan.apps[app].pods).filter(|at| !names.contains(&stateful(&of, *at))).map(Some).collect()
         } else {
             let there = of_app.filter(|pod| pod.deletion.is_none()).count();
             (there..self.plan.apps[app].pods).map(|_| None).collect()
@@ -41,8 +41,9 @@ impl Cluster {
     /// A pod of that app is created; on a node, it runs there already. With its UID.
     pub(super) fn create_pod(&mut self, app: usize, ordinal: Option<usize>, node: Option<String>) -> String {
         let uid = self.next_uid();
-        let name = ordinal.map_or_else(|| format!("app-{app}-{}", &uid[4..]), |at| stateful(app, at));
-        let (created, is_ready) = (self.clock.second(), node.is_some());
+        let of = self.plan.app_name(app);
+        let name = ordinal.map_or_else(|| format!("{of}-{}", &uid[4..]), |at| stateful(&of, at));
+        let (created, has_started) = (self.clock.second(), node.is_some());
         self.effects.fact(Fact::PodCreated { name: name.clone(), uid: uid.clone() });
         if let Some(node) = node.clone() {
             self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
@@ -53,7 +54,8 @@ impl Cluster {
             app,
             node,
             created,
-            is_ready,
+            has_started,
+            is_ready: has_started && !self.plan.apps[app].is_broken,
             deletion: None,
             is_disruption_target: false,
             has_stopped: false,
@@ -97,10 +99,10 @@ impl Cluster {
         self.effects.after(after, ClusterEvent::PodReady { uid: uid.to_owned() });
     }
 
-    /// A pod that has started is ready.
+    /// A pod that has started is ready, if it ever is.
     pub(super) fn make_ready(&mut self, uid: &str) {
         if let Some(pod) = self.pods.get(uid).filter(|pod| pod.deletion.is_none()).cloned() {
-            self.put_pod(Pod { is_ready: true, ..pod });
+            self.put_pod(Pod { has_started: true, is_ready: !self.plan.apps[pod.app].is_broken, ..pod });
         }
     }
 
@@ -131,13 +133,13 @@ impl Cluster {
     pub(super) fn count_budgets(&mut self, app: usize) {
         let is_healthy = |pod: &&Pod| pod.app == app && pod.is_ready && pod.deletion.is_none();
         let healthy = self.pods.values().filter(is_healthy).count();
-        let min_available = self.plan.apps[app].min_available;
+        let desired = self.plan.apps[app].needs.of(self.plan.apps[app].pods);
         for number in 0..self.plan.apps[app].budgets {
             let name = format!("budget-{app}-{number}");
-            let allowed = healthy.saturating_sub(min_available);
+            let allowed = healthy.saturating_sub(desired);
             let known = self.budgets.get(&name);
             if known.is_none_or(|known| (known.healthy, known.allowed) != (healthy, allowed)) {
-                self.put_budget(&name, Budget { app, min_available, healthy, allowed });
+                self.put_budget(&name, Budget { app, desired, healthy, allowed });
             }
         }
     }

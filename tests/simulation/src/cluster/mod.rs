@@ -27,7 +27,7 @@ use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
 use crate::plan::{Owner, Plan};
-pub(crate) use answers::{ApiAnswer, refusal, unauthorized};
+pub(crate) use answers::{ApiAnswer, forbidden, refusal, unauthorized, webhook_down};
 use nodes::Kubelet;
 use pods::Budget;
 pub(crate) use pods::Pod;
@@ -178,6 +178,7 @@ impl Cluster {
             (Some(resource), Verb::Watch) => self.watch(resource, request),
             (Some(Resource::Node), Verb::Get) => self.get_node(request),
             (Some(Resource::Node), Verb::Patch) => self.patch_node(request),
+            (Some(Resource::Node), Verb::PatchStatus) => self.patch_node_status(request),
             (Some(Resource::Pod), Verb::Evict) => self.evict(request),
             (Some(Resource::Pod), Verb::Delete) => self.delete(request),
             (Some(Resource::Pod), Verb::PatchStatus) => self.patch_pod_status(request),

@@ -32,13 +32,16 @@ impl Cluster {
     /// The node of an instance joins the cluster.
     pub(super) fn join(&mut self, name: &str, instance: &str) {
         let uid = self.next_uid();
-        let node = json!({
+        let mut node = json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": name, "uid": uid, "labels": {"kubernetes.io/hostname": name},
                 "annotations": {"node.alpha.kubernetes.io/ttl": "0"}},
             "spec": {"providerID": format!("aws:///us-east-1a/{instance}")},
             "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"bootID": format!("{instance}-0")}},
         });
+        if self.plan.is_karpenters(instance) {
+            node["metadata"]["labels"]["karpenter.sh/nodepool"] = json!("default");
+        }
         self.kubelets.insert(instance.to_owned(), Kubelet { node: name.to_owned(), runs: true, wrote: None });
         self.put_node(name, "kubelet", node);
     }
@@ -152,6 +155,21 @@ impl Cluster {
             self.effects.after(after, ClusterEvent::KubeletReports { node: name.clone() });
         }
         answer
+    }
+
+    /// The conditions of a node's status, which are a list by their types.
+    pub(super) fn patch_node_status(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let name = &request.name;
+        let Some(mut node) = self.nodes.get(name).cloned() else { return answers::not_found("nodes", name) };
+        let conditions = node["status"]["conditions"].as_array_mut().expect("a node has conditions");
+        for patch in request.body["status"]["conditions"].as_array().into_iter().flatten() {
+            conditions.retain(|condition| condition["type"] != patch["type"]);
+            if patch["$patch"] != "delete" {
+                conditions.push(patch.clone());
+            }
+        }
+        self.put_node(name, request.parameter("fieldManager").unwrap_or("nobody"), node);
+        ApiAnswer::Says(200, self.nodes[name].to_string())
     }
 
     pub(super) fn patch_node(&mut self, request: &ApiRequest) -> ApiAnswer {

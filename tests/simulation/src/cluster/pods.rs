@@ -9,10 +9,7 @@ use super::request::ApiRequest;
 use super::store::Resource;
 use super::{Cluster, ClusterEvent};
 use crate::fact::Fact;
-use crate::plan::{App, Owner};
-
-/// The namespace of all pods.
-pub(super) const NAMESPACE: &str = "shop";
+use crate::plan::{Annotation, App, Needs, Owner, Unhealthy};
 
 /// A pod.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -24,6 +21,7 @@ pub(crate) struct Pod {
     pub(crate) app: usize,
     pub(crate) node: Option<String>,
     pub(crate) created: Timestamp,
+    pub(crate) has_started: bool,
     pub(crate) is_ready: bool,
     pub(crate) deletion: Option<PodDeletion>,
     /// It has the condition by which its Job knows that it has not failed.
@@ -45,7 +43,8 @@ pub(crate) struct PodDeletion {
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) app: usize,
-    pub(super) min_available: usize,
+    /// How many pods have to be healthy.
+    pub(super) desired: usize,
     pub(super) healthy: usize,
     pub(super) allowed: usize,
 }
@@ -70,12 +69,22 @@ impl Cluster {
 
     /// A budget is as it is now.
     pub(super) fn put_budget(&mut self, name: &str, budget: Budget) {
+        let app = &self.plan.apps[budget.app];
+        let mut spec = match app.needs {
+            Needs::MinAvailable(least) => json!({"minAvailable": least}),
+            Needs::MinAvailablePercent(percent) => json!({"minAvailable": format!("{percent}%")}),
+            Needs::MaxUnavailable(most) => json!({"maxUnavailable": most}),
+            Needs::MaxUnavailablePercent(percent) => json!({"maxUnavailable": format!("{percent}%")}),
+        };
+        if let Some(policy) = app.unhealthy {
+            spec["unhealthyPodEvictionPolicy"] = json!(policy);
+        }
         let json = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "generation": 1},
-            "spec": {"minAvailable": budget.min_available},
+            "metadata": {"name": name, "namespace": app.namespace(), "uid": format!("uid-{name}"), "generation": 1},
+            "spec": spec,
             "status": {"observedGeneration": 1, "disruptionsAllowed": budget.allowed, "currentHealthy": budget.healthy,
-                "desiredHealthy": budget.min_available, "expectedPods": self.plan.apps[budget.app].pods},
+                "desiredHealthy": budget.desired, "expectedPods": app.pods},
         });
         self.store.put(Resource::Budget, name, &json);
         self.budgets.insert(name.to_owned(), budget);
@@ -103,21 +112,29 @@ impl Cluster {
             Ok(pod) => pod,
             Err(answer) => return *answer,
         };
+        let is_dry_run = request.delete_options()["dryRun"] == json!(["All"]);
         // Of one that is leaving already, or has not begun, no budget is asked.
-        if pod.deletion.is_none() && pod.is_ready {
+        if pod.deletion.is_none() && pod.has_started {
             let of_app = self.budgets.iter().filter(|(_, budget)| budget.app == pod.app);
             let budgets: Vec<(String, Budget)> = of_app.map(|(name, budget)| (name.clone(), budget.clone())).collect();
+            let unhealthy = self.plan.apps[pod.app].unhealthy;
             match &budgets[..] {
-                [] => {}
-                [(name, Budget { min_available, healthy, allowed: 0, .. })] => {
+                [(_, budget)] if !pod.is_ready && budget.lets_unhealthy_go(unhealthy) => {}
+                [(name, Budget { desired, healthy, allowed: 0, .. })] => {
                     let why = format!(
-                        "The disruption budget {name} needs {min_available} healthy pods and has {healthy} currently"
+                        "The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
                     );
                     return answers::blocked_by_budget(&pod.name, &why);
                 }
-                [(name, budget)] => self.put_budget(name, Budget { allowed: budget.allowed - 1, ..budget.clone() }),
+                [(name, budget)] if !is_dry_run => {
+                    self.put_budget(name, Budget { allowed: budget.allowed - 1, ..budget.clone() });
+                }
+                [] | [_] => {}
                 _ => return answers::several_budgets(),
             }
+        }
+        if is_dry_run {
+            return answers::success(201);
         }
         self.begin_deletion(&pod.uid, request.delete_options()["gracePeriodSeconds"].as_u64());
         answers::success(201)
@@ -135,7 +152,10 @@ impl Cluster {
 
     /// The pod by that name, if it is the one that is meant.
     fn named(&self, request: &ApiRequest) -> Result<Pod, Box<ApiAnswer>> {
-        let pod = self.pods.values().find(|pod| pod.name == request.name);
+        let is_meant = |pod: &&Pod| {
+            pod.name == request.name && request.namespace.as_deref() == Some(self.plan.apps[pod.app].namespace())
+        };
+        let pod = self.pods.values().find(is_meant);
         let Some(pod) = pod else { return Err(Box::new(answers::not_found("pods", &request.name))) };
         match request.delete_options()["preconditions"]["uid"].as_str() {
             Some(uid) if uid != pod.uid => Err(Box::new(answers::other_uid(&pod.name, uid, &pod.uid))),
@@ -173,13 +193,20 @@ impl Cluster {
     }
 }
 
+impl Budget {
+    /// Whether a pod that runs and is not ready may go although nothing is to spare.
+    fn lets_unhealthy_go(&self, policy: Option<Unhealthy>) -> bool {
+        policy == Some(Unhealthy::AlwaysAllow) || (self.desired > 0 && self.healthy >= self.desired)
+    }
+}
+
 fn seconds(seconds: u64) -> SignedDuration {
     SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
 impl Pod {
     fn json(&self, app: &App) -> Value {
-        let mut metadata = json!({"name": self.name, "namespace": NAMESPACE, "uid": self.uid, "resourceVersion": "0",
+        let mut metadata = json!({"name": self.name, "namespace": app.namespace(), "uid": self.uid, "resourceVersion": "0",
             "creationTimestamp": self.created});
         let owner = match app.owner {
             Owner::StatefulSet => Some("StatefulSet"),
@@ -194,7 +221,7 @@ impl Pod {
         }
         if app.owner == Owner::Mirror {
             metadata["annotations"] = json!({"kubernetes.io/config.mirror": "file"});
-        } else if let Some((key, value)) = app.annotation {
+        } else if let Some((key, value)) = app.annotation.map(Annotation::pair) {
             metadata["annotations"] = json!({key: value});
         }
         if let Some(deletion) = self.deletion {
@@ -202,18 +229,21 @@ impl Pod {
             metadata["deletionGracePeriodSeconds"] = json!(deletion.grace_s);
         }
         let mut spec = json!({"terminationGracePeriodSeconds": app.grace_s});
-        let mut status = json!({"phase": if self.is_ready { "Running" } else { "Pending" }});
+        let ready = json!({"type": "Ready", "status": if self.is_ready { "True" } else { "False" }});
+        let mut conditions = vec![ready];
+        let mut status = json!({"phase": if self.has_started { "Running" } else { "Pending" }});
         if let Some(node) = &self.node {
             spec["nodeName"] = json!(node);
             status["startTime"] = json!(self.created);
         }
         if self.is_disruption_target {
-            status["conditions"] = json!([{"type": "DisruptionTarget", "status": "True"}]);
+            conditions.insert(0, json!({"type": "DisruptionTarget", "status": "True"}));
         }
         if self.is_collected {
             let disrupted = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"});
-            (status["phase"], status["conditions"]) = (json!("Failed"), json!([disrupted]));
+            (status["phase"], conditions) = (json!("Failed"), vec![disrupted]);
         }
+        status["conditions"] = json!(conditions);
         if app.is_critical {
             spec["priorityClassName"] = json!("system-cluster-critical");
         }

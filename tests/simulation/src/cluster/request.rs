@@ -88,6 +88,9 @@ impl ApiRequest {
             _ => return None,
         };
         let options = self.delete_options();
+        if !options["dryRun"].is_null() {
+            return None;
+        }
         let uid = options["preconditions"]["uid"].as_str().map(str::to_owned);
         Some(LeaveRequest { name: self.name.clone(), uid, grace_s: options["gracePeriodSeconds"].as_u64(), method })
     }

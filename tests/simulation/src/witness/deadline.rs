@@ -56,6 +56,11 @@ impl Deadline {
         Some(Self { sent, termination })
     }
 
+    /// Whether it is known when the instance goes.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self.termination, Termination::At(_) | Termination::AtTheLatest(_))
+    }
+
     /// How long a pod has that is requested to leave now, if its grace may be clamped at all.
     pub(super) fn time_left(&self, now: Timestamp) -> Option<SignedDuration> {
         let Termination::At(at) = self.termination else { return None };

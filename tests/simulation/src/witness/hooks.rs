@@ -9,7 +9,7 @@ use super::{Facts, Invariant, Verdict, Witness};
 use crate::aws::{ActionResult, AfterHook};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
-use crate::plan::{Command, Side};
+use crate::plan::{Command, Fault, Side};
 
 /// A hook whose longest wait is over is completed so soon after it.
 const LATE: SignedDuration = SignedDuration::from_secs(20);
@@ -40,6 +40,8 @@ impl Witness for Hooks {
             }
             Fact::HookCompleted { by, token, waits } => {
                 let is_first = self.completed.insert((*by, token.clone())) || !facts.plan.is_well(Side::Aws);
+                let is_real = !facts.plan.is_dry_run();
+                verdict.holds(Invariant::DryRunTouchesNothing, is_real, || format!("{by} completes {token}"));
                 verdict.holds(Invariant::HookOnce, is_first, || format!("{by} completes {token} again"));
                 if *waits {
                     self.completes(*by, token, facts, verdict);
@@ -60,7 +62,10 @@ impl Hooks {
         let could = over.max(facts.calm_since()).max(facts.lambda.attempt(by).began + facts.skew());
         let is_late = now > could + LATE;
         verdict.holds(Invariant::HookAnswered, !is_late, || format!("{by} completes {token}, which was due at {over}"));
-        if action.after_hook == AfterHook::InService || is_over || !facts.cluster.reports(&action.instance) {
+        // What HooksWithoutNode says of a cluster that lets nobody in, or of which EKS tells nothing.
+        let is_denied = [Side::Api, Side::Aws].iter().any(|side| facts.plan.has_fault(*side, Fault::Denied));
+        let is_of_launch = action.after_hook == AfterHook::InService;
+        if is_of_launch || is_over || is_denied || !facts.cluster.reports(&action.instance) {
             return;
         }
         let node = facts.aws.node_of(&action.instance).expect("it has one");
@@ -78,6 +83,7 @@ impl Hooks {
             let app = &facts.plan.apps[pod.app];
             let returns = app.tolerates || self.uncordoned.contains(node);
             let is_put_back = returns && pod.created >= claimed - SignedDuration::from_secs(5);
+            let is_put_back = is_put_back || facts.plan.may_stay_open();
             let stays = app.stays() || pod.has_stopped || is_put_back;
             !stays && pod.created < seen
         });
@@ -89,6 +95,8 @@ impl Hooks {
         for (token, action) in facts.aws.actions() {
             let is_ours = action.after_hook != AfterHook::InService || !launches_are_ignored;
             let could = facts.plan.is_well(Side::Aws)
+                && !facts.plan.has_fault(Side::Api, Fault::Denied)
+                && !facts.plan.is_dry_run()
                 && !self.opted_out.contains(&action.instance)
                 && facts.lambda.about(&action.instance).all(|attempt| !attempt.is_killed);
             let is_missed = action.result == Some(ActionResult::Expired) && is_ours && could;

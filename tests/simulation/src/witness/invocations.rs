@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::deadline::Termination;
 use super::{Facts, Invariant, Verdict, Witness, is_uncordoned};
-use crate::fact::Fact;
+use crate::fact::{Fact, LeaveRequest};
 use crate::lambda::{Attempt, AttemptId, Ending};
-use crate::plan::{Command, Side};
+use crate::plan::{Command, Fault, Plan, Side};
 
 /// What is drawn lasts ten minutes at most, in invocations of a minute at least, and each may be tried three times, twice over.
 const MOST_INVOCATIONS: usize = 60;
@@ -25,12 +25,19 @@ pub(super) struct Invocations {
     written: BTreeSet<AttemptId>,
     /// The pods that came to a node.
     pods: BTreeMap<String, Known>,
+    /// The pods to which each attempt gave less grace than they ask for.
+    clamped: BTreeSet<(AttemptId, String)>,
     /// Whether a node was uncordoned, by a person or because it was given back.
     is_uncordoned: bool,
     /// When each pod went.
     gone: BTreeMap<String, Timestamp>,
     /// Those that were leaving when the garbage collector removed them: whether they had stopped, nobody knows.
     collected: BTreeSet<String>,
+}
+
+/// Whether no watch breaks, and no look at the cluster fails.
+fn is_watched(plan: &Plan) -> bool {
+    plan.watch_breaks == 0 && plan.compactions.is_empty() && plan.is_well(Side::Api)
 }
 
 /// What is known of a pod that came to a node.
@@ -50,6 +57,9 @@ impl Witness for Invocations {
                 if let Some(pod) = self.pods.get_mut(uid) {
                     pod.given_s = Some(pod.given_s.map_or(*grace_s, |given| given.min(*grace_s)));
                 }
+            }
+            Fact::LeaveRequested { by, request: LeaveRequest { uid: Some(uid), grace_s: Some(_), .. } } => {
+                self.clamped.insert((*by, uid.clone()));
             }
             Fact::PodBound { uid, node, app } => {
                 let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
@@ -95,7 +105,7 @@ impl Invocations {
         let end = at.zip(end).map_or(now, |(at, end)| (at + end).min(now));
         let seen = end - SignedDuration::from_secs(10) - facts.skew();
         let plan = facts.plan;
-        let is_watched = plan.watch_breaks == 0 && plan.compactions.is_empty() && plan.is_well(Side::Api);
+        let is_watched = is_watched(plan);
         for pod in receipt["pods"].as_array().into_iter().flatten() {
             let (uid, fate) = (pod["uid"].as_str().unwrap_or_default(), pod["fate"].as_str().unwrap_or_default());
             let there = facts.cluster.pod(uid);
@@ -110,7 +120,7 @@ impl Invocations {
                 }
                 _ => true,
             };
-            let fits = self.pods.get(uid).is_none_or(|known| self.fits(known, pod, receipt, facts));
+            let fits = self.pods.get(uid).is_none_or(|known| self.fits(known, pod, (by, receipt), facts));
             verdict.holds(Invariant::ReceiptIsTrue, is_true && fits, || {
                 format!("{by} says that {uid} is {fate}: {:?}", self.pods.get(uid))
             });
@@ -122,19 +132,26 @@ impl Invocations {
     }
 
     /// Whether what is known of a pod fits its fate.
-    fn fits(&self, known: &Known, pod: &Value, receipt: &Value, facts: &Facts<'_>) -> bool {
+    fn fits(&self, known: &Known, pod: &Value, (by, receipt): (AttemptId, &Value), facts: &Facts<'_>) -> bool {
         let app = &facts.plan.apps[known.app];
         match pod["fate"].as_str().unwrap_or_default() {
             "stayed" => {
-                app.stays() || app.tolerates || app.finalizer || self.is_uncordoned || receipt["ending"] == "ignored"
+                let may_return = app.tolerates || self.is_uncordoned || facts.plan.may_stay_open();
+                app.stays() || may_return || app.finalizer || receipt["ending"] == "ignored"
             }
             // Of one that had stopped before it was seen, nobody knows how long it had; nor of one that another had leave meanwhile.
             "clean" if !app.finalizer => {
-                let is_unseen = pod["requested_ms"].is_null() && !facts.plan.is_well(Side::Api);
+                let is_others = !self.clamped.contains(&(by, pod["uid"].as_str().unwrap_or_default().to_owned()));
+                let is_unseen = pod["accepted_ms"].is_null() || (is_others && !is_watched(facts.plan));
                 is_unseen || known.given_s.is_none_or(|given| given >= app.grace_s)
             }
-            // Whether it was given less by a request that was not answered, nobody knows.
-            "clamped" => known.given_s.is_some_and(|given| given < app.grace_s) || pod["answers"]["no-answer"].is_u64(),
+            // Whether it was given less by a request that was not answered, or not yet, nobody knows.
+            "clamped" => {
+                let answers = &pod["answers"];
+                let is_unknown =
+                    answers.as_object().is_none_or(serde_json::Map::is_empty) || answers["no-answer"].is_u64();
+                is_unknown || known.given_s.is_some_and(|given| given < app.grace_s)
+            }
             "unconfirmed" => known.given_s.is_some() || !facts.cluster.reports(&known.instance),
             _ => true,
         }
@@ -145,7 +162,8 @@ impl Invocations {
         let told: BTreeSet<_> =
             receipt["pods"].as_array().into_iter().flatten().map(|pod| pod["uid"].as_str()).collect();
         // What its controller puts back, an earlier invocation may have named.
-        let returns = |pod: &Known| facts.plan.apps[pod.app].tolerates || self.is_uncordoned;
+        let is_open = self.is_uncordoned || facts.plan.may_stay_open();
+        let returns = |pod: &Known| facts.plan.apps[pod.app].tolerates || is_open;
         let is_of = |pod: &Known| Some(&*pod.instance) == facts.instance(by) && pod.came <= seen && !returns(pod);
         for (uid, _) in self.pods.iter().filter(|(uid, pod)| is_of(pod) && facts.cluster.pod(uid).is_some()) {
             verdict
@@ -206,7 +224,8 @@ fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     let of = |attempt: &Attempt| (attempt.notice()["id"].to_string(), attempt.instance.clone());
     let invocations = facts.lambda.attempts().iter().filter(|other| of(other) == of(attempt)).count();
     // An undo check, which has no notice's id, may come every ten minutes for a day. Where half of all events come twice, so do
-    // continuations, of each of which there are two to go on then.
-    let is_bounded = attempt.notice()["id"].is_null() || facts.plan.duplicates > 100 || invocations <= MOST_INVOCATIONS;
+    // continuations, of each of which there are two to go on then. Where AWS' answers are lost, each try to hand on begins one.
+    let multiplies = facts.plan.duplicates > 100 || facts.plan.has_fault(Side::Aws, Fault::AnswerLost);
+    let is_bounded = attempt.notice()["id"].is_null() || multiplies || invocations <= MOST_INVOCATIONS;
     verdict.holds(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
 }

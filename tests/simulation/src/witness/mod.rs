@@ -56,8 +56,10 @@ pub(crate) enum Invariant {
     OwnPods,
     /// What others put on a node stays, and so does what they took off.
     OthersUntouched,
-    /// A node that is opted out is not patched.
+    /// A node that is opted out or Karpenter's is not patched, nor are its pods requested to leave.
     OptedOutUntouched,
+    /// A dry run changes no node, asks no pod to leave, and completes no hook.
+    DryRunTouchesNothing,
     /// That an instance runs gives back no node that was claimed for a later notice.
     GoingNotGivenBack,
     /// When all is quiet, a node that is in use has nothing of ours.
@@ -78,6 +80,8 @@ pub(crate) enum Invariant {
     PaceIsKept,
     /// A pod that may leave is requested to, soon.
     AskedSoon,
+    /// A blocked pod is deleted at its last safe moment, and not much later.
+    ForcedInTime,
     /// While a budget allows it, one of its pods is requested to leave again, soon.
     BudgetIsUsed,
     /// A drain whose node is empty completes its hook, or ends, soon.
@@ -172,7 +176,7 @@ impl Facts<'_> {
     fn is_in_use(&self, instance: &str) -> bool {
         let node = self.aws.node_of(instance).and_then(|node| self.cluster.node(node));
         let is_opted_out = node.is_some_and(|node| node["metadata"]["labels"].get("spillway/ignore").is_some());
-        self.cluster.reports(instance) && !is_opted_out
+        self.cluster.reports(instance) && !is_opted_out && !self.plan.is_karpenters(instance) && !self.plan.is_dry_run()
     }
 
     /// Until when an attempt has to drain its node, if it has to now.

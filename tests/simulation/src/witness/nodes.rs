@@ -7,6 +7,7 @@ use spillway_contract::node::is_cordoned;
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
+use crate::plan::{Fault, Side};
 
 /// The field manager of the product.
 const US: &str = "spillway";
@@ -23,7 +24,12 @@ impl Witness for Nodes {
                 verdict.holds(Invariant::OthersUntouched, node == Some(name), || {
                     format!("{by} is about {node:?}, and patches {name}")
                 });
-                let is_opted_out = before["metadata"]["labels"].get("spillway/ignore").is_some();
+                let labels = &before["metadata"]["labels"];
+                let is_opted_out =
+                    ["spillway/ignore", "karpenter.sh/nodepool"].iter().any(|key| labels.get(key).is_some());
+                verdict.holds(Invariant::DryRunTouchesNothing, !facts.plan.is_dry_run(), || {
+                    format!("{by} patches {name}")
+                });
                 verdict.holds(Invariant::OptedOutUntouched, !is_opted_out, || format!("{by} patches {name}"));
                 others_untouched(*by, name, before, after, verdict);
                 going_not_given_back(*by, before, after, facts, verdict);
@@ -78,11 +84,17 @@ fn others_untouched(by: AttemptId, name: &str, before: &Value, after: &Value, ve
 }
 
 fn nothing_left(facts: &Facts<'_>, verdict: &mut Verdict) {
+    // A cluster that lets nobody in is none of ours: it is not asked again.
+    if facts.plan.has_fault(Side::Api, Fault::Denied) {
+        return;
+    }
     for (id, name) in facts.aws.running().filter(|(id, _)| !facts.lambda.has_failed(id)) {
         let Some(node) = facts.cluster.node(name) else { continue };
         let metadata = &node["metadata"];
         let claim = metadata["annotations"]["spillway/claim"].as_str();
+        let is_unlikely = claim.is_none() && name.starts_with("worker");
         if metadata["labels"].get("spillway/ignore").is_some()
+            || (is_unlikely && node["spec"]["taints"].to_string().contains("out-of-service"))
             || claim.is_some_and(|claim| may_stay(claim, id, name, facts))
         {
             continue;
@@ -98,10 +110,13 @@ fn nothing_left(facts: &Facts<'_>, verdict: &mut Verdict) {
 /// Whether a claim may stay on a node that is in use.
 fn may_stay(claim: &str, id: &str, name: &str, facts: &Facts<'_>) -> bool {
     // When its instance runs again, a node is looked for by the names that EKS gives nodes (docs/what-happens.md).
-    let is_not_found =
-        name.starts_with("worker") && ["instance stopping", "spot"].iter().any(|kind| claim.contains(kind));
+    let stops = ["instance stopping", "spot", "return to warm pool"];
+    let is_not_found = name.starts_with("worker") && stops.iter().any(|kind| claim.contains(kind));
+    // Where the API server is away for longer than the instance or the maintenance, a drain claims the node after it was given back.
+    let may_be_late = ["instance stopping", "maintenance"].iter().any(|kind| claim.contains(kind));
+    let is_claimed_late = may_be_late && !facts.plan.is_well(Side::Api);
     // Nobody remembers that maintenance was called off: what comes late announces it once more.
-    is_not_found || claim.contains("maintenance") && is_announced_late(id, facts)
+    is_not_found || is_claimed_late || claim.contains("maintenance") && is_announced_late(id, facts)
 }
 
 /// Whether maintenance was announced after it was called off: by a duplicate, or an attempt that came late.

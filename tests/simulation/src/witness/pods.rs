@@ -9,7 +9,7 @@ use super::{Facts, Invariant, Verdict, Witness};
 use crate::cluster::Pod;
 use crate::fact::{Fact, LeaveRequest, Method};
 use crate::lambda::AttemptId;
-use crate::plan::{App, Command, LAST, SKIPPED, Side};
+use crate::plan::{Annotation, App, Command, Side};
 
 /// The least window of a notice that comes late.
 const LEAST_WINDOW_S: i64 = 10;
@@ -44,6 +44,8 @@ pub(super) struct LeavingPods {
     opted_out: BTreeMap<String, Timestamp>,
     /// Since when the node of each instance is missed, if it is there.
     missed: BTreeMap<String, Timestamp>,
+    /// When each node that was missed came back.
+    back: BTreeMap<String, Timestamp>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +73,9 @@ impl Witness for LeavingPods {
                 self.missed.insert(instance, facts.clock.now());
             }
             Fact::KubeletReports { node } => {
-                self.missed.remove(facts.cluster.instance_at(node).unwrap_or_default());
+                let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
+                self.missed.remove(&instance);
+                self.back.insert(instance, facts.clock.now());
             }
             Fact::LeaveRequested { by, request } => match &request.uid {
                 Some(uid) => self.leave(&Leave { by: *by, uid, request }, facts, verdict),
@@ -102,7 +106,10 @@ impl LeavingPods {
         let app = place.app;
         let opted_out = self.opted_out.get(&place.instance);
         let is_opted_out = opted_out.is_some_and(|at| *at + facts.skew() < facts.lambda.attempt(by).began);
-        verdict.holds(Invariant::OptedOutUntouched, !is_opted_out, || format!("{by} requests {uid} to leave"));
+        let is_left = is_opted_out || facts.plan.is_karpenters(&place.instance);
+        verdict.holds(Invariant::OptedOutUntouched, !is_left, || format!("{by} requests {uid} to leave"));
+        let is_real = !facts.plan.is_dry_run();
+        verdict.holds(Invariant::DryRunTouchesNothing, is_real, || format!("{by} requests {uid} to leave"));
 
         // Past its last safe moment it is evicted and deleted in turn, each once a second, while no answer comes.
         let requests = self.requests.entry((by, uid.to_owned())).or_default();
@@ -136,15 +143,18 @@ impl LeavingPods {
     ) {
         let Leave { by, uid, .. } = *leave;
         let annotation = facts.plan.apps[place.app].annotation;
-        verdict.holds(Invariant::OrderIsKept, annotation != Some(SKIPPED), || format!("{by} requests {uid} to leave"));
-        let grace_s = facts.plan.apps.iter().filter(|app| app.annotation == Some(LAST)).map(|app| app.grace_s).max();
+        verdict.holds(Invariant::OrderIsKept, annotation != Some(Annotation::Skip), || {
+            format!("{by} requests {uid} to leave")
+        });
+        let grace_s =
+            facts.plan.apps.iter().filter(|app| app.annotation == Some(Annotation::Last)).map(|app| app.grace_s).max();
         let Some(from) = grace_s.and_then(|grace_s| deadline.last_from(grace_s)) else { return };
         let now = facts.clock.now();
         let is_due = from <= now + facts.skew();
         // What blocks the pods of a dead node holds nobody up, so that all of them are deleted at once.
         let is_dead =
             matches!(deadline.termination, Termination::AtTheLatest(_)) && self.is_dead(&place.instance, facts);
-        if annotation != Some(LAST) || is_due || is_dead || self.uncordoned.contains_key(&place.instance) {
+        if annotation != Some(Annotation::Last) || is_due || is_dead || self.uncordoned.contains_key(&place.instance) {
             return;
         }
         let goes_before = |other: &&Pod| {
@@ -153,7 +163,11 @@ impl LeavingPods {
             let is_old = self.places.get(&other.uid).is_some_and(|there| {
                 there.instance == place.instance && there.since < now - SignedDuration::from_secs(10)
             });
-            is_old && other.deletion.is_none() && !app.stays() && !app.tolerates && app.annotation != Some(LAST)
+            is_old
+                && other.deletion.is_none()
+                && !app.stays()
+                && !app.tolerates
+                && app.annotation != Some(Annotation::Last)
         };
         let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
         let others: Vec<&str> =
@@ -180,7 +194,9 @@ impl LeavingPods {
         let evicted = self.evicted.entry((notice.to_string(), facts.instance(by).map(str::to_owned), app)).or_default();
         evicted.insert(uid.to_owned());
         let (evicted, pods) = (evicted.len(), facts.plan.apps[app].pods);
-        verdict.holds(Invariant::PutBackIsLeft, evicted <= 3 * pods * beginnings, || {
+        // A pod that comes in the moment of the first eviction, or of handing on, is none that came back.
+        let most = 3 * pods * beginnings + events.len();
+        verdict.holds(Invariant::PutBackIsLeft, evicted <= most, || {
             format!("{by} evicts a {evicted}th pod of app {app}, which has {pods}")
         });
     }
@@ -204,12 +220,17 @@ impl LeavingPods {
         let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
         let instance = facts.instance(by);
         let is_over = match deadline.termination {
-            Termination::Soon { .. } => instance.is_some_and(|instance| !facts.cluster.reports(instance)),
+            // Where the API server is away, nobody hears that it has come back.
+            Termination::Soon { .. } => instance.is_some_and(|instance| {
+                let back = self.back.get(instance);
+                !facts.cluster.reports(instance) || back.is_some_and(|back| *back < facts.calm_since())
+            }),
             // What blocks the pods of a dead node holds no hook.
             Termination::AtTheLatest(_) => instance.is_some_and(|instance| self.is_dead(instance, facts)),
             Termination::At(_) | Termination::Unknown => false,
         };
-        let is_due = due.is_some_and(|due| due <= now + facts.skew()) || is_over;
+        // The first attempt's clock says when the half of a window begins, and another's when it is over.
+        let is_due = due.is_some_and(|due| due <= now + facts.skew() * 3 / 2) || is_over;
         verdict.holds(Invariant::DeletedWhenDue, is_due, || {
             format!("{by} deletes {uid} at {now}, and by {deadline:?} it is due at {due:?}")
         });
@@ -226,11 +247,11 @@ impl LeavingPods {
     ) {
         let Leave { by, uid, .. } = *leave;
         let app = &facts.plan.apps[place.app];
-        let is_known = matches!(deadline.termination, Termination::At(_) | Termination::AtTheLatest(_));
         let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
         let began = facts.lambda.attempt(by).began.max(place.since);
-        let due =
-            deadline.forced_from(app.grace_s).filter(|due| is_known && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
+        let due = deadline
+            .forced_from(app.grace_s)
+            .filter(|due| deadline.is_known() && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
         let (Some(due), true, None) = (due, is_well, app.annotation) else { return };
         let asked = self.asked.get(uid).copied();
         let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= due);

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::deadline::Deadline;
 use super::{Facts, Invariant, Verdict, Witness, is_uncordoned};
 use crate::cluster::Pod;
 use crate::fact::{Fact, LeaveRequest};
 use crate::lambda::{AttemptId, Ending};
-use crate::plan::{App, Command, LAST};
+use crate::plan::{Annotation, App, Command};
 
 /// How long it takes to begin: EC2 may be behind its own notice for twenty seconds.
 const BEGINS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
@@ -41,6 +42,8 @@ enum Owed {
     Request(String),
     /// That one of an app's pods is requested to leave again, as its budget allows it.
     UseOfBudget(usize),
+    /// That a pod is deleted although something blocks it: its last safe moment has come.
+    Force(String),
     /// That a drain whose node is empty completes its hook, or ends.
     End,
 }
@@ -50,6 +53,7 @@ impl Owed {
         match self {
             Self::Request(_) => Invariant::AskedSoon,
             Self::UseOfBudget(_) => Invariant::BudgetIsUsed,
+            Self::Force(_) => Invariant::ForcedInTime,
             Self::End => Invariant::EndsSoon,
         }
     }
@@ -79,7 +83,8 @@ impl Witness for Progress {
             _ => {}
         }
         let now = facts.clock.now();
-        if self.looked.is_none_or(|looked| looked + LOOKS_EVERY <= now) {
+        let changes = matches!(fact, Fact::PodDeleted { .. } | Fact::PodGone { .. });
+        if changes || self.looked.is_none_or(|looked| looked + LOOKS_EVERY <= now) {
             self.looked = Some(now);
             self.look(facts, verdict);
         }
@@ -122,16 +127,26 @@ impl Progress {
         let there: Vec<&Pod> = there.into_iter().filter(|pod| !apps[pod.app].stays() && !pod.has_stopped).collect();
         let end = (node.is_some() && there.is_empty()).then_some(Owed::End);
         // What its controller puts back may stay.
-        let free = there.iter().filter(|pod| pod.deletion.is_none() && !apps[pod.app].tolerates);
-        let free = free.filter(|pod| apps[pod.app].annotation.is_none_or(|annotation| annotation == LAST));
-        let free = free.filter(|pod| self.came.get(&pod.uid).is_none_or(|came| *came + KNOWN_AFTER <= now));
+        let returns = |pod: &Pod| apps[pod.app].tolerates || facts.plan.may_stay_open();
+        let known = |pod: &&&Pod| self.came.get(&pod.uid).is_none_or(|came| *came + KNOWN_AFTER <= now);
+        let stay: Vec<_> = there.iter().filter(|pod| pod.deletion.is_none() && !returns(pod)).filter(known).collect();
+        // A drain that begins late, or claims its node late, has its window from then on.
+        let began = facts.lambda.attempt(id).began.max(facts.calm_since()) + BEGINS_WITHIN;
+        let deadline = facts.deadline(id).filter(Deadline::is_known);
+        let deadline = deadline.map(|deadline| Deadline { sent: deadline.sent.max(began), ..deadline });
+        let due = |pod: &Pod| deadline?.forced_from(apps[pod.app].grace_s);
+        let late = stay.iter().filter(|pod| due(pod).is_some_and(|due| due + facts.skew() <= now));
+        let late: Vec<_> = late.map(|pod| Owed::Force(pod.uid.clone())).collect();
+        let free = stay
+            .into_iter()
+            .filter(|pod| apps[pod.app].annotation.is_none_or(|annotation| annotation == Annotation::Last));
         let free = free.filter(|pod| self.is_turn_of(pod, &there, apps));
         let owed = free.filter_map(|pod| {
             let is_allowed = pod.is_ready && facts.cluster.allows(pod.app);
             let again = is_allowed.then_some(Owed::UseOfBudget(pod.app));
             if self.asked.contains(&pod.uid) { again } else { Some(Owed::Request(pod.uid.clone())) }
         });
-        owed.chain(end).collect::<Vec<_>>().into_iter()
+        owed.chain(late).chain(end).collect::<Vec<_>>().into_iter()
     }
 
     /// Whether all have gone that leave before that pod, or are merely blocked.
@@ -156,7 +171,7 @@ enum Tier {
 impl Tier {
     fn of(app: &App) -> Self {
         match app.annotation {
-            Some(LAST) => Self::Last,
+            Some(Annotation::Last) => Self::Last,
             _ if app.is_critical => Self::Critical,
             _ => Self::Ordinary,
         }

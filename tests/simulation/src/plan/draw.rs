@@ -1,0 +1,201 @@
+//! A plan is drawn from a seed.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::{
+    Annotation, App, Cause, Command, Fault, Interruption, Kill, ManualChange, Naming, Needs, Outage, Owner, Plan, Side,
+    Unhealthy,
+};
+
+impl Plan {
+    /// The plan of a seed.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        // One world of fifty is large: thirty nodes, and three hundred pods.
+        let is_large = rng.u32(0..50) == 0;
+        let (nodes, apps, pods, interruptions) =
+            if is_large { (30, 15, 20, 12) } else { (rng.usize(1..=3), rng.usize(1..=3), 4, rng.usize(1..=2)) };
+        let apps = (0..apps).map(|_| app(&mut rng, pods)).collect();
+        let karpenter: Vec<_> = (0..nodes).filter(|_| rng.u32(0..12) == 0).collect();
+        let interruptions: Vec<_> = (0..interruptions).map(|_| interruption(&mut rng, nodes, &karpenter)).collect();
+        let kills = (0..[0, 0, 0, 1, 1, 2][rng.usize(0..6)]).map(|_| kill(&mut rng)).collect();
+        let outages = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| outage(&mut rng)).collect();
+        let people = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| manual_change(&mut rng, &interruptions)).collect();
+        let compactions = (0..rng.usize(0..3)).map(|_| Duration::from_millis(rng.u64(0..200_000))).collect();
+        let naming = |rng: &mut Rng| match rng.u32(0..6) {
+            0 => Naming::InstanceId,
+            1 => Naming::Other,
+            _ => Naming::DnsName,
+        };
+        Self {
+            names: (0..nodes).map(|_| naming(&mut rng)).collect(),
+            nodes,
+            apps,
+            interruptions,
+            people,
+            compactions,
+            duplicates: [0, 100, 500][rng.usize(0..3)],
+            kills,
+            outages,
+            invocation: Duration::from_secs([60, 120, 300, 900, 900, 900][rng.usize(0..6)]),
+            skew_ms: [0, 0, 200, 2000][rng.usize(0..4)],
+            settings: settings(&mut rng),
+            hook_timeout: Duration::from_secs([30, 30, 120, 1800][rng.usize(0..4)]),
+            watch_breaks: [0, 0, 200, 700][rng.usize(0..4)],
+            watch_lag_ms: [0, 20, 500, 3000][rng.usize(0..4)],
+            node_status: [0, 100, 500][rng.usize(0..3)],
+            karpenter,
+            limit: None,
+            patient_slots: 0,
+        }
+    }
+}
+
+fn settings(rng: &mut Rng) -> Vec<(String, String)> {
+    let drawn: [(&str, &[&str]); 11] = [
+        ("SPILLWAY_DRAIN_ON", &["spot,capacity,maintenance,state-change,terminate,rebalance"]),
+        ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "120", "300"]),
+        ("SPILLWAY_HOOKS_WITHOUT_NODE", &["off", "CONTINUE", "ABANDON"]),
+        ("SPILLWAY_REBALANCE_WINDOW_S", &["30", "120", "300"]),
+        ("SPILLWAY_MAINTENANCE_LEAD_S", &["10", "120", "300"]),
+        ("SPILLWAY_TAINTS", &["", "", "spillway", "nth", "spillway,out-of-service"]),
+        ("SPILLWAY_LOAD_BALANCERS", &["leave", "exclude"]),
+        ("SPILLWAY_LAUNCH", &["ignore", "CONTINUE", "ABANDON"]),
+        ("SPILLWAY_NODE_EVENTS", &["off", "spillway", "nth"]),
+        ("SPILLWAY_NODE_CONDITIONS", &["false", "true"]),
+        (
+            "SPILLWAY_DRY_RUN",
+            &["false", "false", "false", "false", "false", "false", "false", "false", "false", "true"],
+        ),
+    ];
+    drawn.map(|(name, values)| (name.to_owned(), values[rng.usize(0..values.len())].to_owned())).into()
+}
+
+fn app(rng: &mut Rng, most: usize) -> App {
+    let pods = rng.usize(1..=most);
+    let grace_s = [0, 1, 5, 30, 30, 30, 60, 110, 300, 3600][rng.usize(0..10)];
+    let exits_in_time = rng.u32(0..10) < 8;
+    let longest = if exits_in_time { grace_s.min(120) * 1000 } else { grace_s * 1000 + 60_000 };
+    App {
+        owner: match rng.u32(0..12) {
+            0 => Owner::DaemonSet,
+            1 => Owner::Mirror,
+            2 => Owner::Nobody,
+            3 | 4 => Owner::StatefulSet,
+            _ => Owner::ReplicaSet,
+        },
+        pods,
+        on_first_node: rng.bool(),
+        grace_s,
+        exits_after: Duration::from_millis(rng.u64(0..=longest)),
+        namespace: rng.usize(0..2),
+        budgets: [0, 0, 1, 1, 1, 2][rng.usize(0..6)],
+        needs: match rng.u32(0..5) {
+            0 => Needs::MinAvailablePercent([0, 34, 50, 100][rng.usize(0..4)]),
+            1 => Needs::MaxUnavailable(rng.usize(0..=pods)),
+            2 => Needs::MaxUnavailablePercent([0, 1, 25, 100][rng.usize(0..4)]),
+            _ => Needs::MinAvailable(rng.usize(0..=pods)),
+        },
+        unhealthy: [None, None, Some(Unhealthy::IfHealthyBudget), Some(Unhealthy::AlwaysAllow)][rng.usize(0..4)],
+        is_broken: rng.u32(0..10) == 0,
+        is_critical: rng.u32(0..5) == 0,
+        tolerates: rng.u32(0..8) == 0,
+        annotation: match rng.u32(0..12) {
+            0 => Some(Annotation::DoNotDisrupt),
+            1 => Some(Annotation::DoNotDisruptFor90Seconds),
+            2 => Some(Annotation::NotSafeToEvict),
+            3 => Some(Annotation::Skip),
+            4 => Some(Annotation::Last),
+            5 => Some(Annotation::Wait),
+            _ => None,
+        },
+        finalizer: rng.u32(0..12) == 0,
+    }
+}
+
+fn interruption(rng: &mut Rng, nodes: usize, karpenter: &[usize]) -> Interruption {
+    let (node, cause) = (rng.usize(0..nodes), cause(rng));
+    let has_hook = matches!(cause, Cause::Terminate | Cause::WarmPool { .. });
+    Interruption {
+        node,
+        begins: Duration::from_millis(rng.u64(0..60_000)),
+        // Karpenter's instances are of no Auto Scaling group.
+        cause: if has_hook && karpenter.contains(&node) { Cause::Spot } else { cause },
+        delay: Duration::from_millis([0, 300, 1500, 20_000][rng.usize(0..4)] + rng.u64(0..500)),
+    }
+}
+
+fn cause(rng: &mut Rng) -> Cause {
+    let mut within = |from: u64, to: u64| Duration::from_millis(rng.u64(from * 1000..to * 1000));
+    let (soon, late, later) = (within(1, 90), within(60, 600), within(1, 600));
+    match rng.u32(0..12) {
+        0..2 => Cause::Spot,
+        2..5 => Cause::Terminate,
+        5 => Cause::WarmPool { back_after: late },
+        6 | 7 => Cause::Rebalance,
+        8 => Cause::Stop { stops_after: soon, starts_after: rng.bool().then_some(late) },
+        9 => Cause::ShutDown,
+        _ => Cause::Maintenance {
+            starts_after: late,
+            reboots: rng.bool(),
+            called_off_after: rng.bool().then_some(later),
+        },
+    }
+}
+
+fn manual_change(rng: &mut Rng, interruptions: &[Interruption]) -> ManualChange {
+    let commands = [
+        Command::Cordon,
+        Command::Cordon,
+        Command::Uncordon,
+        Command::Recordon,
+        Command::Recordon,
+        Command::Taint,
+        Command::Label,
+        Command::OptOut,
+        Command::Delete,
+        Command::Replace,
+    ];
+    let command = commands[rng.usize(0..commands.len())];
+    // To a node whose instance is interrupted, and rather while it is.
+    let interruption = &interruptions[rng.usize(0..interruptions.len())];
+    let within = [5_000, 60_000, 300_000][rng.usize(0..3)];
+    let at = interruption.begins + interruption.delay + Duration::from_millis(rng.u64(0..within));
+    ManualChange { at: at.saturating_sub(Duration::from_secs(2)), node: interruption.node, command }
+}
+
+fn kill(rng: &mut Rng) -> Kill {
+    Kill { attempt: rng.u32(0..4), after_requests: rng.u32(1..25) }
+}
+
+fn outage(rng: &mut Rng) -> Outage {
+    let from = Duration::from_millis(rng.u64(0..120_000));
+    let faults = [
+        Fault::Refused,
+        Fault::Unauthorized,
+        Fault::Denied,
+        Fault::Webhook,
+        Fault::RequestLost,
+        Fault::AnswerLost,
+        Fault::Hangs,
+        Fault::Slow,
+    ];
+    let fault = faults[rng.usize(0..faults.len())];
+    let is_of_api = matches!(fault, Fault::Unauthorized | Fault::Webhook);
+    let side = if is_of_api || rng.bool() { Side::Api } else { Side::Aws };
+    let lasts = match (fault, side) {
+        (Fault::Unauthorized, _) => rng.u64(100..1500),
+        // Each call of the SDK makes three attempts, and takes the longest of all that a seed does.
+        (_, Side::Aws) => rng.u64(1000..30_000),
+        (_, Side::Api) => rng.u64(1000..30_000) * [1, 8][rng.usize(0..2)],
+    };
+    Outage {
+        side,
+        from,
+        until: from + Duration::from_millis(lasts),
+        fault,
+        of_a_thousand: [100, 1000, 1000][rng.usize(0..3)],
+    }
+}

@@ -1,0 +1,112 @@
+//! Plans of what a test is about, instead of a drawn one.
+
+use std::time::Duration;
+
+use super::{App, Cause, Interruption, Naming, Needs, Owner, Plan};
+
+/// How many hooks are blocked, spot notices come beside them, so much later, and invocations there may be at once: of these so many
+/// for drains that can wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lane {
+    pub(crate) hooks: usize,
+    pub(crate) spots: usize,
+    pub(crate) spots_at_s: u64,
+    pub(crate) limit: usize,
+    pub(crate) slots: usize,
+}
+
+impl App {
+    /// So many pods of a deployment, each on the next node, that nothing blocks.
+    pub(crate) fn plain(pods: usize) -> Self {
+        Self {
+            owner: Owner::ReplicaSet,
+            pods,
+            on_first_node: false,
+            grace_s: 30,
+            exits_after: Duration::from_secs(1),
+            namespace: 0,
+            budgets: 0,
+            needs: Needs::MinAvailable(0),
+            unhealthy: None,
+            is_broken: false,
+            is_critical: false,
+            tolerates: false,
+            annotation: None,
+            finalizer: false,
+        }
+    }
+}
+
+impl Plan {
+    /// Nothing happens but to one node, and to the pods of one app, of which there are none yet.
+    pub(crate) fn quiet(app: App) -> Self {
+        let drawn = Self::of(0);
+        Self {
+            nodes: 1,
+            names: drawn.names[..1].to_vec(),
+            apps: vec![app],
+            interruptions: Vec::new(),
+            people: Vec::new(),
+            compactions: Vec::new(),
+            watch_breaks: 0,
+            watch_lag_ms: 0,
+            node_status: 0,
+            karpenter: Vec::new(),
+            ..drawn
+        }
+    }
+
+    /// So many of the nodes have the same maintenance, and are all that happens.
+    pub(crate) fn maintenance(nodes: usize, starts_after: Duration, settings: &[(&'static str, &str)]) -> Self {
+        let app = App { grace_s: 120, exits_after: Duration::from_secs(75), ..App::plain(nodes * 2) };
+        let spare = nodes / 4;
+        let of_node = |node| Interruption {
+            node,
+            begins: Duration::ZERO,
+            cause: Cause::Maintenance { starts_after, reboots: false, called_off_after: None },
+            delay: Duration::from_secs(1),
+        };
+        Self {
+            nodes: nodes + spare,
+            names: vec![Naming::DnsName; nodes + spare],
+            interruptions: (0..nodes).map(of_node).collect(),
+            duplicates: 0,
+            kills: Vec::new(),
+            outages: Vec::new(),
+            invocation: Duration::from_secs(900),
+            skew_ms: 2000,
+            settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..Self::quiet(app)
+        }
+    }
+
+    /// Drains of hooks that a budget blocks for their hour, and spot notices beside them, all in one moment.
+    pub(crate) fn lane(lane: Lane) -> Self {
+        let Lane { hooks, spots, spots_at_s, limit, slots } = lane;
+        let blocked = App { budgets: 1, needs: Needs::MinAvailable(hooks), ..App::plain(hooks) };
+        let nodes = hooks + spots + 1;
+        let of_node = |node| {
+            let (begins, cause) = if node < hooks { (0, Cause::Terminate) } else { (spots_at_s, Cause::Spot) };
+            Interruption { node, begins: Duration::from_secs(begins), cause, delay: Duration::ZERO }
+        };
+        let queue = "https://sqs.us-east-1.amazonaws.com/123456789012/patient";
+        let settings =
+            if slots > 0 { vec![("SPILLWAY_PATIENT_QUEUE".to_owned(), queue.to_owned())] } else { Vec::new() };
+        Self {
+            nodes,
+            names: vec![Naming::DnsName; nodes],
+            apps: vec![blocked, App::plain(nodes)],
+            interruptions: (0..hooks + spots).map(of_node).collect(),
+            duplicates: 0,
+            kills: Vec::new(),
+            outages: Vec::new(),
+            invocation: Duration::from_secs(900),
+            skew_ms: 0,
+            settings,
+            hook_timeout: Duration::from_secs(300),
+            limit: Some(limit),
+            patient_slots: slots,
+            ..Self::quiet(App::plain(0))
+        }
+    }
+}
