@@ -1,12 +1,18 @@
 //! Whether the node by the claimed one's name is still the claimed one: pods name their node and nothing else.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
 use spillway_core::node::claimant::Claim;
-use tokio::time::Instant;
+use spillway_startup::logs::chain;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::kube::{call, until};
 use crate::node::cordon_again;
+
+/// How long to wait after a refusal. An API server that has just started may refuse for a moment what it allows.
+const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 
 /// What a look has said.
 pub(super) enum Looked {
@@ -16,17 +22,36 @@ pub(super) enum Looked {
     Claimed { cordoned_again: bool },
 }
 
-/// Looks at the node. If the API server refuses to say whose it is, it is the claimed one.
+/// Looks at the node, until the API server says whose it is: meanwhile none of its pods is touched. At `end` it is the claimed one.
 pub(super) fn look(client: &Client, claim: &Claim, end: Instant) -> impl Future<Output = Looked> + use<> {
     let (nodes, claim) = (Api::<Node>::all(client.clone()), claim.clone());
     async move {
-        let node = until(end, async || call(nodes.get_opt(&claim.node)).await, |_| ()).await.ok().flatten();
-        let Some(node) = node else { return Looked::Claimed { cordoned_again: false } };
+        let Ok(Some(node)) = timeout_at(end, read(&nodes, &claim.node, end)).await else {
+            return Looked::Claimed { cordoned_again: false };
+        };
         if claim.is_of(&node) {
             return Looked::Claimed { cordoned_again: cordon_again(&nodes, &node, &claim).await };
         }
         let node = &claim.node;
         tracing::warn!(node.name = node, "another instance's node is called {node} by now: its pods are left alone");
         Looked::Anothers
+    }
+}
+
+/// The node by that name, if there is one.
+async fn read(nodes: &Api<Node>, name: &str, end: Instant) -> Option<Node> {
+    loop {
+        match until(end, async || call(nodes.get_opt(name)).await, |_| ()).await {
+            Ok(node) => return node,
+            Err(error) => {
+                let error = chain(&error);
+                tracing::warn!(
+                    node.name = name,
+                    error,
+                    "cannot see whether node {name} is still the one that is drained; its new pods wait (apply deploy/rbac.yaml)"
+                );
+            }
+        }
+        sleep(AFTER_REFUSAL).await;
     }
 }

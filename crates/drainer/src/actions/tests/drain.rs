@@ -158,10 +158,12 @@ async fn a_pod_that_comes_later_is_evicted_unless_another_instances_node_has_the
     successor["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
     for (now_there, moved) in [(node(), 2), (successor, 1)] {
         let later = watched("ADDED", &pod("b"));
+        // An API server that has just started refuses what it will allow: until it says whose the node is, nothing is touched.
+        let refused = call(format!("GET {NODE_PATH}")).says(403, status(403, "Forbidden", "nodes"));
         let look = call(format!("GET {NODE_PATH}")).says(200, now_there);
         // It is asked to leave, and has just gone by itself.
         let asked = call("POST /api/v1/namespaces/shop/pods/b/eviction").says(404, status(404, "NotFound", "pods"));
-        let calls = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[later, gone("a")]), look];
+        let calls = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[later, gone("a")]), refused, look];
         let context = TestContext::new(&[], calls.into_iter().chain((moved == 2).then_some(asked)), []);
         let case = Case::spot();
         let attempt = case.attempt(&context).await;
