@@ -68,6 +68,9 @@ pub enum Failure {
     /// The node is not empty, and nothing is to be done but to wait.
     #[error("{} on node {node}, and other drains wait for an invocation", those_lost(*left, *all))]
     Parked { node: String, left: usize, all: usize },
+    /// The node is empty, and this invocation is over before all has let go of it that its hook waits for.
+    #[error("node {node} is empty, and volumes or load balancers may still have its instance")]
+    StillHeld { node: String },
     /// The drain of the node has not begun, because others go on.
     #[error("node {node} waits for its turn: {obstacle}")]
     Waits { node: String, obstacle: Obstacle },
@@ -127,7 +130,7 @@ impl Failure {
             Self::TooLate { .. } => "TooLate",
             Self::NoSchedules => "NoSchedules",
             Self::NotBack { .. } => "NotBack",
-            Self::PodsLost { .. } | Self::Parked { .. } | Self::Waits { .. } => "PodsLost",
+            Self::PodsLost { .. } | Self::Parked { .. } | Self::StillHeld { .. } | Self::Waits { .. } => "PodsLost",
             Self::InstanceKept { .. } => "InstanceKept",
             Self::NotReady { .. } => "NodeNotReady",
         }
@@ -142,7 +145,7 @@ impl Failure {
                 (error.is_transient() && error.code() != Some(401)).then_some(Unfinished::Call)
             }
             Self::NotBack { .. } => Some(Unfinished::Call),
-            Self::PodsLost { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
+            Self::PodsLost { .. } | Self::StillHeld { .. } | Self::NotReady { .. } => Some(Unfinished::Node),
             Self::Parked { .. } | Self::Waits { .. } => Some(Unfinished::Parked),
             Self::Notice(_)
             | Self::Refused(_)

@@ -17,8 +17,15 @@ use crate::receipt::AfterDrain;
 /// How long load balancers may take to let an instance go: twice Elastic Load Balancing's own deregistration delay.
 const LET_GO_WITHIN: Duration = Duration::from_secs(600);
 
-/// Waits for what the settings say, not past `end` and not when there is something to `stop` it. Says how
-/// long each took; `None`: nothing was waited for.
+/// What was waited for.
+pub(super) struct Waited {
+    /// How long each took; `None`: nothing was waited for.
+    pub(super) told: Option<AfterDrain>,
+    /// Whether something was left, or may have been, when the time was up.
+    pub(super) is_cut_off: bool,
+}
+
+/// Waits for what the settings say, not past `end` and not when there is something to `stop` it.
 pub(super) async fn wait(
     context: &Context,
     target: &Target<'_>,
@@ -26,7 +33,7 @@ pub(super) async fn wait(
     report: &DrainReport,
     end: Instant,
     stop: impl Future<Output = StopReason> + Clone,
-) -> Option<AfterDrain> {
+) -> Waited {
     let volume_wait = target.attempt.settings().volume_wait;
     let begin = Instant::now();
     let waiting = if target.attempt.action.is_some() { Waiting::HoldsTheInstance } else { Waiting::IsToldOnly };
@@ -43,14 +50,17 @@ pub(super) async fn wait(
         .map(|left| (begin.elapsed(), left))
     };
     let (volumes, targets) = tokio::join!(volumes, targets);
+    let may_be_left =
+        volumes.is_some_and(|volumes| volumes.left != Some(0)) || targets.is_some_and(|(_, left)| left > 0);
     let waited = AfterDrain {
         late_pods_ms: ms(report.ended_at - report.over_at),
         volumes_ms: volumes.map(|volumes| ms(volumes.waited)),
-        volumes_attached: volumes.map(|volumes| volumes.left).filter(|left| *left > 0),
+        volumes_attached: volumes.and_then(|volumes| volumes.left).filter(|left| *left > 0),
         targets_ms: targets.map(|(waited, _)| ms(waited)),
         targets_left: targets.map(|(_, left)| left).filter(|left| *left > 0),
     };
-    Some(waited).filter(|waited| *waited != AfterDrain::default())
+    let told = Some(waited).filter(|waited| *waited != AfterDrain::default());
+    Waited { told, is_cut_off: may_be_left && end <= Instant::now() }
 }
 
 /// Waits for load balancers, if a hook of ours holds the instance. `None`: none knew it, or they cannot be waited for.

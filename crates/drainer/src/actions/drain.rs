@@ -110,7 +110,13 @@ pub(crate) async fn drain(context: &Context, target: &Target<'_>, record: &mut R
     record.blockage = report.blockage;
     record.begin = publish::begin(claim, attempt.history, &side_task);
     let let_go = async {
-        record.after_drain = after_drain::wait(context, target, &node, &report, window.end, stop).await;
+        let waited = after_drain::wait(context, target, &node, &report, window.end, stop).await;
+        record.after_drain = waited.told;
+        let still_held = Failure::StillHeld { node: claim.node.clone() };
+        if attempt.action.is_some() && waited.is_cut_off && attempt.leaves_time_after(&still_held) {
+            record.drained(&report, |at| attempt.ms_until(at));
+            return Err(still_held);
+        }
         let_go(attempt, claim, &report, record).await
     };
     let and_last = async {

@@ -31,8 +31,8 @@ type Attached = BTreeMap<String, String>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Detached {
     pub(crate) waited: Duration,
-    /// How many were attached still.
-    pub(crate) left: usize,
+    /// How many were attached still. `None`: the API server did not say.
+    pub(crate) left: Option<usize>,
 }
 
 /// For whose sake volumes are waited for.
@@ -74,7 +74,16 @@ pub(crate) async fn until_detached(
                 let volumes = volumes.join(", ");
                 tracing::warn!(node.name = node, "waited long enough: still attached to node {node} are {volumes}");
             }
-            Some(Detached { waited: begin.elapsed(), left: left.len() })
+            Some(Detached { waited: begin.elapsed(), left: Some(left.len()) })
+        }
+        Err(error) if error.is_transient() => {
+            let error = chain(&error);
+            tracing::warn!(
+                node.name = node,
+                error,
+                "waited long enough to see whether the volumes of node {node} are detached"
+            );
+            Some(Detached { waited: begin.elapsed(), left: None })
         }
         Err(error) => {
             let to_do = if error.code() == Some(403) { " (apply deploy/rbac.yaml)" } else { "" };

@@ -7,6 +7,7 @@ use spillway_settings::LifecycleResult;
 
 use super::done;
 use crate::actions::drain::drain;
+use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
@@ -127,6 +128,26 @@ async fn a_volume_that_is_never_detached_holds_the_hook_for_as_long_as_is_set() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_volume_that_is_attached_when_the_invocation_is_over_holds_the_hook_in_the_next_one() {
+    let attached = vec![
+        listed(&[attachment("pv-db", NODE)]),
+        volume("pv-db", "db-0", "ReadWriteOnce"),
+        watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
+    ];
+    let unknown = vec![call(ATTACHMENTS).says(503, "busy").repeated()];
+    for api in [attached, unknown] {
+        let api = drained(&[with_claim("db-0")]).into_iter().chain(api);
+        let context =
+            TestContext::new(&[("SPILLWAY_VOLUME_WAIT_S", "1800")], api, [hook_described(), group_described(false)]);
+        let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+        let attempt = case.attempt(&context).await;
+        let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+        assert!(matches!(failure, Failure::StillHeld { .. }), "{failure:?}");
+        assert_eq!((record.pods.len(), record.hook), (1, HookStatus::Left));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_volume_that_is_detached_while_the_watch_is_broken_holds_nothing() {
     let api = [
         listed(&[attachment("pv-db", NODE)]),
@@ -142,7 +163,7 @@ async fn a_volume_that_is_detached_while_the_watch_is_broken_holds_nothing() {
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_does_not_answer_holds_the_hook_no_longer_than_is_set() {
     let api = [call(ATTACHMENTS).says(503, "busy").repeated()];
-    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(None, None), 65));
+    assert_eq!(waited(&[], &[with_claim("db-0")], api).await, (after_drain(Some(60_000), None), 65));
 }
 
 #[tokio::test(start_paused = true)]
