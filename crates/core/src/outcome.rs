@@ -221,6 +221,40 @@ mod tests {
     }
 
     #[test]
+    fn what_became_of_a_hook_is_told_where_its_notice_came_to_nothing() {
+        let hook = |state| HookRecord {
+            group: "workers".to_owned(),
+            name: "spillway".to_owned(),
+            state,
+            result: None,
+            heartbeats_ms: Vec::new(),
+        };
+        let (left, held) = (hook(HookState::Left), hook(HookState::Held));
+        let reason = || Reason::OptedOut("n-1".to_owned());
+        let ignored = Outcome::Ignored(reason());
+        assert_eq!(ignored.reason(Some(&left)), format!("{}; its {left}", reason()));
+        assert_eq!(ignored.reason(Some(&held)), reason().to_string());
+        assert_eq!(ignored.reason(None), reason().to_string());
+        let cordoned = Outcome::Cordoned { node: "n-1".to_owned() };
+        assert_eq!(cordoned.reason(Some(&left)), cordoned.to_string(), "it has done what was asked for");
+        assert_eq!(Outcome::LeftToOthers(reason()).reason(Some(&left)), reason().to_string());
+        assert_eq!(Outcome::NotANode { reason: reason() }.reason(Some(&held)), format!("{}; {held}", reason()));
+    }
+
+    #[test]
+    fn what_is_going_on_and_what_karpenter_goes_on_with_is_told_with_the_node() {
+        assert_eq!(not_yet("n-1", Kind::Spot), "node n-1 is being drained for the spot interruption");
+        let handed = |until| {
+            let (node, claim) = ("n-1".to_owned(), "c-1".to_owned());
+            Outcome::HandedOver(HandedOver::ToKarpenter { node, claim, until }).to_string()
+        };
+        let told = "NodeClaim c-1 is deleted: Karpenter replaces node n-1 and drains it";
+        assert_eq!(handed(None), told);
+        let until = "2026-12-24T03:00:00Z".parse().unwrap();
+        assert_eq!(handed(Some(until)), format!("{told} by 2026-12-24T03:00:00Z"));
+    }
+
+    #[test]
     fn a_notice_of_an_instance_that_is_in_no_cluster_of_ours_is_not_ours() {
         let elsewhere = || Reason::NoCluster("i-1".to_owned());
         assert!(Outcome::Ignored(elsewhere()).is_not_ours());
@@ -246,6 +280,8 @@ mod tests {
         let not_ready = Some(Obstacle::NotReady { not_ready: 9, nodes: 20 });
         let why = "9 of the 20 nodes of its zone are not Ready";
         assert_eq!(postponed(not_ready), format!("{begins} {until} {why}{given_back}"));
+        let drained = "; node n-1, which was drained for it, is given back until then";
+        assert_eq!(postponed(None), format!("{begins} scheduled for 2026-12-24T02:04:00Z{drained}"));
     }
 
     #[test]

@@ -188,6 +188,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_drain_that_waits_is_parked_again_until_it_was_so_too_often_or_in_too_many_invocations() {
+        let (time, invocation) = ending().await;
+        let limits = Limits::of(
+            &notice(time, Deadline::HeldByHook),
+            Some(waits(Duration::from_hours(1))),
+            &settings(Duration::ZERO),
+        );
+        let leave_time = |parked, earlier| {
+            let history = History { parked, ..history(earlier) };
+            limits.leave_time_after(&invocation, Unfinished::Parked, &history)
+        };
+        assert!(leave_time(0, 0));
+        assert!(leave_time(MOST_PARKED - 1, MOST_INVOCATIONS - 2));
+        assert!(!leave_time(MOST_PARKED, 0));
+        assert!(!leave_time(0, MOST_INVOCATIONS - 1));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_call_that_may_work_later_is_a_later_invocations_until_nobody_waits_for_it() {
         let (time, invocation) = ending().await;
         let hook = notice(time, Deadline::HeldByHook);

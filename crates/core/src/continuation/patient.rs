@@ -104,6 +104,13 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_comes_more_than_three_seconds_late_had_to_wait_for_an_invocation() {
+        assert!(!are_short(at(NOW), at("2026-11-25T11:59:00Z")));
+        assert!(!are_short(at(NOW), at("2026-11-25T12:00:03Z")));
+        assert!(are_short(at(NOW), at("2026-11-25T12:00:03.001Z")));
+    }
+
+    #[test]
     fn a_parked_drain_is_looked_at_within_a_minute_and_before_its_next_heartbeat() {
         assert_eq!(parked_for(None), Duration::from_secs(45));
         assert_eq!(parked_for(Some(Duration::from_mins(30))), Duration::from_secs(45));

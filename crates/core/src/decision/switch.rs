@@ -65,3 +65,23 @@ pub fn switch_of(kind: Kind, settings: &Settings) -> Switch {
         Kind::Launch | Kind::LaunchFromWarmPool | Kind::RootVolumeReplaced => Switch::Launch,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::settings;
+
+    #[test]
+    fn a_person_reads_by_which_setting_a_notice_is_off_and_how_to_switch_it_off() {
+        let told = |kind| {
+            let switch = switch_of(kind, &settings(&[]));
+            (switch.to_string(), switch.off())
+        };
+        let (is_off, off) = told(Kind::Maintenance);
+        assert_eq!(is_off, "neither SPILLWAY_DRAIN_ON nor SPILLWAY_CORDON_ON names maintenance");
+        assert_eq!(off, "take maintenance out of the parameters DrainOn and CordonOn");
+        let (is_off, off) = told(Kind::Launch);
+        assert_eq!(is_off, "the setting SPILLWAY_LAUNCH is off");
+        assert_eq!(off, "set the parameter Launch to off");
+    }
+}

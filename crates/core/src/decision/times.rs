@@ -162,6 +162,7 @@ mod tests {
             .map(|from| begins.iter().filter(|at| **at >= *from && at.duration_since(*from).as_mins() < 3).count());
         assert!(most.max().unwrap() <= 10, "of forty no more than ten within three minutes of the thirty");
         assert_eq!(super::begins(&of_instance(7), &settings), begins[7], "each time the same");
+        assert_eq!(begins[7], at("2026-12-24T02:19:13Z"), "and in each version, for an update finds the schedule");
     }
 
     #[test]
@@ -216,6 +217,12 @@ mod tests {
         let reboot = notice(Kind::Maintenance, true);
         assert_eq!(first(&reboot, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T03:00:00Z")));
         assert_eq!(first(&reboot, "2026-12-24T04:00:00Z"), Some(at("2026-12-24T04:10:00Z")), "its start is past");
+        assert_eq!(first(&reboot, "2026-12-24T03:00:00Z"), Some(at("2026-12-24T03:10:00Z")), "it starts now");
+        let at_any_time = |reboots| Notice { deadline: Deadline::Unknown, ..notice(Kind::Maintenance, reboots) };
+        assert_eq!(first(&at_any_time(true), "2026-12-24T02:00:00Z"), Some(at("2026-12-24T02:10:00Z")));
+        assert_eq!(first(&at_any_time(false), "2026-12-24T02:00:00Z"), None);
+        let root_volume = notice(Kind::ReplaceRootVolume, false);
+        assert_eq!(first(&root_volume, "2026-12-24T02:00:00Z"), Some(at("2026-12-24T02:10:00Z")));
         assert_eq!(first(&notice(Kind::Maintenance, false), "2026-12-24T02:00:00Z"), None);
         assert_eq!(first(&notice(Kind::Spot, false), "2026-12-24T02:00:00Z"), None);
     }

@@ -179,7 +179,10 @@ mod tests {
             Answer::Unanswered { message: String::new() },
         ] {
             assert!(matches!(would(answer.clone()), Predicted::Unanswered(_)), "{answer:?}");
+            assert!(says_nothing(&answer), "{answer:?} is asked for again");
         }
+        assert!(!says_nothing(&Answer::Leaving) && !says_nothing(&Answer::BlockedBySeveral));
+        assert_eq!((word(&Answer::Leaving), word(&Answer::Gone)), ("would-leave", "gone"), "nobody was evicted");
     }
 
     #[test]

@@ -27,6 +27,8 @@ fn a_busy_api_server_is_not_taken_for_a_budget() {
     let status = json!({"code": 429, "message": "too many requests", "details": {"retryAfterSeconds": 3}});
     assert_eq!(answered(&status), Answer::Throttled { retry_after: Some(Duration::from_secs(3)) });
     assert_eq!(answered(&json!({"code": 429})), Answer::Throttled { retry_after: None });
+    let no_time = json!({"code": 429, "details": {"retryAfterSeconds": 0}});
+    assert_eq!(answered(&no_time), Answer::Throttled { retry_after: None }, "our own pause, instead of none");
 }
 
 #[test]

@@ -22,6 +22,12 @@ fn namespace(name: &str) -> WatchScope {
     WatchScope::Namespace(name.to_owned())
 }
 
+#[test]
+fn a_watch_is_called_by_the_namespace_whose_budgets_it_sees() {
+    assert_eq!(namespace("shop").to_string(), "namespace shop");
+    assert_eq!(WatchScope::Cluster.to_string(), "the cluster");
+}
+
 fn allows(progress: &mut Progress, disruptions: i32, now: Instant) {
     progress.budgets_changed(&namespace("shop"), Change::Seen(Box::new(budget("web", disruptions))), now);
 }
