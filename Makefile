@@ -64,7 +64,7 @@ chaos: ready ## 500 notices while much goes wrong: docs/measured/chaos.md, in ab
 	@$(BENCH) chaos $(call given,NOTICES MINUTES SEED)
 
 simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
-	@SEEDS=$(or $(SEEDS),10000) $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
+	@SEEDS=$(or $(SEEDS),10000) WORLDS=$(CACHE)/worlds $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
 		cargo test --workspace --lib whatever_happens -- --nocapture
 
 fuzz: need own-clone ## inputs for each parser, guided by what its code does with them (TARGET=notices, FOR=seconds or RUNS=n)

@@ -45,7 +45,7 @@ use tokio::time::sleep_until;
 use lambda::Attempt;
 use plan::Plan;
 use simulation::Shared;
-pub use witness::{Counts, SOMETIMES};
+pub use witness::{Counts, EXCUSED, SOMETIMES};
 
 /// What came of a seed.
 #[derive(Debug)]
@@ -66,6 +66,12 @@ pub struct Ran {
 #[must_use]
 pub fn run(seed: u64, is_recorded: bool) -> Ran {
     run_plan(Plan::of(seed), seed, is_recorded)
+}
+
+/// The plan of a seed, as it is kept.
+#[must_use]
+pub fn plan_of(seed: u64) -> String {
+    serde_json::to_string(&Kept { seed, plan: Plan::of(seed) }).expect("a plan is JSON")
 }
 
 /// Runs a plan that was kept: `{"seed": …, "plan": …}`, as the history of a seed begins.

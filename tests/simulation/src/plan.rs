@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) settings: Vec<(String, String)>,
     /// The nodes that Karpenter manages.
     pub(crate) karpenter: Vec<usize>,
+    /// Those of a managed node group of EKS.
+    pub(crate) managed: Vec<usize>,
     /// How long Auto Scaling waits after each heartbeat.
     pub(crate) hook_timeout: Duration,
     /// How many watches of a thousand break.
@@ -79,6 +81,8 @@ pub(crate) struct App {
     pub(crate) annotation: Option<Annotation>,
     /// Its pods' objects outlast them, for a while.
     pub(crate) finalizer: bool,
+    /// Each of its pods has a volume of its own.
+    pub(crate) has_volume: bool,
 }
 
 /// How a budget says how many pods have to be there.
@@ -292,6 +296,16 @@ impl Plan {
         self.karpenter.iter().any(|number| instance_id(*number) == instance)
     }
 
+    /// Whether EKS manages an instance's node.
+    pub(crate) fn is_managed(&self, instance: &str) -> bool {
+        self.managed.iter().any(|number| instance_id(*number) == instance)
+    }
+
+    /// Whether drains of hooks wait until others of their group are over.
+    pub(crate) fn has_pace(&self) -> bool {
+        self.setting("SPILLWAY_HOOKS_AT_ONCE").is_some_and(|at_once| at_once != "0")
+    }
+
     /// Whether nothing may be changed.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.setting("SPILLWAY_DRY_RUN") == Some("true")
@@ -302,9 +316,15 @@ impl Plan {
         self.outages.iter().any(|outage| outage.side == side && outage.fault == fault)
     }
 
-    /// Whether a node may stay uncordoned while it is drained, so that what leaves it may come back.
+    /// Whether a node may stay uncordoned while it is drained, so that what leaves it may come back: after five seconds of errors its
+    /// pods are evicted without a cordon (docs/what-happens.md).
     pub(crate) fn may_stay_open(&self) -> bool {
-        self.has_fault(Side::Api, Fault::Webhook)
+        let is_so = |outage: &Outage| match outage.fault {
+            Fault::Webhook => true,
+            Fault::Refused => outage.until > outage.from + Duration::from_secs(5),
+            _ => false,
+        };
+        self.outages.iter().any(|outage| outage.side == Side::Api && is_so(outage))
     }
 
     /// What a setting is, of those that are drawn.

@@ -65,11 +65,12 @@ impl Aws {
         } else {
             tag("aws:autoscaling:groupName", GROUP)
         };
+        let group = if self.plan.is_managed(id) { tag("eks:nodegroup-name", "blue") } else { String::new() };
         let cluster = tag("aws:eks:cluster-name", "prod");
         let item = format!(
             "<item><instanceId>{id}</instanceId><privateDnsName>{dns_name}</privateDnsName><instanceState>\
              <name>{state}</name></instanceState><placement><availabilityZone>us-east-1a</availabilityZone></placement>\
-             <tagSet>{cluster}{manager}</tagSet></item>"
+             <tagSet>{cluster}{manager}{group}</tagSet></item>"
         );
         (200, instances(&item))
     }

@@ -48,7 +48,7 @@ impl Cluster {
         if let Some(node) = node.clone() {
             self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
         }
-        self.put_pod(Pod {
+        let pod = Pod {
             name,
             uid: uid.clone(),
             app,
@@ -60,7 +60,9 @@ impl Cluster {
             is_disruption_target: false,
             has_stopped: false,
             is_collected: false,
-        });
+        };
+        self.attach(&pod);
+        self.put_pod(pod);
         uid
     }
 
@@ -94,7 +96,9 @@ impl Cluster {
         }
         let node = places[self.dice.below(places.len())].clone();
         self.effects.fact(Fact::PodBound { uid: uid.to_owned(), node: node.clone(), app });
-        self.put_pod(Pod { node: Some(node), ..pod });
+        let pod = Pod { node: Some(node), ..pod };
+        self.attach(&pod);
+        self.put_pod(pod);
         let after = self.dice.ms(300..5000);
         self.effects.after(after, ClusterEvent::PodReady { uid: uid.to_owned() });
     }
@@ -116,7 +120,9 @@ impl Cluster {
             return self.drop_pod(uid);
         }
         let deletion = pod.deletion.map(|deletion| PodDeletion { grace_s: 0, ..deletion });
-        self.put_pod(Pod { has_stopped: true, deletion, ..pod });
+        let pod = Pod { has_stopped: true, deletion, ..pod };
+        self.release_volume(&pod);
+        self.put_pod(pod);
         let after = self.dice.ms(1000..300_000);
         self.effects.after(after, ClusterEvent::PodFinalized { uid: uid.to_owned() });
     }

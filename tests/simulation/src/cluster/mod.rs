@@ -4,6 +4,7 @@
 //! * `request`, `answers`: what is asked, and what the API server says, in its own words
 //! * `store`, `watch`: objects and their versions, lists and watches
 //! * `nodes`, `pods`: the objects and what may be done with them
+//! * `volumes`: what pods have attached to their nodes
 //! * `controllers`: what happens by itself
 //! * `contract`: a real API server answers that, too
 
@@ -15,6 +16,7 @@ mod nodes;
 mod pods;
 mod request;
 mod store;
+mod volumes;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -47,6 +49,8 @@ pub(crate) struct Cluster {
     nodes: BTreeMap<String, Value>,
     pods: BTreeMap<String, Pod>,
     budgets: BTreeMap<String, Budget>,
+    /// What is attached to nodes, as it is sent, by the UIDs of the pods.
+    attachments: BTreeMap<String, Value>,
     /// By their instances.
     kubelets: BTreeMap<String, Kubelet>,
     last_uid: u32,
@@ -107,6 +111,14 @@ pub(crate) enum ClusterEvent {
     BudgetsCounted {
         app: usize,
     },
+    /// The volume of a pod that has gone may be unmounted.
+    VolumeReleased {
+        pod: String,
+        node: String,
+    },
+    VolumeDetached {
+        pod: String,
+    },
     OrphansCollected {
         node: String,
     },
@@ -126,6 +138,7 @@ impl Cluster {
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
             budgets: BTreeMap::new(),
+            attachments: BTreeMap::new(),
             kubelets: BTreeMap::new(),
             last_uid: 0,
         }
@@ -164,6 +177,8 @@ impl Cluster {
             ClusterEvent::PodExits { uid } => self.exit(&uid),
             ClusterEvent::PodFinalized { uid } => self.drop_pod(&uid),
             ClusterEvent::BudgetsCounted { app } => self.count_budgets(app),
+            ClusterEvent::VolumeReleased { pod, node } => self.release(pod, &node),
+            ClusterEvent::VolumeDetached { pod } => self.detach(&pod),
             ClusterEvent::OrphansCollected { node } => self.collect_orphans(&node),
             ClusterEvent::Compacted => self.store.compact(),
         }
@@ -183,6 +198,7 @@ impl Cluster {
             (Some(Resource::Pod), Verb::Delete) => self.delete(request),
             (Some(Resource::Pod), Verb::PatchStatus) => self.patch_pod_status(request),
             (Some(Resource::Event), Verb::Create) => ApiAnswer::Says(201, request.body.to_string()),
+            (Some(Resource::PersistentVolume), Verb::Get) => self.get_volume(&request.name),
             (Some(_), Verb::Get) => answers::not_found(request.plural(), &request.name),
             (Some(_), _) => answers::not_allowed(),
         };

@@ -42,6 +42,9 @@ impl Cluster {
         if self.plan.is_karpenters(instance) {
             node["metadata"]["labels"]["karpenter.sh/nodepool"] = json!("default");
         }
+        if self.plan.is_managed(instance) {
+            node["metadata"]["labels"]["eks.amazonaws.com/nodegroup"] = json!("blue");
+        }
         self.kubelets.insert(instance.to_owned(), Kubelet { node: name.to_owned(), runs: true, wrote: None });
         self.put_node(name, "kubelet", node);
     }

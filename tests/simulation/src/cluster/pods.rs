@@ -63,6 +63,7 @@ impl Cluster {
         let Some(pod) = self.pods.remove(uid) else { return };
         self.effects.fact(Fact::PodGone { uid: uid.to_owned(), is_collected: pod.is_collected && !pod.has_stopped });
         self.store.drop(Resource::Pod, uid, &pod.json(&self.plan.apps[pod.app]));
+        self.release_volume(&pod);
         self.recount_budgets(pod.app);
         self.replace_missing(pod.app);
     }
@@ -244,6 +245,9 @@ impl Pod {
             (status["phase"], conditions) = (json!("Failed"), vec![disrupted]);
         }
         status["conditions"] = json!(conditions);
+        if app.has_volume {
+            spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": self.claim()}}]);
+        }
         if app.is_critical {
             spec["priorityClassName"] = json!("system-cluster-critical");
         }

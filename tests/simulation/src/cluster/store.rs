@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The resources that the API server knows. Of the last three there are no objects, and events are not kept.
+/// The resources that the API server knows. Of the last there are no objects, and events are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Resource {
     Node,

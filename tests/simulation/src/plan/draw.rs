@@ -19,6 +19,7 @@ impl Plan {
             if is_large { (30, 15, 20, 12) } else { (rng.usize(1..=3), rng.usize(1..=3), 4, rng.usize(1..=2)) };
         let apps = (0..apps).map(|_| app(&mut rng, pods)).collect();
         let karpenter: Vec<_> = (0..nodes).filter(|_| rng.u32(0..12) == 0).collect();
+        let managed = (0..nodes).filter(|node| !karpenter.contains(node) && rng.u32(0..8) == 0).collect();
         let interruptions: Vec<_> = (0..interruptions).map(|_| interruption(&mut rng, nodes, &karpenter)).collect();
         let kills = (0..[0, 0, 0, 1, 1, 2][rng.usize(0..6)]).map(|_| kill(&mut rng)).collect();
         let outages = (0..[0, 0, 1, 2][rng.usize(0..4)]).map(|_| outage(&mut rng)).collect();
@@ -29,6 +30,10 @@ impl Plan {
             1 => Naming::Other,
             _ => Naming::DnsName,
         };
+        let settings = settings(&mut rng);
+        // Where events come twice, so do continuations: in a long drain of short invocations there would be hundreds at once.
+        let is_long = settings.iter().any(|(name, value)| name == "SPILLWAY_HOOK_MAX_WAIT_S" && value == "900");
+        let invocation = [60, 120, 300, 900, 900, 900][rng.usize(if is_long { 2 } else { 0 }..6)];
         Self {
             names: (0..nodes).map(|_| naming(&mut rng)).collect(),
             nodes,
@@ -39,14 +44,15 @@ impl Plan {
             duplicates: [0, 100, 500][rng.usize(0..3)],
             kills,
             outages,
-            invocation: Duration::from_secs([60, 120, 300, 900, 900, 900][rng.usize(0..6)]),
+            invocation: Duration::from_secs(invocation),
             skew_ms: [0, 0, 200, 2000][rng.usize(0..4)],
-            settings: settings(&mut rng),
+            settings,
             hook_timeout: Duration::from_secs([30, 30, 120, 1800][rng.usize(0..4)]),
             watch_breaks: [0, 0, 200, 700][rng.usize(0..4)],
             watch_lag_ms: [0, 20, 500, 3000][rng.usize(0..4)],
             node_status: [0, 100, 500][rng.usize(0..3)],
             karpenter,
+            managed,
             limit: None,
             patient_slots: 0,
         }
@@ -54,9 +60,15 @@ impl Plan {
 }
 
 fn settings(rng: &mut Rng) -> Vec<(String, String)> {
-    let drawn: [(&str, &[&str]); 11] = [
-        ("SPILLWAY_DRAIN_ON", &["spot,capacity,maintenance,state-change,terminate,rebalance"]),
-        ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "120", "300"]),
+    let only_cordons = rng.u32(0..4) == 0;
+    let on_rebalance =
+        if only_cordons { ("SPILLWAY_CORDON_ON", "rebalance") } else { ("SPILLWAY_DRAIN_ON", "+rebalance") };
+    let drawn: [(&str, &[&str]); 14] = [
+        ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
+        ("SPILLWAY_HOOKS_AT_ONCE", &["0", "0", "1", "2"]),
+        ("SPILLWAY_VOLUME_WAIT_S", &["0", "10", "60", "60"]),
+        ("SPILLWAY_MANAGED_NODE_GROUPS", &["gaps", "gaps", "observe", "drain", "off"]),
+        ("SPILLWAY_KARPENTER", &["off", "observe"]),
         ("SPILLWAY_HOOKS_WITHOUT_NODE", &["off", "CONTINUE", "ABANDON"]),
         ("SPILLWAY_REBALANCE_WINDOW_S", &["30", "120", "300"]),
         ("SPILLWAY_MAINTENANCE_LEAD_S", &["10", "120", "300"]),
@@ -70,7 +82,9 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
             &["false", "false", "false", "false", "false", "false", "false", "false", "false", "true"],
         ),
     ];
-    drawn.map(|(name, values)| (name.to_owned(), values[rng.usize(0..values.len())].to_owned())).into()
+    let drawn = drawn.map(|(name, values)| (name, values[rng.usize(0..values.len())]));
+    let all = [on_rebalance].into_iter().chain(drawn);
+    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn app(rng: &mut Rng, most: usize) -> App {
@@ -78,14 +92,15 @@ fn app(rng: &mut Rng, most: usize) -> App {
     let grace_s = [0, 1, 5, 30, 30, 30, 60, 110, 300, 3600][rng.usize(0..10)];
     let exits_in_time = rng.u32(0..10) < 8;
     let longest = if exits_in_time { grace_s.min(120) * 1000 } else { grace_s * 1000 + 60_000 };
+    let owner = match rng.u32(0..12) {
+        0 => Owner::DaemonSet,
+        1 => Owner::Mirror,
+        2 => Owner::Nobody,
+        3 | 4 => Owner::StatefulSet,
+        _ => Owner::ReplicaSet,
+    };
     App {
-        owner: match rng.u32(0..12) {
-            0 => Owner::DaemonSet,
-            1 => Owner::Mirror,
-            2 => Owner::Nobody,
-            3 | 4 => Owner::StatefulSet,
-            _ => Owner::ReplicaSet,
-        },
+        owner,
         pods,
         on_first_node: rng.bool(),
         grace_s,
@@ -112,6 +127,7 @@ fn app(rng: &mut Rng, most: usize) -> App {
             _ => None,
         },
         finalizer: rng.u32(0..12) == 0,
+        has_volume: owner == Owner::StatefulSet && rng.u32(0..3) > 0,
     }
 }
 

@@ -33,6 +33,7 @@ impl App {
             tolerates: false,
             annotation: None,
             finalizer: false,
+            has_volume: false,
         }
     }
 }
@@ -52,6 +53,7 @@ impl Plan {
             watch_lag_ms: 0,
             node_status: 0,
             karpenter: Vec::new(),
+            managed: Vec::new(),
             ..drawn
         }
     }

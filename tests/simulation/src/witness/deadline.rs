@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::plan::Plan;
+use crate::plan::{App, Plan};
 
 /// What is kept before an instance goes.
 const MARGIN: SignedDuration = SignedDuration::from_secs(2);
@@ -19,6 +19,8 @@ pub(super) struct Deadline {
     /// When it was sent.
     pub(super) sent: Timestamp,
     pub(super) termination: Termination,
+    /// How long a hook is held until the volumes of its node are detached.
+    pub(super) detaching: SignedDuration,
 }
 
 /// When an instance goes.
@@ -53,7 +55,22 @@ impl Deadline {
             }
             _ => Termination::Unknown,
         };
-        Some(Self { sent, termination })
+        let detaching = match termination {
+            Termination::AtTheLatest(_) => volume_wait(plan),
+            _ => SignedDuration::ZERO,
+        };
+        Some(Self { sent, termination, detaching })
+    }
+
+    /// The same, where a drain may wait until others of its group are over: nothing brakes it from then on.
+    pub(super) fn unbraked(self, plan: &Plan) -> Self {
+        match self.termination {
+            Termination::AtTheLatest(goes) if plan.has_pace() => {
+                let brakes_off = goes - (longest_wait(plan) / 4).max(SignedDuration::from_mins(10));
+                Self { sent: self.sent.max(brakes_off), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Whether it is known when the instance goes.
@@ -68,12 +85,11 @@ impl Deadline {
     }
 
     /// From when on a pod that something blocks may be deleted: its last safe moment, but not before half of the window.
-    pub(super) fn forced_from(&self, grace_s: u64) -> Option<Timestamp> {
+    pub(super) fn forced_from(&self, app: &App) -> Option<Timestamp> {
         match self.termination {
             Termination::At(goes) | Termination::AtTheLatest(goes) => {
-                let grace = SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX));
                 let half = self.sent + goes.duration_since(self.sent) / 2;
-                Some((goes - grace - MARGIN).max(half))
+                Some(self.last_safe(goes, app).max(half))
             }
             Termination::Soon { respected_until } => Some(respected_until),
             Termination::Unknown => None,
@@ -81,11 +97,22 @@ impl Deadline {
     }
 
     /// From when on a pod that goes last may be asked although others are there, where the instance goes at a known time.
-    pub(super) fn last_from(&self, grace_s: u64) -> Option<Timestamp> {
+    pub(super) fn last_from(&self, app: &App) -> Option<Timestamp> {
         let (Termination::At(goes) | Termination::AtTheLatest(goes)) = self.termination else { return None };
-        let last_safe = goes - SignedDuration::from_secs(i64::try_from(grace_s).unwrap_or(i64::MAX)) - MARGIN;
-        Some(last_safe.min(self.forced_from(grace_s)? - TIME_FOR_A_BUDGET))
+        Some(self.last_safe(goes, app).min(self.forced_from(app)? - TIME_FOR_A_BUDGET))
     }
+
+    /// Requested to leave then, a pod has its whole grace, and its volume the time to be detached.
+    fn last_safe(&self, goes: Timestamp, app: &App) -> Timestamp {
+        let detaching = if app.has_volume { self.detaching } else { SignedDuration::ZERO };
+        goes - SignedDuration::from_secs(i64::try_from(app.grace_s).unwrap_or(i64::MAX)) - detaching - MARGIN
+    }
+}
+
+/// How long a hook waits for volumes.
+pub(super) fn volume_wait(plan: &Plan) -> SignedDuration {
+    let seconds = plan.setting("SPILLWAY_VOLUME_WAIT_S").and_then(|value| value.parse().ok());
+    SignedDuration::from_secs(seconds.unwrap_or(60))
 }
 
 /// How long a hook may be held.

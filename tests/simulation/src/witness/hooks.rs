@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::deadline::longest_wait;
+use super::deadline::{longest_wait, volume_wait};
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::aws::{ActionResult, AfterHook};
 use crate::fact::Fact;
@@ -20,6 +20,10 @@ pub(super) struct Hooks {
     completed: BTreeSet<(AttemptId, String)>,
     /// When each node was patched first.
     claimed: BTreeMap<String, Timestamp>,
+    /// The node of each pod.
+    places: BTreeMap<String, String>,
+    /// When a pod has left each node for the last time.
+    left: BTreeMap<String, Timestamp>,
     /// The nodes that a person has uncordoned.
     uncordoned: BTreeSet<String>,
     /// The instances whose nodes are to be left alone, or were.
@@ -32,6 +36,13 @@ impl Witness for Hooks {
             Fact::NodePatched { name, .. } => {
                 self.claimed.entry(name.clone()).or_insert(facts.clock.now());
             }
+            Fact::PodBound { uid, node, .. } => {
+                self.places.insert(uid.clone(), node.clone());
+            }
+            Fact::PodGone { uid, .. } => {
+                let node = self.places.get(uid);
+                self.left.extend(node.map(|node| (node.clone(), facts.clock.now())));
+            }
             Fact::Person { command: Command::Uncordon | Command::Recordon, node, .. } => {
                 self.uncordoned.insert(node.clone());
             }
@@ -39,7 +50,9 @@ impl Witness for Hooks {
                 self.opted_out.insert(instance.clone());
             }
             Fact::HookCompleted { by, token, waits } => {
-                let is_first = self.completed.insert((*by, token.clone())) || !facts.plan.is_well(Side::Aws);
+                let is_first = self.completed.insert((*by, token.clone()));
+                let is_excused = !facts.plan.is_well(Side::Aws);
+                let is_first = verdict.excuses("completed again in an outage of AWS", is_first, is_excused);
                 let is_real = !facts.plan.is_dry_run();
                 verdict.holds(Invariant::DryRunTouchesNothing, is_real, || format!("{by} completes {token}"));
                 verdict.holds(Invariant::HookOnce, is_first, || format!("{by} completes {token} again"));
@@ -65,13 +78,20 @@ impl Hooks {
         // What HooksWithoutNode says of a cluster that lets nobody in, or of which EKS tells nothing.
         let is_denied = [Side::Api, Side::Aws].iter().any(|side| facts.plan.has_fault(*side, Fault::Denied));
         let is_of_launch = action.after_hook == AfterHook::InService;
-        if is_of_launch || is_over || is_denied || !facts.cluster.reports(&action.instance) {
+        if is_of_launch || is_over || !facts.cluster.reports(&action.instance) {
             return;
         }
         let node = facts.aws.node_of(&action.instance).expect("it has one");
         let left = self.that_have_to_leave(node, facts);
-        verdict.holds(Invariant::HookNotBeforeEmpty, left.is_empty(), || {
+        let is_empty = verdict.excuses("completed as a hook without a node", left.is_empty(), is_denied);
+        verdict.holds(Invariant::HookNotBeforeEmpty, is_empty, || {
             format!("{by} completes {token} while {left:?} are on {node}")
+        });
+        let is_waited = self.left.get(node).is_none_or(|left| *left + volume_wait(facts.plan) <= now + facts.skew());
+        let holds = is_waited || !facts.cluster.keeps_volumes(node);
+        let holds = verdict.excuses("volumes not awaited where somebody is denied", holds, is_denied);
+        verdict.holds(Invariant::VolumesAwaited, holds, || {
+            format!("{by} completes {token} while a volume is attached to {node}")
         });
     }
 
@@ -91,16 +111,21 @@ impl Hooks {
     }
 
     fn are_answered(&self, facts: &Facts<'_>, verdict: &mut Verdict) {
+        let is_off = facts.plan.setting("SPILLWAY_MANAGED_NODE_GROUPS") == Some("off");
         let launches_are_ignored = facts.plan.setting("SPILLWAY_LAUNCH") == Some("ignore");
         for (token, action) in facts.aws.actions() {
             let is_ours = action.after_hook != AfterHook::InService || !launches_are_ignored;
-            let could = facts.plan.is_well(Side::Aws)
-                && !facts.plan.has_fault(Side::Api, Fault::Denied)
-                && !facts.plan.is_dry_run()
-                && !self.opted_out.contains(&action.instance)
-                && facts.lambda.about(&action.instance).all(|attempt| !attempt.is_killed);
-            let is_missed = action.result == Some(ActionResult::Expired) && is_ours && could;
-            verdict.holds(Invariant::HookAnswered, !is_missed, || format!("{token} was left to its timeout"));
+            let is_left = facts.plan.is_dry_run()
+                || self.opted_out.contains(&action.instance)
+                || (is_off && facts.plan.is_managed(&action.instance));
+            let is_answered = action.result != Some(ActionResult::Expired) || !is_ours || is_left;
+            let is_out = !facts.plan.is_well(Side::Aws);
+            let is_denied = facts.plan.has_fault(Side::Api, Fault::Denied);
+            let is_killed = facts.lambda.about(&action.instance).any(|attempt| attempt.is_killed);
+            let holds = verdict.excuses("a hook expires in an outage of AWS", is_answered, is_out)
+                || verdict.excuses("a hook expires in a cluster that lets nobody in", is_answered, is_denied)
+                || verdict.excuses("a hook expires whose drain was killed", is_answered, is_killed);
+            verdict.holds(Invariant::HookAnswered, holds, || format!("{token} was left to its timeout"));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::fact::{Fact, LeaveRequest};
 use crate::lambda::{Attempt, AttemptId, Ending};
 use crate::plan::{Command, Fault, Plan, Side};
 
-/// What is drawn lasts ten minutes at most, in invocations of a minute at least, and each may be tried three times, twice over.
+/// What is drawn lasts ten invocations at most, and each may be tried three times, twice over.
 const MOST_INVOCATIONS: usize = 60;
 /// How long it takes until a drain is continued, which may be parked.
 const CONTINUES_WITHIN: SignedDuration = SignedDuration::from_secs(75);
@@ -112,11 +112,15 @@ impl Invocations {
             let is_true = match fate {
                 // A watch that broke does not say how a pod went meanwhile, nor does the answer that there is none.
                 "clean" | "clamped" | "forced" if is_watched && self.collected.contains(uid) => {
-                    ["gone", "replaced"].iter().any(|answer| pod["answers"][answer].is_u64())
+                    let is_told_gone = ["gone", "replaced"].iter().any(|answer| pod["answers"][answer].is_u64());
+                    // Who only watches may hear that its node is no more before how the pod went.
+                    let is_observed = receipt["decision"] == "observe";
+                    verdict.excuses("collected before it was watched to the end", is_told_gone, is_observed)
                 }
                 "clean" | "clamped" | "forced" => there.is_none_or(|pod| pod.has_stopped),
-                "lost" if facts.plan.is_well(Side::Api) => {
-                    there.is_some() || self.gone.get(uid).is_some_and(|gone| seen <= *gone)
+                "lost" => {
+                    let is_there = there.is_some() || self.gone.get(uid).is_some_and(|gone| seen <= *gone);
+                    verdict.excuses("lost in an outage of the API server", is_there, !plan.is_well(Side::Api))
                 }
                 _ => true,
             };
@@ -226,6 +230,7 @@ fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     // An undo check, which has no notice's id, may come every ten minutes for a day. Where half of all events come twice, so do
     // continuations, of each of which there are two to go on then. Where AWS' answers are lost, each try to hand on begins one.
     let multiplies = facts.plan.duplicates > 100 || facts.plan.has_fault(Side::Aws, Fault::AnswerLost);
-    let is_bounded = attempt.notice()["id"].is_null() || multiplies || invocations <= MOST_INVOCATIONS;
+    let is_bounded = attempt.notice()["id"].is_null() || invocations <= MOST_INVOCATIONS;
+    let is_bounded = verdict.excuses("invocations that multiply", is_bounded, multiplies);
     verdict.holds(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
 }

@@ -39,6 +39,8 @@ pub use sometimes::{Counts, SOMETIMES};
 pub(crate) enum Invariant {
     /// A hook is completed when its node is empty or its window over, and not before.
     HookNotBeforeEmpty,
+    /// A hook is not completed while a volume is attached that has the time to be detached.
+    VolumesAwaited,
     /// A hook that the function could have answered is not left to its timeout.
     HookAnswered,
     /// An invocation that has completed a hook does not complete it again.
@@ -94,6 +96,9 @@ pub(crate) enum Invariant {
     NoPanic,
 }
 
+/// What an excuse is counted as begins so.
+pub const EXCUSED: &str = "excused: ";
+
 /// How long it takes until all is in order again after an outage.
 const SETTLES_WITHIN: Duration = Duration::from_secs(16);
 
@@ -140,6 +145,14 @@ impl Verdict {
         *self.seen.entry(what.into()).or_default() += 1;
     }
 
+    /// What does not hold is excused, if it is, and counted once a world: what is excused often is no exception.
+    fn excuses(&mut self, excuse: &str, holds: bool, is_excused: bool) -> bool {
+        if !holds && is_excused {
+            self.seen.insert(format!("{EXCUSED}{excuse}"), 1);
+        }
+        holds || is_excused
+    }
+
     /// Whether this holds is known.
     fn holds(&mut self, invariant: Invariant, holds: bool, how: impl FnOnce() -> String) {
         if !holds {
@@ -182,12 +195,19 @@ impl Facts<'_> {
     /// Until when an attempt has to drain its node, if it has to now.
     fn drains_until(&self, id: AttemptId) -> Option<Timestamp> {
         let attempt = self.lambda.attempt(id);
-        let (notice, Deadline { sent, termination }) = (attempt.notice(), self.deadline(id)?);
+        let (notice, deadline) = (attempt.notice(), self.deadline(id)?);
+        let Deadline { sent, termination, .. } = deadline;
+        if self.is_left_to_eks(id) {
+            return None;
+        }
         match (notice["detail-type"].as_str()?, termination) {
             ("EC2 Spot Instance Interruption Warning", Termination::At(goes)) => Some(goes),
             ("EC2 Instance-terminate Lifecycle Action", Termination::AtTheLatest(goes)) => {
                 let token = notice["detail"]["LifecycleActionToken"].as_str()?;
-                self.aws.actions()[token].result.is_none().then_some(goes)
+                // Twice a minute it looks whether it is its turn.
+                let is_braked = self.clock.now() < deadline.unbraked(self.plan).sent + SignedDuration::from_secs(40);
+                let waits = self.aws.actions()[token].result.is_none();
+                (waits && !(self.plan.has_pace() && is_braked)).then_some(goes)
             }
             ("AWS Health Event", Termination::At(starts)) => {
                 let is_closed = |attempt: &Attempt| attempt.notice()["detail"]["statusCode"] == "closed";
@@ -197,7 +217,8 @@ impl Facts<'_> {
                 (starts - lead <= attempt.began && !is_called_off).then_some(starts)
             }
             ("EC2 Instance Rebalance Recommendation", _) => {
-                Some(sent + seconds(self.plan, "SPILLWAY_REBALANCE_WINDOW_S"))
+                let drains = self.plan.setting("SPILLWAY_CORDON_ON") != Some("rebalance");
+                drains.then(|| sent + seconds(self.plan, "SPILLWAY_REBALANCE_WINDOW_S"))
             }
             ("EC2 Instance State-change Notification", _) => {
                 let is_going = ["stopping", "shutting-down"].iter().any(|state| notice["detail"]["state"] == **state);
@@ -205,6 +226,21 @@ impl Facts<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a node is left to EKS, for such a notice or for each.
+    fn is_left_to_eks(&self, id: AttemptId) -> bool {
+        let attempt = self.lambda.attempt(id);
+        let is_managed = attempt.instance.as_deref().is_some_and(|instance| self.plan.is_managed(instance));
+        let detail_type = attempt.notice()["detail-type"].as_str().unwrap_or_default();
+        let drained_by_eks =
+            ["EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"].contains(&detail_type);
+        is_managed
+            && match self.plan.setting("SPILLWAY_MANAGED_NODE_GROUPS") {
+                Some("drain") => false,
+                Some("off") => true,
+                _ => drained_by_eks,
+            }
     }
 
     /// When the instance goes that an attempt is about.

@@ -1,5 +1,7 @@
 //! What is changed on nodes: nothing that others put there, and in the end nothing is left of ours.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::Value;
 use spillway_contract::node::is_cordoned;
@@ -7,30 +9,39 @@ use spillway_contract::node::is_cordoned;
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
-use crate::plan::{Fault, Side};
+use crate::plan::{Command, Fault, Side};
 
 /// The field manager of the product.
 const US: &str = "spillway";
 
-/// Nodes, of which nothing need be kept.
+/// The nodes that people have opted out, and when.
 #[derive(Debug, Default)]
-pub(super) struct Nodes;
+pub(super) struct Nodes {
+    opted_out: BTreeMap<String, Timestamp>,
+}
 
 impl Witness for Nodes {
     fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
         match fact {
+            Fact::Person { command: Command::OptOut, node, .. } => {
+                self.opted_out.entry(node.clone()).or_insert(facts.clock.now());
+            }
             Fact::NodePatched { by, name, before, after } => {
                 let node = facts.instance(*by).and_then(|instance| facts.aws.node_of(instance));
                 verdict.holds(Invariant::OthersUntouched, node == Some(name), || {
                     format!("{by} is about {node:?}, and patches {name}")
                 });
                 let labels = &before["metadata"]["labels"];
-                let is_opted_out =
-                    ["spillway/ignore", "karpenter.sh/nodepool"].iter().any(|key| labels.get(key).is_some());
+                // A drain that is under way goes on.
+                let began = facts.lambda.attempt(*by).began;
+                let is_early = self.opted_out.get(name).is_some_and(|at| began <= *at + facts.skew());
+                let is_opted_out = labels.get("karpenter.sh/nodepool").is_some()
+                    || labels.get("spillway/ignore").is_some() && !is_early;
                 verdict.holds(Invariant::DryRunTouchesNothing, !facts.plan.is_dry_run(), || {
                     format!("{by} patches {name}")
                 });
-                verdict.holds(Invariant::OptedOutUntouched, !is_opted_out, || format!("{by} patches {name}"));
+                let is_left = is_opted_out || facts.is_left_to_eks(*by);
+                verdict.holds(Invariant::OptedOutUntouched, !is_left, || format!("{by} patches {name}"));
                 others_untouched(*by, name, before, after, verdict);
                 going_not_given_back(*by, before, after, facts, verdict);
             }
@@ -85,38 +96,42 @@ fn others_untouched(by: AttemptId, name: &str, before: &Value, after: &Value, ve
 
 fn nothing_left(facts: &Facts<'_>, verdict: &mut Verdict) {
     // A cluster that lets nobody in is none of ours: it is not asked again.
-    if facts.plan.has_fault(Side::Api, Fault::Denied) {
-        return;
-    }
+    let is_denied = facts.plan.has_fault(Side::Api, Fault::Denied);
     for (id, name) in facts.aws.running().filter(|(id, _)| !facts.lambda.has_failed(id)) {
         let Some(node) = facts.cluster.node(name) else { continue };
         let metadata = &node["metadata"];
         let claim = metadata["annotations"]["spillway/claim"].as_str();
-        let is_unlikely = claim.is_none() && name.starts_with("worker");
-        if metadata["labels"].get("spillway/ignore").is_some()
-            || (is_unlikely && node["spec"]["taints"].to_string().contains("out-of-service"))
-            || claim.is_some_and(|claim| may_stay(claim, id, name, facts))
-        {
+        if metadata["labels"].get("spillway/ignore").is_some() {
             continue;
         }
+        let has_only_taint = claim.is_none() && node["spec"]["taints"].to_string().contains("out-of-service");
+        let may_stay = claim.map_or(has_only_taint && name.starts_with("worker"), |claim| may_stay(claim, name));
+        let is_late = claim.is_some_and(|claim| may_be_late(claim, id, facts));
         let is_ours = claim.is_some()
             || metadata["labels"].as_object().is_some_and(|labels| labels.values().any(|value| value == "spillway"))
             || metadata["managedFields"][0]["manager"] == US
             || node["spec"]["taints"].to_string().contains("spillway");
-        verdict.holds(Invariant::NothingLeft, !is_ours, || format!("{name} of {id} has {metadata} {}", node["spec"]));
+        let holds = verdict.excuses("left in a cluster that lets nobody in", !is_ours, is_denied)
+            || verdict.excuses("left on a node whose name nobody can guess", !is_ours, may_stay)
+            || verdict.excuses("claimed after it was given back", !is_ours, is_late);
+        verdict.holds(Invariant::NothingLeft, holds, || format!("{name} of {id} has {metadata} {}", node["spec"]));
     }
 }
 
-/// Whether a claim may stay on a node that is in use.
-fn may_stay(claim: &str, id: &str, name: &str, facts: &Facts<'_>) -> bool {
-    // When its instance runs again, a node is looked for by the names that EKS gives nodes (docs/what-happens.md).
+/// Whether a claim may stay on a node that is in use: when its instance runs again, it is looked for by the names that EKS gives
+/// nodes (docs/what-happens.md).
+fn may_stay(claim: &str, name: &str) -> bool {
     let stops = ["instance stopping", "spot", "return to warm pool"];
-    let is_not_found = name.starts_with("worker") && stops.iter().any(|kind| claim.contains(kind));
+    name.starts_with("worker") && stops.iter().any(|kind| claim.contains(kind))
+}
+
+/// Whether a node may have been claimed after it was given back.
+fn may_be_late(claim: &str, id: &str, facts: &Facts<'_>) -> bool {
     // Where the API server is away for longer than the instance or the maintenance, a drain claims the node after it was given back.
     let may_be_late = ["instance stopping", "maintenance"].iter().any(|kind| claim.contains(kind));
     let is_claimed_late = may_be_late && !facts.plan.is_well(Side::Api);
     // Nobody remembers that maintenance was called off: what comes late announces it once more.
-    is_not_found || is_claimed_late || claim.contains("maintenance") && is_announced_late(id, facts)
+    is_claimed_late || claim.contains("maintenance") && is_announced_late(id, facts)
 }
 
 /// Whether maintenance was announced after it was called off: by a duplicate, or an attempt that came late.

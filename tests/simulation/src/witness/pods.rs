@@ -106,7 +106,7 @@ impl LeavingPods {
         let app = place.app;
         let opted_out = self.opted_out.get(&place.instance);
         let is_opted_out = opted_out.is_some_and(|at| *at + facts.skew() < facts.lambda.attempt(by).began);
-        let is_left = is_opted_out || facts.plan.is_karpenters(&place.instance);
+        let is_left = is_opted_out || facts.plan.is_karpenters(&place.instance) || facts.is_left_to_eks(by);
         verdict.holds(Invariant::OptedOutUntouched, !is_left, || format!("{by} requests {uid} to leave"));
         let is_real = !facts.plan.is_dry_run();
         verdict.holds(Invariant::DryRunTouchesNothing, is_real, || format!("{by} requests {uid} to leave"));
@@ -146,9 +146,8 @@ impl LeavingPods {
         verdict.holds(Invariant::OrderIsKept, annotation != Some(Annotation::Skip), || {
             format!("{by} requests {uid} to leave")
         });
-        let grace_s =
-            facts.plan.apps.iter().filter(|app| app.annotation == Some(Annotation::Last)).map(|app| app.grace_s).max();
-        let Some(from) = grace_s.and_then(|grace_s| deadline.last_from(grace_s)) else { return };
+        let last = facts.plan.apps.iter().filter(|app| app.annotation == Some(Annotation::Last));
+        let Some(from) = last.filter_map(|app| deadline.last_from(app)).min() else { return };
         let now = facts.clock.now();
         let is_due = from <= now + facts.skew();
         // What blocks the pods of a dead node holds nobody up, so that all of them are deleted at once.
@@ -214,10 +213,10 @@ impl LeavingPods {
         verdict
             .holds(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} without evicting it first"));
         let is_told = facts.cluster.pod(uid).is_none_or(|pod| pod.is_disruption_target);
-        verdict.holds(Invariant::JobIsTold, is_told || !facts.plan.is_well(Side::Api), || {
-            format!("{by} deletes {uid}, and nobody tells its Job")
-        });
-        let (now, due) = (facts.clock.now(), deadline.forced_from(app.grace_s));
+        let is_excused = !facts.plan.is_well(Side::Api);
+        let is_told = verdict.excuses("a Job is not told in an outage of the API server", is_told, is_excused);
+        verdict.holds(Invariant::JobIsTold, is_told, || format!("{by} deletes {uid}, and nobody tells its Job"));
+        let (now, due) = (facts.clock.now(), deadline.forced_from(app));
         let instance = facts.instance(by);
         let is_over = match deadline.termination {
             // Where the API server is away, nobody hears that it has come back.
@@ -248,10 +247,10 @@ impl LeavingPods {
         let Leave { by, uid, .. } = *leave;
         let app = &facts.plan.apps[place.app];
         let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
-        let began = facts.lambda.attempt(by).began.max(place.since);
-        let due = deadline
-            .forced_from(app.grace_s)
-            .filter(|due| deadline.is_known() && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
+        let began = facts.lambda.attempt(by).began.max(place.since).max(deadline.unbraked(facts.plan).sent);
+        let deadline = deadline.unbraked(facts.plan);
+        let due =
+            deadline.forced_from(app).filter(|due| deadline.is_known() && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
         let (Some(due), true, None) = (due, is_well, app.annotation) else { return };
         let asked = self.asked.get(uid).copied();
         let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= due);

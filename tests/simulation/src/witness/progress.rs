@@ -125,16 +125,17 @@ impl Progress {
         let there: Vec<&Pod> = node.into_iter().flat_map(|node| facts.cluster.pods_on(node)).collect();
         let apps = &facts.plan.apps;
         let there: Vec<&Pod> = there.into_iter().filter(|pod| !apps[pod.app].stays() && !pod.has_stopped).collect();
-        let end = (node.is_some() && there.is_empty()).then_some(Owed::End);
+        let keeps_volumes = node.is_some_and(|node| facts.cluster.keeps_volumes(node));
+        let end = (node.is_some() && there.is_empty() && !keeps_volumes).then_some(Owed::End);
         // What its controller puts back may stay.
         let returns = |pod: &Pod| apps[pod.app].tolerates || facts.plan.may_stay_open();
         let known = |pod: &&&Pod| self.came.get(&pod.uid).is_none_or(|came| *came + KNOWN_AFTER <= now);
         let stay: Vec<_> = there.iter().filter(|pod| pod.deletion.is_none() && !returns(pod)).filter(known).collect();
         // A drain that begins late, or claims its node late, has its window from then on.
         let began = facts.lambda.attempt(id).began.max(facts.calm_since()) + BEGINS_WITHIN;
-        let deadline = facts.deadline(id).filter(Deadline::is_known);
+        let deadline = facts.deadline(id).filter(Deadline::is_known).map(|deadline| deadline.unbraked(facts.plan));
         let deadline = deadline.map(|deadline| Deadline { sent: deadline.sent.max(began), ..deadline });
-        let due = |pod: &Pod| deadline?.forced_from(apps[pod.app].grace_s);
+        let due = |pod: &Pod| deadline?.forced_from(&apps[pod.app]);
         let late = stay.iter().filter(|pod| due(pod).is_some_and(|due| due + facts.skew() <= now));
         let late: Vec<_> = late.map(|pod| Owed::Force(pod.uid.clone())).collect();
         let free = stay

@@ -1,0 +1,84 @@
+//! Volumes: each is attached to the node of its pod, and detached some time after that has gone.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::answers::{self, ApiAnswer};
+use super::pods::Pod;
+use super::store::Resource;
+use super::{Cluster, ClusterEvent};
+use crate::plan::App;
+
+/// After so long a volume is detached whose kubelet does not say that it is unmounted (kube-controller-manager,
+/// `maxWaitForUnmountDuration`).
+const DETACHED_BY_FORCE: Duration = Duration::from_mins(6);
+
+impl Cluster {
+    /// A pod comes to its node, and its volume with it.
+    pub(super) fn attach(&mut self, pod: &Pod) {
+        let (app, Some(node)) = (&self.plan.apps[pod.app], &pod.node) else { return };
+        if !app.has_volume {
+            return;
+        }
+        let volume = pod.volume(app);
+        let claim = json!({"namespace": app.namespace(), "name": pod.claim()});
+        let persistent = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume},
+            "spec": {"accessModes": ["ReadWriteOnce"], "claimRef": claim}});
+        let attachment = json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {"name": format!("attachment-{}", pod.uid)}, "status": {"attached": true},
+            "spec": {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}}});
+        self.store.put(Resource::PersistentVolume, &volume, &persistent);
+        self.store.put(Resource::VolumeAttachment, &pod.uid, &attachment);
+        self.attachments.insert(pod.uid.clone(), attachment);
+    }
+
+    /// A pod has gone, or nothing of it runs any more: its volume is unmounted, in a while.
+    pub(super) fn release_volume(&mut self, pod: &Pod) {
+        let (pod, Some(node)) = (pod.uid.clone(), pod.node.clone()) else { return };
+        if self.attachments.contains_key(&pod) {
+            let after = self.dice.ms(500..20_000);
+            self.effects.after(after, ClusterEvent::VolumeReleased { pod, node });
+        }
+    }
+
+    /// A volume is detached now if a kubelet says that it is unmounted.
+    pub(super) fn release(&mut self, pod: String, node: &str) {
+        let after = if self.kubelet_runs(node) { Duration::ZERO } else { DETACHED_BY_FORCE };
+        self.effects.after(after, ClusterEvent::VolumeDetached { pod });
+    }
+
+    /// The volume of a pod is not attached any longer.
+    pub(super) fn detach(&mut self, pod: &str) {
+        if let Some(attachment) = self.attachments.remove(pod) {
+            self.store.drop(Resource::VolumeAttachment, pod, &attachment);
+        }
+    }
+
+    pub(super) fn get_volume(&self, name: &str) -> ApiAnswer {
+        let volume = self.store.get(Resource::PersistentVolume, name);
+        volume
+            .map_or_else(|| answers::not_found("persistentvolumes", name), |json| ApiAnswer::Says(200, json.to_owned()))
+    }
+
+    /// Whether a volume is attached to that node which no pod uses there.
+    pub(crate) fn keeps_volumes(&self, node: &str) -> bool {
+        let running = self.pods_on(node).filter(|pod| !pod.has_stopped);
+        let in_use: Vec<_> = running.map(|pod| pod.volume(&self.plan.apps[pod.app])).collect();
+        let mut attached = self.attachments.values().filter(|attachment| attachment["spec"]["nodeName"] == *node);
+        attached.any(|attachment| {
+            in_use.iter().all(|volume| attachment["spec"]["source"]["persistentVolumeName"] != **volume)
+        })
+    }
+}
+
+impl Pod {
+    /// The name of the claim of its volume.
+    pub(super) fn claim(&self) -> String {
+        format!("data-{}", self.name)
+    }
+
+    fn volume(&self, app: &App) -> String {
+        format!("volume-{}-{}", app.namespace(), self.name)
+    }
+}
