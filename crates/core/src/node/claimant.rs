@@ -49,7 +49,7 @@ pub enum How {
         /// That event's id.
         event: String,
     },
-    /// It is not: an admission webhook or policy refused, or the API server answered with errors. The instance goes all the
+    /// It is not: an admission webhook or policy refused, or the API server failed or said nothing. The instance goes all the
     /// same, and its pods with it.
     Denied(Box<Status>),
 }

@@ -17,8 +17,8 @@ use crate::kube::ApiError;
 use crate::node::{self, ClaimedNode, NodeError};
 use crate::receipt::record::{HookStatus, Record};
 
-/// How long to retry a claim that the API server answers with errors, when the instance goes. After that its pods are evicted
-/// without a cordon. A webhook may stay down, because its own pods may be on the nodes that go.
+/// How long to retry a claim that the API server answers with errors, or not at all, when the instance goes. After that its pods
+/// are evicted without a cordon. A webhook may stay down, because its own pods may be on the nodes that go.
 const CLAIMED_WITHIN: Duration = Duration::from_secs(5);
 /// The longest pauses before such a claim is tried again beside the drain: the first, and what they grow to.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
@@ -60,12 +60,12 @@ pub(super) async fn claim(
         attempt.wait_until_action_is_known().await;
         let (nodes, began) = (Api::all(client.clone()), Instant::now());
         let claimed = match node::claim(&nodes, target.instance, &claimant).await {
-            Err(NodeError::Api(ApiError::Refused(status)))
+            Err(NodeError::Api(error))
                 if may_do_without
-                    && is_of_outage(&status)
+                    && is_of_outage(&error)
                     && CLAIMED_WITHIN <= failing_since.get_or_insert(began).elapsed() =>
             {
-                Box::pin(node::look_instead(&nodes, target.instance, &claimant, status)).await
+                Box::pin(node::look_instead(&nodes, target.instance, &claimant, answer_of(error))).await
             }
             claimed => claimed,
         };
@@ -89,9 +89,21 @@ pub(super) async fn claim(
     }
 }
 
-/// Whether the API server, or something that it asks, failed at a change that it may make later.
-fn is_of_outage(status: &Status) -> bool {
-    matches!(status.code, 409 | 429 | 500..)
+/// Whether the API server, or something that it asks, failed at a change that it may make later. A webhook may take 30 s to fail:
+/// until then the API server says nothing, and we wait for half as long.
+fn is_of_outage(error: &ApiError) -> bool {
+    match error {
+        ApiError::Refused(status) => matches!(status.code, 409 | 429 | 500..),
+        error => matches!(error, ApiError::Timeout(_)),
+    }
+}
+
+/// What the receipt says of a claim that is done without: the API server's answer, or that there was none.
+fn answer_of(error: ApiError) -> Box<Status> {
+    match error {
+        ApiError::Refused(status) => status,
+        error => Box::new(Status::failure(&error.to_string(), "Timeout").with_code(504)),
+    }
 }
 
 /// Claims a node whose drain began without, beside it: again and again until it is claimed.

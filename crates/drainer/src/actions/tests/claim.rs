@@ -147,9 +147,11 @@ async fn what_may_pass_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_gets_no_answer_is_given_up_and_made_again() {
+async fn a_request_that_gets_no_answer_is_given_up_and_made_again_if_the_instance_may_stay() {
     let began = Instant::now();
-    let claimed = of_spot([patch(), patch().says(200, node())]).await;
+    let context = TestContext::new(&[], [patch(), patch().says(200, node())], []);
+    let case = Case::of(Kind::Rebalance, Deadline::Open);
+    let claimed = claimed(&context, &case, &mut Record::default()).await;
     assert_eq!(claimed.unwrap(), Ok((NODE.to_owned(), How::First)));
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
@@ -209,6 +211,16 @@ async fn a_claim_that_is_answered_with_errors_for_five_seconds_is_done_without_i
     assert_eq!(failure.unwrap_err().error_type(), "KubernetesRefused");
 }
 
+/// The API server waits for a webhook for 30 s at most, and says nothing meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_gets_no_answer_is_done_without_if_the_instance_goes() {
+    let began = Instant::now();
+    let look = call(format!("GET {NODE_PATH}")).says(200, node());
+    let Ok((name, How::Denied(status))) = of_spot([patch(), look]).await.unwrap() else { panic!() };
+    assert_eq!((name.as_str(), status.message.as_str()), (NODE, "the API server did not answer within 15 s"));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_is_not_let_in_to_the_end_is_told_so() {
     let refused = patch().says(401, status(401, "Unauthorized", "")).repeated();
@@ -219,7 +231,8 @@ async fn who_is_not_let_in_to_the_end_is_told_so() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_is_over_before_the_claim_ends_the_notice() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
-    let context = TestContext::new(&[], [patch().repeated()], [hook_described(), heartbeat(), over]);
+    let unanswered = [patch().repeated(), call(format!("GET {NODE_PATH}")).perhaps().repeated()];
+    let context = TestContext::new(&[], unanswered, [hook_described(), heartbeat(), over]);
     let mut record = Record::default();
     let claimed = claimed(&context, &Case::held(Kind::Terminate), &mut record).await.unwrap();
     assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver).into()));
