@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::{SignedDuration, Timestamp};
-use kube::Client;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::json;
 use spillway_bed::audit::{AuditLog, Request};
 use spillway_bed::filler::Filler;
+use spillway_bed::gateway::{Answer, Fault, Rule, Which};
 use spillway_bed::load::{self, Cost, PODS};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{BedError, NodeOptions, TestNode, World};
@@ -175,6 +179,35 @@ async fn node_with_pods(world: &World, client: &Client, namespace: &str) -> Resu
     let node = world.add_node(NodeOptions::default()).await?;
     put_pods(client, namespace, &node.name, PODS).await?;
     Ok(node)
+}
+
+/// etcd keeps no version for longer than some minutes.
+#[tokio::test]
+async fn a_search_whose_next_page_has_been_compacted_begins_again_and_the_node_is_drained_in_time() {
+    let _turn = turn().await;
+    // Behind a page of others, and of a name that cannot be guessed.
+    let named_by_hand = NodeOptions { name: Some("zzz-compacted".to_owned()), ..NodeOptions::default() };
+    let mut stage = Stage::set_with("compacted", named_by_hand).await;
+    let client = stage.world.admin();
+    let nodes = Api::all(client.clone());
+    for number in 0..PAGE {
+        let node = json!({"metadata": {"name": format!("aaa-compacted-{number}")}});
+        let node = serde_json::from_value::<Node>(node).expect("it is one");
+        nodes.create(&PostParams::default(), &node).await.expect("it is new");
+    }
+    put_pods(&client, &stage.name, &stage.node.name, 2).await.expect("its pods run");
+    let gateway = stage.through_gateway().await;
+    gateway.rules().add(Rule::new("list nodes", Which::Nth(2), Fault::Answer(Answer::kubernetes(410))));
+
+    let outcome = stage.lambda.invoke(spot_notice(&stage.node.instance_id, Timestamp::now())).await;
+
+    let answer = outcome.result.as_ref().expect("it drains");
+    assert_eq!((&answer["ending"], fates(answer)["clean"]), (&"drained".into(), 2), "{outcome:#?}");
+    let requests = stage.audit.requests().expect("the audit log");
+    let lists: Vec<_> = requests.iter().filter(|made| made.resource == "nodes" && made.verb == "list").collect();
+    let first_pages = lists.iter().filter(|made| !made.uri.contains("continue=")).count();
+    assert_eq!((first_pages, lists.len() > 2), (2, true), "{lists:#?}");
+    assert_eq!(evicted(&requests).len(), 2);
 }
 
 #[tokio::test]

@@ -70,7 +70,8 @@ impl Transient for ApiError {
         match self.code() {
             // 401: the token was too old or the authenticator was busy; the next request signs again.
             // 404: of an object its caller has taken; of a path it came from something on the way.
-            Some(code) => matches!(code, 401 | 404 | 408 | 409 | 429) || code >= 500,
+            // 410: what a list in pages began with has been compacted; the next attempt begins with the first page.
+            Some(code) => matches!(code, 401 | 404 | 408 | 409 | 410 | 429) || code >= 500,
             None => true,
         }
     }
@@ -151,8 +152,8 @@ mod tests {
 
     #[test]
     fn what_may_pass_is_told_from_what_somebody_has_to_fix() {
-        assert!([401, 404, 409, 429, 500, 503].iter().all(|code| refused(*code).is_transient()));
-        assert!([400, 403, 410, 422].iter().all(|code| !refused(*code).is_transient()));
+        assert!([401, 404, 409, 410, 429, 500, 503].iter().all(|code| refused(*code).is_transient()));
+        assert!([400, 403, 422].iter().all(|code| !refused(*code).is_transient()));
         assert!(ApiError::TimeUp.is_transient());
     }
 

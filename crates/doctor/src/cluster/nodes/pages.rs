@@ -55,10 +55,13 @@ impl<'a, K: DeserializeOwned> Pages<'a, K> {
                 Sent::Whole => self.request.list(&page),
                 Sent::Metadata => self.request.list_metadata(&page),
             };
-            let list = list::each(self.client, request, |object| objects.push(object)).await?;
-            Ok((objects, list.continue_))
+            match list::each(self.client, request, |object| objects.push(object)).await {
+                // What the first page began with has been compacted: no other attempt finds this page.
+                Err(error) if error.code() == Some(410) => Ok(Err(error)),
+                listed => listed.map(|list| Ok((objects, list.continue_))),
+            }
         };
-        let (objects, token) = until(self.end.min(Instant::now() + ASKED_FOR), ask, retrying).await?;
+        let (objects, token) = until(self.end.min(Instant::now() + ASKED_FOR), ask, retrying).await??;
         self.next = token.filter(|token| !token.is_empty()).map(|token| page.continue_token(&token));
         Ok(Some(objects))
     }

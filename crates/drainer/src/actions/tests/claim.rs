@@ -118,6 +118,34 @@ async fn a_node_of_an_unlikely_name_is_found_by_its_provider_id() {
     assert_eq!(claimed.await.unwrap(), Ok(("odd".to_owned(), How::First)));
 }
 
+/// etcd keeps no version for longer than some minutes: a search that stood still may be told so in the middle.
+#[tokio::test(start_paused = true)]
+async fn a_search_whose_next_page_has_been_compacted_begins_again() {
+    let odd = |name: &str, provider_id: &str| {
+        let mut odd = node();
+        (odd["metadata"]["name"], odd["spec"]["providerID"]) = (json!(name), json!(provider_id));
+        odd
+    };
+    let (other, ours) =
+        (odd("other", "aws:///us-east-1a/i-1"), odd("odd", node()["spec"]["providerID"].as_str().unwrap()));
+    let first_page = || {
+        let mut page = list("Node", std::slice::from_ref(&other));
+        page["metadata"]["continue"] = json!("after-other");
+        call("GET /api/v1/nodes").with("limit=100").without("continue=").says(200, page)
+    };
+    let guesses_wrong = || patch().says(404, status(404, "NotFound", "nodes"));
+    let claimed = of_spot([
+        guesses_wrong(),
+        first_page(),
+        call("GET /api/v1/nodes").with("continue=after-other").says(410, status(410, "Expired", "")),
+        guesses_wrong(),
+        first_page(),
+        call("GET /api/v1/nodes").with("continue=after-other").says(200, list("Node", std::slice::from_ref(&ours))),
+        call("PATCH /api/v1/nodes/odd").says(200, ours),
+    ]);
+    assert_eq!(claimed.await.unwrap(), Ok(("odd".to_owned(), How::First)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_provider_id_has_another_form_is_claimed_by_the_one_that_was_read() {
     for provider_id in ["aws:////i-0123456789abcdef0", "i-0123456789abcdef0"] {
