@@ -10,6 +10,8 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -18,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::error::BedError;
-use crate::tls_listener::TlsListener;
+use crate::tls_listener::{self, TlsListener};
 
 /// Longer than any test lets a message take.
 const WAIT: Duration = Duration::from_mins(2);
@@ -106,6 +108,12 @@ impl Webhook {
     #[must_use]
     pub fn url(&self) -> String {
         format!("https://{}{SECRET_PATH}", self.address)
+    }
+
+    /// The authority that signed its certificate, as the API server takes one: base64 of PEM.
+    #[must_use]
+    pub fn ca() -> String {
+        STANDARD.encode(tls_listener::authority())
     }
 
     /// The address of one at which nobody listens.

@@ -16,8 +16,8 @@ use std::time::Duration;
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::{Node, Taint};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::audit::{AuditLog, Request};
@@ -26,7 +26,8 @@ use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Proxy;
-use spillway_bed::{NodeOptions, TestNode, World};
+use spillway_bed::webhook::Answer;
+use spillway_bed::{NodeOptions, TestNode, Webhook, World};
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
 
@@ -215,26 +216,59 @@ impl Stage {
 
     /// Has the API server ask a webhook about the function's changes of the stage's node that does not answer.
     pub async fn ask_webhook_that_is_down(&self) {
-        let (client, name, user) = (self.world.admin(), &self.name, user(&self.name));
-        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]});
-        // Dry runs too, whosever they are: by them it is seen that it is asked.
-        let about = format!(
-            "object.metadata.name == '{}' && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))",
-            self.node.name
-        );
+        self.ask_webhook(Asked::Nodes, &json!({"url": "https://127.0.0.1:1/"})).await;
+        self.until_dry_changes_fail().await;
+    }
+
+    /// Has the API server ask a webhook that takes longer to answer than any may take, which is 30 s.
+    pub async fn ask_webhook_that_is_slow(&self, about: Asked) -> Webhook {
+        let webhook = Webhook::start().await.expect("a webhook");
+        webhook.answers([], Answer::Slow(WAIT));
+        self.ask_webhook(about, &json!({"url": webhook.url(), "caBundle": Webhook::ca()})).await;
+        let asking = async {
+            loop {
+                // A dry run: it ends when the webhook has been asked.
+                let _ = about.rehearse(self).await;
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::select! {
+            posted = webhook.until_posted(1) => drop(posted.unwrap_or_else(|error| panic!("{error}"))),
+            () = asking => {}
+        }
+        webhook
+    }
+
+    /// Has the API server ask a webhook about what the function does, and about dry runs, whosever they are: by them it is seen
+    /// that it is asked.
+    async fn ask_webhook(&self, asked: Asked, client_config: &Value) {
+        let (name, user) = (&self.name, user(&self.name));
+        let (webhook, rule, about) = match asked {
+            Asked::Nodes => (
+                "nodes.example.com",
+                json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}),
+                format!("object.metadata.name == '{}'", self.node.name),
+            ),
+            Asked::Evictions => (
+                "evictions.example.com",
+                json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["pods/eviction"]}),
+                format!("request.namespace == '{name}'"),
+            ),
+        };
+        let about = format!("{about} && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))");
         let webhook = json!({
-            "name": "nodes.example.com",
-            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "name": webhook,
+            "clientConfig": client_config,
             "rules": [rule],
-            "matchConditions": [{"name": "node", "expression": about}],
+            "matchConditions": [{"name": "this-stage", "expression": about}],
             "failurePolicy": "Fail",
             "sideEffects": "None",
+            "timeoutSeconds": 30,
             "admissionReviewVersions": ["v1"],
         });
         let configuration = json!({"metadata": {"name": name}, "webhooks": [webhook]});
         let configuration = serde_json::from_value::<ValidatingWebhookConfiguration>(configuration).expect("it is one");
-        Api::all(client).create(&PostParams::default(), &configuration).await.expect("it is new");
-        self.until_dry_changes_fail().await;
+        Api::all(self.world.admin()).create(&PostParams::default(), &configuration).await.expect("it is new");
     }
 
     /// Has the API server ask that webhook no more.
@@ -245,11 +279,8 @@ impl Stage {
 
     /// Waits until a change of the stage's node without effect is refused.
     async fn until_dry_changes_fail(&self) {
-        let nodes = Api::<Node>::all(self.world.admin());
-        let dry = PatchParams { dry_run: true, ..PatchParams::default() };
-        let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
         let refused = async {
-            while nodes.patch(&self.node.name, &dry, &change).await.is_ok() {
+            while Asked::Nodes.rehearse(self).await.is_ok() {
                 sleep(Duration::from_millis(50)).await;
             }
         };
@@ -378,6 +409,38 @@ impl Stage {
     pub fn requests(&mut self) -> Vec<String> {
         let requests = self.audit.requests().expect("the audit log is there");
         requests.iter().map(Request::summary).collect()
+    }
+}
+
+/// What a webhook is asked about.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked {
+    /// Changes of the stage's node.
+    Nodes,
+    /// Evictions of the stage's pods.
+    Evictions,
+}
+
+impl Asked {
+    /// Does it without effect, as somebody else than the function.
+    async fn rehearse(self, stage: &Stage) -> kube::Result<()> {
+        let client = stage.world.admin();
+        match self {
+            Self::Nodes => {
+                let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+                let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
+                Api::<Node>::all(client).patch(&stage.node.name, &dry, &change).await.map(drop)
+            }
+            Self::Evictions => {
+                let pods = pods::on_node(&client, &stage.node.name).await.expect("the API server answers");
+                let pod = pods.first().expect("a pod is there").name_any();
+                let dry = EvictParams {
+                    post_options: PostParams { dry_run: true, ..PostParams::default() },
+                    ..EvictParams::default()
+                };
+                Api::<Pod>::namespaced(client, &stage.name).evict(&pod, &dry).await.map(drop)
+            }
+        }
     }
 }
 

@@ -46,7 +46,7 @@ def main() -> None:
         state.eks.put(Cluster(cluster, endpoint="", ca="", status="CREATING"))
     tls = sts.Tls(options.region, options.dir)
     http = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)
-    proxy = sts.proxy(state.credentials, tls)
+    proxy = sts.proxy(state.credentials, state.faults, tls)
     for server in (http, proxy):
         Thread(target=server.serve_forever, daemon=True).start()
     _say(options.port_file, {"http": http.port, "proxy": proxy.server_port, "proxy_ca": str(tls.authority)})

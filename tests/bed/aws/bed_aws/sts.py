@@ -17,10 +17,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from werkzeug import Request
 
+from bed_aws.call import Call
 from bed_aws.credentials import Credentials, user_id
 from bed_aws.errors import AwsError
+from bed_aws.faults import Faults
 from bed_aws.signature import Signed, check
+
 AUTHORITY = "Spillway test bed"
 
 
@@ -78,8 +82,9 @@ class _Tunnel(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     host = ""
 
-    def __init__(self, credentials: Credentials, tls: Tls, *connection: object) -> None:
+    def __init__(self, credentials: Credentials, faults: Faults, tls: Tls, *connection: object) -> None:
         self._credentials = credentials
+        self._faults = faults
         self._tls = tls
         super().__init__(*connection)
 
@@ -114,6 +119,7 @@ class _Tunnel(BaseHTTPRequestHandler):
         try:
             if parse_qs(urlsplit(self.path).query).get("Action") != ["GetCallerIdentity"]:
                 raise AwsError(400, "InvalidAction", "this stand-in for STS knows GetCallerIdentity only")
+            self._faults.strike(Call.of(Request.from_values(self.path)))
             signed = Signed("GET", f"https://{self.host}{self.path}", self.headers, b"")
             role = check(signed, self._credentials, "query")
         except AwsError as refused:
@@ -128,5 +134,5 @@ class _Tunnel(BaseHTTPRequestHandler):
         print(f"sts proxy: {self.command} {self.host or self.path} {code}", file=sys.stderr)
 
 
-def proxy(credentials: Credentials, tls: Tls) -> ThreadingHTTPServer:
-    return _Proxy(("127.0.0.1", 0), partial(_Tunnel, credentials, tls))
+def proxy(credentials: Credentials, faults: Faults, tls: Tls) -> ThreadingHTTPServer:
+    return _Proxy(("127.0.0.1", 0), partial(_Tunnel, credentials, faults, tls))

@@ -14,6 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from bed_aws import sts
+from bed_aws.faults import Fault
 from tests.side import REGION, OnTheSide, state, temporary_folder
 
 HOST = "sts.us-east-1.amazonaws.com"
@@ -24,7 +25,7 @@ class Sts(OnTheSide):
     def setUp(self) -> None:
         super().setUp()
         tls = sts.Tls(REGION, temporary_folder(self))
-        proxy = sts.proxy(state.credentials, tls)
+        proxy = sts.proxy(state.credentials, state.faults, tls)
         Thread(target=proxy.serve_forever, daemon=True).start()
         self.addCleanup(proxy.server_close)
         self.addCleanup(proxy.shutdown)
@@ -74,6 +75,13 @@ class Sts(OnTheSide):
                 self.ask(url)
             else:
                 self.assert_refused("SignatureDoesNotMatch", url)
+
+    def test_a_fault_refuses_the_tokens_of_its_caller_alone(self) -> None:
+        state.faults.add(Fault("ASIAOTHER", "sts", "GetCallerIdentity", status=403, code="ExpiredToken"))
+        self.ask(self.presigned())
+        state.faults.add(Fault(self.key, "sts", "GetCallerIdentity", status=403, code="ExpiredToken"))
+        self.addCleanup(state.faults.clear, self.key)
+        self.assert_refused("ExpiredToken", self.presigned())
 
     def test_no_other_host_is_reached(self) -> None:
         for host in ("example.com", "sts.us-east-1.amazonaws.com.example.com", "ec2.us-east-1.amazonaws.com"):
