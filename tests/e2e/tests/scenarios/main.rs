@@ -31,6 +31,7 @@ mod launch;
 mod maintenance;
 mod marks;
 mod messages;
+mod mid_drain;
 mod no_leader;
 mod node_events;
 mod not_ours;
