@@ -10,12 +10,13 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kube::Client;
+use spillway_core::drain::answer::Answer;
 use spillway_core::drain::deadline::Window;
 use spillway_core::drain::dry_run::{PodPreview, Predicted, Preview, meaning, says_nothing, without_request, word};
 use spillway_core::drain::plan::{Planned, PodName, PodUid, plan};
 use spillway_core::drain::request::EVICTIONS_AT_ONCE;
 use spillway_retry::Backoff;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::evict;
 use super::list::list;
@@ -54,7 +55,9 @@ async fn evict(
 ) -> Predicted {
     let mut backoff = Backoff::new();
     loop {
-        let answer = evict::dry_run(client, name, uid).await;
+        // An invocation may be over before the call's own time is.
+        let answer = timeout_at(end, evict::dry_run(client, name, uid)).await;
+        let answer = answer.unwrap_or_else(|_| Answer::Unanswered { message: "no answer came in time".to_owned() });
         *answers.entry(word(&answer)).or_default() += 1;
         let again = Instant::now() + backoff.next_pause();
         if !says_nothing(&answer) || again > end {

@@ -2,6 +2,7 @@ use serde_json::json;
 use spillway_core::decision::{Decision, Reason};
 use spillway_core::outcome::Outcome;
 use spillway_notice::Kind;
+use tokio::time::Instant;
 
 use super::done;
 use crate::actions::dry_run::dry_run;
@@ -35,6 +36,20 @@ async fn a_drain_is_tried_with_evictions_that_change_nothing() {
     assert!(outcome.to_string().starts_with(&format!("dry run: would have drained node {NODE}")), "{outcome}");
     assert_eq!(record.hook, HookStatus::Left);
     assert_eq!(record.pods.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_without_an_answer_is_waited_for_ten_seconds() {
+    let calls = [
+        looked_at(),
+        call("GET /api/v1/pods").says(200, list("Pod", &[pod("a")])),
+        call("POST /api/v1/namespaces/shop/pods/a/eviction"),
+    ];
+    let (context, began) = (TestContext::new(&DRY, calls, []), Instant::now());
+    let (case, mut record) = (Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    drop(dry_run(&context, Decision::Drain, &case.target(&attempt), &mut record).await.unwrap());
+    assert_eq!((record.pods.len(), began.elapsed().as_secs()), (1, 10));
 }
 
 #[tokio::test(start_paused = true)]
