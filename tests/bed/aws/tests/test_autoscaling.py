@@ -89,13 +89,14 @@ class Lifecycle(OnTheSide):
             self.assertEqual((action["result"], action["ended_by"]), (default, "expiry"))
 
     def test_heartbeats_hold_the_instance_longer_but_not_beyond_the_cap(self) -> None:
-        instance = self.instance(hook(heartbeat_timeout_s=1, global_timeout_s=2))
+        # On a loaded machine a heartbeat may come seconds after the last.
+        instance = self.instance(hook(heartbeat_timeout_s=5, global_timeout_s=6))
         started = time.monotonic()
         move(instance)
         with self.assertRaisesRegex(ClientError, "No active Lifecycle Action"):
             while True:
                 self.heartbeat(InstanceId=instance)
-        self.assertGreaterEqual(time.monotonic() - started, 2)
+        self.assertGreaterEqual(time.monotonic() - started, 6)
         until_gone(instance)
 
     def test_a_hook_says_how_long_it_waits_in_all(self) -> None:
