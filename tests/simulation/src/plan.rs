@@ -316,11 +316,11 @@ impl Plan {
         self.outages.iter().any(|outage| outage.side == side && outage.fault == fault)
     }
 
-    /// Whether a node may stay uncordoned while it is drained, so that what leaves it may come back: after five seconds of errors its
-    /// pods are evicted without a cordon (docs/what-happens.md).
+    /// Whether a node may stay uncordoned while it is drained, so that what leaves it may come back: after five seconds of errors,
+    /// or fifteen without an answer, its pods are evicted without a cordon (docs/what-happens.md).
     pub(crate) fn may_stay_open(&self) -> bool {
         let is_so = |outage: &Outage| match outage.fault {
-            Fault::Webhook => true,
+            Fault::Webhook | Fault::Hangs => true,
             Fault::Refused => outage.until > outage.from + Duration::from_secs(5),
             _ => false,
         };

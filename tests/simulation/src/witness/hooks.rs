@@ -9,7 +9,7 @@ use super::{Facts, Invariant, Verdict, Witness};
 use crate::aws::{ActionResult, AfterHook};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
-use crate::plan::{Command, Fault, Side};
+use crate::plan::{App, Command, Fault, Side};
 
 /// A hook whose longest wait is over is completed so soon after it.
 const LATE: SignedDuration = SignedDuration::from_secs(20);
@@ -20,9 +20,9 @@ pub(super) struct Hooks {
     completed: BTreeSet<(AttemptId, String)>,
     /// When each node was patched first.
     claimed: BTreeMap<String, Timestamp>,
-    /// The node of each pod.
+    /// The node of each pod with a volume.
     places: BTreeMap<String, String>,
-    /// When a pod has left each node for the last time.
+    /// When such a pod has left each node for the last time.
     left: BTreeMap<String, Timestamp>,
     /// The nodes that a person has uncordoned.
     uncordoned: BTreeSet<String>,
@@ -36,7 +36,7 @@ impl Witness for Hooks {
             Fact::NodePatched { name, .. } => {
                 self.claimed.entry(name.clone()).or_insert(facts.clock.now());
             }
-            Fact::PodBound { uid, node, .. } => {
+            Fact::PodBound { uid, node, app } if facts.plan.apps[*app].has_volume => {
                 self.places.insert(uid.clone(), node.clone());
             }
             Fact::PodGone { uid, .. } => {
@@ -87,6 +87,11 @@ impl Hooks {
         verdict.holds(Invariant::HookNotBeforeEmpty, is_empty, || {
             format!("{by} completes {token} while {left:?} are on {node}")
         });
+        // The volume of a pod that may stay, or whose object outlasts it, is not waited for from the end of its object on.
+        let is_plain = |app: &App| !app.has_volume || !(app.finalizer || app.tolerates);
+        if !facts.plan.apps.iter().all(is_plain) || self.uncordoned.contains(node) {
+            return;
+        }
         let is_waited = self.left.get(node).is_none_or(|left| *left + volume_wait(facts.plan) <= now + facts.skew());
         let holds = is_waited || !facts.cluster.keeps_volumes(node);
         let holds = verdict.excuses("volumes not awaited where somebody is denied", holds, is_denied);

@@ -153,7 +153,9 @@ impl LeavingPods {
         // What blocks the pods of a dead node holds nobody up, so that all of them are deleted at once.
         let is_dead =
             matches!(deadline.termination, Termination::AtTheLatest(_)) && self.is_dead(&place.instance, facts);
-        if annotation != Some(Annotation::Last) || is_due || is_dead || self.uncordoned.contains_key(&place.instance) {
+        // What comes back to a node that is not cordoned may stay.
+        let is_open = self.uncordoned.contains_key(&place.instance) || facts.plan.may_stay_open();
+        if annotation != Some(Annotation::Last) || is_due || is_dead || is_open {
             return;
         }
         let goes_before = |other: &&Pod| {
@@ -217,15 +219,13 @@ impl LeavingPods {
         let is_told = verdict.excuses("a Job is not told in an outage of the API server", is_told, is_excused);
         verdict.holds(Invariant::JobIsTold, is_told, || format!("{by} deletes {uid}, and nobody tells its Job"));
         let (now, due) = (facts.clock.now(), deadline.forced_from(app));
-        let instance = facts.instance(by);
+        let instance = facts.instance(by).unwrap_or_default();
+        // Where the API server is away, nobody hears that it has come back.
+        let is_back_unheard = self.back.get(instance).is_some_and(|back| *back < facts.calm_since());
         let is_over = match deadline.termination {
-            // Where the API server is away, nobody hears that it has come back.
-            Termination::Soon { .. } => instance.is_some_and(|instance| {
-                let back = self.back.get(instance);
-                !facts.cluster.reports(instance) || back.is_some_and(|back| *back < facts.calm_since())
-            }),
+            Termination::Soon { .. } => !facts.cluster.reports(instance) || is_back_unheard,
             // What blocks the pods of a dead node holds no hook.
-            Termination::AtTheLatest(_) => instance.is_some_and(|instance| self.is_dead(instance, facts)),
+            Termination::AtTheLatest(_) => self.is_dead(instance, facts) || is_back_unheard,
             Termination::At(_) | Termination::Unknown => false,
         };
         // The first attempt's clock says when the half of a window begins, and another's when it is over.
