@@ -40,10 +40,13 @@ pub(super) fn look(client: &Client, claim: &Claim, end: Instant) -> impl Future<
 
 /// The node by that name, if there is one.
 async fn read(nodes: &Api<Node>, name: &str, end: Instant) -> Option<Node> {
+    let mut is_told = false;
     loop {
         match until(end, async || call(nodes.get_opt(name)).await, |_| ()).await {
             Ok(node) => return node,
+            Err(_) if is_told => {}
             Err(error) => {
+                is_told = true;
                 let error = chain(&error);
                 tracing::warn!(
                     node.name = name,
