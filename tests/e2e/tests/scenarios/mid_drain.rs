@@ -181,7 +181,7 @@ async fn an_endpoint_whose_new_name_dns_does_not_know_yet_is_asked_of_eks_until_
 
 #[tokio::test]
 async fn a_certificate_of_an_authority_that_eks_does_not_show_yet_is_trusted_when_it_does() {
-    let mut stage = stage("rotated").await;
+    let mut stage = stage("rotated-meanwhile").await;
     let gateway = stage.through_gateway().await;
 
     let outcome = drain_past(&stage, &gateway, async |evictions| {

@@ -288,7 +288,7 @@ fn check_grace(
         // Never zero, which ends the pod's object while it runs, and never more than it asks for.
         (Some(given), Some(left)) => (1..=own.max(1)).contains(&given) && (given - left.max(1)).abs() <= skew + 1,
         (Some(_), None) => false,
-        (None, Some(left)) => own <= left + skew + 1,
+        (None, Some(left)) => own <= left.max(1) + skew + 1,
         (None, None) => true,
     };
     verdict.holds(Invariant::GraceIsRight, is_right, || {
