@@ -53,6 +53,8 @@ pub(super) struct Scene {
     pub(super) pods: usize,
     /// How long a tool may take.
     pub(super) limit: Duration,
+    /// Whether what a tool has left is a result too.
+    pub(super) may_be_left: bool,
 }
 
 impl PeersFixture {
@@ -91,7 +93,7 @@ impl PeersFixture {
             self.collect_garbage().await?;
         }
         self.rests.wait().await;
-        Ok(Scene { name, nodes, pods: case.nodes() * case.pods(), limit: LONGEST })
+        Ok(Scene { name, nodes, pods: case.nodes() * case.pods(), limit: LONGEST, may_be_left: false })
     }
 
     /// A scene of so many nodes and pods on each, for a tool that may take so long.
@@ -101,7 +103,7 @@ impl PeersFixture {
         let added = self.free(&name, nodes, pods, &PodShape::default()).await?;
         self.collect_garbage().await?;
         self.rests.wait().await;
-        Ok(Scene { name, nodes: added, pods: nodes * pods, limit })
+        Ok(Scene { name, nodes: added, pods: nodes * pods, limit, may_be_left: true })
     }
 
     /// Pods that nothing holds and nothing puts back.

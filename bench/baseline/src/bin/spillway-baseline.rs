@@ -1,4 +1,5 @@
-//! The baseline of a drain: posts evictions over one HTTP/2 connection, all at once, and nothing else.
+//! The baseline of a drain: posts evictions over one HTTP/2 connection, all at once and again where the API server has too many,
+//! and nothing else.
 //!
 //! No product code is in it and no Kubernetes library: what it needs is handed in ready made.
 
@@ -6,13 +7,13 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
-use hyper::{Request, Uri};
+use hyper::{Request, StatusCode, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -21,7 +22,11 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tower::ServiceExt as _;
+
+/// What the API server says in the `Retry-After` of a request that finds its queues full.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -46,7 +51,7 @@ struct Eviction {
 struct Done {
     /// From the connection's first packet to the last answer.
     with_connection_us: u128,
-    /// How often each status was answered.
+    /// How often each status was answered, but 429.
     answers: BTreeMap<u16, usize>,
 }
 
@@ -100,9 +105,14 @@ fn request(work: &Work, eviction: &Eviction) -> Result<Request<Full<Bytes>>, hyp
 }
 
 async fn post(mut connection: SendRequest<Full<Bytes>>, request: Request<Full<Bytes>>) -> hyper::Result<u16> {
-    connection.ready().await?;
-    let answer = connection.send_request(request).await?;
-    let status = answer.status().as_u16();
-    answer.into_body().collect().await?;
-    Ok(status)
+    loop {
+        connection.ready().await?;
+        let answer = connection.send_request(request.clone()).await?;
+        let status = answer.status();
+        answer.into_body().collect().await?;
+        if status != StatusCode::TOO_MANY_REQUESTS {
+            return Ok(status.as_u16());
+        }
+        sleep(RETRY_AFTER).await;
+    }
 }

@@ -27,10 +27,10 @@ use crate::measure;
 use crate::measure::circumstances::Circumstances;
 use crate::measure::report;
 pub(crate) use results::StormResults;
-use results::{Bucket, Calls, Failed, Run, Size};
+use results::{Bucket, Calls, Failed, Limits, Run, Size};
 
-/// How long a tool may take for one storm.
-const LIMIT: Duration = Duration::from_mins(30);
+/// How long a tool may take for one storm; what it has done by then is what came.
+const LIMIT: Duration = Duration::from_mins(15);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StormOptions {
@@ -41,11 +41,11 @@ pub(crate) struct StormOptions {
     #[arg(long, value_delimiter = ',', default_value = "1000,50,10")]
     limits: Vec<usize>,
     /// How many `DescribeInstances` EC2 allows Spillway at once, and how many more each second. 50+10 is what EC2 may count
-    /// calls without pages against.
-    #[arg(long, default_value = "100+20")]
-    ec2: Bucket,
-    /// Who drains, in this order. NTH drains in the first storm alone: as installed, it was stopped in 150 nodes of two pods after
-    /// more than a quarter of an hour, beside builds. A tool that does not end one storm has no turn in those that follow.
+    /// calls without pages against. The first in each storm, the others in the first storm alone.
+    #[arg(long, value_delimiter = ',', default_value = "100+20,50+10")]
+    ec2: Vec<Bucket>,
+    /// Who drains, in this order. NTH drains in the first storm alone, because it takes minutes. A tool that fails in one storm
+    /// has no turn in those that follow.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "nth,nth-tuned,spillway,baseline")]
     tools: Vec<Tool>,
     /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.
@@ -71,22 +71,20 @@ async fn measured(options: &StormOptions) -> Result<String, BedError> {
         say(&format!("starting a world for {size}"));
         let mut fixture = PeersFixture::start_with(measure::world_options()).await?;
         fixture.proxy.set_round_trip(FAR);
-        let limits = if number == 0 { &options.limits[..] } else { options.limits.get(..1).unwrap_or_default() };
         for tool in options.tools.iter().copied().filter(is_here) {
             if failed.iter().any(|failed| failed.tool == tool) || (tool.is_nth() && number > 0) {
                 continue;
             }
-            let limits = if tool == Tool::Spillway { limits.iter().copied().map(Some).collect() } else { vec![None] };
-            for limit in limits {
-                say(&format!("{size}, {}", page::in_words(tool, limit)));
+            for limits in limits(options, tool, number == 0) {
+                say(&format!("{size}, {}", page::in_words(tool, limits)));
                 let scene = fixture.storm(size.nodes, size.pods, LIMIT).await?;
-                match storm(&fixture, &scene, (&builds, options.ec2), (tool, limit), *size).await {
+                match storm(&fixture, &scene, &builds, (tool, limits), *size).await {
                     Ok(run) => runs.push(run),
                     Err(error) => {
                         fixture.world.keep_logs();
                         say(&error.story());
                         let why = error.story().lines().next().unwrap_or_default().to_owned();
-                        failed.push(Failed { size: *size, tool, limit, why });
+                        failed.push(Failed { size: *size, tool, limits, why });
                     }
                 }
                 fixture.clear().await?;
@@ -94,23 +92,37 @@ async fn measured(options: &StormOptions) -> Result<String, BedError> {
         }
     }
     let nth = nth::release().to_owned();
-    let results =
-        StormResults { circumstances: measuring.over().await, ec2: options.ec2, runs, failed, nth, unmeasured };
+    let results = StormResults { circumstances: measuring.over().await, runs, failed, nth, unmeasured };
     report::keep(&results, Some(&options.keep_in.clone().unwrap_or_else(report::documents)))
+}
+
+/// What AWS allows in each turn of a tool's: Spillway has a turn with each limit in the first storm. Of the other tools none is
+/// limited by Lambda.
+fn limits(options: &StormOptions, tool: Tool, is_first: bool) -> Vec<Option<Limits>> {
+    if tool != Tool::Spillway {
+        return vec![None];
+    }
+    let with = |executions: &usize, ec2: &Bucket| Some(Limits { executions: *executions, ec2: *ec2 });
+    let usual = options.limits.iter().zip(&options.ec2).take(1).map(|(executions, ec2)| with(executions, ec2));
+    let fewer =
+        options.limits.iter().skip(1).flat_map(|executions| options.ec2.first().map(|ec2| with(executions, ec2)));
+    let slower =
+        options.ec2.iter().skip(1).flat_map(|ec2| options.limits.first().map(|executions| with(executions, ec2)));
+    if is_first { usual.chain(fewer).chain(slower).collect() } else { usual.collect() }
 }
 
 async fn storm(
     fixture: &PeersFixture,
     scene: &Scene,
-    (builds, ec2): (&nth::Builds, Bucket),
-    (tool, limit): (Tool, Option<usize>),
+    builds: &nth::Builds,
+    (tool, limits): (Tool, Option<Limits>),
     size: Size,
 ) -> Result<Run, BedError> {
-    let (drained, failed) = match tool {
-        Tool::Spillway => spillway::drain(fixture, scene, limit, ec2).await?,
-        Tool::Nth | Tool::NthWorkers | Tool::NthTuned => (nth::drain(fixture, scene, builds, tool).await?, 0),
-        Tool::Baseline => (baseline::drain(fixture, scene).await?, 0),
-        Tool::Kubectl => {
+    let (drained, failed) = match (tool, limits) {
+        (_, Some(limits)) => spillway::drain(fixture, scene, limits).await?,
+        (Tool::Nth | Tool::NthWorkers | Tool::NthTuned, None) => (nth::drain(fixture, scene, builds, tool).await?, 0),
+        (Tool::Baseline, None) => (baseline::drain(fixture, scene).await?, 0),
+        (Tool::Kubectl | Tool::Spillway, None) => {
             let (wanted, seen) = ("a tool that notices drain by".to_owned(), "kubectl".to_owned());
             return Err(BedError::NotMeasured { wanted, seen });
         }
@@ -119,7 +131,7 @@ async fn storm(
     Ok(Run {
         size,
         tool,
-        limit,
+        limits,
         figures: Figures::of(&drained, scene.nodes.len(), scene.pods),
         ec2: of_action(&calls, "DescribeInstances", drained.begin),
         eks: of_action(&calls, "DescribeCluster", drained.begin),
@@ -142,11 +154,12 @@ fn throttled(drained: &Drained) -> usize {
 
 fn command(options: &StormOptions) -> String {
     let list = |items: Vec<String>| items.join(",");
+    let ec2 = list(options.ec2.iter().map(Bucket::to_string).collect());
     let sizes = list(options.sizes.iter().map(Size::to_string).collect());
     let limits = list(options.limits.iter().map(usize::to_string).collect());
     let tools = list(options.tools.iter().map(|tool| tool.in_option()).collect());
     let tuned = if options.nth_tuned.is_some() { " NTH_TUNED=…" } else { "" };
-    format!("make storm SIZES={sizes} LIMITS={limits} EC2={} TOOLS={tools}{tuned}", options.ec2)
+    format!("make storm SIZES={sizes} LIMITS={limits} EC2={ec2} TOOLS={tools}{tuned}")
 }
 
 fn say(what: &str) {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::super::case::Tool;
-use super::results::{Failed, Run, Size, StormResults};
+use super::super::figures::SPOT_WINDOW;
+use super::results::{Failed, Limits, Run, Size, StormResults};
 use crate::measure::report::Report;
 
 impl Report for StormResults {
@@ -36,7 +37,7 @@ const PUBLISHED: &str = "\n## What others have published\n\
 const HOW: &str = "\n## How it is measured\n\
     \n\
     All notices are sent in the same moment, to nodes of pods that exit at once. The API server is 20 ms further away. As in an\n\
-    account, EC2 limits `DescribeInstances`, EKS allows ten `DescribeCluster` at once and ten a second, and Lambda so\n\
+    account, EC2 limits `DescribeInstances` (*EC2 50+10*: 50 at once and 10 more a second; 100+20 where nothing is said), EKS allows ten `DescribeCluster` at once and ten a second, and Lambda so\n\
     many executions; its queue tries again what found none, after 1 s, growing to 5 min. The function is cold for every notice. A\n\
     self-test ran before, as after each deployment. Instances go on after their two minutes: what was evicted later is counted as\n\
     late. Cordons and evictions come from the API server's audit log, calls from the stand-in's journal. *The evictions alone* is\n\
@@ -44,15 +45,10 @@ const HOW: &str = "\n## How it is measured\n\
 
 fn head(results: &StormResults) -> String {
     let mut text = results.circumstances.head("A storm of notices", StormResults::FILE);
-    let _ = writeln!(
-        text,
-        "* EC2 allowed Spillway {} `DescribeInstances` at once and {} a second; the others 100 and 20",
-        results.ec2.most, results.ec2.per_second
-    );
     let _ =
         writeln!(text, "* NTH (aws-node-termination-handler): {} in queue mode, as its chart installs it", results.nth);
-    for Failed { size, tool, limit, why } in &results.failed {
-        let _ = writeln!(text, "* **failed**: {size}, {}: {why}", in_words(*tool, *limit));
+    for Failed { size, tool, limits, why } in &results.failed {
+        let _ = writeln!(text, "* **failed**: {size}, {}: {why}", in_words(*tool, *limits));
     }
     for unmeasured in &results.unmeasured {
         let _ = writeln!(text, "* **not measured**: {unmeasured}");
@@ -60,9 +56,9 @@ fn head(results: &StormResults) -> String {
     text
 }
 
-pub(super) fn in_words(tool: Tool, limit: Option<usize>) -> String {
-    match limit {
-        Some(limit) => format!("{}, {limit} executions", tool.in_words()),
+pub(super) fn in_words(tool: Tool, limits: Option<Limits>) -> String {
+    match limits {
+        Some(Limits { executions, ec2 }) => format!("{}, {executions} executions, EC2 {ec2}", tool.in_words()),
         None => tool.in_words().to_owned(),
     }
 }
@@ -73,11 +69,13 @@ fn table(results: &StormResults, size: Size) -> String {
         format!("| {what} | {} |\n", runs.iter().map(|run| cell(run)).collect::<Vec<_>>().join(" | "))
     };
     let mut text = format!("\n## {} nodes × {} pods\n\n", size.nodes, size.pods);
-    text += &line("", &|run| in_words(run.tool, run.limit));
+    text += &line("", &|run| in_words(run.tool, run.limits));
     text += &line("---", &|_| "---".to_owned());
     text += &line("last cordon, s", &|run| seconds(run.figures.last_cordon));
+    text += &line("of it EC2's limit, s", &|run| seconds(run.limits.map(|limits| limits.ec2.takes(size.nodes))));
     text += &line("cordoned within 120 s", &|run| run.figures.cordoned_in_window.to_string());
     text += &line("last eviction, s", &|run| seconds(run.figures.last_eviction));
+    text += &line("evictions a second", &|run| rate(run, size));
     text += &line("pods evicted within 120 s", &|run| run.figures.evicted_in_window.to_string());
     text += &line("notices that failed", &|run| run.failed.to_string());
     text += &line("requests for each pod", &|run| a(run.figures.for_pods, size.nodes * size.pods));
@@ -92,6 +90,16 @@ fn table(results: &StormResults, size: Size) -> String {
 
 fn seconds(time: Option<Duration>) -> String {
     time.map_or_else(|| "–".to_owned(), |time| format!("{:.1}", time.as_secs_f64()))
+}
+
+/// To the last eviction, or within the two minutes where that never came.
+#[expect(clippy::cast_precision_loss, reason = "a storm has fewer pods than would lose one")]
+fn rate(run: &Run, size: Size) -> String {
+    let (evicted, within) = match run.figures.last_eviction {
+        Some(last) => (size.nodes * size.pods, last),
+        None => (run.figures.evicted_in_window, SPOT_WINDOW),
+    };
+    format!("{:.0}", evicted as f64 / within.as_secs_f64())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a storm has fewer requests than would lose one")]

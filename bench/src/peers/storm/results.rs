@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,23 @@ impl fmt::Display for Bucket {
     }
 }
 
+impl Bucket {
+    /// How long it holds up the last of so many calls that come at once.
+    pub(super) fn takes(self, calls: usize) -> Duration {
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        Duration::from_secs(calls.saturating_sub(self.most).into()) / self.per_second
+    }
+}
+
+/// What AWS allows the function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Limits {
+    /// Of Lambda, at a time.
+    pub(super) executions: usize,
+    /// Of EC2, calls of `DescribeInstances`.
+    pub(super) ec2: Bucket,
+}
+
 /// Calls of one action.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Calls {
@@ -69,8 +87,8 @@ pub(super) struct Calls {
 pub(super) struct Run {
     pub(super) size: Size,
     pub(super) tool: Tool,
-    /// Lambda's limit of executions; only of Spillway.
-    pub(super) limit: Option<usize>,
+    /// Only of Spillway.
+    pub(super) limits: Option<Limits>,
     #[serde(flatten)]
     pub(super) figures: Figures,
     pub(super) ec2: Calls,
@@ -86,15 +104,13 @@ pub(super) struct Run {
 pub(super) struct Failed {
     pub(super) size: Size,
     pub(super) tool: Tool,
-    pub(super) limit: Option<usize>,
+    pub(super) limits: Option<Limits>,
     pub(super) why: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StormResults {
     pub(super) circumstances: Circumstances,
-    /// EC2's limit of Spillway's calls.
-    pub(super) ec2: Bucket,
     pub(super) runs: Vec<Run>,
     pub(super) failed: Vec<Failed>,
     /// The release that `scripts/peers` builds.
@@ -113,6 +129,7 @@ mod tests {
         assert_eq!((size.to_string().as_str(), "150x15".parse()), ("150x15", Ok(size)));
         let bucket = Bucket { most: 100, per_second: 20 };
         assert_eq!((bucket.to_string().as_str(), "100+20".parse()), ("100+20", Ok(bucket)));
+        assert_eq!((bucket.takes(80), bucket.takes(150)), (Duration::ZERO, Duration::from_millis(2500)));
         for wrong in ["150", "x2", "0x2", "2x-1", "a"] {
             assert!(wrong.parse::<Size>().is_err(), "{wrong}");
         }
