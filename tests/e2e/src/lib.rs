@@ -3,33 +3,33 @@
 //! Tests run side by side in one world, so each has a namespace, a node and a function of its own.
 //! The function's session is its name, which keeps its calls apart in every log.
 
+mod admission;
 pub mod announcing;
 pub mod chance;
 pub mod deliver;
 pub mod maintenance;
+mod outcome;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
-};
-use k8s_openapi::api::core::v1::{Node, Pod, Taint};
-use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use spillway_bed::audit::{AuditLog, Request};
-use spillway_bed::aws::Delivered;
 use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::{Lambda, LambdaOptions, Outcome};
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Proxy;
-use spillway_bed::webhook::Answer;
-use spillway_bed::{NodeOptions, TestNode, Webhook, World};
+use spillway_bed::{NodeOptions, TestNode, World};
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
+
+pub use admission::Asked;
+pub use outcome::{ended, fates, receipt, the_one};
 
 /// Longer than anything takes that a test waits for, on a machine with much else to do.
 const WAIT: Duration = Duration::from_mins(1);
@@ -188,105 +188,6 @@ impl Stage {
         nodes.patch(&self.node.name, &params, &Patch::Merge(change)).await.expect("it is changed");
     }
 
-    /// Has an admission policy refuse that the function changes the stage's node, by that reason: `Forbidden`, or the default.
-    pub async fn refuse_changes_of_node(&self, reason: Option<&str>) {
-        let (client, name, user) = (self.world.admin(), &self.name, user(&self.name));
-        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]});
-        // Dry runs too, whosever they are: by them it is seen that the policy is in force.
-        let about = format!(
-            "object.metadata.name == '{}' && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))",
-            self.node.name
-        );
-        let policy = json!({
-            "metadata": {"name": name},
-            "spec": {
-                "matchConstraints": {"resourceRules": [rule]},
-                "matchConditions": [{"name": "node", "expression": about}],
-                "validations": [{"expression": "false", "message": "nobody cordons here", "reason": reason}],
-            },
-        });
-        let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}});
-        let policy = serde_json::from_value::<ValidatingAdmissionPolicy>(policy).expect("it is one");
-        let binding = serde_json::from_value::<ValidatingAdmissionPolicyBinding>(binding).expect("it is one");
-        let made = PostParams::default();
-        Api::all(client.clone()).create(&made, &policy).await.expect("the policy is new");
-        Api::all(client).create(&made, &binding).await.expect("the binding is new");
-        self.until_dry_changes_fail().await;
-    }
-
-    /// Has the API server ask a webhook about the function's changes of the stage's node that does not answer.
-    pub async fn ask_webhook_that_is_down(&self) {
-        self.ask_webhook(Asked::Nodes, &json!({"url": "https://127.0.0.1:1/"})).await;
-        self.until_dry_changes_fail().await;
-    }
-
-    /// Has the API server ask a webhook that takes longer to answer than any may take, which is 30 s.
-    pub async fn ask_webhook_that_is_slow(&self, about: Asked) -> Webhook {
-        let webhook = Webhook::start().await.expect("a webhook");
-        webhook.answers([], Answer::Slow(WAIT));
-        self.ask_webhook(about, &json!({"url": webhook.url(), "caBundle": Webhook::ca()})).await;
-        let asking = async {
-            loop {
-                // A dry run: it ends when the webhook has been asked.
-                let _ = about.rehearse(self).await;
-                sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::select! {
-            posted = webhook.until_posted(1) => drop(posted.unwrap_or_else(|error| panic!("{error}"))),
-            () = asking => {}
-        }
-        webhook
-    }
-
-    /// Has the API server ask a webhook about what the function does, and about dry runs, whosever they are: by them it is seen
-    /// that it is asked.
-    async fn ask_webhook(&self, asked: Asked, client_config: &Value) {
-        let (name, user) = (&self.name, user(&self.name));
-        let (webhook, rule, about) = match asked {
-            Asked::Nodes => (
-                "nodes.example.com",
-                json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}),
-                format!("object.metadata.name == '{}'", self.node.name),
-            ),
-            Asked::Evictions => (
-                "evictions.example.com",
-                json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["pods/eviction"]}),
-                format!("request.namespace == '{name}'"),
-            ),
-        };
-        let about = format!("{about} && (request.dryRun == true || request.userInfo.username.endsWith('{user}'))");
-        let webhook = json!({
-            "name": webhook,
-            "clientConfig": client_config,
-            "rules": [rule],
-            "matchConditions": [{"name": "this-stage", "expression": about}],
-            "failurePolicy": "Fail",
-            "sideEffects": "None",
-            "timeoutSeconds": 30,
-            "admissionReviewVersions": ["v1"],
-        });
-        let configuration = json!({"metadata": {"name": name}, "webhooks": [webhook]});
-        let configuration = serde_json::from_value::<ValidatingWebhookConfiguration>(configuration).expect("it is one");
-        Api::all(self.world.admin()).create(&PostParams::default(), &configuration).await.expect("it is new");
-    }
-
-    /// Has the API server ask that webhook no more.
-    pub async fn ask_webhook_no_more(&self) {
-        let webhooks = Api::<ValidatingWebhookConfiguration>::all(self.world.admin());
-        webhooks.delete(&self.name, &DeleteParams::default()).await.expect("it is there");
-    }
-
-    /// Waits until a change of the stage's node without effect is refused.
-    async fn until_dry_changes_fail(&self) {
-        let refused = async {
-            while Asked::Nodes.rehearse(self).await.is_ok() {
-                sleep(Duration::from_millis(50)).await;
-            }
-        };
-        timeout(WAIT, refused).await.expect("it is in force");
-    }
-
     /// The requests to the API server that were about nodes, in order, as `verb code`.
     pub fn node_requests(&mut self) -> Vec<String> {
         let requests = self.audit.requests().expect("the audit log is there").into_iter();
@@ -412,75 +313,9 @@ impl Stage {
     }
 }
 
-/// What a webhook is asked about.
-#[derive(Debug, Clone, Copy)]
-pub enum Asked {
-    /// Changes of the stage's node.
-    Nodes,
-    /// Evictions of the stage's pods.
-    Evictions,
-}
-
-impl Asked {
-    /// Does it without effect, as somebody else than the function.
-    async fn rehearse(self, stage: &Stage) -> kube::Result<()> {
-        let client = stage.world.admin();
-        match self {
-            Self::Nodes => {
-                let dry = PatchParams { dry_run: true, ..PatchParams::default() };
-                let change = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
-                Api::<Node>::all(client).patch(&stage.node.name, &dry, &change).await.map(drop)
-            }
-            Self::Evictions => {
-                let pods = pods::on_node(&client, &stage.node.name).await.expect("the API server answers");
-                let pod = pods.first().expect("a pod is there").name_any();
-                let dry = EvictParams {
-                    post_options: PostParams { dry_run: true, ..PostParams::default() },
-                    ..EvictParams::default()
-                };
-                Api::<Pod>::namespaced(client, &stage.name).evict(&pod, &dry).await.map(drop)
-            }
-        }
-    }
-}
-
 /// What the name of the function's user ends with.
 fn user(session: &str) -> String {
     format!("assumed-role/spillway-drain/{session}")
-}
-
-/// The only delivery of a notice.
-#[must_use]
-pub fn the_one(delivered: Vec<Delivered>) -> Value {
-    assert_eq!(delivered.len(), 1, "one rule lets the notice through: {delivered:?}");
-    delivered.into_iter().next().map(|one| one.event).unwrap_or_default()
-}
-
-/// The receipt that an invocation wrote into the log, whether it failed or not.
-#[must_use]
-pub fn receipt(outcome: &Outcome) -> Value {
-    let lines = outcome.logs.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let receipts: Vec<Value> = lines.filter(|line| line.get("receipt").is_some()).collect();
-    assert_eq!(receipts.len(), 1, "one receipt an invocation: {outcome:#?}");
-    receipts.into_iter().next().unwrap_or_default()
-}
-
-/// How an invocation ended, by its receipt: the ending, and the reason if there is one.
-#[must_use]
-pub fn ended(outcome: &Outcome) -> (String, String) {
-    let receipt = receipt(outcome);
-    let text = |field: &str| receipt[field].as_str().unwrap_or_default().to_owned();
-    (text("ending"), text("reason"))
-}
-
-/// The fates of the pods in a receipt, by `namespace/name` without the random tails.
-#[must_use]
-pub fn fates(receipt: &Value) -> BTreeMap<String, usize> {
-    let mut fates = BTreeMap::new();
-    for pod in receipt["pods"].as_array().into_iter().flatten() {
-        *fates.entry(pod["fate"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
-    }
-    fates
 }
 
 /// A spot notice as AWS words it, for an instance of one's own and a time of one's own.

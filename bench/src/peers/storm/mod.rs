@@ -105,9 +105,9 @@ fn limits(options: &StormOptions, tool: Tool, is_first: bool) -> Vec<Option<Limi
     let with = |executions: &usize, ec2: &Bucket| Some(Limits { executions: *executions, ec2: *ec2 });
     let usual = options.limits.iter().zip(&options.ec2).take(1).map(|(executions, ec2)| with(executions, ec2));
     let fewer =
-        options.limits.iter().skip(1).flat_map(|executions| options.ec2.first().map(|ec2| with(executions, ec2)));
+        options.limits.iter().skip(1).filter_map(|executions| options.ec2.first().map(|ec2| with(executions, ec2)));
     let slower =
-        options.ec2.iter().skip(1).flat_map(|ec2| options.limits.first().map(|executions| with(executions, ec2)));
+        options.ec2.iter().skip(1).filter_map(|ec2| options.limits.first().map(|executions| with(executions, ec2)));
     if is_first { usual.chain(fewer).chain(slower).collect() } else { usual.collect() }
 }
 

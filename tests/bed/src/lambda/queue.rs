@@ -2,7 +2,9 @@
 //! up, a record of it goes to the function's on-failure destination.
 //!
 //! `retry` decides. The waits pass quicker than Lambda's, by the function's [`LambdaOptions::wait_factor`]; an event's age
-//! counts them in full. What Lambda does with a queue that is long (reads it more slowly, loses what is in it) is left out.
+//! counts them in full. A wait for a free execution is shortened by chance, to no less than half: events that found none together
+//! would all come back in the same moment. What Lambda does with a queue that is long (reads it more slowly, loses what is in
+//! it) is left out.
 //!
 //! [`LambdaOptions::wait_factor`]: super::LambdaOptions::wait_factor
 
@@ -74,7 +76,10 @@ pub(super) async fn deliver(lambda: &Lambda, payload: &Payload) -> Result<Delive
         };
         failed.extend(outcome);
         match next(function.event_invoke_config, queued.age(), attempt) {
-            Next::AgainAfter(wait) => queued.wait(wait, function.options.wait_factor).await,
+            Next::AgainAfter(wait) => {
+                let chance = if throttled > 0 { f64::midpoint(1.0, fastrand::f64()) } else { 1.0 };
+                queued.wait(wait, function.options.wait_factor * chance).await;
+            }
             Next::GivenUp(condition) => {
                 let attempts = failed.len();
                 let last = failed.pop().unwrap_or_else(|| Outcome::refused(&request_id));

@@ -1,4 +1,4 @@
-//! What stops working when a drain is under way, and works again later: the pods leave in time all the same.
+//! What stops working in mid-drain, and works again later. The pods leave in time.
 //!
 //! Each has a spot notice and two pods. Their evictions stand still when the fault begins, so that none is over before it. A webhook
 //! is slow from the start.

@@ -85,3 +85,16 @@ fn a_pod_that_asks_to_be_skipped_is_left_alone_and_not_waited_for_as_long_as_it_
     progress.changed(Change::Seen(Box::new(asking("agent", "skip"))), now);
     assert_eq!(progress.end(), Some(DrainEnd::Empty));
 }
+
+/// Of the hundred streams that a connection has.
+#[test]
+fn there_is_room_for_72_evictions_and_for_82_requests_in_all() {
+    let room = |evictions, forced| {
+        let in_flight = InFlight { evictions, forced };
+        (in_flight.has_room_for(Method::Evict), in_flight.has_room_for(Method::Delete))
+    };
+    assert_eq!(room(71, 10), (true, true));
+    assert_eq!(room(72, 9), (false, true));
+    assert_eq!(room(72, 10), (false, false));
+    assert_eq!(room(0, 82), (false, false));
+}
