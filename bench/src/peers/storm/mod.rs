@@ -30,7 +30,7 @@ pub(crate) use results::StormResults;
 use results::{Bucket, Calls, Failed, Limits, Run, Size};
 
 /// How long a tool may take for one storm; what it has done by then is what came.
-const LIMIT: Duration = Duration::from_mins(15);
+const LIMIT: Duration = Duration::from_mins(10);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StormOptions {
@@ -102,13 +102,16 @@ fn limits(options: &StormOptions, tool: Tool, is_first: bool) -> Vec<Option<Limi
     if tool != Tool::Spillway {
         return vec![None];
     }
-    let with = |executions: &usize, ec2: &Bucket| Some(Limits { executions: *executions, ec2: *ec2 });
-    let usual = options.limits.iter().zip(&options.ec2).take(1).map(|(executions, ec2)| with(executions, ec2));
-    let fewer =
-        options.limits.iter().skip(1).filter_map(|executions| options.ec2.first().map(|ec2| with(executions, ec2)));
-    let slower =
-        options.ec2.iter().skip(1).filter_map(|ec2| options.limits.first().map(|executions| with(executions, ec2)));
-    if is_first { usual.chain(fewer).chain(slower).collect() } else { usual.collect() }
+    let ([executions, fewer @ ..], [ec2, slower @ ..]) = (options.limits.as_slice(), options.ec2.as_slice()) else {
+        return Vec::new();
+    };
+    let usual = Limits { executions: *executions, ec2: *ec2 };
+    let mut limits = vec![usual];
+    if is_first {
+        limits.extend(fewer.iter().map(|executions| Limits { executions: *executions, ..usual }));
+        limits.extend(slower.iter().map(|ec2| Limits { ec2: *ec2, ..usual }));
+    }
+    limits.into_iter().map(Some).collect()
 }
 
 async fn storm(
