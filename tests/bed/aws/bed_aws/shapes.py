@@ -10,6 +10,9 @@ from botocore.loaders import create_loader
 def violations(service: str, action: str, given: dict[str, Any]) -> list[str]:
     """What AWS would find wrong with a request before it looks at anything else, in its words."""
     model = _model(service)
+    # SQS takes the names that its documentation lists; its model has those of a queue, of which SentTimestamp is none.
+    if (service, action) == ("sqs", "ReceiveMessage"):
+        given = {member: value for member, value in given.items() if member != "AttributeNames"}
     return _violations(model["shapes"], model["operations"][action]["input"]["shape"], given, "")
 
 
