@@ -773,6 +773,12 @@ class TheAlarms(unittest.TestCase):
                 # CloudWatch's limit, with room for the names that are filled in.
                 self.assertLess(len(text), 800)
 
+    def test_an_alarm_notifies_by_itself_or_by_the_one_of_all_drains(self) -> None:
+        alarms = of_type("AWS::CloudWatch::Alarm")
+        by_itself = {name for name, alarm in alarms.items() if "AlarmActions" in alarm}
+        rule = properties("DrainsAlarm")["AlarmRule"]["Fn::Sub"]
+        self.assertEqual(set(re.findall(r"\$\{(\w+)\}", rule)), set(alarms) - by_itself)
+
     def test_a_week_without_a_self_test_is_all_that_an_alarm_can_look_back_over(self) -> None:
         alarm = properties("SelfTestAlarm")
         # CloudWatch's limit.
