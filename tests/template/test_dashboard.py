@@ -281,6 +281,11 @@ class TheQueries(unittest.TestCase):
                 self.assertEqual(record, {key: pod[key] for key in pod if key not in ("pod", "uid", "fate")})
         self.assertIsNone(re.search(regex.replace("(?<", "(?P<"), self.line), "there is no cart-0 on it")
 
+    def test_what_asks_for_pods_reads_the_further_lines_of_a_long_receipt_too(self) -> None:
+        for name in ("fate of a pod", "pods lost or forced", "what budgets blocked"):
+            with self.subTest(query=name):
+                self.assertRegex(self.queries[name], r"(?m)^filter \(?receipt = 2 or receipt_part > 1\b")
+
     def test_what_picks_lines_by_their_text_picks_the_functions_own(self) -> None:
         for name in ("pods lost or forced", "what budgets blocked"):
             (regex,) = re.findall(r"@message like /(.*)/\n", self.queries[name])

@@ -746,6 +746,10 @@ class TheRights(unittest.TestCase):
         self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
         self.assertEqual(RESOURCES["AccessEntry"]["Condition"], "HasCluster")
 
+    def test_the_access_entry_outlives_its_parameter_and_the_stack(self) -> None:
+        entry = RESOURCES["AccessEntry"]
+        self.assertEqual((entry["DeletionPolicy"], entry["UpdateReplacePolicy"]), ("Retain", "Retain"))
+
 
 class TheAlarms(unittest.TestCase):
     def test_each_says_what_to_do(self) -> None:
