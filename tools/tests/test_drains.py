@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -260,6 +261,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 (file.parent / f"{named}.pid").write_text(str(os.getpid()))
+(file.parent / f"{named}.rejects").write_text(of["reject-methods"])
 server = Server(of["unix-socket"], Answer)
 print("Starting to serve on", of["unix-socket"], flush=True)
 server.serve_forever()
@@ -309,6 +311,13 @@ class Typed(unittest.TestCase):
         for proxy in self.folder.glob("*.pid"):
             with self.assertRaises(ProcessLookupError):
                 os.kill(int(proxy.read_text()), 0)
+
+    def test_its_proxy_passes_on_nothing_that_changes_anything(self) -> None:
+        self.cluster("mine", node())
+        self.assertEqual(self.drains("--context", "mine").returncode, 0)
+        rejects = (self.folder / "mine.rejects").read_text()
+        methods = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "CONNECT")
+        self.assertEqual([method for method in methods if not re.search(rejects, method)], ["GET", "HEAD", "OPTIONS"])
 
     def test_it_ends_with_all_that_it_started_when_it_is_told_to_or_its_terminal_closes(self) -> None:
         self.cluster("mine", node())

@@ -85,6 +85,13 @@ class Typed(unittest.TestCase):
         self.assertEqual(self.receipts("--log-group", "/mine").returncode, 0)
         self.assertEqual([call[1] for call in self.calls()], ["filter-log-events"])
 
+    def test_without_a_time_the_last_hour_is_asked_for(self) -> None:
+        self.answers("filter-log-events", [json.dumps(receipts.drained())])
+        self.receipts("--log-group", "/mine")
+        (call,) = self.calls()
+        of = dict(zip(call[2::2], call[3::2]))
+        self.assertEqual(int(of["--end-time"]) - int(of["--start-time"]), 3_600_000)
+
     def test_a_time_without_receipts_is_an_error_that_names_the_time(self) -> None:
         self.answers("filter-log-events", None)
         none = self.receipts("--log-group", "/mine", "--since", "2026-11-21 03:00", "--until", "2026-11-21 04:00Z")
