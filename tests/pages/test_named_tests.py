@@ -4,7 +4,7 @@ import re
 import unittest
 from functools import cache
 
-from pages import ROOT, rows, section
+from pages import ROOT, rows, section, text
 
 
 @cache
@@ -22,6 +22,15 @@ class FromNth(unittest.TestCase):
                 with self.subTest(defect=number, test=test):
                     self.assertRegex(everything, rf"(fn|def) {test}\(")
         self.assertEqual(len(defects), 17)
+
+
+class BreakingChanges(unittest.TestCase):
+    def test_what_notices_a_change_is_there(self) -> None:
+        everything = "\n".join(sources().values())
+        for number, _, _, noticed_by in rows(text("docs/measured/breaking-changes.md")):
+            for test in re.findall(r"`(\w+)`", noticed_by):
+                with self.subTest(change=number, test=test):
+                    self.assertRegex(everything, rf"(fn|def) {test}\(")
 
 
 class ThreatModel(unittest.TestCase):
