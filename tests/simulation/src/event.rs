@@ -12,7 +12,8 @@ use crate::plan::ManualChange;
 /// Something that happens to a component.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Cluster(ClusterEvent),
+    /// To the cluster of that number.
+    Cluster(usize, ClusterEvent),
     Aws(AwsEvent),
     Lambda(LambdaEvent),
     Person(ManualChange),
@@ -53,9 +54,9 @@ impl Effects {
     }
 }
 
-impl From<ClusterEvent> for Event {
-    fn from(event: ClusterEvent) -> Self {
-        Self::Cluster(event)
+impl From<(usize, ClusterEvent)> for Event {
+    fn from((cluster, event): (usize, ClusterEvent)) -> Self {
+        Self::Cluster(cluster, event)
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::aws::ActionResult;
 use crate::lambda::{AttemptId, Ending};
-use crate::plan::{Cause, Command};
+use crate::plan::{CLUSTERS, Cause, Command, NodeId};
 
 /// Something that has happened.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ pub(crate) enum Fact {
     /// A pod comes to a node.
     PodBound {
         uid: String,
-        node: String,
+        node: NodeId,
         app: usize,
     },
     /// A pod begins to leave, or is to leave sooner.
     PodDeleted {
         uid: String,
-        node: String,
+        node: NodeId,
         grace_s: u64,
     },
     /// A pod's object is no more.
@@ -40,26 +40,31 @@ pub(crate) enum Fact {
         by: AttemptId,
         request: LeaveRequest,
     },
+    /// A request of the function that is to change something arrives in a cluster.
+    WriteArrives {
+        by: AttemptId,
+        cluster: usize,
+    },
     /// The function patches a node.
     NodePatched {
         by: AttemptId,
-        name: String,
+        node: NodeId,
         before: Value,
         after: Value,
     },
     NodeGone {
-        name: String,
+        node: NodeId,
     },
     NodeMissed {
-        name: String,
+        node: NodeId,
     },
     KubeletReports {
-        node: String,
+        node: NodeId,
     },
     /// A person does something with a node.
     Person {
         command: Command,
-        node: String,
+        node: NodeId,
         instance: String,
     },
     Interruption {
@@ -134,9 +139,10 @@ impl fmt::Display for Fact {
             Self::LeaveRequested { by, request } => {
                 write!(f, "  {by}   is about to {:?} {}", request.method, request.name)
             }
-            Self::NodePatched { by, name, .. } => write!(f, "  {by}   patches node {name}"),
-            Self::NodeGone { name } => write!(f, "node {name} leaves the cluster"),
-            Self::NodeMissed { name } => write!(f, "node {name} is missed"),
+            Self::WriteArrives { by, cluster } => write!(f, "  {by}   writes to {}", CLUSTERS[*cluster]),
+            Self::NodePatched { by, node, .. } => write!(f, "  {by}   patches node {node}"),
+            Self::NodeGone { node } => write!(f, "node {node} leaves the cluster"),
+            Self::NodeMissed { node } => write!(f, "node {node} is missed"),
             Self::KubeletReports { node } => write!(f, "the kubelet of {node} is back"),
             Self::Person { command, node, .. } => write!(f, "somebody does {command:?} with {node}"),
             Self::Interruption { instance, cause } => write!(f, "{cause:?} of {instance}"),

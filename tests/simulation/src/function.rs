@@ -1,9 +1,11 @@
 //! The function at work in a simulation: its attempts, and the way of each of its requests and of the answer.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::io;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::stream;
 use http::{Request, Response};
@@ -20,11 +22,12 @@ use spillway_settings::Settings;
 use tokio::task;
 use tokio::time::{sleep, sleep_until, timeout, timeout_at};
 
+use crate::aws::endpoint;
 use crate::cluster::{ApiAnswer, ApiRequest, Next, Watch, forbidden, refusal, unauthorized, webhook_down};
 use crate::fact::Fact;
 use crate::lambda::{ACCOUNT, AttemptId, Begun, Ending};
 use crate::network::Route;
-use crate::plan::{Fault, Side};
+use crate::plan::{CLUSTERS, Fault, Side};
 use crate::simulation::{Shared, Simulation};
 
 tokio::task_local! {
@@ -42,10 +45,29 @@ fn over(simulation: &Shared) -> Function {
     let variables = simulation.lock().plan.settings.clone();
     let settings = Settings::from_variables(variables.into_iter()).expect("what is drawn can be set");
     let [to_aws, to_cluster, log] = [simulation.clone(), simulation.clone(), simulation.clone()];
-    let aws = AwsDouble::new(move |call| ask_aws(to_aws.clone(), CURRENT.get(), call));
-    let connect = move || {
+    // The last attempt in this process that has asked EKS for each cluster.
+    let described = Arc::new(Mutex::new(BTreeMap::new()));
+    let asked = Arc::clone(&described);
+    let aws = AwsDouble::new(move |call| {
+        if let Some(cluster) = call.name.strip_prefix("GET /clusters/") {
+            asked.lock().expect("nothing panics here").insert(endpoint(cluster), CURRENT.get());
+        }
+        ask_aws(to_aws.clone(), CURRENT.get(), call)
+    });
+    let connect = move |to: &str| {
         let (simulation, by) = (to_cluster.clone(), CURRENT.get());
-        Client::new(tower::service_fn(move |request| ask_cluster(simulation.clone(), by, request)), "default")
+        let described = described.lock().expect("nothing panics here");
+        if described.get(to).is_some_and(|asked| *asked != by) {
+            simulation.lock().verdict.count("process knew its cluster from before");
+        }
+        if described.len() > 1 {
+            simulation.lock().verdict.count("process served both clusters");
+        }
+        let cluster = CLUSTERS.iter().position(|name| endpoint(name) == to).expect("EKS has told it");
+        Client::new(
+            tower::service_fn(move |request| ask_cluster(simulation.clone(), (by, cluster), request)),
+            "default",
+        )
     };
     Function::new(settings, &aws, connect, move |line| log.lock().logged(CURRENT.get(), line))
 }
@@ -131,12 +153,12 @@ fn denied(call: &str, obstacle: usize) -> (u16, String) {
 
 async fn ask_cluster(
     simulation: Shared,
-    by: AttemptId,
+    (by, cluster): (AttemptId, usize),
     request: Request<Body>,
 ) -> io::Result<Response<UnsyncBoxBody<Bytes, io::Error>>> {
     let (head, body) = request.into_parts();
     let body = body.collect_bytes().await.map_err(io::Error::other)?;
-    let request = ApiRequest::read(by, &head.method, &head.uri, &body);
+    let request = ApiRequest::read((by, cluster), &head.method, &head.uri, &body);
     if let Some(request) = request.leave() {
         simulation.lock().record(&Fact::LeaveRequested { by, request });
     }
@@ -165,9 +187,9 @@ async fn ask_cluster(
 /// The next line of a watch; none, when it ends.
 pub(crate) async fn next_line(simulation: &Shared, watch: &mut Watch) -> Option<io::Result<String>> {
     loop {
-        let news = simulation.lock().cluster.news();
+        let news = simulation.lock().clusters[watch.cluster].news();
         let news = news.notified();
-        let next = simulation.lock().cluster.next(watch);
+        let next = simulation.lock().clusters[watch.cluster].next(watch);
         match next {
             Next::Line(line, at) => {
                 sleep_until(at).await;

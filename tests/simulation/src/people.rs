@@ -5,11 +5,11 @@ use std::mem;
 use serde_json::{Value, json};
 
 use crate::aws::AwsEvent;
-use crate::cluster::{Cluster, ClusterEvent};
+use crate::cluster::{ClusterEvent, Clusters};
 use crate::dice::Dice;
 use crate::event::Effects;
 use crate::fact::Fact;
-use crate::plan::{Command, ManualChange, instance_id};
+use crate::plan::{Command, ManualChange, NodeId, instance_id};
 
 /// Who asks by a person's client.
 const KUBECTL: &str = "kubectl";
@@ -26,17 +26,17 @@ impl People {
         Self { dice: Dice::of(seed, "people"), effects: Effects::default() }
     }
 
-    /// Somebody does something with the node of that name, if it is there.
-    pub(crate) fn happens(&mut self, change: ManualChange, node: &str, cluster: &Cluster) -> Effects {
-        if cluster.node(node).is_some() {
+    /// Somebody does something with a node, if it is there.
+    pub(crate) fn happens(&mut self, change: ManualChange, node: NodeId, clusters: &Clusters) -> Effects {
+        if clusters.node(&node).is_some() {
             let (command, instance) = (change.command, instance_id(change.node));
-            self.effects.fact(Fact::Person { command, node: node.to_owned(), instance });
-            self.carry_out(change, node.to_owned());
+            self.effects.fact(Fact::Person { command, node: node.clone(), instance });
+            self.carry_out(change, node);
         }
         mem::take(&mut self.effects)
     }
 
-    fn carry_out(&mut self, change: ManualChange, node: String) {
+    fn carry_out(&mut self, change: ManualChange, node: NodeId) {
         match change.command {
             Command::Cordon => self.edit(node, |node| node["spec"]["unschedulable"] = json!(true)),
             Command::Uncordon => self.uncordon(node),
@@ -58,9 +58,9 @@ impl People {
             Command::OptOut => self.edit(node, |node| {
                 node["metadata"]["labels"]["spillway/ignore"] = json!("true");
             }),
-            Command::Delete => self.effects.now(ClusterEvent::NodeDeleted { node }),
+            Command::Delete => self.effects.now((node.cluster, ClusterEvent::NodeDeleted { node: node.name })),
             Command::Replace => {
-                self.effects.now(ClusterEvent::NodeDeleted { node: node.clone() });
+                self.effects.now((node.cluster, ClusterEvent::NodeDeleted { node: node.name.clone() }));
                 let dns_name = "ip-10-0-1-1.ec2.internal".to_owned();
                 let boots = self.dice.ms(6000..30_000);
                 self.effects.after(boots, AwsEvent::Launches { id: instance_id(change.node + 100), node, dns_name });
@@ -68,13 +68,13 @@ impl People {
         }
     }
 
-    fn uncordon(&mut self, node: String) {
+    fn uncordon(&mut self, node: NodeId) {
         self.edit(node, |node| {
             node["spec"].as_object_mut().expect("it has one").remove("unschedulable");
         });
     }
 
-    fn edit(&mut self, node: String, edit: fn(&mut Value)) {
-        self.effects.now(ClusterEvent::NodeEdited { node, manager: KUBECTL, edit });
+    fn edit(&mut self, node: NodeId, edit: fn(&mut Value)) {
+        self.effects.now((node.cluster, ClusterEvent::NodeEdited { node: node.name, manager: KUBECTL, edit }));
     }
 }

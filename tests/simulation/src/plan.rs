@@ -5,14 +5,34 @@ mod draw;
 #[cfg(test)]
 pub(crate) mod given;
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+/// The names of the clusters that there may be, by their numbers.
+pub(crate) const CLUSTERS: [&str; 2] = ["prod", "stage"];
+
+/// A node: which cluster's, by its number, and its name there. In the other cluster another node may have that name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeId {
+    pub(crate) cluster: usize,
+    pub(crate) name: String,
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.name, CLUSTERS[self.cluster])
+    }
+}
 
 /// What a seed has happen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) nodes: usize,
+    /// The cluster of each node, by its number. A node that is not named here is of the first.
+    #[serde(default)]
+    pub(crate) clusters: Vec<usize>,
     pub(crate) apps: Vec<App>,
     pub(crate) interruptions: Vec<Interruption>,
     pub(crate) people: Vec<ManualChange>,
@@ -60,6 +80,9 @@ pub(crate) enum Naming {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct App {
+    /// The number of its cluster.
+    #[serde(default)]
+    pub(crate) cluster: usize,
     pub(crate) owner: Owner,
     /// How many pods: all of them on the first node, or each on the next one.
     pub(crate) pods: usize,
@@ -266,18 +289,40 @@ impl App {
 }
 
 impl Plan {
-    /// What EC2 calls the instance of that number.
-    pub(crate) fn dns_name(number: usize) -> String {
-        format!("ip-10-0-0-{number}.ec2.internal")
+    /// The number of a node's cluster.
+    fn cluster_of(&self, node: usize) -> usize {
+        self.clusters.get(node).copied().unwrap_or_default()
     }
 
-    /// What the node of that number is called.
-    pub(crate) fn node_name(&self, number: usize) -> String {
-        match self.names[number] {
-            Naming::DnsName => Self::dns_name(number),
+    /// How many clusters there are.
+    pub(crate) fn cluster_count(&self) -> usize {
+        1 + self.clusters.iter().max().copied().unwrap_or_default()
+    }
+
+    /// Whether the function is to act in a cluster.
+    pub(crate) fn serves(&self, cluster: usize) -> bool {
+        let named = self.setting("SPILLWAY_CLUSTERS").unwrap_or_default();
+        named.is_empty() || named.split(',').any(|name| name == CLUSTERS[cluster])
+    }
+
+    /// The how manieth of its cluster a node is: the networks of both clusters have the same addresses.
+    fn ordinal(&self, node: usize) -> usize {
+        (0..node).filter(|before| self.cluster_of(*before) == self.cluster_of(node)).count()
+    }
+
+    /// What EC2 calls the instance of that number.
+    pub(crate) fn dns_name(&self, number: usize) -> String {
+        format!("ip-10-0-0-{}.ec2.internal", self.ordinal(number))
+    }
+
+    /// The node of that number.
+    pub(crate) fn node(&self, number: usize) -> NodeId {
+        let name = match self.names[number] {
+            Naming::DnsName => self.dns_name(number),
             Naming::InstanceId => instance_id(number),
-            Naming::Other => format!("worker-{number}"),
-        }
+            Naming::Other => format!("worker-{}", self.ordinal(number)),
+        };
+        NodeId { cluster: self.cluster_of(number), name }
     }
 
     /// Whether all requests to a side go well.
@@ -285,10 +330,11 @@ impl Plan {
         self.outages.iter().all(|outage| outage.side != side)
     }
 
-    /// What the pods of an app are called before their number: in another namespace others have the same names.
+    /// What the pods of an app are called before their number: in another namespace or cluster others have the same names.
     pub(crate) fn app_name(&self, app: usize) -> String {
-        let namespace = self.apps[app].namespace;
-        format!("app-{}", self.apps[..app].iter().filter(|before| before.namespace == namespace).count())
+        let place = |app: &App| (app.cluster, app.namespace);
+        let before = self.apps[..app].iter().filter(|before| place(before) == place(&self.apps[app]));
+        format!("app-{}", before.count())
     }
 
     /// Whether Karpenter manages an instance's node.

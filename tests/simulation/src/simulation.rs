@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::aws::{Aws, AwsAnswer, AwsEvent};
 use crate::clock::Clock;
-use crate::cluster::{ApiAnswer, ApiRequest, Cluster, ClusterEvent};
+use crate::cluster::{ApiAnswer, ApiRequest, ClusterEvent, Clusters};
 use crate::event::{Effect, Effects, Event};
 use crate::fact::Fact;
 use crate::history::History;
@@ -42,7 +42,7 @@ impl Shared {
             news: Arc::new(Notify::new()),
             begun: Vec::new(),
             network: Network::of(seed),
-            cluster: Cluster::of(Arc::clone(&plan), clock, seed),
+            clusters: Clusters::of(&plan, clock, seed),
             aws: Aws::of(Arc::clone(&plan), clock, seed),
             lambda: Lambda::of(Arc::clone(&plan), clock, seed),
             people: People::of(seed),
@@ -75,7 +75,7 @@ pub(crate) struct Simulation {
     /// Attempts that are to begin.
     begun: Vec<Begun>,
     pub(crate) network: Network,
-    pub(crate) cluster: Cluster,
+    pub(crate) clusters: Clusters,
     aws: Aws,
     pub(crate) lambda: Lambda,
     people: People,
@@ -89,11 +89,13 @@ impl Simulation {
     pub(crate) fn set_up(&mut self) {
         let plan = Arc::clone(&self.plan);
         for number in 0..plan.nodes {
-            let (id, node, dns_name) = (instance_id(number), plan.node_name(number), Plan::dns_name(number));
+            let (id, node, dns_name) = (instance_id(number), plan.node(number), plan.dns_name(number));
             self.happens(AwsEvent::Launches { id, node, dns_name }.into());
         }
-        let effects = self.cluster.populate();
-        self.perform(effects);
+        for cluster in 0..plan.cluster_count() {
+            let effects = self.clusters[cluster].populate();
+            self.perform(effects);
+        }
         for interruption in &plan.interruptions {
             self.enqueue(interruption.begins, AwsEvent::Interrupts(interruption.clone()).into());
         }
@@ -101,7 +103,9 @@ impl Simulation {
             self.enqueue(change.at, (*change).into());
         }
         for at in &plan.compactions {
-            self.enqueue(*at, ClusterEvent::Compacted.into());
+            for cluster in 0..plan.cluster_count() {
+                self.enqueue(*at, (cluster, ClusterEvent::Compacted).into());
+            }
         }
     }
 
@@ -136,7 +140,10 @@ impl Simulation {
 
     /// The API server answers.
     pub(crate) fn ask_cluster(&mut self, request: &ApiRequest) -> ApiAnswer {
-        let (answer, effects) = self.cluster.answer(request);
+        if request.is_write() {
+            self.record(&Fact::WriteArrives { by: request.by, cluster: request.cluster });
+        }
+        let (answer, effects) = self.clusters[request.cluster].answer(request);
         self.perform(effects);
         self.history.note(|| format!("    answered {answer}"));
         answer
@@ -182,8 +189,8 @@ impl Simulation {
     /// Something has happened: the history keeps it, and each witness sees it.
     pub(crate) fn record(&mut self, fact: &Fact) {
         self.history.note(|| fact.to_string());
-        let Self { plan, clock, cluster, aws, lambda, .. } = self;
-        let facts = Facts { plan, clock: *clock, cluster, aws, lambda };
+        let Self { plan, clock, clusters, aws, lambda, .. } = self;
+        let facts = Facts { plan, clock: *clock, clusters, aws, lambda };
         let before = self.verdict.broken.len();
         for witness in &mut self.witnesses {
             witness.sees(fact, &facts, &mut self.verdict);
@@ -196,10 +203,10 @@ impl Simulation {
     /// Something happens to a component.
     pub(crate) fn happens(&mut self, event: Event) {
         let effects = match event {
-            Event::Cluster(event) => self.cluster.happens(event),
+            Event::Cluster(cluster, event) => self.clusters[cluster].happens(event),
             Event::Aws(event) => self.aws.happens(event),
             Event::Lambda(event) => self.lambda.happens(event),
-            Event::Person(change) => self.people.happens(change, &self.plan.node_name(change.node), &self.cluster),
+            Event::Person(change) => self.people.happens(change, self.plan.node(change.node), &self.clusters),
         };
         self.perform(effects);
     }

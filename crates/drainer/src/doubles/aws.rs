@@ -96,11 +96,11 @@ fn response(status: u16, body: String) -> HttpResponse {
     response
 }
 
-/// EKS' description of any cluster.
+/// EKS' description of a cluster.
 #[must_use]
-pub fn eks_cluster() -> String {
+pub fn eks_cluster(endpoint: &str) -> String {
     let ca = json!({"data": "Y2E="});
-    json!({"cluster": {"endpoint": "https://127.0.0.1", "certificateAuthority": ca}}).to_string()
+    json!({"cluster": {"endpoint": endpoint, "certificateAuthority": ca}}).to_string()
 }
 
 /// EC2's answer with these instances.

@@ -71,11 +71,11 @@ pub enum SdkAttempts {
 
 impl Function {
     /// The function with these settings. `aws` answers each call to AWS, `cluster` makes the client for each connection to the
-    /// API server, and `log` gets each wide line.
+    /// API server at an endpoint, and `log` gets each wide line.
     pub fn new(
         settings: Settings,
         aws: &AwsDouble,
-        cluster: impl Fn() -> Client + Send + Sync + 'static,
+        cluster: impl Fn(&str) -> Client + Send + Sync + 'static,
         log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         Self(context(settings, aws, SdkAttempts::AsOnLambda, cluster, Log::new(log)))
@@ -95,7 +95,7 @@ pub(crate) fn context(
     mut settings: Settings,
     aws: &AwsDouble,
     attempts: SdkAttempts,
-    cluster: impl Fn() -> Client + Send + Sync + 'static,
+    cluster: impl Fn(&str) -> Client + Send + Sync + 'static,
     log: Log,
 ) -> Context {
     let (retries, timeouts) = match attempts {
@@ -156,12 +156,18 @@ pub(crate) fn context(
     }
 }
 
-/// Every connection goes to the same double.
-struct ClusterDouble(Box<dyn Fn() -> Client + Send + Sync>);
+/// Every connection goes to a double.
+struct ClusterDouble(Box<dyn Fn(&str) -> Client + Send + Sync>);
 
 impl Connector for ClusterDouble {
-    fn connect(&self, _: &Cluster, _: &Arc<Clusters>, _: &str, _: Credentials) -> Result<Connection, ConnectError> {
-        Ok(Connection { client: (self.0)() })
+    fn connect(
+        &self,
+        cluster: &Cluster,
+        _: &Arc<Clusters>,
+        _: &str,
+        _: Credentials,
+    ) -> Result<Connection, ConnectError> {
+        Ok(Connection { client: (self.0)(&cluster.endpoint) })
     }
 }
 

@@ -39,7 +39,7 @@ impl TestContext {
         let settings = settings(&[variables, &[("SPILLWAY_HOOKS", "spillway,my-lifecycle-hook")]].concat());
         let cluster = {
             let api = api.clone();
-            move || client(api.clone())
+            move |_: &str| client(api.clone())
         };
         let context = super::context(settings, &scripted(aws.clone()), SdkAttempts::Once, cluster, Log::stdout());
         Self { context, scripts: [api, aws] }
@@ -83,7 +83,7 @@ fn scripted(script: Script) -> AwsDouble {
     AwsDouble::new(move |call| {
         let refusal = || Answer::Says(400, json!({"__type": "Unexpected", "message": "by the test"}).to_string());
         let answer = if call.name.starts_with("GET /clusters/") {
-            Answer::Says(200, eks_cluster())
+            Answer::Says(200, eks_cluster("https://127.0.0.1"))
         } else {
             script.answer(&call.name, &call.body).unwrap_or_else(refusal)
         };

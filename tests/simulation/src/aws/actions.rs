@@ -7,10 +7,15 @@ use tokio::time::Instant;
 
 use super::{Aws, AwsEvent, Notice};
 use crate::fact::Fact;
+use crate::plan::CLUSTERS;
 
-/// The hook of ours, and its group.
+/// The hook of ours.
 const HOOK: &str = "spillway";
-pub(super) const GROUP: &str = "workers";
+
+/// The group of a cluster.
+pub(super) fn group(cluster: usize) -> String {
+    format!("workers-{}", CLUSTERS[cluster])
+}
 
 /// A lifecycle action that waits, or has.
 #[derive(Debug)]
@@ -63,7 +68,8 @@ impl Aws {
             AfterHook::WarmPool(_) => (TERMINATE, "TERMINATING", "AutoScalingGroup", "WarmPool"),
             AfterHook::InService => (LAUNCH, "LAUNCHING", "WarmPool", "AutoScalingGroup"),
         };
-        let detail = json!({"LifecycleActionToken": token, "AutoScalingGroupName": GROUP, "LifecycleHookName": HOOK,
+        let group = group(self.cluster_of(instance));
+        let detail = json!({"LifecycleActionToken": token, "AutoScalingGroupName": group, "LifecycleHookName": HOOK,
             "EC2InstanceId": instance, "LifecycleTransition": format!("autoscaling:EC2_INSTANCE_{transition}"),
             "Origin": from, "Destination": to});
         let now = Instant::now();

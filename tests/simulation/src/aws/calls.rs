@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use spillway_drainer::doubles::aws::{AwsCall, eks_cluster, groups, hooks, instances, json_error, query_error};
 use tokio::time::Instant;
 
-use super::actions::GROUP;
+use super::actions::group;
 use super::{ActionResult, Aws, AwsEvent};
 use crate::event::Effects;
 use crate::fact::Fact;
 use crate::lambda::{AttemptId, LambdaEvent};
+use crate::plan::CLUSTERS;
 
 /// A schedule: which one it is of those of its name, and the event that it sends.
 #[derive(Debug)]
@@ -23,6 +24,11 @@ pub(super) struct Schedule {
 
 /// A status and a body.
 pub(crate) type AwsAnswer = (u16, String);
+
+/// Where the API server of a cluster is.
+pub(crate) fn endpoint(cluster: &str) -> String {
+    format!("https://{cluster}.gr7.us-east-1.eks.amazonaws.com")
+}
 
 impl Aws {
     /// Answers a call.
@@ -37,7 +43,9 @@ impl Aws {
             ("RecordLifecycleActionHeartbeat" | "CompleteLifecycleAction", _) => self.of_action(by, call),
             ("SendMessage" | "ChangeMessageVisibility" | "GetQueueAttributes", _) => self.of_queue(call),
             ("PutEvents", _) => (200, json!({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}).to_string()),
-            (_, Some(("GET", path))) if path.starts_with("/clusters/") => (200, eks_cluster()),
+            (_, Some(("GET", path))) if path.starts_with("/clusters/") => {
+                (200, eks_cluster(&endpoint(path.trim_start_matches("/clusters/"))))
+            }
             (_, Some(("POST", path))) if path.contains("/functions/") => {
                 self.invoke(serde_json::from_str(&call.body).unwrap_or_default());
                 (202, String::new())
@@ -60,17 +68,21 @@ impl Aws {
         let state = instance.was(Instant::now().checked_sub(behind).unwrap_or_else(Instant::now));
         let dns_name = if state == "terminated" { "" } else { &instance.dns_name };
         let tag = |key: &str, value: &str| format!("<item><key>{key}</key><value>{value}</value></item>");
+        let number = instance.node.cluster;
         let manager = if self.plan.is_karpenters(id) {
             tag("karpenter.sh/nodepool", "default")
         } else {
-            tag("aws:autoscaling:groupName", GROUP)
+            tag("aws:autoscaling:groupName", &group(number))
         };
-        let group = if self.plan.is_managed(id) { tag("eks:nodegroup-name", "blue") } else { String::new() };
-        let cluster = tag("aws:eks:cluster-name", "prod");
+        let cluster = if self.plan.is_managed(id) {
+            tag("aws:eks:cluster-name", CLUSTERS[number]) + &tag("eks:nodegroup-name", "blue")
+        } else {
+            tag(&format!("kubernetes.io/cluster/{}", CLUSTERS[number]), "owned")
+        };
         let item = format!(
             "<item><instanceId>{id}</instanceId><privateDnsName>{dns_name}</privateDnsName><instanceState>\
              <name>{state}</name></instanceState><placement><availabilityZone>us-east-1a</availabilityZone></placement>\
-             <tagSet>{cluster}{manager}{group}</tagSet></item>"
+             <tagSet>{cluster}{manager}</tagSet></item>"
         );
         (200, instances(&item))
     }

@@ -9,11 +9,12 @@ use super::actions::ActionResult;
 use super::{Aws, AwsEvent, Notice};
 use crate::cluster::ClusterEvent;
 use crate::fact::Fact;
+use crate::plan::NodeId;
 
 /// An instance, and its node.
 #[derive(Debug)]
 pub(super) struct Instance {
-    pub(super) node: String,
+    pub(super) node: NodeId,
     pub(super) dns_name: String,
     /// In which states it has been, and since when.
     states: Vec<(Instant, &'static str)>,
@@ -34,10 +35,10 @@ impl Instance {
 }
 
 impl Aws {
-    pub(super) fn launch(&mut self, id: String, node: String, dns_name: String) {
+    pub(super) fn launch(&mut self, id: String, node: NodeId, dns_name: String) {
         let states = vec![(Instant::now(), "running")];
         self.instances.insert(id.clone(), Instance { node: node.clone(), dns_name, states, boots: 0 });
-        self.effects.now(ClusterEvent::NodeJoins { node, instance: id });
+        self.effects.now((node.cluster, ClusterEvent::NodeJoins { node: node.name, instance: id }));
     }
 
     pub(super) fn state(&self, id: &str) -> &'static str {
@@ -92,7 +93,7 @@ impl Aws {
         if instance.state() == "running" {
             instance.boots += 1;
             let boot = format!("{id}-{}", instance.boots);
-            self.effects.now(ClusterEvent::KubeletStarts { instance: id, boot });
+            self.effects.now((instance.node.cluster, ClusterEvent::KubeletStarts { instance: id, boot }));
         }
     }
 
@@ -113,10 +114,15 @@ impl Aws {
     pub(super) fn end(&mut self, id: String, delay: Duration) {
         self.change_state(&id, "terminated", delay);
         let after = self.dice.ms(1000..90_000);
-        self.effects.after(after, ClusterEvent::InstanceEnded { instance: id });
+        self.effects.after(after, (self.cluster_of(&id), ClusterEvent::InstanceEnded { instance: id }));
     }
 
     fn stop_kubelet(&mut self, id: &str) {
-        self.effects.now(ClusterEvent::KubeletStops { instance: id.to_owned() });
+        self.effects.now((self.cluster_of(id), ClusterEvent::KubeletStops { instance: id.to_owned() }));
+    }
+
+    /// The number of an instance's cluster.
+    pub(super) fn cluster_of(&self, id: &str) -> usize {
+        self.instances[id].node.cluster
     }
 }

@@ -25,11 +25,11 @@ use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
 use crate::lambda::{ACCOUNT, LambdaEvent};
-use crate::plan::{Interruption, Plan};
+use crate::plan::{Interruption, NodeId, Plan};
 use actions::Action;
 pub(crate) use actions::{ActionResult, AfterHook};
-pub(crate) use calls::AwsAnswer;
 use calls::Schedule;
+pub(crate) use calls::{AwsAnswer, endpoint};
 use instances::Instance;
 use queue::Message;
 pub(crate) use queue::TurnEnd;
@@ -54,10 +54,10 @@ pub(crate) struct Aws {
 /// What happens in AWS. `delay` is how long a notice of it takes to be delivered.
 #[derive(Debug)]
 pub(crate) enum AwsEvent {
-    /// An instance runs, whose node has that name.
+    /// An instance runs, which is that node.
     Launches {
         id: String,
-        node: String,
+        node: NodeId,
         dns_name: String,
     },
     Interrupts(Interruption),
@@ -181,13 +181,13 @@ impl Aws {
     }
 
     /// The node of an instance.
-    pub(crate) fn node_of(&self, instance: &str) -> Option<&str> {
-        self.instances.get(instance).map(|instance| instance.node.as_str())
+    pub(crate) fn node_of(&self, instance: &str) -> Option<&NodeId> {
+        self.instances.get(instance).map(|instance| &instance.node)
     }
 
     /// The instances that are running, and their nodes.
-    pub(crate) fn running(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn running(&self) -> impl Iterator<Item = (&str, &NodeId)> {
         let running = self.instances.iter().filter(|(_, instance)| instance.state() == "running");
-        running.map(|(id, instance)| (id.as_str(), instance.node.as_str()))
+        running.map(|(id, instance)| (id.as_str(), &instance.node))
     }
 }

@@ -19,7 +19,7 @@ struct InMemory(Shared);
 impl Server for InMemory {
     async fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, String) {
         let (method, uri) = (method.parse().expect("a method"), path.parse().expect("a URI"));
-        let request = ApiRequest::read(AttemptId(0), &method, &uri, body.to_string().as_bytes());
+        let request = ApiRequest::read((AttemptId(0), 0), &method, &uri, body.to_string().as_bytes());
         let answer = self.0.lock().ask_cluster(&request);
         match answer {
             ApiAnswer::Says(code, body) => (code, body),
@@ -34,7 +34,7 @@ impl Server for InMemory {
     }
 
     async fn until_gone(&mut self, pod: &str) {
-        while self.0.lock().cluster.pods.values().any(|there| there.name == pod) {
+        while self.0.lock().clusters[0].pods.values().any(|there| there.name == pod) {
             sleep(Duration::from_secs(1)).await;
             self.0.lock().step();
         }
@@ -56,7 +56,7 @@ fn begun(conversation: &Conversation) -> (InMemory, BTreeMap<String, String>) {
     simulation.set_up();
     // Whose requests they are.
     simulation.happens(LambdaEvent::Arrives(Value::Null).into());
-    let cluster = &mut simulation.cluster;
+    let cluster = &mut simulation.clusters[0];
     let node = cluster.nodes.keys().next().expect("a node").clone();
     let mut names = BTreeMap::from([("namespace".to_owned(), namespace), ("node".to_owned(), node.clone())]);
     for number in 0..conversation.pods {

@@ -18,7 +18,7 @@ impl Cluster {
     pub(super) fn replace_missing(&mut self, app: usize) {
         if matches!(self.plan.apps[app].owner, Owner::ReplicaSet | Owner::StatefulSet) {
             let after = self.dice.ms(50..1500);
-            self.effects.after(after, ClusterEvent::PodsReplaced { app });
+            self.later(after, ClusterEvent::PodsReplaced { app });
         }
     }
 
@@ -45,8 +45,8 @@ impl Cluster {
         let name = ordinal.map_or_else(|| format!("{of}-{}", &uid[4..]), |at| stateful(&of, at));
         let (created, has_started) = (self.clock.second(), node.is_some());
         self.effects.fact(Fact::PodCreated { name: name.clone(), uid: uid.clone() });
-        if let Some(node) = node.clone() {
-            self.effects.fact(Fact::PodBound { uid: uid.clone(), node, app });
+        if let Some(node) = &node {
+            self.effects.fact(Fact::PodBound { uid: uid.clone(), node: self.id_of(node), app });
         }
         let pod = Pod {
             name,
@@ -77,7 +77,7 @@ impl Cluster {
 
     fn have_scheduled(&mut self, uid: String) {
         let after = self.dice.ms(20..300);
-        self.effects.after(after, ClusterEvent::PodScheduled { uid });
+        self.later(after, ClusterEvent::PodScheduled { uid });
     }
 
     /// Binds a pod to a node that takes it, if there is one.
@@ -95,12 +95,12 @@ impl Cluster {
             return;
         }
         let node = places[self.dice.below(places.len())].clone();
-        self.effects.fact(Fact::PodBound { uid: uid.to_owned(), node: node.clone(), app });
+        self.effects.fact(Fact::PodBound { uid: uid.to_owned(), node: self.id_of(&node), app });
         let pod = Pod { node: Some(node), ..pod };
         self.attach(&pod);
         self.put_pod(pod);
         let after = self.dice.ms(300..5000);
-        self.effects.after(after, ClusterEvent::PodReady { uid: uid.to_owned() });
+        self.later(after, ClusterEvent::PodReady { uid: uid.to_owned() });
     }
 
     /// A pod that has started is ready, if it ever is.
@@ -124,14 +124,14 @@ impl Cluster {
         self.release_volume(&pod);
         self.put_pod(pod);
         let after = self.dice.ms(1000..300_000);
-        self.effects.after(after, ClusterEvent::PodFinalized { uid: uid.to_owned() });
+        self.later(after, ClusterEvent::PodFinalized { uid: uid.to_owned() });
     }
 
     /// Has the budgets of an app counted, in a while.
     pub(super) fn recount_budgets(&mut self, app: usize) {
         if self.plan.apps[app].budgets > 0 {
             let after = self.dice.ms(20..700);
-            self.effects.after(after, ClusterEvent::BudgetsCounted { app });
+            self.later(after, ClusterEvent::BudgetsCounted { app });
         }
     }
 

@@ -1,6 +1,7 @@
 //! A cluster in memory: an API server that answers what the product asks as the real one does, and what controllers and
 //! kubelets do by themselves.
 //!
+//! * `all`: more clusters than one
 //! * `request`, `answers`: what is asked, and what the API server says, in its own words
 //! * `store`, `watch`: objects and their versions, lists and watches
 //! * `nodes`, `pods`: the objects and what may be done with them
@@ -8,6 +9,7 @@
 //! * `controllers`: what happens by itself
 //! * `contract`: a real API server answers that, too
 
+mod all;
 mod answers;
 #[cfg(test)]
 mod contract;
@@ -22,13 +24,15 @@ mod watch;
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::event::Effects;
-use crate::plan::{Owner, Plan};
+use crate::plan::{NodeId, Owner, Plan};
+pub(crate) use all::Clusters;
 pub(crate) use answers::{ApiAnswer, forbidden, refusal, unauthorized, webhook_down};
 use nodes::Kubelet;
 use pods::Budget;
@@ -41,6 +45,7 @@ pub(crate) use watch::{Next, Watch};
 /// All that a cluster is.
 #[derive(Debug)]
 pub(crate) struct Cluster {
+    number: usize,
     plan: Arc<Plan>,
     clock: Clock,
     dice: Dice,
@@ -128,11 +133,12 @@ pub(crate) enum ClusterEvent {
 
 impl Cluster {
     /// A cluster without nodes.
-    pub(crate) fn of(plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
+    fn of(number: usize, plan: Arc<Plan>, clock: Clock, seed: u64) -> Self {
         Self {
+            number,
             plan,
             clock,
-            dice: Dice::of(seed, "cluster"),
+            dice: Dice::of(seed + number as u64, "cluster"),
             effects: Effects::default(),
             store: Store::default(),
             nodes: BTreeMap::new(),
@@ -140,14 +146,16 @@ impl Cluster {
             budgets: BTreeMap::new(),
             attachments: BTreeMap::new(),
             kubelets: BTreeMap::new(),
-            last_uid: 0,
+            // No two objects have the same one, in whichever clusters.
+            last_uid: 10_000 * u32::try_from(number).expect("there are few"),
         }
     }
 
     /// All pods of the plan run on the nodes that there are.
     pub(crate) fn populate(&mut self) -> Effects {
         let (plan, nodes) = (Arc::clone(&self.plan), self.nodes.keys().cloned().collect::<Vec<_>>());
-        for (app, planned) in plan.apps.iter().enumerate() {
+        let own = self.number;
+        for (app, planned) in plan.apps.iter().enumerate().filter(|(_, app)| app.cluster == own) {
             let pods = if planned.owner == Owner::DaemonSet { nodes.len() } else { planned.pods };
             for number in 0..pods {
                 let at =
@@ -205,13 +213,18 @@ impl Cluster {
         (answer, mem::take(&mut self.effects))
     }
 
-    /// A pod by its UID.
-    pub(crate) fn pod(&self, uid: &str) -> Option<&Pod> {
-        self.pods.get(uid)
+    /// The node of that name.
+    fn id_of(&self, node: &str) -> NodeId {
+        NodeId { cluster: self.number, name: node.to_owned() }
+    }
+
+    /// This happens here after a time.
+    fn later(&mut self, after: Duration, event: ClusterEvent) {
+        self.effects.after(after, (self.number, event));
     }
 
     /// The pods on the node of that name.
-    pub(crate) fn pods_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a Pod> {
+    fn pods_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a Pod> {
         self.pods.values().filter(move |pod| pod.node.as_deref() == Some(node))
     }
 

@@ -71,10 +71,10 @@ impl Cluster {
     /// A node leaves the cluster, and what was on it is collected.
     pub(super) fn remove_node(&mut self, name: &str) {
         let Some(node) = self.nodes.remove(name) else { return };
-        self.effects.fact(Fact::NodeGone { name: name.to_owned() });
+        self.effects.fact(Fact::NodeGone { node: self.id_of(name) });
         self.store.drop(Resource::Node, name, &node);
         let after = self.dice.ms(1000..40_000);
-        self.effects.after(after, ClusterEvent::OrphansCollected { node: name.to_owned() });
+        self.later(after, ClusterEvent::OrphansCollected { node: name.to_owned() });
     }
 
     /// A kubelet says nothing any more: the control plane misses it.
@@ -83,7 +83,7 @@ impl Cluster {
         kubelet.runs = false;
         let node = kubelet.node.clone();
         let after = self.dice.ms(MISSED_AFTER);
-        self.effects.after(after, ClusterEvent::KubeletMissed { node });
+        self.later(after, ClusterEvent::KubeletMissed { node });
     }
 
     /// A kubelet reports again, from another boot.
@@ -91,7 +91,7 @@ impl Cluster {
         let kubelet = self.kubelets.get_mut(instance).expect("it has joined");
         kubelet.runs = true;
         let node = kubelet.node.clone();
-        self.effects.fact(Fact::KubeletReports { node: node.clone() });
+        self.effects.fact(Fact::KubeletReports { node: self.id_of(&node) });
         self.edit_node(&node, "kubelet", |node| {
             node["status"]["conditions"][0]["status"] = json!("True");
             node["status"]["nodeInfo"]["bootID"] = json!(boot);
@@ -106,7 +106,7 @@ impl Cluster {
     /// A kubelet that says nothing is missed.
     pub(super) fn miss(&mut self, node: &str) {
         if !self.kubelet_runs(node) {
-            self.effects.fact(Fact::NodeMissed { name: node.to_owned() });
+            self.effects.fact(Fact::NodeMissed { node: self.id_of(node) });
             self.edit_node(node, "kube-controller-manager", |node| {
                 node["status"]["conditions"][0]["status"] = json!("Unknown");
             });
@@ -126,18 +126,13 @@ impl Cluster {
         self.kubelets.values().any(|kubelet| kubelet.node == node && kubelet.runs)
     }
 
-    /// A node by its name.
-    pub(crate) fn node(&self, name: &str) -> Option<&Value> {
-        self.nodes.get(name)
-    }
-
     /// The instance whose node has that name by now.
-    pub(crate) fn instance_at(&self, node: &str) -> Option<&str> {
+    pub(super) fn instance_at(&self, node: &str) -> Option<&str> {
         self.nodes.get(node)?["spec"]["providerID"].as_str()?.rsplit('/').next()
     }
 
     /// Whether an instance has a node, and its kubelet reports.
-    pub(crate) fn reports(&self, instance: &str) -> bool {
+    pub(super) fn reports(&self, instance: &str) -> bool {
         let kubelet = self.kubelets.get(instance);
         kubelet.is_some_and(|kubelet| kubelet.runs && self.instance_at(&kubelet.node) == Some(instance))
     }
@@ -155,7 +150,7 @@ impl Cluster {
             // Between a look and what follows from it.
             writer.wrote = Some(now);
             let after: Duration = self.dice.ms(0..30);
-            self.effects.after(after, ClusterEvent::KubeletReports { node: name.clone() });
+            self.later(after, ClusterEvent::KubeletReports { node: name.clone() });
         }
         answer
     }
@@ -182,7 +177,7 @@ impl Cluster {
             Err(why) => answers::invalid(name, &why),
             Ok(after) => {
                 self.put_node(name, request.parameter("fieldManager").unwrap_or("nobody"), after.clone());
-                self.effects.fact(Fact::NodePatched { by: request.by, name: name.clone(), before, after });
+                self.effects.fact(Fact::NodePatched { by: request.by, node: self.id_of(name), before, after });
                 ApiAnswer::Says(200, self.nodes[name].to_string())
             }
         }

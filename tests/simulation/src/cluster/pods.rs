@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// Whether the one budget of an app allows a disruption.
-    pub(crate) fn allows(&self, app: usize) -> bool {
+    pub(super) fn allows(&self, app: usize) -> bool {
         self.plan.apps[app].budgets == 1 && self.budgets.values().any(|budget| budget.app == app && budget.allowed > 0)
     }
 
@@ -182,14 +182,14 @@ impl Cluster {
         if deletion.grace_s == 0 {
             return self.drop_pod(uid);
         }
-        let (node, app) = (pod.node.clone().unwrap_or_default(), pod.app);
+        let (node, app) = (self.id_of(pod.node.as_deref().unwrap_or_default()), pod.app);
         self.effects.fact(Fact::PodDeleted { uid: uid.to_owned(), node, grace_s: deletion.grace_s });
         pod.deletion = Some(deletion);
         self.put_pod(pod);
         // It exits by itself, or when its grace is over.
         let within = self.plan.apps[app].exits_after.min(std::time::Duration::from_secs(deletion.grace_s));
         let reported = within + self.dice.ms(20..900);
-        self.effects.after(reported, ClusterEvent::PodExits { uid: uid.to_owned() });
+        self.later(reported, ClusterEvent::PodExits { uid: uid.to_owned() });
         self.replace_missing(app);
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::store::Resource;
 use crate::fact::{LeaveRequest, Method as LeaveMethod};
 use crate::lambda::AttemptId;
+use crate::plan::CLUSTERS;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,9 @@ pub(super) enum Verb {
 #[derive(Debug)]
 pub(crate) struct ApiRequest {
     /// Who asks.
-    pub(super) by: AttemptId,
+    pub(crate) by: AttemptId,
+    /// In which cluster.
+    pub(crate) cluster: usize,
     pub(super) verb: Verb,
     /// `None`: nobody knows it.
     pub(super) resource: Option<Resource>,
@@ -39,7 +42,7 @@ pub(crate) struct ApiRequest {
 }
 
 impl ApiRequest {
-    pub(crate) fn read(by: AttemptId, method: &Method, uri: &Uri, body: &[u8]) -> Self {
+    pub(crate) fn read((by, cluster): (AttemptId, usize), method: &Method, uri: &Uri, body: &[u8]) -> Self {
         let path: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
         let (group, rest) = match path[..] {
             ["api", _, ref rest @ ..] => ("", rest),
@@ -70,6 +73,7 @@ impl ApiRequest {
         let (name, path) = (name.to_owned(), uri.to_string());
         Self {
             by,
+            cluster,
             verb,
             resource,
             namespace,
@@ -78,6 +82,11 @@ impl ApiRequest {
             body: serde_json::from_slice(body).unwrap_or_default(),
             path,
         }
+    }
+
+    /// Whether something is to be changed.
+    pub(crate) fn is_write(&self) -> bool {
+        !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
     }
 
     /// What is requested of a pod, if that is to leave.
@@ -117,7 +126,7 @@ impl ApiRequest {
 
 impl fmt::Display for ApiRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {}", self.verb, self.path)?;
+        write!(f, "{:?} {} {}", self.verb, CLUSTERS[self.cluster], self.path)?;
         if self.body.is_null() { Ok(()) } else { write!(f, " {}", self.body) }
     }
 }

@@ -38,14 +38,14 @@ impl Cluster {
         let (pod, Some(node)) = (pod.uid.clone(), pod.node.clone()) else { return };
         if self.attachments.contains_key(&pod) {
             let after = self.dice.ms(500..20_000);
-            self.effects.after(after, ClusterEvent::VolumeReleased { pod, node });
+            self.later(after, ClusterEvent::VolumeReleased { pod, node });
         }
     }
 
     /// A volume is detached now if a kubelet says that it is unmounted.
     pub(super) fn release(&mut self, pod: String, node: &str) {
         let after = if self.kubelet_runs(node) { Duration::ZERO } else { DETACHED_BY_FORCE };
-        self.effects.after(after, ClusterEvent::VolumeDetached { pod });
+        self.later(after, ClusterEvent::VolumeDetached { pod });
     }
 
     /// The volume of a pod is not attached any longer.
@@ -62,7 +62,7 @@ impl Cluster {
     }
 
     /// Whether a volume is attached to that node which no pod uses there.
-    pub(crate) fn keeps_volumes(&self, node: &str) -> bool {
+    pub(super) fn keeps_volumes(&self, node: &str) -> bool {
         let running = self.pods_on(node).filter(|pod| !pod.has_stopped);
         let in_use: Vec<_> = running.map(|pod| pod.volume(&self.plan.apps[pod.app])).collect();
         let mut attached = self.attachments.values().filter(|attachment| attachment["spec"]["nodeName"] == *node);

@@ -61,6 +61,8 @@ enum Break {
 /// A watch that is under way.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    /// Of which cluster.
+    pub(crate) cluster: usize,
     selection: Selection,
     version: u64,
     ends: Instant,
@@ -114,7 +116,7 @@ impl Cluster {
             breaks = Some((at, [Break::Ends, Break::Resets, Break::Expires][self.dice.below(3)]));
         }
         let ends = now + Duration::from_secs(seconds);
-        ApiAnswer::Watches(Watch { selection, version, ends, breaks, first, is_over: false })
+        ApiAnswer::Watches(Watch { cluster: self.number, selection, version, ends, breaks, first, is_over: false })
     }
 }
 

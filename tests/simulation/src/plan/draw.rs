@@ -34,7 +34,8 @@ impl Plan {
         // Where events come twice, so do continuations: in a long drain of short invocations there would be hundreds at once.
         let is_long = settings.iter().any(|(name, value)| name == "SPILLWAY_HOOK_MAX_WAIT_S" && value == "900");
         let invocation = [60, 120, 300, 900, 900, 900][rng.usize(if is_long { 2 } else { 0 }..6)];
-        Self {
+        let mut plan = Self {
+            clusters: Vec::new(),
             names: (0..nodes).map(|_| naming(&mut rng)).collect(),
             nodes,
             apps,
@@ -55,7 +56,32 @@ impl Plan {
             managed,
             limit: None,
             patient_slots: 0,
+        };
+        if rng.u32(0..8) == 0 {
+            plan.add_twin(&mut rng);
         }
+        plan
+    }
+
+    /// There is another cluster like the first: its nodes and pods have the same names. What happens in the first may happen there
+    /// too, in the same moment or in another.
+    fn add_twin(&mut self, rng: &mut Rng) {
+        let nodes = self.nodes;
+        self.nodes *= 2;
+        self.clusters = (0..self.nodes).map(|node| node / nodes).collect();
+        self.names.extend_from_within(..);
+        self.apps.extend(self.apps.clone().into_iter().map(|app| App { cluster: 1, ..app }));
+        self.karpenter.extend(self.karpenter.clone().iter().map(|node| node + nodes));
+        self.managed.extend(self.managed.clone().iter().map(|node| node + nodes));
+        for first in self.interruptions.clone() {
+            let begins = [first.begins, Duration::from_millis(rng.u64(0..60_000))][rng.usize(0..2)];
+            let twin = Interruption { node: first.node + nodes, begins, ..first };
+            self.interruptions.extend((rng.u32(0..3) > 0).then_some(twin));
+        }
+        let changed = self.people.clone().into_iter().filter(|_| rng.bool());
+        self.people.extend(changed.map(|first| ManualChange { node: first.node + nodes, ..first }));
+        let served = ["", "prod,stage", "stage"][rng.usize(0..3)];
+        self.settings.push(("SPILLWAY_CLUSTERS".to_owned(), served.to_owned()));
     }
 }
 
@@ -100,6 +126,7 @@ fn app(rng: &mut Rng, most: usize) -> App {
         _ => Owner::ReplicaSet,
     };
     App {
+        cluster: 0,
         owner,
         pods,
         on_first_node: rng.bool(),

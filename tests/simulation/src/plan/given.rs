@@ -19,6 +19,7 @@ impl App {
     /// So many pods of a deployment, each on the next node, that nothing blocks.
     pub(crate) fn plain(pods: usize) -> Self {
         Self {
+            cluster: 0,
             owner: Owner::ReplicaSet,
             pods,
             on_first_node: false,
@@ -44,6 +45,7 @@ impl Plan {
         let drawn = Self::of(0);
         Self {
             nodes: 1,
+            clusters: Vec::new(),
             names: drawn.names[..1].to_vec(),
             apps: vec![app],
             interruptions: Vec::new(),

@@ -9,7 +9,7 @@ use super::{Facts, Invariant, Verdict, Witness};
 use crate::aws::{ActionResult, AfterHook};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
-use crate::plan::{App, Command, Fault, Side};
+use crate::plan::{App, Command, Fault, NodeId, Side};
 
 /// A hook whose longest wait is over is completed so soon after it.
 const LATE: SignedDuration = SignedDuration::from_secs(20);
@@ -19,13 +19,13 @@ const LATE: SignedDuration = SignedDuration::from_secs(20);
 pub(super) struct Hooks {
     completed: BTreeSet<(AttemptId, String)>,
     /// When each node was patched first.
-    claimed: BTreeMap<String, Timestamp>,
+    claimed: BTreeMap<NodeId, Timestamp>,
     /// The node of each pod with a volume.
-    places: BTreeMap<String, String>,
+    places: BTreeMap<String, NodeId>,
     /// When such a pod has left each node for the last time.
-    left: BTreeMap<String, Timestamp>,
+    left: BTreeMap<NodeId, Timestamp>,
     /// The nodes that a person has uncordoned.
-    uncordoned: BTreeSet<String>,
+    uncordoned: BTreeSet<NodeId>,
     /// The instances whose nodes are to be left alone, or were.
     opted_out: BTreeSet<String>,
 }
@@ -33,8 +33,8 @@ pub(super) struct Hooks {
 impl Witness for Hooks {
     fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
         match fact {
-            Fact::NodePatched { name, .. } => {
-                self.claimed.entry(name.clone()).or_insert(facts.clock.now());
+            Fact::NodePatched { node, .. } => {
+                self.claimed.entry(node.clone()).or_insert(facts.clock.now());
             }
             Fact::PodBound { uid, node, app } if facts.plan.apps[*app].has_volume => {
                 self.places.insert(uid.clone(), node.clone());
@@ -55,6 +55,8 @@ impl Witness for Hooks {
                 let is_first = verdict.excuses("completed again in an outage of AWS", is_first, is_excused);
                 let is_real = !facts.plan.is_dry_run();
                 verdict.holds(Invariant::DryRunTouchesNothing, is_real, || format!("{by} completes {token}"));
+                let is_served = facts.node(*by).is_some_and(|node| facts.plan.serves(node.cluster));
+                verdict.holds(Invariant::OwnCluster, is_served, || format!("{by} completes {token}"));
                 verdict.holds(Invariant::HookOnce, is_first, || format!("{by} completes {token} again"));
                 if *waits {
                     self.completes(*by, token, facts, verdict);
@@ -78,7 +80,7 @@ impl Hooks {
         // What HooksWithoutNode says of a cluster that lets nobody in, or of which EKS tells nothing.
         let is_denied = [Side::Api, Side::Aws].iter().any(|side| facts.plan.has_fault(*side, Fault::Denied));
         let is_of_launch = action.after_hook == AfterHook::InService;
-        if is_of_launch || is_over || !facts.cluster.reports(&action.instance) {
+        if is_of_launch || is_over || !facts.clusters.reports(&action.instance) {
             return;
         }
         let node = facts.aws.node_of(&action.instance).expect("it has one");
@@ -93,7 +95,7 @@ impl Hooks {
             return;
         }
         let is_waited = self.left.get(node).is_none_or(|left| *left + volume_wait(facts.plan) <= now + facts.skew());
-        let holds = is_waited || !facts.cluster.keeps_volumes(node);
+        let holds = is_waited || !facts.clusters.keeps_volumes(node);
         let holds = verdict.excuses("volumes not awaited where somebody is denied", holds, is_denied);
         verdict.holds(Invariant::VolumesAwaited, holds, || {
             format!("{by} completes {token} while a volume is attached to {node}")
@@ -101,10 +103,10 @@ impl Hooks {
     }
 
     /// The pods of a node that have to leave it, and have been there for a while.
-    fn that_have_to_leave<'a>(&self, node: &'a str, facts: &Facts<'a>) -> Vec<&'a str> {
+    fn that_have_to_leave<'a>(&self, node: &'a NodeId, facts: &Facts<'a>) -> Vec<&'a str> {
         let seen = facts.clock.now() - SignedDuration::from_secs(10);
         let claimed = self.claimed.get(node).copied().unwrap_or(Timestamp::MAX);
-        let leave = facts.cluster.pods_on(node).filter(|pod| {
+        let leave = facts.clusters.pods_on(node).filter(|pod| {
             let app = &facts.plan.apps[pod.app];
             let returns = app.tolerates || self.uncordoned.contains(node);
             let is_put_back = returns && pod.created >= claimed - SignedDuration::from_secs(5);
@@ -120,7 +122,9 @@ impl Hooks {
         let launches_are_ignored = facts.plan.setting("SPILLWAY_LAUNCH") == Some("ignore");
         for (token, action) in facts.aws.actions() {
             let is_ours = action.after_hook != AfterHook::InService || !launches_are_ignored;
+            let node = facts.aws.node_of(&action.instance).expect("it has one");
             let is_left = facts.plan.is_dry_run()
+                || !facts.plan.serves(node.cluster)
                 || self.opted_out.contains(&action.instance)
                 || (is_off && facts.plan.is_managed(&action.instance));
             let is_answered = action.result != Some(ActionResult::Expired) || !is_ours || is_left;

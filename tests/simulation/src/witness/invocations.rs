@@ -62,7 +62,7 @@ impl Witness for Invocations {
                 self.clamped.insert((*by, uid.clone()));
             }
             Fact::PodBound { uid, node, app } => {
-                let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
+                let instance = facts.clusters.instance_at(node).unwrap_or_default().to_owned();
                 self.pods.insert(uid.clone(), Known { instance, app: *app, came: facts.clock.now(), given_s: None });
             }
             Fact::Person { command: Command::Uncordon | Command::Recordon, .. } => self.is_uncordoned = true,
@@ -108,7 +108,7 @@ impl Invocations {
         let is_watched = is_watched(plan);
         for pod in receipt["pods"].as_array().into_iter().flatten() {
             let (uid, fate) = (pod["uid"].as_str().unwrap_or_default(), pod["fate"].as_str().unwrap_or_default());
-            let there = facts.cluster.pod(uid);
+            let there = facts.clusters.pod(uid);
             let is_true = match fate {
                 // A watch that broke does not say how a pod went meanwhile, nor does the answer that there is none.
                 "clean" | "clamped" | "forced" if is_watched && self.collected.contains(uid) => {
@@ -156,7 +156,7 @@ impl Invocations {
                     answers.as_object().is_none_or(serde_json::Map::is_empty) || answers["no-answer"].is_u64();
                 is_unknown || known.given_s.is_some_and(|given| given < app.grace_s)
             }
-            "unconfirmed" => known.given_s.is_some() || !facts.cluster.reports(&known.instance),
+            "unconfirmed" => known.given_s.is_some() || !facts.clusters.reports(&known.instance),
             _ => true,
         }
     }
@@ -169,7 +169,7 @@ impl Invocations {
         let is_open = self.is_uncordoned || facts.plan.may_stay_open();
         let returns = |pod: &Known| facts.plan.apps[pod.app].tolerates || is_open;
         let is_of = |pod: &Known| Some(&*pod.instance) == facts.instance(by) && pod.came <= seen && !returns(pod);
-        for (uid, _) in self.pods.iter().filter(|(uid, pod)| is_of(pod) && facts.cluster.pod(uid).is_some()) {
+        for (uid, _) in self.pods.iter().filter(|(uid, pod)| is_of(pod) && facts.clusters.pod(uid).is_some()) {
             verdict
                 .holds(Invariant::ReceiptIsTrue, told.contains(&Some(&**uid)), || format!("{by} does not name {uid}"));
         }
@@ -220,7 +220,9 @@ impl Invocations {
 fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     let attempt = facts.lambda.attempt(id);
     let lasts = facts.clock.now().duration_since(attempt.began) + facts.skew();
-    let pods: i64 = facts.plan.apps.iter().map(|app| i64::try_from(app.pods).unwrap_or(0)).sum();
+    let own = facts.node(id).map(|node| node.cluster);
+    let apps = facts.plan.apps.iter().filter(|app| Some(app.cluster) == own);
+    let pods: i64 = apps.map(|app| i64::try_from(app.pods).unwrap_or(0)).sum();
     let most = 60 + 20 * pods + 2 * lasts.as_secs();
     let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
     verdict.holds(Invariant::WorkIsBounded, !is_well || i64::from(attempt.requests) <= most, || {

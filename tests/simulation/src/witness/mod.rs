@@ -27,10 +27,10 @@ use spillway_contract::node::is_cordoned;
 
 use crate::aws::Aws;
 use crate::clock::Clock;
-use crate::cluster::Cluster;
+use crate::cluster::Clusters;
 use crate::fact::Fact;
 use crate::lambda::{Attempt, AttemptId, Lambda};
-use crate::plan::Plan;
+use crate::plan::{NodeId, Plan};
 use deadline::{Deadline, Termination, seconds};
 pub use sometimes::{Counts, SOMETIMES};
 
@@ -54,6 +54,8 @@ pub(crate) enum Invariant {
     AskedBeforeForced,
     /// No pod is given more grace than it asks for or has, nor less than there is time for.
     GraceIsRight,
+    /// Only the cluster of the notice's instance is written to, and only if it is to be served.
+    OwnCluster,
     /// Only pods of the notice's node are touched, by their UIDs.
     OwnPods,
     /// What others put on a node stays, and so does what they took off.
@@ -166,7 +168,7 @@ impl Verdict {
 pub(crate) struct Facts<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: Clock,
-    pub(crate) cluster: &'a Cluster,
+    pub(crate) clusters: &'a Clusters,
     pub(crate) aws: &'a Aws,
     pub(crate) lambda: &'a Lambda,
 }
@@ -185,11 +187,15 @@ impl Facts<'_> {
         over.max().unwrap_or(Timestamp::MIN)
     }
 
-    /// Whether an instance has a node whose kubelet reports, and which is not to be left alone.
+    /// Whether an instance has a node whose kubelet reports, and which is not to be left alone, nor its cluster.
     fn is_in_use(&self, instance: &str) -> bool {
-        let node = self.aws.node_of(instance).and_then(|node| self.cluster.node(node));
-        let is_opted_out = node.is_some_and(|node| node["metadata"]["labels"].get("spillway/ignore").is_some());
-        self.cluster.reports(instance) && !is_opted_out && !self.plan.is_karpenters(instance) && !self.plan.is_dry_run()
+        let node = self.aws.node_of(instance).filter(|node| self.plan.serves(node.cluster));
+        let Some(node) = node.and_then(|node| self.clusters.node(node)) else { return false };
+        let is_opted_out = node["metadata"]["labels"].get("spillway/ignore").is_some();
+        self.clusters.reports(instance)
+            && !is_opted_out
+            && !self.plan.is_karpenters(instance)
+            && !self.plan.is_dry_run()
     }
 
     /// Until when an attempt has to drain its node, if it has to now.
@@ -247,6 +253,11 @@ impl Facts<'_> {
     fn deadline(&self, attempt: AttemptId) -> Option<Deadline> {
         let attempt = self.lambda.attempt(attempt);
         Deadline::of(attempt.notice(), attempt.began, self.plan)
+    }
+
+    /// The node that an attempt is about.
+    fn node(&self, attempt: AttemptId) -> Option<&NodeId> {
+        self.aws.node_of(self.instance(attempt)?)
     }
 
     /// The instance that an attempt is about.

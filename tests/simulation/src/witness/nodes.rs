@@ -9,7 +9,7 @@ use spillway_contract::node::is_cordoned;
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::Fact;
 use crate::lambda::AttemptId;
-use crate::plan::{Command, Fault, Side};
+use crate::plan::{CLUSTERS, Command, Fault, NodeId, Side};
 
 /// The field manager of the product.
 const US: &str = "spillway";
@@ -17,7 +17,7 @@ const US: &str = "spillway";
 /// The nodes that people have opted out, and when.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    opted_out: BTreeMap<String, Timestamp>,
+    opted_out: BTreeMap<NodeId, Timestamp>,
 }
 
 impl Witness for Nodes {
@@ -26,23 +26,30 @@ impl Witness for Nodes {
             Fact::Person { command: Command::OptOut, node, .. } => {
                 self.opted_out.entry(node.clone()).or_insert(facts.clock.now());
             }
-            Fact::NodePatched { by, name, before, after } => {
-                let node = facts.instance(*by).and_then(|instance| facts.aws.node_of(instance));
-                verdict.holds(Invariant::OthersUntouched, node == Some(name), || {
-                    format!("{by} is about {node:?}, and patches {name}")
+            Fact::WriteArrives { by, cluster } => {
+                let node = facts.node(*by);
+                let is_own = node.is_some_and(|node| node.cluster == *cluster) && facts.plan.serves(*cluster);
+                verdict.holds(Invariant::OwnCluster, is_own, || {
+                    format!("{by} is about {node:?}, and writes to {}", CLUSTERS[*cluster])
+                });
+            }
+            Fact::NodePatched { by, node, before, after } => {
+                let own = facts.node(*by);
+                verdict.holds(Invariant::OthersUntouched, own == Some(node), || {
+                    format!("{by} is about {own:?}, and patches {node}")
                 });
                 let labels = &before["metadata"]["labels"];
                 // A drain that is under way goes on.
                 let began = facts.lambda.attempt(*by).began;
-                let is_early = self.opted_out.get(name).is_some_and(|at| began <= *at + facts.skew());
+                let is_early = self.opted_out.get(node).is_some_and(|at| began <= *at + facts.skew());
                 let is_opted_out = labels.get("karpenter.sh/nodepool").is_some()
                     || labels.get("spillway/ignore").is_some() && !is_early;
                 verdict.holds(Invariant::DryRunTouchesNothing, !facts.plan.is_dry_run(), || {
-                    format!("{by} patches {name}")
+                    format!("{by} patches {node}")
                 });
                 let is_left = is_opted_out || facts.is_left_to_eks(*by);
-                verdict.holds(Invariant::OptedOutUntouched, !is_left, || format!("{by} patches {name}"));
-                others_untouched(*by, name, before, after, verdict);
+                verdict.holds(Invariant::OptedOutUntouched, !is_left, || format!("{by} patches {node}"));
+                others_untouched(*by, node, before, after, verdict);
                 going_not_given_back(*by, before, after, facts, verdict);
             }
             Fact::Quiet { .. } => nothing_left(facts, verdict),
@@ -71,18 +78,18 @@ fn going_not_given_back(by: AttemptId, before: &Value, after: &Value, facts: &Fa
     });
 }
 
-fn others_untouched(by: AttemptId, name: &str, before: &Value, after: &Value, verdict: &mut Verdict) {
+fn others_untouched(by: AttemptId, node: &NodeId, before: &Value, after: &Value, verdict: &mut Verdict) {
     if is_cordoned(before) && !is_cordoned(after) {
         let manager = before["metadata"]["managedFields"][0]["manager"].as_str().unwrap_or("nobody");
         verdict.holds(Invariant::OthersUntouched, manager == US, || {
-            format!("{by} takes the cordon of {manager} from {name}")
+            format!("{by} takes the cordon of {manager} from {node}")
         });
     }
     for map in ["labels", "annotations"] {
         for (key, value) in before["metadata"][map].as_object().into_iter().flatten() {
             let is_ours = key == "spillway/claim" || value == "spillway";
             let stays = is_ours || after["metadata"][map].get(key) == Some(value);
-            verdict.holds(Invariant::OthersUntouched, stays, || format!("{by} takes {key}={value} from {name}"));
+            verdict.holds(Invariant::OthersUntouched, stays, || format!("{by} takes {key}={value} from {node}"));
         }
     }
     let taints = |node: &Value| node["spec"]["taints"].as_array().cloned().unwrap_or_default();
@@ -90,15 +97,16 @@ fn others_untouched(by: AttemptId, name: &str, before: &Value, after: &Value, ve
         let key = taint["key"].as_str().unwrap_or_default();
         let is_ours = key.starts_with("spillway/") || key.starts_with("aws-node-t") || taint["value"] == "spillway";
         let stays = is_ours || taints(after).contains(&taint);
-        verdict.holds(Invariant::OthersUntouched, stays, || format!("{by} takes {taint} from {name}"));
+        verdict.holds(Invariant::OthersUntouched, stays, || format!("{by} takes {taint} from {node}"));
     }
 }
 
 fn nothing_left(facts: &Facts<'_>, verdict: &mut Verdict) {
     // A cluster that lets nobody in is none of ours: it is not asked again.
     let is_denied = facts.plan.has_fault(Side::Api, Fault::Denied);
-    for (id, name) in facts.aws.running().filter(|(id, _)| !facts.lambda.has_failed(id)) {
-        let Some(node) = facts.cluster.node(name) else { continue };
+    for (id, place) in facts.aws.running().filter(|(id, _)| !facts.lambda.has_failed(id)) {
+        let Some(node) = facts.clusters.node(place) else { continue };
+        let name = &place.name;
         let metadata = &node["metadata"];
         let claim = metadata["annotations"]["spillway/claim"].as_str();
         if metadata["labels"].get("spillway/ignore").is_some() {
@@ -114,7 +122,7 @@ fn nothing_left(facts: &Facts<'_>, verdict: &mut Verdict) {
         let holds = verdict.excuses("left in a cluster that lets nobody in", !is_ours, is_denied)
             || verdict.excuses("left on a node whose name nobody can guess", !is_ours, may_stay)
             || verdict.excuses("claimed after it was given back", !is_ours, is_late);
-        verdict.holds(Invariant::NothingLeft, holds, || format!("{name} of {id} has {metadata} {}", node["spec"]));
+        verdict.holds(Invariant::NothingLeft, holds, || format!("{place} of {id} has {metadata} {}", node["spec"]));
     }
 }
 

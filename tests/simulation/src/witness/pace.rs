@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{Facts, Invariant, Verdict, Witness};
 use crate::fact::Fact;
+use crate::plan::NodeId;
 
 /// The nodes whose drain has begun.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    begun: BTreeSet<String>,
+    begun: BTreeSet<NodeId>,
 }
 
 impl Witness for Pace {
@@ -17,17 +18,16 @@ impl Witness for Pace {
         let Some(at_once) = at_once else { return };
         match fact {
             Fact::LeaveRequested { request, .. } => {
-                let pod = request.uid.as_deref().and_then(|uid| facts.cluster.pod(uid));
-                self.begun.extend(pod.and_then(|pod| pod.node.clone()));
-                let is_going_on = |node: &&String| facts.cluster.pods_on(node).next().is_some();
+                self.begun.extend(request.uid.as_deref().and_then(|uid| facts.clusters.place_of(uid)));
+                let is_going_on = |node: &&NodeId| facts.clusters.pods_on(node).next().is_some();
                 let going_on: Vec<_> = self.begun.iter().filter(is_going_on).collect();
                 verdict.holds(Invariant::PaceIsKept, going_on.len() <= at_once, || {
                     format!("drained at once: {going_on:?}")
                 });
             }
             Fact::InstanceState { instance, state: "shutting-down" } => {
-                let node = facts.aws.node_of(instance).unwrap_or_default();
-                let left = facts.cluster.pods_on(node).count();
+                let node = facts.aws.node_of(instance).expect("it has one");
+                let left = facts.clusters.pods_on(node).count();
                 verdict.holds(Invariant::PaceIsKept, left == 0, || format!("{left} pods are left on {node}"));
             }
             Fact::Quiet { .. } => {

@@ -59,7 +59,7 @@ impl Witness for LeavingPods {
     fn sees(&mut self, fact: &Fact, facts: &Facts<'_>, verdict: &mut Verdict) {
         match fact {
             Fact::PodBound { uid, node, app } => {
-                let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
+                let instance = facts.clusters.instance_at(node).unwrap_or_default().to_owned();
                 self.places.entry(uid.clone()).or_insert(Place { instance, app: *app, since: facts.clock.now() });
             }
             Fact::Person { command: Command::Uncordon | Command::Recordon, instance, .. } => {
@@ -68,12 +68,12 @@ impl Witness for LeavingPods {
             Fact::Person { command: Command::OptOut, instance, .. } => {
                 self.opted_out.entry(instance.clone()).or_insert(facts.clock.now());
             }
-            Fact::NodeMissed { name } => {
-                let instance = facts.cluster.instance_at(name).unwrap_or_default().to_owned();
+            Fact::NodeMissed { node } => {
+                let instance = facts.clusters.instance_at(node).unwrap_or_default().to_owned();
                 self.missed.insert(instance, facts.clock.now());
             }
             Fact::KubeletReports { node } => {
-                let instance = facts.cluster.instance_at(node).unwrap_or_default().to_owned();
+                let instance = facts.clusters.instance_at(node).unwrap_or_default().to_owned();
                 self.missed.remove(&instance);
                 self.back.insert(instance, facts.clock.now());
             }
@@ -170,9 +170,9 @@ impl LeavingPods {
                 && !app.tolerates
                 && app.annotation != Some(Annotation::Last)
         };
-        let node = facts.cluster.pod(uid).and_then(|pod| pod.node.as_deref()).unwrap_or_default();
+        let Some(node) = facts.clusters.place_of(uid) else { return };
         let others: Vec<&str> =
-            facts.cluster.pods_on(node).filter(goes_before).map(|other| other.uid.as_str()).collect();
+            facts.clusters.pods_on(&node).filter(goes_before).map(|other| other.uid.as_str()).collect();
         verdict.holds(Invariant::OrderIsKept, others.is_empty(), || format!("{by} requests {uid} before {others:?}"));
     }
 
@@ -181,7 +181,7 @@ impl LeavingPods {
         self.evictions.insert((by, uid.to_owned()));
         self.asked.entry(uid.to_owned()).or_insert(facts.clock.now());
         // A pod that leaves already, by another drain's request, is given less time: no other takes its place for that.
-        if facts.cluster.pod(uid).is_none_or(|pod| pod.deletion.is_some()) {
+        if facts.clusters.pod(uid).is_none_or(|pod| pod.deletion.is_some()) {
             return;
         }
         let notice = &facts.lambda.attempt(by).notice()["id"];
@@ -205,7 +205,7 @@ impl LeavingPods {
     /// Whether the node of an instance may be taken for dead: it is no more, or has been missed for long enough.
     fn is_dead(&self, instance: &str, facts: &Facts<'_>) -> bool {
         let missed = self.missed.get(instance);
-        !facts.cluster.reports(instance) && missed.is_none_or(|since| *since + DEAD_AFTER <= facts.clock.now())
+        !facts.clusters.reports(instance) && missed.is_none_or(|since| *since + DEAD_AFTER <= facts.clock.now())
     }
 
     fn delete(&self, leave: &Leave<'_>, app: &App, deadline: Deadline, facts: &Facts<'_>, verdict: &mut Verdict) {
@@ -214,7 +214,7 @@ impl LeavingPods {
         let was_evicted = self.evictions.contains(&(by, uid.to_owned()));
         verdict
             .holds(Invariant::DeletedWhenDue, was_evicted, || format!("{by} deletes {uid} without evicting it first"));
-        let is_told = facts.cluster.pod(uid).is_none_or(|pod| pod.is_disruption_target);
+        let is_told = facts.clusters.pod(uid).is_none_or(|pod| pod.is_disruption_target);
         let is_excused = !facts.plan.is_well(Side::Api);
         let is_told = verdict.excuses("a Job is not told in an outage of the API server", is_told, is_excused);
         verdict.holds(Invariant::JobIsTold, is_told, || format!("{by} deletes {uid}, and nobody tells its Job"));
@@ -223,7 +223,7 @@ impl LeavingPods {
         // Where the API server is away, nobody hears that it has come back.
         let is_back_unheard = self.back.get(instance).is_some_and(|back| *back < facts.calm_since());
         let is_over = match deadline.termination {
-            Termination::Soon { .. } => !facts.cluster.reports(instance) || is_back_unheard,
+            Termination::Soon { .. } => !facts.clusters.reports(instance) || is_back_unheard,
             // What blocks the pods of a dead node holds no hook.
             Termination::AtTheLatest(_) => self.is_dead(instance, facts) || is_back_unheard,
             Termination::At(_) | Termination::Unknown => false,

@@ -70,14 +70,14 @@ impl Witness for Progress {
             }
             Fact::LeaveRequested { request: LeaveRequest { uid: Some(uid), .. }, .. } => {
                 self.asked.insert(uid.clone());
-                let app = facts.cluster.pod(uid).map(|pod| pod.app);
+                let app = facts.clusters.pod(uid).map(|pod| pod.app);
                 self.owed.retain(|(_, owed), _| !matches!(owed, Owed::UseOfBudget(of) if Some(*of) == app));
             }
             Fact::Person { command: Command::Uncordon | Command::Recordon, instance, .. } => {
                 self.uncordoned.insert(instance.clone());
             }
-            Fact::NodePatched { name, before, after, .. } if is_uncordoned(before, after) => {
-                self.uncordoned.extend(facts.cluster.instance_at(name).map(str::to_owned));
+            Fact::NodePatched { node, before, after, .. } if is_uncordoned(before, after) => {
+                self.uncordoned.extend(facts.clusters.instance_at(node).map(str::to_owned));
             }
             Fact::AttemptEnded { id, ending } => self.ends(*id, ending, facts, verdict),
             _ => {}
@@ -122,10 +122,10 @@ impl Progress {
         let (now, instance) = (facts.clock.now(), facts.instance(id).unwrap_or_default());
         let is_wanted = facts.drains_until(id).is_some_and(|until| now < until) && facts.is_in_use(instance);
         let node = facts.aws.node_of(instance).filter(|_| is_wanted && !self.uncordoned.contains(instance));
-        let there: Vec<&Pod> = node.into_iter().flat_map(|node| facts.cluster.pods_on(node)).collect();
+        let there: Vec<&Pod> = node.into_iter().flat_map(|node| facts.clusters.pods_on(node)).collect();
         let apps = &facts.plan.apps;
         let there: Vec<&Pod> = there.into_iter().filter(|pod| !apps[pod.app].stays() && !pod.has_stopped).collect();
-        let keeps_volumes = node.is_some_and(|node| facts.cluster.keeps_volumes(node));
+        let keeps_volumes = node.is_some_and(|node| facts.clusters.keeps_volumes(node));
         let end = (node.is_some() && there.is_empty() && !keeps_volumes).then_some(Owed::End);
         // What its controller puts back may stay.
         let returns = |pod: &Pod| apps[pod.app].tolerates || facts.plan.may_stay_open();
@@ -143,7 +143,7 @@ impl Progress {
             .filter(|pod| apps[pod.app].annotation.is_none_or(|annotation| annotation == Annotation::Last));
         let free = free.filter(|pod| self.is_turn_of(pod, &there, apps));
         let owed = free.filter_map(|pod| {
-            let is_allowed = pod.is_ready && facts.cluster.allows(pod.app);
+            let is_allowed = pod.is_ready && facts.clusters.allows(pod.app);
             let again = is_allowed.then_some(Owed::UseOfBudget(pod.app));
             if self.asked.contains(&pod.uid) { again } else { Some(Owed::Request(pod.uid.clone())) }
         });

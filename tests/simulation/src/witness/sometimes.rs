@@ -18,6 +18,8 @@ pub type Counts = BTreeMap<String, u64>;
 pub(super) struct Sometimes {
     /// The requests of Lambda, and the notices, that came before.
     seen: BTreeSet<String>,
+    /// The clusters of instances that notices were about.
+    noticed: BTreeSet<usize>,
 }
 
 impl Witness for Sometimes {
@@ -31,6 +33,9 @@ impl Witness for Sometimes {
                 let notice = format!("notice {} {}", attempt.notice()["id"], attempt.is_first());
                 let (is_new, is_new_notice) = (self.seen.insert(request.clone()), self.seen.insert(notice));
                 count("invocation".to_owned());
+                if facts.node(*id).is_some_and(|node| self.noticed.insert(node.cluster)) && self.noticed.len() > 1 {
+                    count("world with notices in both clusters".to_owned());
+                }
                 match (is_new, is_new_notice || !attempt.is_first()) {
                     (false, _) => count("event tried again".to_owned()),
                     (true, false) => count("event delivered twice".to_owned()),
@@ -46,7 +51,13 @@ impl Witness for Sometimes {
                 let method = if request.method == Method::Evict { "evict" } else { "delete" };
                 count(format!("request {method}{clamped}"));
             }
-            Fact::NodePatched { before, after, .. } => patched(before, after).into_iter().for_each(count),
+            Fact::NodePatched { node, before, after, .. } => {
+                if facts.clusters.has_namesake(node) {
+                    count("node patched that has a namesake in the other cluster".to_owned());
+                }
+                patched(before, after).into_iter().for_each(count);
+            }
+            Fact::Quiet { .. } if facts.plan.cluster_count() > 1 => count("world of two clusters".to_owned()),
             Fact::ReceiptWritten { receipt, .. } => written(receipt).into_iter().for_each(count),
             _ => {}
         }
@@ -172,6 +183,7 @@ pub const SOMETIMES: &[&str] = &[
     "node given back",
     "node out of service",
     "node patched",
+    "node patched that has a namesake in the other cluster",
     "node tainted",
     "node uncordoned",
     "not cordoned",
@@ -183,6 +195,8 @@ pub const SOMETIMES: &[&str] = &[
     "person Replace",
     "person Taint",
     "person Uncordon",
+    "process knew its cluster from before",
+    "process served both clusters",
     "request delete",
     "request delete with less grace",
     "request evict",
@@ -190,5 +204,7 @@ pub const SOMETIMES: &[&str] = &[
     "schedule fired",
     "watch ended",
     "watch reset",
+    "world of two clusters",
+    "world with notices in both clusters",
     "invocation killed",
 ];
