@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The name of an EKS cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterName(String);
 
 impl ClusterName {

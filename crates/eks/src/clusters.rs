@@ -4,7 +4,7 @@
 //! They change: EKS rotates certificate authorities, and an endpoint moves when a cluster is
 //! made again under its old name. So after a connection that did not come about, EKS alone is asked.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl DescribeError {
 pub struct Clusters {
     eks: aws_sdk_eks::Client,
     remembered: Option<Remembered>,
-    known: Mutex<HashMap<ClusterName, Cluster>>,
+    known: Mutex<BTreeMap<ClusterName, Cluster>>,
 }
 
 impl Clusters {
@@ -102,7 +102,7 @@ impl Clusters {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.name.clone(), cluster.clone());
     }
 
-    /// The names of the clusters that have been described.
+    /// The names of the clusters that have been described, in their order.
     pub fn known(&self) -> Vec<ClusterName> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
@@ -160,5 +160,21 @@ impl Clusters {
             endpoint: cluster.endpoint.ok_or_else(|| incomplete("endpoint"))?,
             ca: ca.and_then(|data| STANDARD.decode(data).ok()).ok_or_else(|| incomplete("certificate authority"))?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_clusters_are_in_the_order_of_their_names() {
+        let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
+        let clusters = Clusters::new(aws_sdk_eks::Client::from_conf(config), None);
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(ClusterName::new);
+        for name in names.iter().rev() {
+            clusters.learn(&Cluster { name: name.clone(), endpoint: String::new(), ca: Vec::new() });
+        }
+        assert_eq!(clusters.known(), names);
     }
 }
