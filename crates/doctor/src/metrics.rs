@@ -41,6 +41,7 @@ mod tests {
 
     use serde_json::Value;
     use spillway_core::clock::Clock;
+    use spillway_core::cluster::ClusterName;
 
     use super::*;
     use crate::catalogue::CheckId;
@@ -64,6 +65,12 @@ mod tests {
         let line: Value =
             serde_json::from_str(&told(vec![Check::made(CheckId::Reach, "no", vec![finding])]).unwrap()).unwrap();
         assert_eq!((&line["Findings"], &line["SelfTests"]), (&Value::from(1), &Value::Null));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_self_test_of_one_cluster_ends_no_alarm() {
+        let of_one = SelfTestRequest { occasion: Occasion::Asked, cluster: Some(ClusterName::new("prod")) };
+        assert_eq!(line(&report(Vec::new()), &of_one, "spillway", Timestamp::UNIX_EPOCH), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -72,6 +72,16 @@ pub fn managed_by(labels: &BTreeMap<String, String>) -> Option<ManagedBy> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support;
+
+    #[test]
+    fn a_node_is_opted_out_by_its_label_whatever_the_value() {
+        let settings = test_support::settings(&[]);
+        for value in ["", "true", "false"] {
+            let left_alone = LabelRules::of(&settings).left_alone(&test_support::tags(&[(IGNORE, value)]), "n-1");
+            assert_eq!(left_alone, Some(Unclaimed::OptedOut("n-1".to_owned())), "{value}");
+        }
+    }
 
     #[test]
     fn each_owner_is_known_by_its_label() {

@@ -117,6 +117,39 @@ async fn a_notice_of_another_groups_hook_is_ignored_and_answers_none() {
     }
 }
 
+/// As above: `HooksWithoutNode` is not for whose cluster is known.
+#[tokio::test(start_paused = true)]
+async fn a_hook_of_a_cluster_that_is_left_to_others_gets_no_answer() {
+    let settings = [("SPILLWAY_CLUSTERS", "stage"), ("SPILLWAY_HOOKS_WITHOUT_NODE", "CONTINUE")];
+    let context = TestContext::new(&settings, [], [hook_described(), described("running", &OURS)]);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Ignored));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_dry_run_nobody_asks_about_the_hook_or_holds_it() {
+    let settings = [("SPILLWAY_CLUSTERS", "stage"), ("SPILLWAY_DRY_RUN", "true")];
+    let context = TestContext::new(&settings, [], [described("running", &OURS)]);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Ignored));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_held_from_before_the_cordon() {
+    let settings = [("SPILLWAY_DRAIN_ON", "-terminate"), ("SPILLWAY_CORDON_ON", "terminate")];
+    let aws =
+        [hook_described(), described("running", &OURS), heartbeat().at_any_time(), completed("CONTINUE").at_any_time()];
+    let context = TestContext::new(&settings, [claim().says(200, node())], aws);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Done));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_asked() {
     for time in ["1970-01-01T00:06:00Z", "1969-12-31T21:00:00Z"] {

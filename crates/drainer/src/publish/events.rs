@@ -82,6 +82,7 @@ fn message(detail_type: &str, detail: &str, invocation: &Invocation) -> String {
 mod tests {
     use jiff::Timestamp;
     use spillway_core::clock::Clock;
+    use spillway_receipt::{Pod, PodRecord};
 
     use super::*;
     use crate::doubles::script::call;
@@ -94,7 +95,7 @@ mod tests {
         let endings =
             [Ending::Drained, Ending::Joined, Ending::Ignored, Ending::Continued, Ending::Done, Ending::Failed];
         let told = |dry_run| {
-            let mut receipt = unread().receipt;
+            let mut receipt = Receipt { dry_run: dry_run == "true", ..unread().receipt };
             let mut told = endings.to_vec();
             told.retain(|ending| {
                 receipt.ending = Some(*ending);
@@ -105,6 +106,14 @@ mod tests {
         let all_but_ignored = [Ending::Drained, Ending::Joined, Ending::Continued, Ending::Done, Ending::Failed];
         assert_eq!(told("false"), all_but_ignored);
         assert_eq!(told("true"), []);
+    }
+
+    #[test]
+    fn an_ignored_notice_is_told_if_pods_were_lost() {
+        let lost = PodRecord::of("shop/cart-0".to_owned(), "u-1".to_owned(), Fate::Lost, Duration::ZERO);
+        let pods = vec![Pod::AtTheEnd(lost)];
+        let receipt = Receipt { ending: Some(Ending::Ignored), pods, ..unread().receipt };
+        assert!(is_end_told(&settings(&[]), &receipt));
     }
 
     #[tokio::test(start_paused = true)]

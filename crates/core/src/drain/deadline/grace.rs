@@ -77,6 +77,12 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_gets_a_second_at_least_when_none_is_left() {
+        let now = Instant::now();
+        assert_eq!(hard(now, 1).grace(Duration::from_secs(30), now), Grace::Clamped(Duration::from_secs(1)));
+    }
+
+    #[test]
     fn a_pod_that_leaves_is_requested_again_only_as_long_as_it_loses_nothing() {
         let now = Instant::now();
         let shortened = |ago_s, grace_s| hard(now, 120).shortened(deletion(ago_s, grace_s, now), now);

@@ -1,7 +1,9 @@
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use spillway_core::instance::ManagedBy;
 use spillway_core::node::node_claim::HandedOver;
 use spillway_core::outcome::Outcome;
+use spillway_notice::{Deadline, Kind};
 
 use crate::actions::node_claim::hand_over;
 use crate::actions::{ByLabel, Next};
@@ -49,6 +51,20 @@ async fn a_node_claim_gets_the_deadline_and_is_deleted() {
     let until = Some(at("1970-01-01T00:02:00Z"));
     let handed = HandedOver::ToKarpenter { node: NODE.to_owned(), claim: "default-1".to_owned(), until };
     assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed).into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_is_past_is_not_written() {
+    let api = [
+        owned(),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("DELETE {CLAIM_PATH}")).says(200, node_claim()),
+    ];
+    let (context, case) = (TestContext::new(&[], api, []), Case::of(Kind::Spot, Deadline::Hard(Timestamp::UNIX_EPOCH)));
+    let attempt = case.attempt(&context).await;
+    let next = hand_over(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+    let handed = HandedOver::ToKarpenter { node: NODE.to_owned(), claim: "default-1".to_owned(), until: None };
+    assert_eq!(next, Outcome::HandedOver(handed).into());
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,6 +33,7 @@ async fn a_pod_that_comes_back_is_evicted_once_more_after_a_pause_and_then_stays
         at = progress.next_due(at).unwrap();
     }
     assert_eq!((progress.end(), evictions), (Some(DrainEnd::Empty), 2));
+    assert_eq!(at, now + Duration::from_secs(5), "the second eviction");
     progress.changed(Change::Seen(Box::new(owned("web-2", 2))), at);
     assert_eq!(progress.end(), Some(DrainEnd::Empty), "whatever is seen of it");
     let stays = |pod: &&Tracked| pod.state == PodState::Stays(Stays::PutBack);
