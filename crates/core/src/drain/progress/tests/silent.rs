@@ -15,7 +15,7 @@ fn the_node_is_watched_when_a_pod_is_overdue_and_nothing_asks_again() {
     assert!(!progress.is_node_watch_due(overdue), "it is watched once");
     progress.kubelet_seen(Kubelet::Answers, overdue);
     assert_eq!(progress.end(), None, "a kubelet that answers is waited for");
-    assert_eq!(progress.next_due(overdue), Some(now + GRACE + STUCK_AFTER));
+    assert_eq!(progress.next_due(overdue), Some(now + GRACE + Duration::from_mins(5)));
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_pod_that_is_stuck_on_a_node_that_answers_is_waited_for_for_some_minutes() {
         progress.changed(gone("a"), now);
         progress.node_watch_begins();
         progress.kubelet_seen(Kubelet::Answers, now);
-        let stuck = now + GRACE + STUCK_AFTER;
+        let stuck = now + GRACE + Duration::from_mins(5);
         progress.requests(stuck - Duration::from_secs(1));
         assert_eq!(progress.end(), None);
         progress.requests(stuck);
