@@ -13,6 +13,8 @@ use crate::plan::{App, Command, Fault, NodeId, Side};
 
 /// A hook whose longest wait is over is completed so soon after it.
 const LATE: SignedDuration = SignedDuration::from_secs(20);
+/// How long it takes until a drain sees that a kubelet is back: a watch tells of it three seconds late.
+const SEEN_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// The hooks that were completed, and what is known of their nodes.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(super) struct Hooks {
     places: BTreeMap<String, NodeId>,
     /// When such a pod has left each node for the last time.
     left: BTreeMap<NodeId, Timestamp>,
+    /// When the kubelet of each node came back: of one that does not answer no volume is awaited.
+    back: BTreeMap<NodeId, Timestamp>,
     /// The nodes that a person has uncordoned.
     uncordoned: BTreeSet<NodeId>,
     /// The instances whose nodes are to be left alone, or were.
@@ -42,6 +46,9 @@ impl Witness for Hooks {
             Fact::PodGone { uid, .. } => {
                 let node = self.places.get(uid);
                 self.left.extend(node.map(|node| (node.clone(), facts.clock.now())));
+            }
+            Fact::KubeletReports { node } => {
+                self.back.insert(node.clone(), facts.clock.now());
             }
             Fact::Person { command: Command::Uncordon | Command::Recordon, node, .. } => {
                 self.uncordoned.insert(node.clone());
@@ -95,7 +102,8 @@ impl Hooks {
             return;
         }
         let is_waited = self.left.get(node).is_none_or(|left| *left + volume_wait(facts.plan) <= now + facts.skew());
-        let holds = is_waited || !facts.clusters.keeps_volumes(node);
+        let is_seen = self.back.get(node).is_none_or(|back| *back + SEEN_WITHIN <= now);
+        let holds = is_waited || !is_seen || !facts.clusters.keeps_volumes(node);
         let holds = verdict.excuses("volumes not awaited where somebody is denied", holds, is_denied);
         verdict.holds(Invariant::VolumesAwaited, holds, || {
             format!("{by} completes {token} while a volume is attached to {node}")
