@@ -108,12 +108,12 @@ async fn attempt(function: Rc<Function>, begun: Begun) -> Ending {
 /// Has a request arrive, be answered, and its answer come back; unless something goes wrong, or the attempt is killed.
 async fn pass<A>(
     simulation: &Shared,
-    side: Side,
+    to: (Side, Option<usize>),
     by: AttemptId,
     request: &str,
     answer: impl FnOnce(&mut Simulation) -> A,
 ) -> Result<A, Fault> {
-    let Route { there, back, fault } = simulation.lock().route(side, by, request);
+    let Route { there, back, fault } = simulation.lock().route(to, by, request);
     sleep(there).await;
     if fault == Some(Fault::RequestLost) {
         return Err(Fault::RequestLost);
@@ -135,7 +135,7 @@ async fn pass<A>(
 
 async fn ask_aws(simulation: Shared, by: AttemptId, call: AwsCall) -> Option<(u16, String)> {
     let line = format!("{} {}", call.name, call.body);
-    match pass(&simulation, Side::Aws, by, &line, |inside| inside.ask_aws(by, &call)).await {
+    match pass(&simulation, (Side::Aws, None), by, &line, |inside| inside.ask_aws(by, &call)).await {
         Ok(answer) => Some(answer),
         Err(Fault::Refused | Fault::Unauthorized) => Some((503, query_error("Throttling", "Rate exceeded"))),
         Err(Fault::Denied) => Some(denied(&call.name, simulation.lock().network.obstacle(2))),
@@ -163,14 +163,15 @@ async fn ask_cluster(
         simulation.lock().record(&Fact::LeaveRequested { by, request });
     }
     let line = request.to_string();
-    let answer = match pass(&simulation, Side::Api, by, &line, |inside| inside.ask_cluster(&request)).await {
-        Ok(answer) => answer,
-        Err(Fault::Refused) => refusal(simulation.lock().network.obstacle(3)),
-        Err(Fault::Unauthorized) => unauthorized(),
-        Err(Fault::Denied) => forbidden(),
-        Err(Fault::Webhook) => webhook_down(),
-        Err(_) => return Err(io::Error::other("the connection broke")),
-    };
+    let answer =
+        match pass(&simulation, (Side::Api, Some(cluster)), by, &line, |inside| inside.ask_cluster(&request)).await {
+            Ok(answer) => answer,
+            Err(Fault::Refused) => refusal(simulation.lock().network.obstacle(3)),
+            Err(Fault::Unauthorized) => unauthorized(),
+            Err(Fault::Denied) => forbidden(),
+            Err(Fault::Webhook) => webhook_down(),
+            Err(_) => return Err(io::Error::other("the connection broke")),
+        };
     let (code, body) = match answer {
         ApiAnswer::Says(code, body) => (code, Full::from(body).map_err(|never| match never {}).boxed_unsync()),
         ApiAnswer::Watches(watch) => {

@@ -25,10 +25,17 @@ impl Network {
     }
 
     /// How a request goes that is made now.
-    pub(crate) fn route(&mut self, side: Side, request: &str, plan: &Plan, elapsed: Duration) -> Route {
+    pub(crate) fn route(
+        &mut self,
+        (side, cluster): (Side, Option<usize>),
+        request: &str,
+        plan: &Plan,
+        elapsed: Duration,
+    ) -> Route {
         let is_meant = |outage: &&Outage| {
             let changes_node = request.starts_with("Patch") && request.contains("/nodes/");
             outage.side == side
+                && (outage.cluster.is_none() || outage.cluster == cluster)
                 && (outage.from..outage.until).contains(&elapsed)
                 && (outage.fault != Fault::Webhook || changes_node)
         };

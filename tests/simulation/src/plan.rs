@@ -243,6 +243,9 @@ pub(crate) enum Fault {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Outage {
     pub(crate) side: Side,
+    /// The one cluster whose API server it is of.
+    #[serde(default)]
+    pub(crate) cluster: Option<usize>,
     pub(crate) from: Duration,
     pub(crate) until: Duration,
     pub(crate) fault: Fault,

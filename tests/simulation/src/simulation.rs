@@ -158,9 +158,9 @@ impl Simulation {
     }
 
     /// How a request goes that is made now.
-    pub(crate) fn route(&mut self, side: Side, by: AttemptId, request: &str) -> Route {
+    pub(crate) fn route(&mut self, (side, cluster): (Side, Option<usize>), by: AttemptId, request: &str) -> Route {
         self.verdict.count(format!("request to {side:?}"));
-        let route = self.network.route(side, request, &self.plan, self.clock.elapsed());
+        let route = self.network.route((side, cluster), request, &self.plan, self.clock.elapsed());
         if let Some(fault) = route.fault {
             self.verdict.count(format!("fault {side:?} {fault:?}"));
         }

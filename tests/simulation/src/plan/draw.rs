@@ -78,6 +78,9 @@ impl Plan {
             let twin = Interruption { node: first.node + nodes, begins, ..first };
             self.interruptions.extend((rng.u32(0..3) > 0).then_some(twin));
         }
+        for outage in self.outages.iter_mut().filter(|outage| outage.side == Side::Api) {
+            outage.cluster = [None, Some(0), Some(1)][rng.usize(0..3)];
+        }
         let changed = self.people.clone().into_iter().filter(|_| rng.bool());
         self.people.extend(changed.map(|first| ManualChange { node: first.node + nodes, ..first }));
         let served = ["", "prod,stage", "stage"][rng.usize(0..3)];
@@ -236,6 +239,7 @@ fn outage(rng: &mut Rng) -> Outage {
     };
     Outage {
         side,
+        cluster: None,
         from,
         until: from + Duration::from_millis(lasts),
         fault,

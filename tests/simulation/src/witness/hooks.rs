@@ -81,7 +81,7 @@ impl Hooks {
         let over = facts.clock.at(action.since) + longest_wait(facts.plan);
         let now = facts.clock.now();
         let is_over = now + facts.skew() + SignedDuration::from_secs(1) >= over;
-        let could = over.max(facts.calm_since()).max(facts.lambda.attempt(by).began + facts.skew());
+        let could = over.max(facts.calm_since(by)).max(facts.lambda.attempt(by).began + facts.skew());
         let is_late = now > could + LATE;
         verdict.holds(Invariant::HookAnswered, !is_late, || format!("{by} completes {token}, which was due at {over}"));
         // What HooksWithoutNode says of a cluster that lets nobody in, or of which EKS tells nothing.

@@ -207,7 +207,7 @@ impl Invocations {
         let latest =
             at.max(began + SignedDuration::from_secs(10)) + late + SignedDuration::from_secs(20) + facts.skew();
         let now = facts.clock.now();
-        let is_excused = facts.calm_since() > now;
+        let is_excused = facts.calm_since(id) > now;
         let is_in_time = verdict.excuses("ends late in an outage", now <= latest, is_excused);
         verdict
             .holds(Invariant::EndsInTime, is_in_time, || format!("{id} ends at {now}, and its instance goes at {at}"));

@@ -179,10 +179,12 @@ impl Facts<'_> {
         SignedDuration::from_millis(self.plan.skew_ms + 100)
     }
 
-    /// Since when nothing has been out of order on the way to the API server and to AWS: a call may have hung until its time was up.
-    fn calm_since(&self) -> Timestamp {
-        let elapsed = self.clock.elapsed();
+    /// Since when nothing has been out of order on the way of an attempt to its API server and to AWS: a call may have hung until its
+    /// time was up.
+    fn calm_since(&self, attempt: AttemptId) -> Timestamp {
+        let (elapsed, own) = (self.clock.elapsed(), self.node(attempt).map(|node| node.cluster));
         let begun = self.plan.outages.iter().filter(|outage| outage.from <= elapsed);
+        let begun = begun.filter(|outage| outage.cluster.is_none() || outage.cluster == own);
         let over = begun.map(|outage| self.clock.at(self.clock.instant(outage.until + SETTLES_WITHIN)));
         over.max().unwrap_or(Timestamp::MIN)
     }

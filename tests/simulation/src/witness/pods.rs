@@ -221,7 +221,7 @@ impl LeavingPods {
         let (now, due) = (facts.clock.now(), deadline.forced_from(app));
         let instance = facts.instance(by).unwrap_or_default();
         // Where the API server is away, nobody hears that it has come back.
-        let is_back_unheard = self.back.get(instance).is_some_and(|back| *back < facts.calm_since());
+        let is_back_unheard = self.back.get(instance).is_some_and(|back| *back < facts.calm_since(by));
         let is_over = match deadline.termination {
             Termination::Soon { .. } => !facts.clusters.reports(instance) || is_back_unheard,
             // What blocks the pods of a dead node holds no hook.

@@ -94,14 +94,14 @@ impl Witness for Progress {
 impl Progress {
     /// Looks at what is owed now. Time counts only while nothing is out of order.
     fn look(&mut self, facts: &Facts<'_>, verdict: &mut Verdict) {
-        let (now, calm) = (facts.clock.now(), facts.calm_since());
+        let now = facts.clock.now();
         let all: Vec<_> = self.drains.iter().flat_map(|id| self.owed_by(*id, facts).map(|owed| (*id, owed))).collect();
         let before = std::mem::take(&mut self.owed);
         for (id, owed) in all {
             let key = (id, owed);
             let since = before.get(&key).copied().unwrap_or(now);
             let begins = facts.lambda.attempt(id).began + facts.skew() + BEGINS_WITHIN;
-            let due = since.max(calm).max(begins - DONE_WITHIN) + DONE_WITHIN;
+            let due = since.max(facts.calm_since(id)).max(begins - DONE_WITHIN) + DONE_WITHIN;
             verdict.holds(key.1.invariant(), now <= due, || format!("{id} owes {:?} since {since}", key.1));
             self.owed.insert(key, since);
         }
@@ -132,7 +132,7 @@ impl Progress {
         let known = |pod: &&&Pod| self.came.get(&pod.uid).is_none_or(|came| *came + KNOWN_AFTER <= now);
         let stay: Vec<_> = there.iter().filter(|pod| pod.deletion.is_none() && !returns(pod)).filter(known).collect();
         // A drain that begins late, or claims its node late, has its window from then on.
-        let began = facts.lambda.attempt(id).began.max(facts.calm_since()) + BEGINS_WITHIN;
+        let began = facts.lambda.attempt(id).began.max(facts.calm_since(id)) + BEGINS_WITHIN;
         let deadline = facts.deadline(id).filter(Deadline::is_known).map(|deadline| deadline.unbraked(facts.plan));
         let deadline = deadline.map(|deadline| Deadline { sent: deadline.sent.max(began), ..deadline });
         let due = |pod: &Pod| deadline?.forced_from(&apps[pod.app]);

@@ -57,7 +57,12 @@ impl Witness for Sometimes {
                 }
                 patched(before, after).into_iter().for_each(count);
             }
-            Fact::Quiet { .. } if facts.plan.cluster_count() > 1 => count("world of two clusters".to_owned()),
+            Fact::Quiet { .. } if facts.plan.cluster_count() > 1 => {
+                count("world of two clusters".to_owned());
+                if facts.plan.outages.iter().any(|outage| outage.cluster.is_some()) {
+                    count("world with an outage in one of two clusters".to_owned());
+                }
+            }
             Fact::ReceiptWritten { receipt, .. } => written(receipt).into_iter().for_each(count),
             _ => {}
         }
@@ -205,6 +210,7 @@ pub const SOMETIMES: &[&str] = &[
     "watch ended",
     "watch reset",
     "world of two clusters",
+    "world with an outage in one of two clusters",
     "world with notices in both clusters",
     "invocation killed",
 ];
