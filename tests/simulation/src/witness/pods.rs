@@ -70,7 +70,7 @@ impl Witness for LeavingPods {
             }
             Fact::NodeMissed { node } => {
                 let instance = facts.clusters.instance_at(node).unwrap_or_default().to_owned();
-                self.missed.insert(instance, facts.clock.now());
+                self.missed.entry(instance).or_insert(facts.clock.now());
             }
             Fact::KubeletReports { node } => {
                 let instance = facts.clusters.instance_at(node).unwrap_or_default().to_owned();
