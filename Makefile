@@ -190,7 +190,7 @@ test-release:
 # are one program, all others, one after another.
 bench peers storm load test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
 test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
-test-scenarios test-others: export RUST_TEST_THREADS := 6
+test-scenarios test-others: export RUST_TEST_THREADS := 8
 test-scenarios test-others: export SPILLWAY_RIGHTS := $(RIGHTS)
 
 test-scenarios:
