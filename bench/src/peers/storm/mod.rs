@@ -96,8 +96,8 @@ async fn measured(options: &StormOptions) -> Result<String, BedError> {
     report::keep(&results, Some(&options.keep_in.clone().unwrap_or_else(report::documents)))
 }
 
-/// What AWS allows in each turn of a tool's: Spillway has a turn with each limit in the first storm. Of the other tools none is
-/// limited by Lambda.
+/// The turns of a tool in a storm, by what AWS allows the function. The first storm has a turn for each limit. The other tools
+/// are no functions: they have one turn, without a limit.
 fn limits(options: &StormOptions, tool: Tool, is_first: bool) -> Vec<Option<Limits>> {
     if tool != Tool::Spillway {
         return vec![None];
