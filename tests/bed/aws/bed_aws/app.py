@@ -1,8 +1,10 @@
 """The one HTTP door: /bed/… is the bed's own API, everything else is an AWS call."""
 
 import io
+import socket
 import traceback
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from werkzeug import Request, Response
@@ -16,9 +18,17 @@ from bed_aws.state import State
 from bed_aws.signature import Signed, check
 
 
+# Python computes one answer at a time. Where hundreds of threads compute side by side, each takes longer than its caller
+# waits, and no call of a storm is answered at all.
+AT_ONCE = 2
+# They wait for something by themselves, and may not keep others from their turn.
+WAIT_LONG = {("sqs", "ReceiveMessage"), ("lambda", "Invoke")}
+
+
 class App:
     def __init__(self, state: State) -> None:
         self._state = state
+        self._turns = ThreadPoolExecutor(AT_ONCE)
         self._bed_api = BedApi(state)
         self._moto = state.moto.application()
 
@@ -34,11 +44,10 @@ class App:
         entry = self._state.journal.open(call)
         try:
             self._state.faults.strike(call)
-            url = f"http://{request.host}{request.environ['RAW_URI']}"
-            signed = Signed(request.method, url, request.headers, request.get_data())
-            caller = check(signed, self._state.credentials, call.protocol)
-            self._state.iam.check(call, caller, self._state.autoscaling.tags_of)
-            response = self._answer(call)
+            if (call.service, call.action) in WAIT_LONG:
+                response = self._answer(call)
+            else:
+                response = self._turns.submit(self._in_turn, call).result()
         except AwsError as refused:
             response = refused.response(call.protocol)
         except Dropped:
@@ -50,7 +59,17 @@ class App:
         entry.answered(response)
         return response
 
+    def _in_turn(self, call: Call) -> Response:
+        if _is_gone(call.request):
+            raise Dropped
+        return self._answer(call)
+
     def _answer(self, call: Call) -> Response:
+        request = call.request
+        url = f"http://{request.host}{request.environ['RAW_URI']}"
+        signed = Signed(request.method, url, request.headers, request.get_data())
+        caller = check(signed, self._state.credentials, call.protocol)
+        self._state.iam.check(call, caller, self._state.autoscaling.tags_of)
         if problems := request_problems(call):
             raise AwsError(400, "ValidationException", f"{len(problems)} validation errors detected: {'; '.join(problems)}")
         self._state.limits.check(call)
@@ -87,3 +106,13 @@ class App:
         body = self._state.pages.shortened(call) if call.service == "ec2" else call.request.get_data()
         environ = {**call.request.environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return Response.from_app(self._moto, environ, buffered=True)
+
+
+def _is_gone(request: Request) -> bool:
+    """Whether the caller has given up: it has closed its end."""
+    try:
+        return not request.environ["werkzeug.socket"].recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
