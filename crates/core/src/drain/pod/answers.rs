@@ -59,16 +59,18 @@ impl Tracked {
             }
             Answer::Unauthorized { message } => self.failed(message, self.again(None, window, now)),
             Answer::Unanswered { message } => {
-                let pause = self.pause().min(UNANSWERED_RETRY);
-                self.failed(message, self.again(Some(pause), window, now))
+                let pause = self.spread(self.pause().min(UNANSWERED_RETRY));
+                self.failed(message, window.again(pause, self.needs(window), now))
             }
         }
     }
 
-    /// When it is requested again after a failure: as late as the API server asks for, or the later the more have failed
-    /// in a row. A webhook that fails for as long as a hook holds the instance would be called millions of times.
+    /// When it is requested again after a failure: the later the more have failed in a row, and not before the API server asks
+    /// for. A webhook that fails for as long as a hook holds the instance would be called millions of times; and an API server
+    /// that is busy asks for one second, after which in a storm thousands of pods kept it from answering at all.
     fn again(&self, retry_after: Option<Duration>, window: Window, now: Instant) -> Instant {
-        window.again(self.spread(retry_after.unwrap_or_else(|| self.pause())), self.needs(window), now)
+        let pause = self.pause().max(retry_after.unwrap_or_default());
+        window.again(self.spread(pause), self.needs(window), now)
     }
 
     fn pause(&self) -> Duration {

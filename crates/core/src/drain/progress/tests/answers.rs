@@ -52,22 +52,38 @@ fn evictions_that_are_not_answered_are_requested_again_within_a_few_seconds_howe
 fn evictions_that_fail_again_and_again_are_requested_less_and_less_often_until_one_is_answered() {
     let now = Instant::now();
     let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
-    let mut at = now;
-    let broken = Answer::ServerError { message: "boom".to_owned(), retry_after: None };
-    for least_ms in [500, 1000, 2000, 4000, 5000, 5000] {
-        progress.requests(at);
-        progress.answered(&uid("web-0"), broken.clone(), at);
-        let again = progress.next_due(at).unwrap();
-        let after = (again - at).as_millis();
-        assert!((least_ms..least_ms * 3 / 2).contains(&after), "{after} in place of {least_ms}");
-        at = again;
-    }
+    let at = fails_again_and_again(&mut progress, &broken(), &[500, 1000, 2000, 4000, 5000, 5000], now);
     progress.requests(at);
     progress.answered(&uid("web-0"), blocked(), at);
     let probed = progress.next_due(at).unwrap();
     progress.requests(probed);
-    progress.answered(&uid("web-0"), broken, probed);
+    progress.answered(&uid("web-0"), broken(), probed);
     assert!(progress.next_due(probed).unwrap() < probed + Duration::from_millis(750));
+}
+
+#[test]
+fn an_api_server_that_is_busy_again_and_again_is_asked_later_than_the_second_that_it_asks_for() {
+    let now = Instant::now();
+    let mut progress = drain(&[pod("web-0", None)], held_by_hook(now), now);
+    let busy = Answer::Throttled { retry_after: Some(Duration::from_secs(1)) };
+    fails_again_and_again(&mut progress, &busy, &[1000, 1000, 2000, 4000, 5000, 5000], now);
+}
+
+fn broken() -> Answer {
+    Answer::ServerError { message: "boom".to_owned(), retry_after: None }
+}
+
+/// Each request is answered like that, and the next one follows after as long at least; returns when the last is due.
+fn fails_again_and_again(progress: &mut Progress, answer: &Answer, least_ms: &[u128], mut at: Instant) -> Instant {
+    for least_ms in least_ms {
+        progress.requests(at);
+        progress.answered(&uid("web-0"), answer.clone(), at);
+        let again = progress.next_due(at).unwrap();
+        let after = (again - at).as_millis();
+        assert!((*least_ms..least_ms * 3 / 2).contains(&after), "{after} in place of {least_ms}");
+        at = again;
+    }
+    at
 }
 
 #[test]
