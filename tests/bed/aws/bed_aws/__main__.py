@@ -20,6 +20,9 @@ from bed_aws.moto_side import Moto
 from bed_aws.state import State
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# In a storm 750 functions connect in the same second. Of those that werkzeug's 128 places do not hold, Linux drops the first packets,
+# and each tries again after one second, two, four.
+CONNECTIONS_THAT_WAIT = 4096
 
 
 class Handler(MotoRequestHandler):
@@ -48,6 +51,7 @@ def main() -> None:
     http = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)
     proxy = sts.proxy(state.credentials, state.faults, tls)
     for server in (http, proxy):
+        server.socket.listen(CONNECTIONS_THAT_WAIT)
         Thread(target=server.serve_forever, daemon=True).start()
     _say(options.port_file, {"http": http.port, "proxy": proxy.server_port, "proxy_ca": str(tls.authority)})
     signal.sigwait(SIGNALS)

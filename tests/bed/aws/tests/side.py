@@ -36,7 +36,8 @@ state = State(
     Iam(TEMPLATE, moto),
     ruler,
 )
-_server = make_server("127.0.0.1", 0, App(state), threaded=True, request_handler=Handler)
+app = App(state)
+_server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Handler)
 Thread(target=_server.serve_forever, daemon=True).start()
 URL = f"http://127.0.0.1:{_server.port}"
 
@@ -49,13 +50,13 @@ class OnTheSide(unittest.TestCase):
         self.credentials = bed("POST", "credentials", role="spillway-drain", session=self.session)
         self.key = self.credentials["access_key_id"]
 
-    def client(self, service: str, **changed: str) -> Any:
+    def client(self, service: str, read_timeout: float = 60, **changed: str) -> Any:
         keys = {
             "aws_access_key_id": self.key,
             "aws_secret_access_key": self.credentials["secret_access_key"],
             "aws_session_token": self.credentials["session_token"],
         }
-        config = Config(retries={"total_max_attempts": 1})
+        config = Config(retries={"total_max_attempts": 1}, read_timeout=read_timeout)
         return boto3.client(service, REGION, endpoint_url=URL, config=config, **{**keys, **changed})
 
     def about(self, instance_id: str) -> list[tuple[str, dict[str, Any]]]:

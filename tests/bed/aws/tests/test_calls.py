@@ -3,12 +3,14 @@
 import inspect
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 from unittest.mock import patch
 
-from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
-from tests.side import OnTheSide, Refused, bed
+from tests.side import OnTheSide, Refused, app, bed
 
 DESCRIBE = {
     "ec2": lambda client: client.describe_instances(),
@@ -57,6 +59,37 @@ class WhatIsRepeated(OnTheSide):
             ec2.describe_instances()
         folders_read.assert_not_called()
         classes_listed.assert_not_called()
+
+
+class Turns(OnTheSide):
+    """One turn at a time, which the test holds until it lets go."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.let_go = Event()
+        turns = ThreadPoolExecutor(1)
+        patched = patch.object(app, "_turns", turns)
+        patched.start()
+        self.addCleanup(patched.stop)
+        self.addCleanup(self.let_go.set)
+        turns.submit(self.let_go.wait)
+
+    def state_of(self, instance_id: str) -> str:
+        found = self.client("ec2").describe_instances(InstanceIds=[instance_id])
+        return str(found["Reservations"][0]["Instances"][0]["State"]["Name"])
+
+    def test_a_call_whose_caller_has_given_up_does_nothing(self) -> None:
+        instance_id = self.instance()
+        with self.assertRaises(ReadTimeoutError):
+            self.client("ec2", read_timeout=0.2).terminate_instances(InstanceIds=[instance_id])
+        self.let_go.set()
+        self.assertEqual(self.state_of(instance_id), "running")
+
+    def test_who_waits_for_a_message_needs_no_turn(self) -> None:
+        sqs = self.client("sqs", read_timeout=5)
+        with patch.object(app, "_turns", ThreadPoolExecutor(1)):
+            queue = sqs.create_queue(QueueName=self.session[-40:].replace(".", "-"))["QueueUrl"]
+        self.assertNotIn("Messages", sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=0))
 
 
 class Journal(OnTheSide):
