@@ -35,7 +35,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"at half of the time, and (20 s) before", f"{CORE}/drain/deadline/forcing.rs", "LEAST_TIME_FOR_A_BUDGET"),
     (WHAT_HAPPENS, r"only in the last (ten minutes) before one", f"{CORE}/drain/deadline/forcing.rs", "MOST_TIME_FOR_A_BUDGET"),
     (WHAT_HAPPENS, r"a webhook's \(403, 429, 500\) \| (0\.5 s)", f"{CORE}/drain/pod/mod.rs", "RETRY"),
-    (WHAT_HAPPENS, r"doubling to (5 s), with the same spread", f"{CORE}/drain/pod/mod.rs", "SLOW_RETRY"),
+    (WHAT_HAPPENS, r"doubling to (5 s), plus up to half", f"{CORE}/drain/pod/mod.rs", "SLOW_RETRY"),
     (WHAT_HAPPENS, r"no answer to an eviction \| the same, but at most (2 s)", f"{CORE}/drain/pod/answers.rs", "UNANSWERED_RETRY"),
     (WHAT_HAPPENS, r"5xx, no answer \| (0\.1 s), doubling", "crates/retry/src/lib.rs", "FIRST_PAUSE"),
     (WHAT_HAPPENS, r"5xx, no answer \| 0\.1 s, doubling to (2 s)", "crates/retry/src/lib.rs", "LONGEST_PAUSE"),
