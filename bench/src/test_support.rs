@@ -23,6 +23,7 @@ pub(crate) fn request(verb: &str, resource: &str, name: &str, code: u16, ms: Ran
         subresource: subresource.to_owned(),
         namespace: String::new(),
         name: name.to_owned(),
+        grace_s: None,
         code: Some(code),
         received: BEGIN + SignedDuration::from_millis(ms.start),
         done: Some(BEGIN + SignedDuration::from_millis(ms.end)),

@@ -9,7 +9,7 @@ from pages import PAGES, ROOT, name, text
 
 WRITTEN_BY = re.compile(r"Written by `make \w+[^`]*`")
 # What is missing of pages that were measured before each had to have both. docs/measured/README.md says so to their readers.
-MISSING = {"docs/measured/chaos.md": {"commit"}, "docs/measured/load.md": {"commit", "results"}}
+MISSING = {"docs/measured/load.md": {"commit", "results"}}
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess:

@@ -1,5 +1,6 @@
 //! The world with the function in it, and a plan's way through it until all is quiet.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
+use spillway_bed::audit::AuditLog;
 use spillway_bed::aws::Hook;
 use spillway_bed::gateway::{Gateway, Rules};
 use spillway_bed::lambda::{Lambda, LambdaOptions};
@@ -70,13 +72,16 @@ pub(super) async fn go_through(plan: &Plan) -> Result<Came, BedError> {
         post.until_all_idle().await?;
         seen.handed = post.handed()?;
         seen.given_up = given_up(&world).await?;
+        // What was answered is written down before the answer leaves.
+        seen.requests =
+            AuditLog::of_user(&world.audit_log, &format!("assumed-role/spillway-drain/{NAME}")).requests()?;
         Ok::<_, BedError>(seen)
     };
     let (seen, troubles) = tokio::select! {
         both = async { tokio::try_join!(lives, make_all(&maker, &plan.troubles, begin)) } => both?,
         Err(error) = forward(&post) => return Err(error),
     };
-    if !verdict::violations(&seen).is_empty() {
+    if !verdict::of(&seen).violations.is_empty() {
         world.keep_logs();
     }
     Ok(Came { seen, troubles, struck: rules.struck(), log: post.log().to_owned() })
@@ -145,9 +150,9 @@ async fn forward(post: &Arc<Post>) -> Result<(), BedError> {
     }
 }
 
-/// The events whose records are in the failure queue.
-async fn given_up(world: &World) -> Result<Vec<Value>, BedError> {
+/// The ids of the requests whose records are in the failure queue: all attempts of a delivery have one.
+async fn given_up(world: &World) -> Result<BTreeSet<String>, BedError> {
     let records = world.aws_side().failures().await?;
     let records = records.iter().filter_map(|record| serde_json::from_str::<Value>(record).ok());
-    Ok(records.map(|mut record| record["requestPayload"].take()).collect())
+    Ok(records.filter_map(|record| record["requestContext"]["requestId"].as_str().map(str::to_owned)).collect())
 }

@@ -13,6 +13,7 @@ use spillway_bed::pods::{self, PodShape};
 use spillway_bed::{BedError, NodeOptions, TestNode, World};
 use tokio::time::{Instant, sleep};
 
+use super::moved::{Told, Workload};
 use super::notice::{self, About};
 use super::plan::{Life, Posting};
 use super::post::Post;
@@ -23,6 +24,8 @@ use super::verdict::Ended;
 pub(super) const NAME: &str = "chaos";
 /// What a notice leaves that says when its instance goes.
 const WINDOW: Duration = Duration::from_secs(30);
+/// What the setting leaves that says how long a hook may wait.
+const HOOK_WINDOW: Duration = Duration::from_secs(60);
 /// What a spot notice leaves by itself.
 const SPOT: Duration = Duration::from_secs(120);
 /// A schedule that is further away is made to come at once.
@@ -35,13 +38,17 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Lives it. What it answers is how it was in the end.
 pub(super) async fn live(world: &World, post: &Arc<Post>, life: &Life) -> Result<Ended, BedError> {
-    let Arrived { node, reservation } = &patiently(|attempt| arrive(world, life, attempt)).await?;
-    let mut telling = Telling { world, post, life, node, reservation, told: 0, starts: Timestamp::now() };
+    let Arrived { node, reservation, pods } = patiently(|attempt| arrive(world, life, attempt)).await?;
+    let (node, reservation) = (&node, &reservation);
+    let starts = Timestamp::now();
+    let mut telling = Telling { world, post, life, node, reservation, told: 0, starts, bounds: Vec::new() };
     for act in life.story.acts() {
         telling.act(act).await?;
     }
     telling.until_quiet().await?;
-    let ended = patiently(|_| look(world, life, node)).await?;
+    let mut ended = patiently(|_| look(world, life, node)).await?;
+    let told = std::mem::take(&mut telling.bounds);
+    ended.workload = Workload { pods, grace: life.grace, budget: life.budget, drains: life.story.drains(), told };
     if life.story.goes_on() {
         telling.act(Act::Terminate).await?;
         telling.until_told().await?;
@@ -54,6 +61,8 @@ struct Arrived {
     node: TestNode,
     /// The capacity block that its instance has to itself, if it is of one.
     reservation: String,
+    /// By their names, which no other pods have.
+    pods: Vec<String>,
 }
 
 /// Makes the instance, its node and its pods. An attempt that fails leaves an instance behind that nobody hears of.
@@ -68,14 +77,15 @@ async fn arrive(world: &World, life: &Life, attempt: usize) -> Result<Arrived, B
     };
     let node = world.add_node(options).await?;
     let (client, app) = (world.admin(), format!("web-{}-{attempt}", life.number));
-    let shape = PodShape::default().exits_after(life.exits_after);
+    let grace_s = u32::try_from(life.grace.as_secs()).unwrap_or(u32::MAX);
+    let shape = PodShape::default().exits_after(life.exits_after).grace(grace_s);
     let shape = shape.with(json!({"metadata": {"labels": {"app": app}}}));
-    pods::fill_node(&client, NAME, &node.name, &app, life.pods as usize, &shape).await?;
-    if life.is_blocked {
-        pods::create(&client, &pods::budget(NAME, &app, life.pods)).await?;
+    let pods = pods::fill_node(&client, NAME, &node.name, &app, life.pods as usize, &shape).await?;
+    if let Some(may_go) = life.budget {
+        pods::create(&client, &pods::budget(NAME, &app, life.pods.saturating_sub(may_go))).await?;
         pods::until_budget_sees(&client, NAME, &app, life.pods.cast_signed()).await?;
     }
-    Ok(Arrived { node, reservation })
+    Ok(Arrived { node, reservation, pods: pods.iter().map(kube::ResourceExt::name_any).collect() })
 }
 
 /// How the node and its instance are.
@@ -93,6 +103,8 @@ async fn look(world: &World, life: &Life, node: &TestNode) -> Result<Ended, BedE
         instance: node.instance_id.clone(),
         goes_on: life.story.goes_on(),
         is_reclaimed: life.story == Story::ScaledInAndReclaimed,
+        looked: Timestamp::now(),
+        workload: Workload::default(),
         ours,
         hooks: hooks.into_iter().map(|action| action.ended_by).collect(),
     })
@@ -115,6 +127,8 @@ struct Telling<'a> {
     told: usize,
     /// When its maintenance does.
     starts: Timestamp,
+    /// What was told that has pods leave.
+    bounds: Vec<Told>,
 }
 
 impl Telling<'_> {
@@ -122,6 +136,7 @@ impl Telling<'_> {
         let (aws, id) = (self.world.aws_side(), self.node.instance_id.as_str());
         let event_id = format!("{}-{}", self.told, id);
         let about = About { id: &event_id, instance: id };
+        let at = Timestamp::now();
         let delivered = match act {
             Act::Recommend => aws.send_notice(&about.rebalance()).await?,
             Act::TakeCapacity => aws.send_notice(&about.capacity(WINDOW)).await?,
@@ -160,6 +175,15 @@ impl Telling<'_> {
                 Vec::new()
             }
         };
+        let goes = match act {
+            Act::TakeCapacity | Act::ExpireBlock | Act::Interrupt => Some(at + WINDOW),
+            Act::ScaleIn => Some(at + HOOK_WINDOW),
+            Act::Announce(_) => Some(self.starts),
+            _ => None,
+        };
+        if goes.is_some() || matches!(act, Act::Recommend | Act::BeginToStop | Act::ShutDown) {
+            self.bounds.push(Told { at, goes });
+        }
         self.send(delivered);
         Ok(())
     }

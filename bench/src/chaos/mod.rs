@@ -9,11 +9,12 @@
 //! * `field`: the world with the function in it, through which the plan goes;
 //! * `life`: one node from its coming to its end; `notice`: the events; `post`: their deliveries;
 //! * `trouble`: what goes wrong, and what makes it;
-//! * `verdict`: from what was seen to what must not be (pure);
+//! * `verdict`: from what was seen to what must not be (pure); `moved`: the same of pods, with the API server's audit log;
 //! * `page`: the page.
 
 mod field;
 mod life;
+mod moved;
 mod notice;
 mod page;
 mod plan;
@@ -35,9 +36,9 @@ use spillway_bed::lambda::LambdaOptions;
 use crate::measure::circumstances::Circumstances;
 use crate::measure::report;
 use field::Came;
-use notice::Kind;
+use moved::Figures;
 use plan::Plan;
-use verdict::{Handed, Violation};
+use verdict::{Handed, Verdict, Violation};
 
 /// How often something came, by its name.
 type Counts = BTreeMap<String, usize>;
@@ -89,6 +90,10 @@ pub(crate) struct ChaosResults {
     hooks: Counts,
     /// How many nodes were to be in use in the end.
     in_use: usize,
+    /// What moved.
+    figures: Figures,
+    /// What would have been a violation, by why it is none.
+    excuses: Counts,
     violations: Vec<Violation>,
 }
 
@@ -114,7 +119,7 @@ async fn results(options: &ChaosOptions) -> Result<ChaosResults, BedError> {
     let Came { seen, troubles, struck, log } = field::go_through(&plan).await?;
     let circumstances = measuring.over().await;
 
-    let violations = verdict::violations(&seen);
+    let Verdict { violations, excuses, figures } = verdict::of(&seen);
     for violation in &violations {
         say(&format!("VIOLATION: {violation}"));
     }
@@ -124,6 +129,8 @@ async fn results(options: &ChaosOptions) -> Result<ChaosResults, BedError> {
     let own = |is_own: bool| seen.handed.iter().filter(move |handed| handed.kind.is_own() == is_own);
     let notices: BTreeMap<_, _> = own(false).map(|handed| (&handed.event_id, handed.kind.in_words())).collect();
     let postings = plan.lives.iter().flat_map(|life| &life.postings);
+    let attempts = seen.handed.iter().flat_map(|handed| &handed.attempts);
+    let given_up = seen.handed.iter().filter(|handed| seen.given_up.contains(&handed.request_id));
     let hooks = seen.nodes.iter().flat_map(|ended| &ended.hooks);
     Ok(ChaosResults {
         circumstances,
@@ -137,11 +144,13 @@ async fn results(options: &ChaosOptions) -> Result<ChaosResults, BedError> {
         troubles,
         struck,
         endings: endings(&seen.handed),
-        failed_attempts: count(seen.handed.iter().flat_map(|handed| &handed.errors)),
-        receipts: seen.handed.iter().map(|handed| handed.receipts).sum(),
-        given_up: count(seen.given_up.iter().map(|event| Kind::of(event).in_words())),
+        failed_attempts: count(attempts.filter_map(|attempt| attempt.error.as_deref())),
+        receipts: seen.handed.iter().map(Handed::receipts).sum(),
+        given_up: count(given_up.map(|handed| handed.kind.in_words())),
         hooks: count(hooks.map(|ended_by| ended_by.as_deref().unwrap_or("waits"))),
         in_use: seen.nodes.iter().filter(|ended| ended.goes_on).count(),
+        figures,
+        excuses,
         violations,
     })
 }
@@ -149,7 +158,7 @@ async fn results(options: &ChaosOptions) -> Result<ChaosResults, BedError> {
 fn endings(handed: &[Handed]) -> BTreeMap<String, Counts> {
     let mut endings = BTreeMap::<String, Counts>::new();
     for one in handed {
-        let ending = one.ending.as_deref().unwrap_or("no receipt").to_owned();
+        let ending = one.ending().unwrap_or("no receipt").to_owned();
         *endings.entry(one.kind.in_words().to_owned()).or_default().entry(ending).or_default() += 1;
     }
     endings

@@ -68,6 +68,12 @@ impl Kind {
         matches!(self, Self::Continuation | Self::UndoCheck)
     }
 
+    /// Whether it is AWS' word that pods are to leave.
+    pub(super) fn has_pods_leave(self) -> bool {
+        !self.is_own()
+            && !matches!(self, Self::MaintenanceOver | Self::Stopped | Self::Terminated | Self::Running | Self::Other)
+    }
+
     pub(super) fn of(event: &Value) -> Self {
         if !event["spillway-continuation"].is_null() {
             return Self::Continuation;

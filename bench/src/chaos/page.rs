@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::moved::Figures;
 use super::{ChaosResults, Counts};
 use crate::measure::report::Report;
 
@@ -32,10 +33,17 @@ fn page(results: &ChaosResults) -> String {
         \n\
         When all is quiet it is looked ([how](../development.md#chaos)) whether\n\
         \n\
-        1. every delivery has a receipt in the function's log by its notice's id, or its text is in the failure queue;\n\
-        2. every lifecycle hook was answered, but those of notices in the failure queue and of spot instances that EC2 took meanwhile;\n\
+        1. every delivery has a receipt in the function's log by its notice's id;\n\
+        2. every lifecycle hook was answered;\n\
         3. nothing has panicked;\n\
-        4. no node whose instance goes on has a cordon or a claim of ours, but those of notices in the failure queue.\n\
+        4. no node whose instance goes on has a cordon or a claim of ours;\n\
+        5. every pod was requested to leave whose node was to be drained, and some were evicted at all;\n\
+        6. receipts tell of each eviction and deletion that the API server's audit log has, and of no other;\n\
+        7. no pod was deleted before it may be [forced](../what-happens.md#forced-in-time). Within budgets the API server\n\
+        keeps evictions by itself;\n\
+        8. no pod was given less grace than its own, or than what was left.\n\
+        \n\
+        An excuse is of that delivery, or of that request of a pod at that time, and is counted below.\n\
         \n\
         ## What must not be\n\
         \n",
@@ -51,6 +59,7 @@ fn page(results: &ChaosResults) -> String {
     for violation in &results.violations {
         let _ = writeln!(text, "* {violation}");
     }
+    text.push_str(&moved(results.figures));
     text.push_str(&endings(results));
     for (title, of, counts) in tables(results) {
         let _ = write!(text, "\n## {title}\n\n| {of} | |\n| --- | --- |\n");
@@ -59,6 +68,16 @@ fn page(results: &ChaosResults) -> String {
         }
     }
     text
+}
+
+/// What the API server wrote down of pods.
+fn moved(figures: Figures) -> String {
+    let Figures { pods, with_budget, evictions, refused, forced, compared } = figures;
+    format!(
+        "\n## What moved\n\n| by the API server's audit log | |\n| --- | --- |\n| pods that were to leave | {pods} |\n\
+         | of these with a budget | {with_budget} |\n| evictions (201) | {evictions} |\n| refused by budgets (429) | {refused} |\n\
+         | forced: deletions of pods that were not evicted | {forced} |\n| pods in receipts, compared with it | {compared} |\n"
+    )
 }
 
 /// How deliveries ended: a row for each kind, a column for each ending.
@@ -88,6 +107,7 @@ fn tables(results: &ChaosResults) -> Vec<(&'static str, &'static str, &Counts)> 
     let all = vec![
         ("What happened to instances", "story", &results.stories),
         ("The notices", "kind", &results.notices),
+        ("What was excused", "why", &results.excuses),
         ("What the function had itself invoked with", "what", &results.continuations),
         ("What went wrong", "fault", &results.troubles),
         ("Attempts that failed", "error", &results.failed_attempts),
@@ -124,6 +144,8 @@ mod tests {
             given_up: Counts::new(),
             hooks: Counts::new(),
             in_use: 0,
+            figures: Figures { pods: 3, evictions: 2, forced: 1, ..Figures::default() },
+            excuses: Counts::new(),
             violations,
         }
     }
@@ -132,6 +154,7 @@ mod tests {
     fn a_page_without_violations_says_so_and_has_no_empty_table() {
         let page = page(&results(Vec::new()));
         assert!(page.contains("**no violation**") && page.contains("Nothing of that was seen."), "{page}");
+        assert!(page.contains("| evictions (201) | 2 |\n"), "{page}");
         assert!(page.contains("| instance shutting down | 1 |\n\n## What went wrong"), "{page}");
         assert!(!page.contains("failure queue\n\n|"), "{page}");
     }

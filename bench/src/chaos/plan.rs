@@ -26,10 +26,12 @@ pub(super) struct Life {
     pub(super) begins: Duration,
     pub(super) story: Story,
     pub(super) pods: u32,
-    /// How long its pods take to exit.
+    /// The grace period that its pods ask for.
+    pub(super) grace: Duration,
+    /// How long its pods take to exit: less.
     pub(super) exits_after: Duration,
-    /// Whether a budget blocks its pods.
-    pub(super) is_blocked: bool,
+    /// How many of its pods a budget lets go, if they have one. None comes back: the others are blocked until they are forced.
+    pub(super) budget: Option<u32>,
     /// How each of its notices is delivered.
     pub(super) postings: Vec<Posting>,
 }
@@ -101,9 +103,11 @@ fn life(rng: &mut Rng, number: usize, begins: Duration, story: Story) -> Life {
         begins,
         story,
         pods: rng.u32(1..=3),
+        // All of the shorter one is left at half of a window.
+        grace: Duration::from_secs(if rng.bool() { 5 } else { 30 }),
         exits_after: Duration::from_millis(rng.u64(100..3_000)),
         // What goes on has its pods deleted by nobody.
-        is_blocked: !story.goes_on() && rng.u32(0..6) == 0,
+        budget: (!story.goes_on() && rng.u32(0..4) == 0).then(|| rng.u32(0..2)),
         postings: (0..story.notices().len()).map(|_| posting(rng)).collect(),
     }
 }
@@ -203,7 +207,9 @@ mod tests {
                 assert!(postings.iter().any(|posting| posting.copies == copies), "{copies:?}");
             }
             assert!(postings.iter().any(|posting| posting.delay > Duration::ZERO));
-            assert!(plan.lives.iter().any(|life| life.is_blocked));
+            for budget in [None, Some(0), Some(1)] {
+                assert!(plan.lives.iter().any(|life| life.budget == budget), "{budget:?}");
+            }
         }
     }
 

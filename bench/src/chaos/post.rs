@@ -12,9 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::moved::Said;
 use super::notice::{self, Kind};
 use super::plan::{Copies, Posting};
-use super::verdict::Handed;
+use super::verdict::{Attempt, Handed};
 
 /// Where another delivery has its rule: the function, or a schedule of its own, has invoked it.
 const INVOKED: &str = "Invoke";
@@ -153,19 +154,41 @@ fn outcomes(delivery: &Delivery) -> impl Iterator<Item = &Outcome> {
 
 fn handed(instance: &str, event: &Value, delivery: &Delivery) -> Handed {
     let event_id = notice::event_id(event);
-    let own = |receipt: &Value| receipt["notice"]["event_id"] == event_id;
-    let of_last = receipts(&delivery.last).last();
-    let errors = outcomes(delivery).filter_map(|outcome| outcome.result.as_ref().err());
     let panics = outcomes(delivery).flat_map(|outcome| &outcome.logs).filter(|line| line.contains("panicked at"));
     Handed {
         kind: Kind::of(event),
         event_id: event_id.to_owned(),
         instance: instance.to_owned(),
         request_id: delivery.last.request_id.clone(),
-        receipts: outcomes(delivery).flat_map(receipts).filter(own).count(),
-        ending: of_last.and_then(|receipt| receipt["ending"].as_str().map(str::to_owned)),
-        errors: errors.map(|error| error.error_type.clone()).collect(),
+        attempts: outcomes(delivery).map(|outcome| attempt(event_id, outcome)).collect(),
         panics: panics.cloned().collect(),
+    }
+}
+
+fn attempt(event_id: &str, outcome: &Outcome) -> Attempt {
+    let receipts: Vec<Value> = receipts(outcome).filter(|receipt| receipt["notice"]["event_id"] == event_id).collect();
+    let pods = receipts.iter().flat_map(|receipt| receipt["pods"].as_array().into_iter().flatten());
+    Attempt {
+        from: outcome.started,
+        to: outcome.started + outcome.duration,
+        receipts: receipts.len(),
+        ending: receipts.last().and_then(|receipt| receipt["ending"].as_str().map(str::to_owned)),
+        error: outcome.result.as_ref().err().map(|error| error.error_type.clone()),
+        pods: pods.map(said).collect(),
+    }
+}
+
+/// What a receipt says of a pod.
+fn said(pod: &Value) -> Said {
+    let number = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+    let count = |answer: &str| number(&pod["answers"][answer]);
+    let all: usize = pod["answers"].as_object().into_iter().flatten().map(|(_, count)| number(count)).sum();
+    let (_, name) = pod["pod"].as_str().and_then(|pod| pod.split_once('/')).unwrap_or_default();
+    Said {
+        pod: name.to_owned(),
+        evicted: count("evicted"),
+        deleted: count("deleted"),
+        unanswered: count("no-answer") + number(&pod["evictions"]).saturating_sub(all),
     }
 }
 

@@ -119,6 +119,11 @@ impl Story {
         )
     }
 
+    /// Whether its pods are to leave. What is called off before its time has not begun.
+    pub(super) fn drains(self) -> bool {
+        self != Self::CalledOffEarly
+    }
+
     pub(super) fn is_spot(self) -> bool {
         matches!(self, Self::Reclaimed | Self::RecommendedAndReclaimed | Self::ScaledInAndReclaimed | Self::Recommended)
     }

@@ -33,6 +33,8 @@ pub struct Request {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
+    /// The grace period that a pod's eviction or deletion gives it, if it says one.
+    pub grace_s: Option<u64>,
     /// Not known before the answer begins.
     pub code: Option<u16>,
     /// To the microsecond, by the API server's clock.
@@ -234,6 +236,7 @@ struct AuditEvent {
     user_agent: String,
     #[serde(default)]
     object_ref: ObjectRef,
+    request_object: Option<RequestObject>,
     response_status: Option<ResponseStatus>,
     request_received_timestamp: Timestamp,
     stage_timestamp: Timestamp,
@@ -254,6 +257,20 @@ struct ObjectRef {
     name: String,
 }
 
+/// An eviction has options, a deletion is them. The policy asks for no other bodies.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RequestObject {
+    delete_options: DeleteOptions,
+    grace_period_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct DeleteOptions {
+    grace_period_seconds: Option<u64>,
+}
+
 #[derive(Debug, Deserialize)]
 struct ResponseStatus {
     code: Option<u16>,
@@ -263,6 +280,7 @@ impl AuditEvent {
     /// The stages of a request come in order, a watch's last one long after its first.
     fn note_in(self, entry: std::collections::btree_map::Entry<'_, String, Request>) {
         let ended = matches!(self.stage.as_str(), "ResponseComplete" | "Panic");
+        let RequestObject { delete_options, grace_period_seconds } = self.request_object.unwrap_or_default();
         let request = entry.or_insert_with(|| Request {
             user: self.user.username,
             user_agent: self.user_agent,
@@ -272,6 +290,7 @@ impl AuditEvent {
             subresource: self.object_ref.subresource,
             namespace: self.object_ref.namespace,
             name: self.object_ref.name,
+            grace_s: delete_options.grace_period_seconds.or(grace_period_seconds),
             code: None,
             received: self.request_received_timestamp,
             done: None,

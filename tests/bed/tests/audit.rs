@@ -86,6 +86,23 @@ fn one_users_requests_are_in_the_order_of_their_arrival() {
 }
 
 #[test]
+fn a_request_has_the_grace_that_its_pod_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.log");
+    let mut eviction = request("e", USER, 1);
+    eviction["requestObject"] = json!({"kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 28}});
+    log(&path, &eviction);
+    let mut deletion = request("d", USER, 2);
+    deletion["requestObject"] = json!({"kind": "DeleteOptions", "gracePeriodSeconds": 1});
+    log(&path, &deletion);
+    log(&path, &request("own", USER, 3));
+
+    let requests = AuditLog::of_user(&path, USER).requests().unwrap();
+    let graces: Vec<_> = requests.iter().map(|request| request.grace_s).collect();
+    assert_eq!(graces, [Some(28), Some(1), None]);
+}
+
+#[test]
 fn a_watch_is_one_request_that_is_done_when_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.log");
