@@ -190,7 +190,8 @@ test-release:
 # are one program, all others, one after another.
 bench peers storm load test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
 test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
-test-scenarios test-others: export RUST_TEST_THREADS := 8
+test-scenarios: export RUST_TEST_THREADS := 12
+test-others: export RUST_TEST_THREADS := 8
 test-scenarios test-others: export SPILLWAY_RIGHTS := $(RIGHTS)
 
 test-scenarios:

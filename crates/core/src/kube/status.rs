@@ -85,6 +85,7 @@ mod tests {
         let says = |message: &str| is_of_admission(&Status::failure(message, "Forbidden"));
         assert!(says("nodes \"n\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"));
         assert!(says("admission webhook \"nodes.example.com\" denied the request: no"));
+        assert!(!says("admission webhook \"nodes.example.com\" does not support dry run"), "nobody was asked");
         assert!(!says("nodes \"n\" is forbidden: User \"spillway\" cannot patch resource \"nodes\""));
         assert!(!says("the server rejected our request due to an error in our request"), "a test of the patch");
     }

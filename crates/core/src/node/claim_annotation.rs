@@ -108,3 +108,33 @@ impl ClaimAnnotation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A claim for that, which takes its turn if `idle` says whether it waits for it.
+    fn claim(kind: Kind, idle: Option<bool>) -> ClaimAnnotation {
+        let pace = idle.map(|idle| Pace { group: None, claimed: Timestamp::UNIX_EPOCH, idle });
+        ClaimAnnotation { pace, ..ClaimAnnotation::new("e", "r", kind) }
+    }
+
+    #[test]
+    fn a_claim_that_waits_for_its_turn_gives_way_to_one_whose_instance_goes_now() {
+        let (waits, goes_on) = (claim(Kind::Terminate, Some(true)), claim(Kind::Terminate, Some(false)));
+        let now = claim(Kind::Spot, None);
+        assert!(waits.gives_way_to(&now));
+        assert!(!goes_on.gives_way_to(&now));
+        assert!(!waits.gives_way_to(&claim(Kind::Spot, Some(false))), "it may have to wait too");
+        assert!(!waits.gives_way_to(&claim(Kind::Rebalance, None)), "the instance may stay");
+    }
+
+    #[test]
+    fn a_claim_without_a_turn_leaves_no_time_to_wait_if_it_ends_or_its_instance_goes() {
+        let ends = |claim| ClaimAnnotation { until: Some(Timestamp::UNIX_EPOCH), ..claim };
+        assert!(claim(Kind::Spot, None).allows_no_wait());
+        assert!(ends(claim(Kind::Rebalance, None)).allows_no_wait());
+        assert!(!claim(Kind::Rebalance, None).allows_no_wait(), "it may be called off");
+        assert!(!ends(claim(Kind::Terminate, Some(false))).allows_no_wait(), "it has a turn");
+    }
+}

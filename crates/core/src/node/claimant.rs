@@ -111,5 +111,8 @@ mod tests {
         let joined = How::Joined { notice: "spot interruption".to_owned(), event: "e-1".to_owned() };
         assert!(claim(joined).is_joined());
         assert!(!claim(How::First).is_joined() && !claim(How::Again).is_joined());
+        let status = Status::failure("no", "Forbidden");
+        assert_eq!(claim(How::Denied(Box::new(status.clone()))).denied(), Some(&status));
+        assert_eq!(claim(How::First).denied(), None);
     }
 }

@@ -108,6 +108,12 @@ mod tests {
     }
 
     #[test]
+    fn a_node_has_a_name_once_it_has_joined() {
+        assert_eq!(Readiness::Ready { node: "n".to_owned() }.node(), Some("n"));
+        assert_eq!(Readiness::of(None).node(), None);
+    }
+
+    #[test]
     fn a_node_that_is_not_ready_says_why() {
         let not = json!({"type": "Ready", "status": "False", "message": "cni plugin not initialized"});
         assert_eq!(of(&json!([not]), &json!([])), "its node n is not Ready: cni plugin not initialized");

@@ -3,6 +3,7 @@ use kube_core::Selector;
 use spillway_settings::NodeAction;
 
 use super::*;
+use crate::node::claim_annotation::Pace;
 
 const PROVIDER_ID: &str = "aws:///us-east-1a/i-0123456789abcdef0";
 
@@ -333,4 +334,36 @@ fn a_claim_for_a_reboot_knows_the_boot_before_it_also_when_it_takes_over_another
         let free = free(ObservedNode { boot: Some("b-1".to_owned()), ..seen }, &reboot);
         assert_eq!(free.annotation.boot.as_deref(), Some("b-1"), "{:?}", free.how);
     }
+}
+
+#[test]
+fn a_claim_looks_at_the_node_first_when_a_patch_cannot_test_what_it_needs_to_know() {
+    static SOME: std::sync::LazyLock<Selector> =
+        std::sync::LazyLock::new(|| [("team".to_owned(), "shop".to_owned())].into_iter().collect());
+    let plain = || claimant(annotation("e-1", "r-1"));
+    assert!(!plain().looks_first());
+    let rules = labels::LabelRules { selector: &SOME, lets_override_action: false };
+    let look_first = [
+        Claimant { reboots: true, ..plain() },
+        Claimant { only_goes_on: true, ..plain() },
+        Claimant { continued_from: Some("r-0".to_owned()), ..plain() },
+        Claimant { action: Some(NodeAction::Cordon), ..plain() },
+        Claimant { rules, ..plain() },
+    ];
+    assert!(look_first.iter().all(Claimant::looks_first));
+}
+
+#[test]
+fn an_instance_goes_unless_its_notice_may_be_called_off() {
+    let goes = |kind| claimant(ClaimAnnotation::new("e-1", "r-1", kind)).instance_goes();
+    assert_eq!([Kind::Spot, Kind::Terminate, Kind::Rebalance, Kind::Maintenance].map(goes), [true, true, false, false]);
+}
+
+#[test]
+fn a_claim_keeps_its_turn_unless_the_one_that_it_follows_leaves_no_time_for_it() {
+    let pace = Pace { group: None, claimed: Timestamp::UNIX_EPOCH, idle: false };
+    let hook = claimant(ClaimAnnotation { pace: Some(pace.clone()), ..annotation("e-2", "r-2") });
+    let of = |before: &ClaimAnnotation| free(annotated(true, before), &hook).annotation.pace;
+    assert_eq!(of(&ClaimAnnotation::new("e-1", "r-1", Kind::Rebalance)), Some(pace));
+    assert_eq!(of(&ClaimAnnotation::new("e-1", "r-1", Kind::Spot)), None);
 }

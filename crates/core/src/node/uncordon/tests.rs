@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
+use spillway_notice::Deadline;
+
 use super::*;
-use crate::test_support::maintenance;
+use crate::test_support::{maintenance, notice};
 
 const RUNS: UncordonCause = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
 
@@ -228,4 +230,29 @@ fn a_node_that_is_ready_and_given_back_for_whatever_is_in_service_again() {
     let (patch, result) = decided(rebalanced, &UncordonCause::Rebalance);
     assert!(patch.iter().any(|operation| operation.contains("/spec/taints/0")), "{patch:?}");
     assert_eq!(result, given_back());
+}
+
+#[test]
+fn a_notice_says_what_is_over_and_so_does_its_check() {
+    let of = |kind| {
+        let maintenance = matches!(kind, Kind::Maintenance | Kind::MaintenanceOver).then(|| maintenance("m-1"));
+        let notice = Notice { maintenance, ..notice(kind, Deadline::Unknown) };
+        [UncordonCause::of_notice(&notice), UncordonCause::of_check(&notice)]
+    };
+    let over = || Some(UncordonCause::Maintenance(maintenance("m-1")));
+    assert_eq!(of(Kind::MaintenanceOver), [over(), over()]);
+    assert_eq!(of(Kind::Maintenance), [over(), Some(UncordonCause::Reboot(maintenance("m-1")))]);
+    assert_eq!(of(Kind::Running), [Some(RUNS), Some(RUNS)]);
+    assert_eq!(of(Kind::LaunchFromWarmPool), [Some(UncordonCause::WarmPool), Some(UncordonCause::WarmPool)]);
+    assert_eq!(of(Kind::RootVolumeReplaced), [Some(UncordonCause::RootVolume), Some(UncordonCause::RootVolume)]);
+    assert_eq!(of(Kind::Rebalance), [None, Some(UncordonCause::Rebalance)]);
+    assert_eq!(of(Kind::ReplaceRootVolume), [None, Some(UncordonCause::RootVolume)]);
+    assert_eq!(of(Kind::Spot), [None, None]);
+}
+
+#[test]
+fn a_result_names_its_node_if_there_is_one() {
+    let node = || "n-1".to_owned();
+    assert_eq!(UncordonResult::OptedOut { node: node() }.node(), Some("n-1"));
+    assert_eq!(UncordonResult::NoNode.node(), None);
 }

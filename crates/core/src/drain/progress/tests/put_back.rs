@@ -36,6 +36,9 @@ async fn a_pod_that_comes_back_is_evicted_once_more_after_a_pause_and_then_stays
     assert_eq!(at, now + Duration::from_secs(5), "the second eviction");
     progress.changed(Change::Seen(Box::new(owned("web-2", 2))), at);
     assert_eq!(progress.end(), Some(DrainEnd::Empty), "whatever is seen of it");
+    let by = BEGIN.parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(60);
+    progress.changed(Change::Seen(Box::new(super::waiting::leaving_by(owned("web-2", 2), by, 30))), at);
+    assert_eq!(progress.end(), Some(DrainEnd::Empty), "though somebody deletes it");
     let stays = |pod: &&Tracked| pod.state == PodState::Stays(Stays::PutBack);
     assert_eq!(progress.into_pods().values().filter(stays).count(), 1);
 }
@@ -72,4 +75,14 @@ async fn pods_that_are_made_for_ever_are_not_all_remembered_and_keep_no_drain_wa
     let continued = progress.put_back().expect("some came back").owners["o-1"].again.len();
     let (told, remembered) = (progress.take_transitions().len(), progress.into_pods().len());
     assert!(told < 20 && remembered < 20 && continued < 20, "{told} {remembered} {continued}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_came_while_the_node_was_uncordoned_has_not_come_back_and_leaves_at_once() {
+    let now = Instant::now();
+    let mut progress = drain(&[owned("web-0", -60)], hard(now, 120), now);
+    progress.requests(now);
+    progress.answered(&uid("web-0"), Answer::Leaving, now);
+    progress.came_to_uncordoned(&owned("web-1", 1), now);
+    assert_eq!(names(&progress.requests(now)), ["web-1"]);
 }

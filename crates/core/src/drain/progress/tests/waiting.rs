@@ -17,7 +17,7 @@ pub(super) fn deleted(pod: Pod, ago: Duration, grace_s: i64) -> Pod {
     leaving_by(pod, since + SignedDuration::from_secs(grace_s), grace_s)
 }
 
-fn leaving_by(mut pod: Pod, by: Timestamp, grace_s: i64) -> Pod {
+pub(super) fn leaving_by(mut pod: Pod, by: Timestamp, grace_s: i64) -> Pod {
     pod.metadata.deletion_timestamp = serde_json::from_value(json!(by.to_string())).unwrap();
     pod.metadata.deletion_grace_period_seconds = Some(grace_s);
     pod
