@@ -1,6 +1,7 @@
 //! What every part of a starting world needs: its folder and its processes, and what each cluster has to itself.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -131,11 +132,15 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf, BedError> {
     Ok(path)
 }
 
+/// Below those that Linux and macOS give to connections: until a program of the bed listens, one of the many other tests' might
+/// take its port.
+const PORTS: Range<u16> = 10_000..32_768;
+/// How many ports are tried for one: most are free.
+const TRIES: usize = 100;
+
 /// All are held at once, so that no two are the same.
 fn free_ports(clusters: usize) -> std::io::Result<Vec<Ports>> {
-    let any_port = (Ipv4Addr::LOCALHOST, 0);
-    let held: Vec<TcpListener> =
-        (0..clusters * 4).map(|_| TcpListener::bind(any_port)).collect::<std::io::Result<_>>()?;
+    let held: Vec<TcpListener> = (0..clusters * 4).map(|_| free_port()).collect::<std::io::Result<_>>()?;
     let ports: Vec<u16> =
         held.iter().map(|listener| Ok(listener.local_addr()?.port())).collect::<std::io::Result<_>>()?;
     let (of_clusters, _) = ports.as_chunks();
@@ -146,4 +151,9 @@ fn free_ports(clusters: usize) -> std::io::Result<Vec<Ports>> {
         authenticator,
     });
     Ok(ports.collect())
+}
+
+fn free_port() -> std::io::Result<TcpListener> {
+    let mut tried = (0..TRIES).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS))));
+    tried.find(Result::is_ok).unwrap_or_else(|| Err(std::io::ErrorKind::AddrInUse.into()))
 }
