@@ -75,10 +75,15 @@ mod tests {
 
     #[test]
     fn what_the_group_does_by_a_name_that_nobody_knows_is_somebodys_to_look_at() {
-        for (field, why) in [("Action", "\"Moon\""), ("Destination", "\"Moon\" without an Action")] {
+        // Hibernation is what a warm pool may do with an instance.
+        for (field, name, more) in [
+            ("Action", "Moon", ""),
+            ("Destination", "Moon", " without an Action"),
+            ("Destination", "Hibernation", " without an Action"),
+        ] {
             let mut event = sample("terminate-lifecycle-action");
-            event["detail"][field] = json!("Moon");
-            let told = format!("cannot read the notice: at detail.{field}: Spillway does not know {why}");
+            event["detail"][field] = json!(name);
+            let told = format!("cannot read the notice: at detail.{field}: Spillway does not know \"{name}\"{more}");
             assert_eq!(refused(event), told);
         }
     }

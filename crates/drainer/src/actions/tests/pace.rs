@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_core::node::pace::Obstacle;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind, Maintenance};
+use tokio::time::Instant;
 
 use super::{done, drained};
 use crate::actions::Next;
@@ -10,7 +13,7 @@ use crate::actions::drain::drain;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
-use crate::test_support::aws::{not_scheduled, scheduled};
+use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, not_scheduled, scheduled};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -128,4 +131,23 @@ async fn in_the_last_quarter_of_the_lead_nobody_is_looked_at() {
     let claim = call(format!("PATCH {NODE_PATH}")).without(r#"\"pace"#).says(200, node());
     let api = [claim].into_iter().chain(node_watch()).chain(drains());
     assert_eq!(drained_with(900, false, api, begins()).await.unwrap(), drained(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_looks_twice_a_minute_whether_it_is_its_turn() {
+    let (waits, its_turn) = (|| nodes(&[own(), claimed_at("n-2", -60, false)]), || nodes(&[own()]));
+    let idle = call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node()).at_any_time();
+    // It looks, says that it waits, and looks every half minute from then on.
+    let api = [claim(), waits(), idle].into_iter().chain((0..10).map(|_| waits())).chain([its_turn(), its_turn()]);
+    let aws = [hook_described(), group_described(false), heartbeat().repeated().perhaps(), completed("CONTINUE")];
+    let settings = [("SPILLWAY_HOOKS_AT_ONCE", "1"), ("SPILLWAY_VOLUME_WAIT_S", "0")];
+    let context = TestContext::new(&settings, api.chain(node_watch()).chain(drains()), aws);
+    let mut case = Case::held(Kind::Terminate);
+    case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
+    let attempt = case.attempt(&context).await;
+    let began = Instant::now();
+
+    assert_eq!(drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap(), drained(0));
+
+    assert!(began.elapsed() < Duration::from_mins(5 + 1), "ten looks took {:?}", began.elapsed());
 }
