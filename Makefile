@@ -50,11 +50,11 @@ peers: ready ## beside kubectl drain and NTH, in turn: docs/measured/peers.md, f
 	@$(RELEASE_BUILD)
 	@$(BENCH) peers $(call given,RUNS NTH_TUNED)
 
-storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lambda: the page storm beside the others (SIZES=30x2 LIMITS=1000,10 EC2=50+10 TOOLS=spillway,nth NTH_TUNED=…)
+storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lambda: the page storm beside the others (SIZES=30x2 NTH_SIZES= LIMITS=1000,10 EC2=50+10 TOOLS=spillway,nth NTH_TUNED=…)
 	@scripts/peers
 	@$(BASELINE)
 	@$(RELEASE_BUILD)
-	@$(BENCH) storm $(call given,SIZES LIMITS EC2 TOOLS NTH_TUNED)
+	@$(BENCH) storm $(call given,SIZES NTH_SIZES LIMITS EC2 TOOLS NTH_TUNED)
 
 load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/measured/load.md, from the release build (NODES=, PODS=)
 	@$(RELEASE_BUILD)

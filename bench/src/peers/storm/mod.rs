@@ -31,6 +31,7 @@ use results::{Bucket, Calls, Failed, Limits, Run, Size};
 
 /// How long a tool may take for one storm; what it has done by then is what came.
 const LIMIT: Duration = Duration::from_mins(10);
+const LIMIT_OF_NTH: Duration = Duration::from_mins(30);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StormOptions {
@@ -44,10 +45,12 @@ pub(crate) struct StormOptions {
     /// calls without pages against. The first in each storm, the others in the first storm alone.
     #[arg(long, value_delimiter = ',', default_value = "100+20,50+10")]
     ec2: Vec<Bucket>,
-    /// Who drains, in this order. NTH drains in the first storm alone, because it takes minutes. A tool that fails in one storm
-    /// has no turn in those that follow.
+    /// Who drains, in this order. A tool that fails in one storm has no turn in those that follow.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "nth,nth-tuned,spillway,baseline")]
     tools: Vec<Tool>,
+    /// In which of the storms NTH as installed drains too: it takes 20 minutes for 750 nodes of two pods.
+    #[arg(long, value_delimiter = ',', default_value = "150x2,750x2")]
+    nth_sizes: Vec<Size>,
     /// A build of NTH that knows `KUBE_API_QPS`, which the release does not.
     #[arg(long)]
     nth_tuned: Option<PathBuf>,
@@ -72,12 +75,14 @@ async fn measured(options: &StormOptions) -> Result<String, BedError> {
         let mut fixture = PeersFixture::start_with(measure::world_options()).await?;
         fixture.proxy.set_round_trip(FAR);
         for tool in options.tools.iter().copied().filter(is_here) {
-            if failed.iter().any(|failed| failed.tool == tool) || (tool.is_nth() && number > 0) {
+            let is_left_out = tool == Tool::Nth && !options.nth_sizes.contains(size);
+            if failed.iter().any(|failed| failed.tool == tool) || is_left_out {
                 continue;
             }
             for limits in limits(options, tool, number == 0) {
                 say(&format!("{size}, {}", page::in_words(tool, limits)));
-                let scene = fixture.storm(size.nodes, size.pods, LIMIT).await?;
+                let limit = if tool.is_nth() { LIMIT_OF_NTH } else { LIMIT };
+                let scene = fixture.storm(size.nodes, size.pods, limit).await?;
                 match storm(&fixture, &scene, &builds, (tool, limits), *size).await {
                     Ok(run) => runs.push(run),
                     Err(error) => {
@@ -158,11 +163,12 @@ fn throttled(drained: &Drained) -> usize {
 fn command(options: &StormOptions) -> String {
     let list = |items: Vec<String>| items.join(",");
     let ec2 = list(options.ec2.iter().map(Bucket::to_string).collect());
-    let sizes = list(options.sizes.iter().map(Size::to_string).collect());
+    let sizes = |of: &[Size]| list(of.iter().map(Size::to_string).collect());
+    let (sizes, nth_sizes) = (sizes(&options.sizes), sizes(&options.nth_sizes));
     let limits = list(options.limits.iter().map(usize::to_string).collect());
     let tools = list(options.tools.iter().map(|tool| tool.in_option()).collect());
     let tuned = if options.nth_tuned.is_some() { " NTH_TUNED=…" } else { "" };
-    format!("make storm SIZES={sizes} LIMITS={limits} EC2={ec2} TOOLS={tools}{tuned}")
+    format!("make storm SIZES={sizes} NTH_SIZES={nth_sizes} LIMITS={limits} EC2={ec2} TOOLS={tools}{tuned}")
 }
 
 fn say(what: &str) {
