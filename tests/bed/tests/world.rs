@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::Eviction;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use spillway_bed::audit::AuditLog;
+use spillway_bed::audit::{AuditLog, Request};
 use spillway_bed::aws::Hook;
 use spillway_bed::life_like::life_like_cluster;
 use spillway_bed::pods::{self, PodShape};
@@ -175,9 +175,15 @@ async fn a_kubelet_deletes_a_pod_once(world: &World) {
         evict(&client, name).await.unwrap();
         pods::until_gone(&client, &pod).await.unwrap();
     }
-    let requests = AuditLog::of_user(&world.audit_log, "kwok").requests().unwrap();
-    let deletes = |name: &String| requests.iter().filter(|one| one.verb == "delete" && one.name == *name).count();
-    assert_eq!(names.iter().map(deletes).collect::<Vec<_>>(), [1; 10]);
+    let deletes = |requests: &[Request]| {
+        let of = |name: &String| requests.iter().filter(|one| one.verb == "delete" && one.name == *name).count();
+        names.iter().map(of).collect::<Vec<_>>()
+    };
+    // The API server logs a request after its answer: the last pod may be gone first.
+    let all_are_logged = |requests: &[Request]| !deletes(requests).contains(&0);
+    let mut audit = AuditLog::of_user(&world.audit_log, "kwok");
+    let requests = audit.wait_until("each deletion", Duration::from_secs(30), all_are_logged).await.unwrap();
+    assert_eq!(deletes(&requests), [1; 10]);
 }
 
 async fn evict(client: &Client, pod: &str) -> kube::Result<()> {
