@@ -93,8 +93,8 @@ async fn what_is_left_at_the_end_is_told_pod_by_pod_with_the_fault() {
     for call in ["create pods/eviction", "delete pods"] {
         gateway.rules().add(Rule::new(call, Which::All, Fault::Answer(Answer::kubernetes(500))));
     }
-    // Late, so that the window is short.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - SPOT);
+    // Ten seconds are left. A notice that comes after its time has ten minutes.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - (SPOT - Duration::from_secs(10)));
 
     let outcome = stage.lambda.invoke(event).await;
 
