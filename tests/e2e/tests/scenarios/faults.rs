@@ -94,7 +94,7 @@ async fn what_is_left_at_the_end_is_told_pod_by_pod_with_the_fault() {
         gateway.rules().add(Rule::new(call, Which::All, Fault::Answer(Answer::kubernetes(500))));
     }
     // Ten seconds are left. A notice that comes after its time has ten minutes.
-    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - (SPOT - Duration::from_secs(10)));
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(110));
 
     let outcome = stage.lambda.invoke(event).await;
 
