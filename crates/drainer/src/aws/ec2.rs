@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use aws_sdk_ec2::config;
+use aws_sdk_ec2::config::timeout::TimeoutConfig;
 use aws_sdk_ec2::operation::describe_instances::builders::DescribeInstancesFluentBuilder;
 use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName, InstanceStatusEvent};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use jiff::Timestamp;
 use spillway_core::instance::{Instance, InstanceState};
 use spillway_notice::{InstanceId, ScheduledEvent};
-use spillway_retry::{Backoff, Transient, jittered};
+use spillway_retry::{Backoff, Transient, hedged, jittered};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -35,13 +37,15 @@ pub(crate) async fn describe(
     throttled: &Notify,
     is_behind: impl Fn(Option<&Instance>) -> bool,
 ) -> Result<Option<Instance>, CallError> {
-    let ask = || async {
+    let ask_once = || async {
         let answer = ask(ec2, id).await;
         if answer.as_ref().is_err_and(Transient::is_throttled) {
             throttled.notify_one();
         }
         answer
     };
+    let ask =
+        || hedged(ask_once, |waited| tracing::warn!("{DESCRIBE} has no answer after {waited:?}; asking once more"));
     let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
     let mut backoff = Backoff::new();
     let mut described = aws::until(DESCRIBE, end, ask).await?;
@@ -56,7 +60,10 @@ pub(crate) async fn describe(
 }
 
 async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
-    let answer = match ec2.describe_instances().instance_ids(id.as_str()).send().await {
+    // A slow answer is waited for: other calls are made beside it.
+    let without_end = TimeoutConfig::builder().disable_operation_attempt_timeout().disable_operation_timeout().build();
+    let call = ec2.describe_instances().instance_ids(id.as_str()).customize();
+    let answer = match call.config_override(config::Builder::new().timeout_config(without_end)).send().await {
         Ok(answer) => answer,
         Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
             return Ok(None);
@@ -159,5 +166,32 @@ fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
         state,
         type_name: instance.instance_type.map(|name| name.as_str().to_owned()),
         tags: tags.filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doubles::aws::{AwsDouble, instances};
+    use crate::test_support::instance_id;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_counts_that_takes_longer_than_an_attempt_of_the_sdk_may() {
+        let timeouts = spillway_startup::aws::timeouts();
+        let longer = timeouts.operation_timeout().unwrap() * 2;
+        let aws = AwsDouble::new(move |_| async move {
+            sleep(longer).await;
+            let running = "<instanceState><name>running</name></instanceState>";
+            Some((200, instances(&format!("<item><instanceId>{}</instanceId>{running}</item>", instance_id()))))
+        });
+        let config = config::Builder::new().behavior_version_latest().allow_no_auth().timeout_config(timeouts);
+        let region = config::Region::new("us-east-1");
+        let ec2 = aws_sdk_ec2::Client::from_conf(config.region(region).http_client(aws).build());
+        let began = Instant::now();
+
+        let end = began + Duration::from_secs(120);
+        let described = describe(&ec2, &instance_id(), end, &Notify::new(), |_| false).await.unwrap();
+
+        assert_eq!((described.unwrap().id, began.elapsed()), (instance_id(), longer));
     }
 }
