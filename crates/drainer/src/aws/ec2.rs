@@ -28,6 +28,10 @@ const MOST_VALUES: usize = 200;
 /// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long a call may take beside which others are made: longer than any invocation. The SDK takes a configuration without a
+/// timeout for one that lifts the connection's too, and would not share connections with the client's other calls.
+const UNHURRIED: Duration = Duration::from_hours(1);
+
 /// Asks EC2 for an instance until `end`, and for a while again if its answer is behind what is known. `None`: there is
 /// none by that id. `throttled` is notified of each answer that the call is throttled.
 pub(crate) async fn describe(
@@ -60,10 +64,9 @@ pub(crate) async fn describe(
 }
 
 async fn ask(ec2: &aws_sdk_ec2::Client, id: &InstanceId) -> Result<Option<Instance>, CallError> {
-    // A slow answer is waited for: other calls are made beside it.
-    let without_end = TimeoutConfig::builder().disable_operation_attempt_timeout().disable_operation_timeout().build();
+    let unhurried = TimeoutConfig::builder().operation_attempt_timeout(UNHURRIED).operation_timeout(UNHURRIED).build();
     let call = ec2.describe_instances().instance_ids(id.as_str()).customize();
-    let answer = match call.config_override(config::Builder::new().timeout_config(without_end)).send().await {
+    let answer = match call.config_override(config::Builder::new().timeout_config(unhurried)).send().await {
         Ok(answer) => answer,
         Err(error) if error.as_service_error().and_then(|e| e.code()) == Some("InvalidInstanceID.NotFound") => {
             return Ok(None);
