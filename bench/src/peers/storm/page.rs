@@ -41,7 +41,8 @@ const HOW: &str = "\n## How it is measured\n\
     many executions; its queue tries again what found none, after 1 s, growing to 5 min. The function is cold for every notice. A\n\
     self-test ran before, as after each deployment. Instances go on after their two minutes: what was evicted later is counted as\n\
     late. Cordons and evictions come from the API server's audit log, calls from the stand-in's journal. *The evictions alone* is\n\
-    what this API server does when somebody only evicts.\n";
+    what this API server does when somebody only evicts. A dash as last cordon or last eviction means that not all were answered with\n\
+    success: one came never, or its answer was lost (504). How many came in time is the line below it.\n";
 
 fn head(results: &StormResults) -> String {
     let mut text = results.circumstances.head("A storm of notices", StormResults::FILE);
