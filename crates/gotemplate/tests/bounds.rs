@@ -71,6 +71,43 @@ fn a_template_has_a_bound_on_its_depth() {
     stops("{{ $x := list 1 }}{{ range 200 }}{{ $x = list $x }}{{ end }}", "more than 100 levels");
 }
 
+/// With so many it is rendered, and with one more it is stopped.
+fn takes_no_more_than(most: usize, why: &str, template: impl Fn(usize) -> String) {
+    let rendered = render(&template(most));
+    assert!(rendered.is_ok(), "{most}: {rendered:?}");
+    stops(&template(most + 1), why);
+}
+
+#[test]
+fn what_the_readme_allows_is_rendered_to_the_last_byte_and_level() {
+    let (kib, mib) = (1 << 10, 1 << 20);
+    takes_no_more_than(mib, "more than 1048576 bytes", |size| {
+        let (pieces, rest) = (size / kib, "x".repeat(size % kib));
+        format!(r#"{{{{ $x := repeat {kib} "x" }}}}{{{{ range {pieces} }}}}{{{{ $x }}}}{{{{ end }}}}{rest}"#)
+    });
+    takes_no_more_than(64 * kib, "no more than 65536 bytes", |size| "x".repeat(size));
+    takes_no_more_than(4 * kib, "bytes of a regular expression", |size| {
+        format!(r#"{{{{ regexMatch (print "[" (repeat {} "a") "]") "a" }}}}"#, size - 2)
+    });
+    takes_no_more_than(32 * kib, "bytes that an expression is asked of", |size| {
+        format!(r#"{{{{ regexMatch "b" (repeat {size} "a") }}}}"#)
+    });
+    // What is in a block that is not rendered only has to be read; what is rendered is a level too.
+    let parentheses = |levels: usize| format!("{{{{ {}1{} }}}}", "(".repeat(levels), ")".repeat(levels));
+    takes_no_more_than(99, "more than 100 levels", parentheses);
+    takes_no_more_than(99, "more than 100 blocks", |levels| {
+        format!("{{{{ if false }}}}{}{{{{ end }}}}", parentheses(levels))
+    });
+    takes_no_more_than(100, "more than 100 levels", |lists| {
+        format!(r#"{{{{ $x := "text" }}}}{{{{ range {lists} }}}}{{{{ $x = list $x }}}}{{{{ end }}}}"#)
+    });
+    takes_no_more_than(99, "more than 100 levels", |templates| {
+        let defined = |n: usize| format!(r#"{{{{ define "{n}" }}}}{{{{ template "{}" }}}}{{{{ end }}}}"#, n + 1);
+        let defined: String = (0..templates).map(defined).collect();
+        format!(r#"{defined}{{{{ define "{templates}" }}}}{{{{ end }}}}{{{{ template "0" }}}}"#)
+    });
+}
+
 #[test]
 fn what_is_within_the_bounds_is_rendered() {
     assert_eq!(render(r#"{{ repeat 500000 "x" | len }}"#), Ok("500000".to_owned()));

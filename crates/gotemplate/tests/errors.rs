@@ -44,6 +44,7 @@ fn what_does_not_parse_is_named_with_its_place() {
         "{{ with $x := }}",
         "{{ contains \"a\" }}",
         "{{ replace \"a\" }}",
+        "{{ round 1.5 }}",
         "{{ if true }}{{ break }}{{ end }}",
         "{{ (len .Pods }}",
         "{{ len .Pods) }}",

@@ -87,6 +87,8 @@ fn a_method_and_what_it_answers_are_charged() {
     let formats = |by: &str| format!("{{{{ range 1000000 }}}}{{{{ if {by} }}}}{{{{ end }}}}{{{{ end }}}}");
     stopped(&formats(&format!("$.StartTime.Format {layout:?}")), TOO_MUCH_WORK);
     stopped(&formats(&format!("date {layout:?} $.StartTime")), TOO_MUCH_WORK);
+    let zones = r#"{{ range 20000 }}{{ if dateInZone "" $.StartTime "Europe/Berlin" }}{{ end }}{{ end }}"#;
+    stopped(zones, TOO_MUCH_WORK);
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Function {
         let Self { name, least, most, .. } = self;
         let wanted = match most {
             _ if count >= *least && most.is_none_or(|most| count <= most) => return Ok(()),
-            Some(1) if *least == 1 => "1 argument".to_owned(),
+            Some(1) => "1 argument".to_owned(),
             Some(most) if least == most => format!("{least} arguments"),
             Some(most) => format!("{least} to {most} arguments"),
             None => format!("{least} or more arguments"),
