@@ -78,9 +78,8 @@ impl Clusters {
         Ok(cluster)
     }
 
-    /// The cluster as EKS describes it now, whatever is known of it.
+    /// The cluster as EKS describes it now, whatever is known of it. That stays known if EKS does not tell.
     pub(crate) async fn renew(&self, name: &ClusterName) -> Result<Cluster, DescribeError> {
-        self.forget(name);
         let cluster = self.describe(name).await?;
         self.learn(&cluster);
         Ok(cluster)

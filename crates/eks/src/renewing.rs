@@ -1,5 +1,6 @@
 //! Asks EKS again when no connection comes about: the cluster may have another certificate
-//! authority or another endpoint by now. The request has failed; the next one goes the new way.
+//! authority or another endpoint by now. The request has failed, and does not wait for EKS; the first one
+//! after its answer goes the new way.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use kube::client::Body;
 use spillway_core::cluster::ClusterName;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
+use tracing::Instrument as _;
 
 use crate::cluster::Cluster;
 use crate::clusters::{Clusters, DescribeError};
@@ -24,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Renewing {
     current: Arc<Mutex<Current>>,
-    /// When it was last made again; held while it is.
+    /// When EKS was last asked; held while it is.
     renewed: Arc<tokio::sync::Mutex<Option<Instant>>>,
     source: Arc<Source>,
 }
@@ -69,23 +71,29 @@ impl Renewing {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the transport again, unless another request has seen to it.
-    async fn renew(&self, failed: u32) {
-        let mut renewed = self.renewed.lock().await;
+    /// Has EKS asked, unless it is being asked or has been asked a moment ago. Nobody waits for it: an API server that was out of
+    /// reach for a moment takes the next request, however long EKS takes to say that it has not moved.
+    fn renew(&self, failed: u32) {
+        let Ok(mut renewed) = Arc::clone(&self.renewed).try_lock_owned() else { return };
         if self.current().generation != failed || renewed.is_some_and(|at| at.elapsed() < PAUSE) {
             return;
         }
         *renewed = Some(Instant::now());
-        match self.source.transport().await {
-            Ok(transport) => {
-                let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-                *current = Current { generation: failed + 1, transport };
+        let (current, source) = (Arc::clone(&self.current), Arc::clone(&self.source));
+        let renewing = async move {
+            match source.transport().await {
+                Ok(transport) => {
+                    let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+                    *current = Current { generation: failed + 1, transport };
+                }
+                Err(error) => {
+                    let cluster = &source.cluster;
+                    tracing::warn!(cluster.name = %cluster, error = %error, "cannot ask EKS about cluster {cluster} again");
+                }
             }
-            Err(error) => {
-                let cluster = &self.source.cluster;
-                tracing::warn!(cluster.name = %cluster, error = %error, "cannot ask EKS about cluster {cluster} again");
-            }
-        }
+            drop(renewed);
+        };
+        tokio::spawn(renewing.in_current_span());
     }
 }
 
@@ -112,7 +120,7 @@ impl Service<Request<Body>> for Renewing {
         Box::pin(async move {
             let answer = transport.call(request).await;
             if answer.as_ref().is_err_and(|error| is_connect(error.as_ref())) {
-                renewing.renew(generation).await;
+                renewing.renew(generation);
             }
             answer
         })

@@ -98,9 +98,11 @@ fn what_the_readme_allows_is_rendered_to_the_last_byte_and_level() {
     takes_no_more_than(99, "more than 100 blocks", |levels| {
         format!("{{{{ if false }}}}{}{{{{ end }}}}", parentheses(levels))
     });
-    takes_no_more_than(100, "more than 100 levels", |lists| {
-        format!(r#"{{{{ $x := "text" }}}}{{{{ range {lists} }}}}{{{{ $x = list $x }}}}{{{{ end }}}}"#)
-    });
+    for nested in ["list $x", r#"dict "key" $x"#] {
+        takes_no_more_than(100, "more than 100 levels", |levels| {
+            format!(r#"{{{{ $x := "text" }}}}{{{{ range {levels} }}}}{{{{ $x = {nested} }}}}{{{{ end }}}}"#)
+        });
+    }
     takes_no_more_than(99, "more than 100 levels", |templates| {
         let defined = |n: usize| format!(r#"{{{{ define "{n}" }}}}{{{{ template "{}" }}}}{{{{ end }}}}"#, n + 1);
         let defined: String = (0..templates).map(defined).collect();

@@ -84,11 +84,21 @@ fn what_an_expression_is_asked_of_is_charged_for_each_match() {
 #[test]
 fn a_method_and_what_it_answers_are_charged() {
     let layout = "2006-01-02T15:04:05.999999999Z07:00 ".repeat(3_900 / 36);
-    let formats = |by: &str| format!("{{{{ range 1000000 }}}}{{{{ if {by} }}}}{{{{ end }}}}{{{{ end }}}}");
+    let formats = |by: &str| format!("{{{{ range 600 }}}}{{{{ if {by} }}}}{{{{ end }}}}{{{{ end }}}}");
     stopped(&formats(&format!("$.StartTime.Format {layout:?}")), TOO_MUCH_WORK);
     stopped(&formats(&format!("date {layout:?} $.StartTime")), TOO_MUCH_WORK);
     let zones = r#"{{ range 20000 }}{{ if dateInZone "" $.StartTime "Europe/Berlin" }}{{ end }}{{ end }}"#;
     stopped(zones, TOO_MUCH_WORK);
+}
+
+#[test]
+fn what_takes_longer_than_its_bytes_has_a_rate_of_its_own() {
+    let directives = format!("{{{{ range 200 }}}}{{{{ printf {:?} }}}}{{{{ end }}}}", "%%".repeat(1000));
+    stopped(&directives, TOO_MUCH_WORK);
+    stopped("{{ range 80000 }}{{ if $.StartTime.Unix }}{{ end }}{{ end }}", TOO_MUCH_WORK);
+    // The type of a list or of a map is that of all that is in it.
+    stopped(r#"{{ $list := until 30000 }}{{ range 600 }}{{ printf "%T" $list }}{{ end }}"#, TOO_MUCH_WORK);
+    stopped(r#"{{ $map := split "" (repeat 7000 "a") }}{{ range 3000 }}{{ printf "%T" $map }}{{ end }}"#, TOO_MUCH_WORK);
 }
 
 #[test]

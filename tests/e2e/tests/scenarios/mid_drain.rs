@@ -19,6 +19,7 @@ use tokio::time::{sleep, timeout};
 const SPOT: Duration = Duration::from_secs(120);
 const PODS: usize = 2;
 const EVICT: &str = "create pods/eviction";
+const LIST: &str = "list pods";
 const DESCRIBE: &str = "eks:DescribeCluster";
 /// How often a service that answers no is asked until it answers well: once could be the end of a retry.
 const ASKED: usize = 3;
@@ -30,25 +31,36 @@ async fn stage(name: &str) -> Stage {
 }
 
 /// Drains the node. The fault begins, and ends, while its evictions are under way: they are lost, and have to be made again.
-async fn drain_past(stage: &Stage, gateway: &Gateway, fault: impl AsyncFnOnce(&Evictions<'_>)) -> Outcome {
-    let evictions = Evictions { held: Held::default(), gateway };
-    let lost = Fault::Hold(Side::Instead, evictions.held.clone());
-    gateway.rules().add(Rule::new(EVICT, Which::All, lost));
-    let mut drain = pin!(stage.lambda.invoke(stage.interrupt(SPOT).await));
-    tokio::select! {
-        outcome = &mut drain => panic!("no eviction was made: {outcome:#?}"),
-        () = evictions.held.reached() => {}
-    }
-    tokio::join!(drain, fault(&evictions)).0
+async fn drain_past(stage: &Stage, gateway: &Gateway, fault: impl AsyncFnOnce(&Requests<'_>)) -> Outcome {
+    drain_past_at(EVICT, stage, gateway, fault).await
 }
 
-/// Evictions that have been made, and that the API server has not seen.
-struct Evictions<'a> {
+/// The same, while such requests are under way.
+async fn drain_past_at(
+    made: &'static str,
+    stage: &Stage,
+    gateway: &Gateway,
+    fault: impl AsyncFnOnce(&Requests<'_>),
+) -> Outcome {
+    let requests = Requests { made, held: Held::default(), gateway };
+    let lost = Fault::Hold(Side::Instead, requests.held.clone());
+    gateway.rules().add(Rule::new(made, Which::All, lost));
+    let mut drain = pin!(stage.lambda.invoke(stage.interrupt(SPOT).await));
+    tokio::select! {
+        outcome = &mut drain => panic!("no {made} was made: {outcome:#?}"),
+        () = requests.held.reached() => {}
+    }
+    tokio::join!(drain, fault(&requests)).0
+}
+
+/// Requests that have been made, and that the API server has not seen.
+struct Requests<'a> {
+    made: &'static str,
     held: Held,
     gateway: &'a Gateway,
 }
 
-impl Evictions<'_> {
+impl Requests<'_> {
     /// Loses them: each is made again.
     fn lose(&self) {
         self.gateway.rules().clear();
@@ -58,7 +70,7 @@ impl Evictions<'_> {
     /// Waits until so many have been made, with those that are lost.
     async fn until_made(&self, times: usize) {
         let made = async {
-            while self.gateway.rules().calls().iter().filter(|call| *call == EVICT).count() < times {
+            while self.gateway.rules().calls().iter().filter(|call| *call == self.made).count() < times {
                 sleep(Duration::from_millis(50)).await;
             }
         };
@@ -158,6 +170,33 @@ async fn eks_that_calls_the_credentials_expired_in_mid_drain_is_asked_for_the_en
     })
     .await;
 
+    assert_in_time(&mut stage, &outcome).await;
+}
+
+#[tokio::test]
+async fn eks_that_says_nothing_keeps_no_pod_of_a_cluster_that_was_out_of_reach_for_a_moment() {
+    let mut stage = stage("out-of-reach").await;
+    let gateway = stage.through_gateway().await;
+    let silent = AwsFault {
+        delay_ms: Some(u64::try_from(SPOT.as_millis()).expect("it is short")),
+        ..AwsFault::of(stage.lambda.access_key_id(), "eks", "DescribeCluster")
+    };
+
+    let outcome = drain_past_at(LIST, &stage, &gateway, async |lists| {
+        stage.world.aws_side().add_fault(&silent).await.expect("a fault");
+        let network = gateway.network();
+        network.set_mode(Mode::Refuse).await.expect("the network is there");
+        network.reset();
+        lists.lose();
+        stage.until_called(DESCRIBE, 2).await;
+        network.set_mode(Mode::Pass).await.expect("the network is there");
+    })
+    .await;
+
+    let said = |text: &str| outcome.logs.iter().position(|line| line.contains(text));
+    let not_connected = said("cannot connect to the API server").expect("it was out of reach");
+    let eks_given_up = said("cannot ask EKS about cluster").unwrap_or(usize::MAX);
+    assert!(not_connected < eks_given_up, "EKS was waited for: {outcome:#?}");
     assert_in_time(&mut stage, &outcome).await;
 }
 
