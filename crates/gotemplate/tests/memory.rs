@@ -98,7 +98,10 @@ fn what_takes_longer_than_its_bytes_has_a_rate_of_its_own() {
     stopped("{{ range 80000 }}{{ if $.StartTime.Unix }}{{ end }}{{ end }}", TOO_MUCH_WORK);
     // The type of a list or of a map is that of all that is in it.
     stopped(r#"{{ $list := until 30000 }}{{ range 600 }}{{ printf "%T" $list }}{{ end }}"#, TOO_MUCH_WORK);
-    stopped(r#"{{ $map := split "" (repeat 7000 "a") }}{{ range 3000 }}{{ printf "%T" $map }}{{ end }}"#, TOO_MUCH_WORK);
+    stopped(
+        r#"{{ $map := split "" (repeat 7000 "a") }}{{ range 3000 }}{{ printf "%T" $map }}{{ end }}"#,
+        TOO_MUCH_WORK,
+    );
 }
 
 #[test]

@@ -19,9 +19,6 @@ const FIRST_WHEN_THROTTLED: Duration = Duration::from_secs(1);
 /// Their longest pause: the last of a storm waits this much longer than the calls take to come back.
 const LONGEST_WHEN_THROTTLED: Duration = Duration::from_secs(4);
 
-/// How long to wait for an answer before a call is made once more. A healthy service takes a tenth of a second.
-const SLOW: Duration = Duration::from_secs(5);
-
 /// An error that says whether the same attempt may succeed a moment later.
 pub trait Transient {
     fn is_transient(&self) -> bool;
@@ -104,17 +101,17 @@ async fn attempts<T, E: Transient>(
     }
 }
 
-/// Calls, and calls once more beside that while no answer has come: after 5 s, after 10 s more, after 20 s more. `slow` hears of it.
-/// The first success counts, however late. A failure counts when no other call is under way.
+/// Calls, and calls once more beside that while no answer has come: after `first_pause`, after twice as long again, and so on. `slow`
+/// hears of it. The first success counts, however late. A failure counts when no other call is under way.
 ///
-/// A call that is lost costs five seconds. A service that is slow is waited for, and one that has too much to do is called less
+/// A call that is lost costs the first pause. A service that is slow is waited for, and one that has too much to do is called less
 /// and less often ("hedged requests"; Dean and Barroso, "The Tail at Scale").
-pub async fn hedged<T, E, F>(call: impl Fn() -> F, slow: impl Fn(Duration)) -> Result<T, E>
+pub async fn hedged<T, E, F>(first_pause: Duration, call: impl Fn() -> F, slow: impl Fn(Duration)) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {
     let mut calls = FuturesUnordered::from_iter([call()]);
-    let mut pause = SLOW;
+    let mut pause = first_pause;
     let mut call_again = pin!(sleep(pause));
     loop {
         tokio::select! {
@@ -238,12 +235,12 @@ mod tests {
                 answer
             }
         };
-        let answer = hedged(call, |_| ()).await;
+        let answer = hedged(Duration::from_secs(5), call, |_| ()).await;
         (answer, calls.take(), began.elapsed().as_secs())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_lost_costs_five_seconds_and_a_slow_answer_is_waited_for() {
+    async fn a_call_that_is_lost_costs_the_first_pause_and_a_slow_answer_is_waited_for() {
         assert_eq!(hedging(&[(1, Ok(1))]).await, (Ok(1), 1, 1));
         assert_eq!(hedging(&[(9999, Ok(1)), (1, Ok(2))]).await, (Ok(2), 2, 6));
         assert_eq!(hedging(&[(8, Ok(1)), (9999, Ok(2))]).await, (Ok(1), 2, 8));

@@ -28,6 +28,8 @@ const MOST_VALUES: usize = 200;
 /// How long an answer may stay behind EC2's own notices: that takes seconds, as a rule.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long to wait for an answer before the call is made once more. EC2 takes a tenth of a second as a rule.
+const SLOW: Duration = Duration::from_secs(5);
 /// How long a call may take beside which others are made: longer than any invocation. The SDK takes a configuration without a
 /// timeout for one that lifts the connection's too, and would not share connections with the client's other calls.
 const UNHURRIED: Duration = Duration::from_hours(1);
@@ -48,8 +50,8 @@ pub(crate) async fn describe(
         }
         answer
     };
-    let ask =
-        || hedged(ask_once, |waited| tracing::warn!("{DESCRIBE} has no answer after {waited:?}; asking once more"));
+    let slow = |waited| tracing::warn!("{DESCRIBE} has no answer after {waited:?}; asking once more");
+    let ask = || hedged(SLOW, ask_once, slow);
     let patience = end.min(Instant::now() + CATCHES_UP_WITHIN);
     let mut backoff = Backoff::new();
     let mut described = aws::until(DESCRIBE, end, ask).await?;

@@ -5,12 +5,13 @@ use std::time::Duration;
 use kube::{Api, Client};
 use spillway_core::drain::deadline::Window;
 use spillway_core::kube::pod::Pod;
+use spillway_retry::hedged;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
 use super::look::{Looked, look};
 use crate::kube::watch::{Listed, Selection};
-use crate::kube::{ApiError, until};
+use crate::kube::{ApiError, CALL_TIMEOUT, until};
 use crate::node::ClaimedNode;
 
 /// This soon after the claim, no other instance can have the node's name: it would have to boot first.
@@ -21,13 +22,18 @@ pub(super) fn pods_of(client: &Client, node: &str) -> Selection<Pod> {
     Selection { api: Api::all(client.clone()), field_selector: Some(format!("spec.nodeName={node}")) }
 }
 
-/// Lists the node's pods. Tried until the window ends: without them there is no drain.
+/// Lists the node's pods. Tried until the window ends: without them there is no drain. In a storm the API server may take longer
+/// for a list than for any other call. It is waited for: it would take as long for the next one.
 pub(super) async fn list(client: &Client, node: &str, window: Window) -> Result<Listed<Pod>, ApiError> {
     let pods = pods_of(client, node);
     let log = |error: &ApiError| {
         tracing::warn!(node.name = node, error = chain(&error), "cannot list the node's pods; trying again");
     };
-    until(window.end, async || pods.list().await, log).await
+    let list = || pods.list_within(window.end.saturating_duration_since(Instant::now()));
+    let slow = |waited| {
+        tracing::warn!(node.name = node, "the node's pods are not listed after {waited:?}; listing them once more");
+    };
+    until(window.end, async || hedged(CALL_TIMEOUT, list, slow).await, log).await
 }
 
 /// Lists the pods of a node whose claim began then. If the list comes late, and another instance's node has the name by now,
@@ -43,4 +49,48 @@ pub(crate) async fn list_claimed(
         listed.items.clear();
     }
     Ok(listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use spillway_core::drain::deadline::Termination;
+    use tokio::time::sleep;
+    use tower::{BoxError, service_fn};
+
+    use super::*;
+
+    /// An API server whose lists take so long.
+    fn slow(takes: Duration, asked: &Arc<AtomicU64>) -> Client {
+        let asked = Arc::clone(asked);
+        let answer = move |_: Request<Body>| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            async move {
+                sleep(takes).await;
+                let list = json!({"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": []});
+                Ok::<_, BoxError>(Response::new(Body::from(list.to_string().into_bytes())))
+            }
+        };
+        Client::new(service_fn(answer), "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_takes_a_minute_counts_though_others_were_made_beside_it() {
+        let (began, asked) = (Instant::now(), Arc::default());
+        let window = Window {
+            start: began,
+            end: began + Duration::from_mins(2),
+            instance_goes: Termination::Unknown,
+            margin: Duration::ZERO,
+            detaching: Duration::ZERO,
+            dead_since: None,
+        };
+        list(&slow(Duration::from_mins(1), &asked), "node", window).await.unwrap();
+        assert_eq!((began.elapsed(), asked.load(Ordering::Relaxed)), (Duration::from_mins(1), 3));
+    }
 }

@@ -4,6 +4,7 @@
 //! would be larger than the function.
 
 use std::io;
+use std::time::Duration;
 
 use futures_util::io::{AsyncBufRead as _, AsyncBufReadExt as _};
 use http::Request;
@@ -13,21 +14,31 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::{ApiError, CALL_TIMEOUT, call};
+use super::{ApiError, CALL_TIMEOUT, call_within};
 
 /// Requests a list and hands on one object after the other; returns what the list says of itself. Given up when nothing comes
 /// for [`CALL_TIMEOUT`]: as long as something does, a long list may take its time.
 pub async fn each<K: DeserializeOwned>(
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    see: impl FnMut(K),
+) -> Result<ListMeta, ApiError> {
+    each_within(CALL_TIMEOUT, client, request, see).await
+}
+
+/// The same, given up when nothing comes for this long.
+pub(super) async fn each_within<K: DeserializeOwned>(
+    patience: Duration,
+    client: &Client,
+    request: Result<Request<Vec<u8>>, kube::core::request::Error>,
     mut see: impl FnMut(K),
 ) -> Result<ListMeta, ApiError> {
     let request = request.map_err(kube::Error::BuildRequest)?;
-    let body = call(client.request_stream(request)).await?;
+    let body = call_within(patience, client.request_stream(request)).await?;
     let mut body = std::pin::pin!(body);
     let mut splitter = Splitter::default();
     loop {
-        let came = timeout(CALL_TIMEOUT, body.fill_buf()).await.map_err(|_| ApiError::Timeout(CALL_TIMEOUT))?;
+        let came = timeout(patience, body.fill_buf()).await.map_err(|_| ApiError::Timeout(patience))?;
         let chunk = came.map_err(|error: io::Error| ApiError::NoAnswer(Box::new(error)))?;
         if chunk.is_empty() {
             break;

@@ -92,9 +92,13 @@ impl From<kube::Error> for ApiError {
 
 /// Makes a call, and gives it up after [`CALL_TIMEOUT`].
 pub async fn call<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
-    match timeout(CALL_TIMEOUT, request).await {
+    call_within(CALL_TIMEOUT, request).await
+}
+
+async fn call_within<T>(patience: Duration, request: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
+    match timeout(patience, request).await {
         Ok(answer) => answer.map_err(ApiError::from),
-        Err(_) => Err(ApiError::Timeout(CALL_TIMEOUT)),
+        Err(_) => Err(ApiError::Timeout(patience)),
     }
 }
 

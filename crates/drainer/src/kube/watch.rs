@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::kube::{ApiError, list};
+use crate::kube::{ApiError, CALL_TIMEOUT, list};
 
 /// The API server ends a watch after this time; kube refuses 295 s and more.
 const WATCH_SECONDS: u32 = 240;
@@ -105,10 +105,16 @@ impl Watched for DisruptionBudget {
 impl<K: Watched> Selection<K> {
     /// Lists the objects. Without a resource version, so that the answer is not a stale one.
     pub(crate) async fn list(&self) -> Result<Listed<K>, ApiError> {
+        self.list_within(CALL_TIMEOUT).await
+    }
+
+    /// The same, given up when nothing comes for this long.
+    pub(crate) async fn list_within(&self, patience: Duration) -> Result<Listed<K>, ApiError> {
         let params = ListParams { field_selector: self.field_selector.clone(), ..ListParams::default() };
         let request = Request::new(self.api.resource_url()).list(&params);
         let mut items = Vec::new();
-        let list = list::each(&self.api.clone().into_client(), request, |item: K| items.push(item.slim())).await?;
+        let client = self.api.clone().into_client();
+        let list = list::each_within(patience, &client, request, |item: K| items.push(item.slim())).await?;
         Ok(Listed { items, resource_version: list.resource_version.unwrap_or_default() })
     }
 
