@@ -96,12 +96,13 @@ fn what_takes_longer_than_its_bytes_has_a_rate_of_its_own() {
     let directives = format!("{{{{ range 200 }}}}{{{{ printf {:?} }}}}{{{{ end }}}}", "%%".repeat(1000));
     stopped(&directives, TOO_MUCH_WORK);
     stopped("{{ range 80000 }}{{ if $.StartTime.Unix }}{{ end }}{{ end }}", TOO_MUCH_WORK);
+    let expression = r#"{{ $class := print "[" (repeat 4000 "a") "]" }}"#;
+    let reads = r#"{{ range 600 }}{{ if regexMatch $class "a" }}{{ end }}{{ end }}"#;
+    stopped(&format!("{expression}{reads}"), TOO_MUCH_WORK);
     // The type of a list or of a map is that of all that is in it.
-    stopped(r#"{{ $list := until 30000 }}{{ range 600 }}{{ printf "%T" $list }}{{ end }}"#, TOO_MUCH_WORK);
-    stopped(
-        r#"{{ $map := split "" (repeat 7000 "a") }}{{ range 3000 }}{{ printf "%T" $map }}{{ end }}"#,
-        TOO_MUCH_WORK,
-    );
+    for (made, directives) in [("until 30000", 600), (r#"split "" (repeat 7000 "a")"#, 3000)] {
+        stopped(&format!("{{{{ printf {:?} ({made}) }}}}", "%[1]T".repeat(directives)), TOO_MUCH_WORK);
+    }
 }
 
 #[test]
