@@ -100,6 +100,7 @@ fn what_cannot_be_rendered_is_named_with_its_place() {
         "{{ index .Pods 1.5 }}",
         "{{ .Kind.Format 5 }}",
         "{{ .NodeLabels.team 5 }}",
+        "{{ .NodeLabels.missing 5 }}",
         "{{ $when := now }}{{ $when.Format 5 }}",
     ]);
     insta::assert_snapshot!(said);
