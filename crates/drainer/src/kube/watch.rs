@@ -41,6 +41,11 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(4);
 const _: () = assert!(BEGINS_WITHIN.as_secs() < HEALTHY.as_secs());
 /// More changes than a node has pods: a slow reader never loses one, the watch only waits.
 const CHANGES_QUEUED: usize = 256;
+/// The status of an API server that has too much to do.
+const BUSY: u16 = 429;
+/// How often a watch that such a one refuses goes on from where it was. Then the objects are listed before it is tried again. In a storm
+/// the lists are what keeps the API server busy: it may read all pods of the cluster for each.
+const GOES_ON_TIMES: u32 = 5;
 
 /// What a watch tells.
 #[derive(Debug)]
@@ -160,7 +165,7 @@ enum WatchEnd {
 
 impl<K: Watched> Watcher<K> {
     async fn run(mut self) {
-        let mut backoff = Backoff::new();
+        let (mut backoff, mut refused) = (Backoff::new(), 0);
         loop {
             let begun = Instant::now();
             let end = self.watch().await;
@@ -170,8 +175,11 @@ impl<K: Watched> Watcher<K> {
                 WatchEnd::Renew => {}
                 WatchEnd::Expired => self.resource_version = None,
                 WatchEnd::Failed(error) => {
+                    let is_short = lasted < HEALTHY;
+                    refused = if is_short && error.code() == Some(BUSY) { refused + 1 } else { 0 };
+                    let goes_on = (1..=GOES_ON_TIMES).contains(&refused);
                     // What cannot be watched for now is looked at all the same, as often as it is tried.
-                    if lasted < HEALTHY && error.is_transient() {
+                    if is_short && error.is_transient() && !goes_on {
                         self.resource_version = None;
                     }
                     self.send(WatchEvent::Interrupted(error)).await;
@@ -264,7 +272,44 @@ fn end_of(error: ApiError) -> WatchEnd {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::Response;
+    use kube::client::Body;
+    use serde_json::json;
+    use tower::{BoxError, service_fn};
+
     use super::*;
+
+    /// What is asked of an API server that refuses each watch, until a list has been made.
+    async fn asked_while_busy(code: u16) -> Vec<&'static str> {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&asked);
+        let answer = move |request: http::Request<Body>| {
+            let is_watch = request.uri().query().unwrap_or_default().contains("watch=");
+            heard.lock().unwrap().push(if is_watch { "watch" } else { "list" });
+            async move {
+                let status =
+                    json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "Busy", "code": code});
+                let body = Body::from(status.to_string().into_bytes());
+                Ok::<_, BoxError>(Response::builder().status(code).body(body)?)
+            }
+        };
+        let client = kube::Client::new(service_fn(answer), "default");
+        let selection = Selection::<Node> { api: Api::all(client), field_selector: None };
+        let mut watch = selection.watch(Some("1".to_owned()));
+        while !asked.lock().unwrap().contains(&"list") {
+            watch.next().await;
+        }
+        let asked = asked.lock().unwrap();
+        asked.clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_a_busy_api_server_refuses_goes_on_from_where_it_was_before_it_lists() {
+        assert_eq!(asked_while_busy(500).await, ["watch", "list"]);
+        assert_eq!(asked_while_busy(BUSY).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+    }
 
     const SOON: Duration = Duration::from_millis(130);
 
