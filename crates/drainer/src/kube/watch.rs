@@ -284,10 +284,10 @@ mod tests {
     /// What is asked of an API server that refuses each watch, until a list has been made.
     async fn asked_while_busy(code: u16) -> Vec<&'static str> {
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&asked);
+        let log = Arc::clone(&asked);
         let answer = move |request: http::Request<Body>| {
             let is_watch = request.uri().query().unwrap_or_default().contains("watch=");
-            heard.lock().unwrap().push(if is_watch { "watch" } else { "list" });
+            log.lock().unwrap().push(if is_watch { "watch" } else { "list" });
             async move {
                 let status =
                     json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "Busy", "code": code});
