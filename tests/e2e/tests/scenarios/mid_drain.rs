@@ -175,7 +175,7 @@ async fn eks_that_calls_the_credentials_expired_in_mid_drain_is_asked_for_the_en
 
 #[tokio::test]
 async fn eks_that_says_nothing_keeps_no_pod_of_a_cluster_that_was_out_of_reach_for_a_moment() {
-    let mut stage = stage("out-of-reach").await;
+    let mut stage = stage("eks-silent-meanwhile").await;
     let gateway = stage.through_gateway().await;
     let silent = AwsFault {
         delay_ms: Some(u64::try_from(SPOT.as_millis()).expect("it is short")),
