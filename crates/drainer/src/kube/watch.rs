@@ -171,13 +171,14 @@ impl<K: Watched> Watcher<K> {
             let end = self.watch().await;
             let lasted = begun.elapsed();
             let pause = pause_after(&end, lasted, &mut backoff);
+            let is_short = lasted < HEALTHY;
+            let is_refused = is_short && matches!(&end, WatchEnd::Failed(error) if error.code() == Some(BUSY));
+            refused = if is_refused { refused + 1 } else { 0 };
             match end {
                 WatchEnd::Renew => {}
                 WatchEnd::Expired => self.resource_version = None,
                 WatchEnd::Failed(error) => {
-                    let is_short = lasted < HEALTHY;
-                    refused = if is_short && error.code() == Some(BUSY) { refused + 1 } else { 0 };
-                    let goes_on = (1..=GOES_ON_TIMES).contains(&refused);
+                    let goes_on = is_refused && refused <= GOES_ON_TIMES;
                     // What cannot be watched for now is looked at all the same, as often as it is tried.
                     if is_short && error.is_transient() && !goes_on {
                         self.resource_version = None;
