@@ -39,7 +39,7 @@ NUMBERS = (
     (WHAT_HAPPENS, r"no answer to an eviction \| the same, but at most (2 s)", f"{CORE}/drain/pod/answers.rs", "UNANSWERED_RETRY"),
     (WHAT_HAPPENS, r"5xx, no answer \| (0\.1 s), doubling", "crates/retry/src/lib.rs", "FIRST_PAUSE"),
     (WHAT_HAPPENS, r"5xx, no answer \| 0\.1 s, doubling to (2 s)", "crates/retry/src/lib.rs", "LONGEST_PAUSE"),
-    (WHAT_HAPPENS, r"`DescribeInstances` is called once more after (5 s),", f"{DRAIN}/aws/ec2.rs", "SLOW"),
+    (WHAT_HAPPENS, r"`DescribeInstances` is called\s+once more after (5 s),", f"{DRAIN}/aws/ec2.rs", "SLOW"),
     (WHAT_HAPPENS, r"Connecting may take (5 s)", "crates/eks/src/connector.rs", "CONNECT_TIMEOUT"),
     (WHAT_HAPPENS, r"an answer of the API server (15 s)", f"{DRAIN}/kube/mod.rs", "CALL_TIMEOUT"),
     (WHAT_HAPPENS, r"an attempt at AWS (5 s)", "crates/startup/src/aws.rs", "ATTEMPT_TIMEOUT"),
