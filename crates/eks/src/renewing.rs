@@ -1,6 +1,6 @@
 //! Asks EKS again when no connection comes about: the cluster may have another certificate
 //! authority or another endpoint by now. The request has failed, and does not wait for EKS; the first one
-//! after its answer goes the new way.
+//! after its answer goes the new way, if there is one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,6 @@ use std::time::Duration;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use kube::client::Body;
-use spillway_core::cluster::ClusterName;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 use tracing::Instrument as _;
@@ -19,29 +18,39 @@ use crate::cluster::Cluster;
 use crate::clusters::{Clusters, DescribeError};
 use crate::transport::{ConnectError, Transport, is_connect};
 
-/// An API server that is down is connected to many times a second, and EKS has limits of its own.
-const PAUSE: Duration = Duration::from_secs(2);
+/// How long not to ask EKS again: this long at first, twice as long each time, and no longer than the longest. An API server that is
+/// down is connected to many times a second. In a storm one that is slow is so for hundreds of functions, and EKS answers some ten
+/// calls a second for all of them.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
 /// The tower service around the transport.
 #[derive(Clone)]
 pub(crate) struct Renewing {
     current: Arc<Mutex<Current>>,
-    /// When EKS was last asked; held while it is.
-    renewed: Arc<tokio::sync::Mutex<Option<Instant>>>,
+    /// Held while EKS is asked.
+    asked: Arc<tokio::sync::Mutex<Option<Asked>>>,
     source: Arc<Source>,
 }
 
 /// The transport in use.
 #[derive(Clone)]
 struct Current {
-    /// How many there were before it.
-    generation: u32,
+    /// What it leads to.
+    cluster: Cluster,
     transport: Transport,
+}
+
+/// EKS was asked.
+#[derive(Clone, Copy)]
+struct Asked {
+    at: Instant,
+    /// How long it is not asked again.
+    pause: Duration,
 }
 
 /// What a new transport is made from.
 struct Source {
-    cluster: ClusterName,
     clusters: Arc<Clusters>,
     transport: Box<MakeTransport>,
 }
@@ -62,45 +71,57 @@ impl Renewing {
         clusters: Arc<Clusters>,
         transport: impl Fn(&Cluster) -> Result<Transport, ConnectError> + Send + Sync + 'static,
     ) -> Result<Self, ConnectError> {
-        let current = Current { generation: 0, transport: transport(cluster)? };
-        let source = Source { cluster: cluster.name.clone(), clusters, transport: Box::new(transport) };
-        Ok(Self { current: Arc::new(Mutex::new(current)), renewed: Arc::default(), source: Arc::new(source) })
+        let current = Current { cluster: cluster.clone(), transport: transport(cluster)? };
+        let source = Source { clusters, transport: Box::new(transport) };
+        Ok(Self { current: Arc::new(Mutex::new(current)), asked: Arc::default(), source: Arc::new(source) })
     }
 
     fn current(&self) -> Current {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has EKS asked, unless it is being asked or has been asked a moment ago. Nobody waits for it: an API server that was out of
-    /// reach for a moment takes the next request, however long EKS takes to say that it has not moved.
-    fn renew(&self, failed: u32) {
-        let Ok(mut renewed) = Arc::clone(&self.renewed).try_lock_owned() else { return };
-        if self.current().generation != failed || renewed.is_some_and(|at| at.elapsed() < PAUSE) {
+    /// Has EKS asked, unless it is being asked or has been asked a moment ago, or requests go another way by now than the one that
+    /// `failed`. Nobody waits for it: an API server that was out of reach for a moment takes the next request, however long EKS
+    /// takes to say that it has not moved.
+    fn renew(&self, failed: &Cluster) {
+        let Ok(mut asked) = Arc::clone(&self.asked).try_lock_owned() else { return };
+        if self.current().cluster != *failed || asked.is_some_and(|asked| asked.at.elapsed() < asked.pause) {
             return;
         }
-        *renewed = Some(Instant::now());
-        let (current, source) = (Arc::clone(&self.current), Arc::clone(&self.source));
+        *asked = Some(Asked::after(*asked));
+        let (current, source, failed) = (Arc::clone(&self.current), Arc::clone(&self.source), failed.clone());
         let renewing = async move {
-            match source.transport().await {
-                Ok(transport) => {
-                    let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
-                    *current = Current { generation: failed + 1, transport };
-                }
+            match source.other_than(&failed).await {
+                Ok(Some(other)) => *current.lock().unwrap_or_else(PoisonError::into_inner) = other,
+                Ok(None) => {}
                 Err(error) => {
-                    let cluster = &source.cluster;
+                    let cluster = &failed.name;
                     tracing::warn!(cluster.name = %cluster, error = %error, "cannot ask EKS about cluster {cluster} again");
                 }
             }
-            drop(renewed);
+            drop(asked);
         };
         tokio::spawn(renewing.in_current_span());
     }
 }
 
+impl Asked {
+    /// Now, after it was asked before.
+    fn after(before: Option<Self>) -> Self {
+        let pause = before.map_or(FIRST_PAUSE, |before| LONGEST_PAUSE.min(2 * before.pause));
+        Self { at: Instant::now(), pause }
+    }
+}
+
 impl Source {
-    async fn transport(&self) -> Result<Transport, RenewError> {
-        let cluster = self.clusters.renew(&self.cluster).await?;
-        Ok((self.transport)(&cluster)?)
+    /// The way that EKS shows now, if it is another. The old one keeps its connections: one may have come about meanwhile.
+    async fn other_than(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
+        let cluster = self.clusters.renew(&known.name).await?;
+        if cluster == *known {
+            return Ok(None);
+        }
+        let transport = (self.transport)(&cluster)?;
+        Ok(Some(Current { cluster, transport }))
     }
 }
 
@@ -115,12 +136,12 @@ impl Service<Request<Body>> for Renewing {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Current { generation, mut transport } = self.current();
+        let Current { cluster, mut transport } = self.current();
         let renewing = self.clone();
         Box::pin(async move {
             let answer = transport.call(request).await;
             if answer.as_ref().is_err_and(|error| is_connect(error.as_ref())) {
-                renewing.renew(generation);
+                renewing.renew(&cluster);
             }
             answer
         })
@@ -129,6 +150,18 @@ impl Service<Request<Body>> for Renewing {
 
 impl fmt::Debug for Renewing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Renewing").field("cluster", &self.source.cluster).finish_non_exhaustive()
+        f.debug_struct("Renewing").field("cluster", &self.current().cluster.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eks_is_asked_less_and_less_often() {
+        let pauses = std::iter::successors(Some(Asked::after(None)), |before| Some(Asked::after(Some(*before))));
+        let seconds: Vec<_> = pauses.take(6).map(|asked| asked.pause.as_secs()).collect();
+        assert_eq!(seconds, [2, 4, 8, 16, 16, 16]);
     }
 }
