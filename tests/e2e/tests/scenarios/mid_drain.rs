@@ -25,8 +25,13 @@ const DESCRIBE: &str = "eks:DescribeCluster";
 const ASKED: usize = 3;
 
 async fn stage(name: &str) -> Stage {
+    stage_of(name, Duration::from_secs(1)).await
+}
+
+/// Its pods take so long to leave.
+async fn stage_of(name: &str, exits_after: Duration) -> Stage {
     let stage = Stage::set(name).await;
-    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
+    stage.deploy("web", PODS, PodShape::default().exits_after(exits_after)).await;
     stage
 }
 
@@ -198,6 +203,31 @@ async fn eks_that_says_nothing_keeps_no_pod_of_a_cluster_that_was_out_of_reach_f
     let eks_given_up = said("cannot ask EKS about cluster").unwrap_or(usize::MAX);
     assert!(not_connected < eks_given_up, "EKS was waited for: {outcome:#?}");
     assert_in_time(&mut stage, &outcome).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_has_not_moved_keeps_the_connection_that_came_about_while_eks_was_asked() {
+    const EKS_TAKES: Duration = Duration::from_secs(3);
+    let mut stage = stage_of("has-not-moved", 3 * EKS_TAKES).await;
+    let gateway = stage.through_gateway().await;
+    let slow = AwsFault {
+        delay_ms: Some(u64::try_from(EKS_TAKES.as_millis()).expect("it is short")),
+        ..AwsFault::of(stage.lambda.access_key_id(), "eks", "DescribeCluster")
+    };
+
+    let outcome = drain_past(&stage, &gateway, async |evictions| {
+        stage.world.aws_side().add_fault(&slow).await.expect("a fault");
+        let network = gateway.network();
+        network.set_mode(Mode::Refuse).await.expect("the network is there");
+        network.reset();
+        evictions.lose();
+        stage.until_called(DESCRIBE, 2).await;
+        network.set_mode(Mode::Pass).await.expect("the network is there");
+    })
+    .await;
+
+    assert_in_time(&mut stage, &outcome).await;
+    assert_eq!(gateway.network().connections(), 2, "one before it was out of reach, and one since: {outcome:#?}");
 }
 
 #[tokio::test]
