@@ -31,7 +31,7 @@ async fn stage(name: &str) -> Stage {
 /// Its pods take so long to leave.
 async fn stage_of(name: &str, exits_after: Duration) -> Stage {
     let stage = Stage::set(name).await;
-    stage.deploy("web", PODS, PodShape::default().exits_after(exits_after)).await;
+    stage.deploy("web", 2, PodShape::default().exits_after(exits_after)).await;
     stage
 }
 
