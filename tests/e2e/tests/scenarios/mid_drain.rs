@@ -25,13 +25,8 @@ const DESCRIBE: &str = "eks:DescribeCluster";
 const ASKED: usize = 3;
 
 async fn stage(name: &str) -> Stage {
-    stage_of(name, Duration::from_secs(1)).await
-}
-
-/// Its pods take so long to leave.
-async fn stage_of(name: &str, exits_after: Duration) -> Stage {
     let stage = Stage::set(name).await;
-    stage.deploy("web", 2, PodShape::default().exits_after(exits_after)).await;
+    stage.deploy("web", 2, PodShape::default().exits_after(Duration::from_secs(1))).await;
     stage
 }
 
@@ -133,6 +128,21 @@ async fn expire_credentials(stage: &Stage, service: &str, action: &str, code: &s
     stage.world.aws_side().add_fault(&fault).await.expect("a fault");
 }
 
+/// Waits until EKS has described the cluster so often.
+async fn until_eks_has_answered(stage: &Stage, times: usize) {
+    let aws = stage.world.aws_side();
+    let answered = async || {
+        let calls = aws.calls(Some(stage.lambda.access_key_id())).await.expect("the journal is there");
+        calls.iter().filter(|call| call.action == "DescribeCluster" && call.status == 200).count()
+    };
+    let enough = async {
+        while answered().await < times {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(SPOT, enough).await.expect("EKS answers");
+}
+
 async fn take_credentials_again(stage: &Stage) {
     stage.world.aws_side().clear_faults(stage.lambda.access_key_id()).await.expect("no fault");
 }
@@ -207,22 +217,22 @@ async fn eks_that_says_nothing_keeps_no_pod_of_a_cluster_that_was_out_of_reach_f
 
 #[tokio::test]
 async fn a_cluster_that_has_not_moved_keeps_the_connection_that_came_about_while_eks_was_asked() {
-    const EKS_TAKES: Duration = Duration::from_secs(3);
-    let mut stage = stage_of("has-not-moved", 3 * EKS_TAKES).await;
+    let mut stage = stage("has-not-moved").await;
     let gateway = stage.through_gateway().await;
-    let slow = AwsFault {
-        delay_ms: Some(u64::try_from(EKS_TAKES.as_millis()).expect("it is short")),
-        ..AwsFault::of(stage.lambda.access_key_id(), "eks", "DescribeCluster")
-    };
+    let slow =
+        AwsFault { delay_ms: Some(3000), ..AwsFault::of(stage.lambda.access_key_id(), "eks", "DescribeCluster") };
 
     let outcome = drain_past(&stage, &gateway, async |evictions| {
         stage.world.aws_side().add_fault(&slow).await.expect("a fault");
         let network = gateway.network();
         network.set_mode(Mode::Refuse).await.expect("the network is there");
         network.reset();
-        evictions.lose();
         stage.until_called(DESCRIBE, 2).await;
         network.set_mode(Mode::Pass).await.expect("the network is there");
+        // Over a connection that comes about before EKS answers.
+        evictions.until_made(2 * PODS).await;
+        until_eks_has_answered(&stage, 2).await;
+        evictions.lose();
     })
     .await;
 
