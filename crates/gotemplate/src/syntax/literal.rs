@@ -49,9 +49,8 @@ pub(super) fn number(literal: &str) -> Result<Value, String> {
         let value = if negative { -value } else { value };
         return i64::try_from(value).map(Value::from).map_err(|_| format!("{literal} is too large a number"));
     }
-    let decimal = lower.starts_with(|c: char| c.is_ascii_digit() || c == '.') && !lower.contains(['x', 'n']);
     match plain.parse::<f64>() {
-        Ok(value) if decimal && value.is_finite() && lower.contains(['.', 'e']) => {
+        Ok(value) if value.is_finite() && lower.contains(['.', 'e']) => {
             Ok(Value::from(if negative { -value } else { value }))
         }
         _ => Err(no_number()),

@@ -100,14 +100,25 @@ pub(super) fn string(token: Token<'_>) -> Result<String, Fault> {
     }
 }
 
-/// What stands where it does not belong; what cannot be read at all says so itself.
+/// What stands where it does not belong; what cannot be read at all says so itself. The text ends in no action: that is `Bad`.
 pub(super) fn unexpected(token: Token<'_>, context: &str) -> Fault {
     let message = match token.kind {
         Kind::Bad(why) if token.text.is_empty() => why.to_owned(),
         Kind::Bad(why) => format!("{why} {}", token.text),
-        Kind::EndOfText => format!("unexpected end of the text in {context}"),
         Kind::Close => format!("unexpected end of the action in {context}"),
         _ => format!("unexpected \"{}\" in {context}", token.text),
     };
     Fault::new(token.at, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_text_stays_the_next_token() {
+        let mut parser = Parser::new("a text");
+        let taken = [(); 4].map(|()| parser.take().kind);
+        assert_eq!(taken, [Kind::Text, Kind::EndOfText, Kind::EndOfText, Kind::EndOfText]);
+    }
 }
