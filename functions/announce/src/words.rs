@@ -289,6 +289,11 @@ mod tests {
     }
 
     #[test]
+    fn only_ends_that_a_pod_came_to_are_told() {
+        assert_eq!(tally(&Tally { clean: 2, lost: 1, ..Tally::default() }), "2 clean · 1 lost");
+    }
+
+    #[test]
     fn what_is_clipped_ends_with_a_mark() {
         assert_eq!((clip("häuser", 6), clip("häuser", 5)), ("häuser".to_owned(), "häus…".to_owned()));
     }
