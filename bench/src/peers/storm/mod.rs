@@ -84,7 +84,10 @@ async fn measured(options: &StormOptions) -> Result<String, BedError> {
                 let limit = if tool.is_nth() { LIMIT_OF_NTH } else { LIMIT };
                 let scene = fixture.storm(size.nodes, size.pods, limit).await?;
                 match storm(&fixture, &scene, &builds, (tool, limits), *size).await {
-                    Ok(run) => runs.push(run),
+                    Ok(run) => {
+                        say(&page::in_a_line(&run));
+                        runs.push(run);
+                    }
                     Err(error) => {
                         fixture.world.keep_logs();
                         say(&error.story());

@@ -38,7 +38,8 @@ const HOW: &str = "\n## How it is measured\n\
     \n\
     All notices are sent in the same moment, to nodes of pods that exit at once. The API server is 20 ms further away. As in an\n\
     account, EC2 limits `DescribeInstances` (*EC2 50+10*: 50 at once and 10 more a second; 100+20 where nothing is said), EKS allows ten `DescribeCluster` at once and ten a second, and Lambda so\n\
-    many executions; its queue tries again what found none, after 1 s, growing to 5 min. The function is cold for every notice. A\n\
+    many executions; its queue tries again what found none, after 1 s, growing to 5 min. What stands for AWS goes first on the\n\
+    processors: AWS shares its own with nobody. The function is cold for every notice. A\n\
     self-test ran before, as after each deployment. Instances go on after their two minutes: what was evicted later is counted as\n\
     late. Cordons and evictions come from the API server's audit log, calls from the stand-in's journal. *The evictions alone* is\n\
     what this API server does when somebody only evicts. A dash as last cordon or last eviction means that not all were answered with\n\
@@ -87,6 +88,13 @@ fn table(results: &StormResults, size: Size) -> String {
     text += &line("`DescribeCluster`", &|run| run.eks.made.to_string());
     text += &line("of them throttled", &|run| run.eks.throttled.to_string());
     text
+}
+
+/// What came of a run, for who waits an hour for the page.
+pub(super) fn in_a_line(run: &Run) -> String {
+    let Run { figures, .. } = run;
+    let last = seconds(figures.last_cordon);
+    format!("the last cordon after {last} s, {} pods evicted within 120 s", figures.evicted_in_window)
 }
 
 fn seconds(time: Option<Duration>) -> String {
