@@ -5,15 +5,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -42,6 +42,8 @@ pub enum Answer {
     Endless,
     /// Nothing for so long, then 200.
     Slow(Duration),
+    /// Nothing for so long, then yes to the API server's question.
+    Admits(Duration),
 }
 
 /// A request that came in.
@@ -168,6 +170,7 @@ async fn take(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
+    let body = post.body.clone();
     let answer = locked(&shared.answers).pop_front().unwrap_or_else(|| locked(&shared.afterwards).clone());
     shared.posts.send_modify(|posts| posts.push(post));
     match answer {
@@ -183,7 +186,18 @@ async fn take(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             sleep(time).await;
             "ok".into_response()
         }
+        Answer::Admits(after) => {
+            sleep(after).await;
+            Json(admitted(&body)).into_response()
+        }
     }
+}
+
+/// The answer to an admission review that lets it through.
+fn admitted(review: &str) -> Value {
+    let review: Value = serde_json::from_str(review).unwrap_or_default();
+    let response = json!({"uid": review["request"]["uid"], "allowed": true});
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
 
 fn status_of(status: u16) -> StatusCode {

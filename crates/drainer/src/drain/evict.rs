@@ -1,6 +1,8 @@
 //! Requesting one pod to leave: by eviction or deletion. What the answer means is decided in core's `drain/answer.rs`.
 //! What its status is to say is sent the same way.
 
+use std::time::Duration;
+
 use futures_util::TryStreamExt as _;
 use http_body_util::BodyExt as _;
 use k8s_openapi::api::policy::v1::Eviction;
@@ -18,7 +20,12 @@ use spillway_core::kube::pod::Pod;
 use spillway_startup::logs::chain;
 use tokio::time::timeout;
 
-use crate::kube::{ApiError, CALL_TIMEOUT};
+use crate::kube::ApiError;
+
+/// The API server gives an eviction or a deletion up after 34 s itself (`requestTimeoutUpperBound` in its
+/// `endpoints/handlers/rest.go`). Until then the answer may be held up by a webhook, which may take 30 s, or by other work. It breaks
+/// off what nobody waits for any more: a shorter timeout would never let such a pod go.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// Requests one pod to leave. It is named by its UID, so that one that took its name is not hit.
 ///
@@ -35,7 +42,7 @@ pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
         Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
     match patience {
-        Some(patience) if patience < CALL_TIMEOUT => {
+        Some(patience) if patience < ANSWER_TIMEOUT => {
             let given_up = |_| Answer::GivenUp { message: ApiError::Timeout(patience).to_string() };
             timeout(patience, answer(&client, &name, &request)).await.unwrap_or_else(given_up)
         }
@@ -64,10 +71,10 @@ pub(super) enum PodRequest {
 
 /// Sends it; that no answer comes is an answer too.
 async fn answer(client: &Client, name: &PodName, request: &PodRequest) -> Answer {
-    match timeout(CALL_TIMEOUT, exchange(client, name, request)).await {
+    match timeout(ANSWER_TIMEOUT, exchange(client, name, request)).await {
         Ok(Ok(response)) => meaning(&response),
         Ok(Err(error)) => Answer::Unanswered { message: chain(&ApiError::from(error)) },
-        Err(_) => Answer::Unanswered { message: ApiError::Timeout(CALL_TIMEOUT).to_string() },
+        Err(_) => Answer::Unanswered { message: ApiError::Timeout(ANSWER_TIMEOUT).to_string() },
     }
 }
 

@@ -13,6 +13,7 @@ use spillway_bed::gateway::{Fault, Gateway, Held, Rule, Rules, Side, Which};
 use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::{self, PodShape};
 use spillway_bed::proxy::Mode;
+use spillway_bed::webhook::Answer;
 use spillway_e2e::{Asked, Stage, fates, receipt, spot_notice};
 use tokio::time::{sleep, timeout};
 
@@ -298,6 +299,18 @@ async fn evictions_that_a_webhook_takes_half_a_minute_for_are_made_again_when_it
     let (outcome, ()) = tokio::join!(stage.lambda.invoke(stage.interrupt(SPOT).await), is_gone);
 
     assert_in_time(&mut stage, &outcome).await;
+}
+
+#[tokio::test]
+async fn evictions_that_a_webhook_takes_twenty_seconds_for_are_waited_for() {
+    let mut stage = stage("slow-webhook-that-admits").await;
+    let webhook = stage.ask_webhook_that_is_slow(Asked::Evictions).await;
+    webhook.answers([], Answer::Admits(Duration::from_secs(20)));
+
+    let outcome = stage.lambda.invoke(stage.interrupt(SPOT).await).await;
+
+    assert_in_time(&mut stage, &outcome).await;
+    assert_eq!(webhook.posts().len(), 1 + PODS, "each eviction is made once: {outcome:#?}");
 }
 
 #[tokio::test]
