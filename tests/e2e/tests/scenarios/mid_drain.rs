@@ -329,7 +329,9 @@ async fn pods_whose_evictions_a_webhook_takes_half_a_minute_for_are_deleted_in_t
         "{outcome:#?}"
     );
     for pod in told["pods"].as_array().expect("pods") {
-        assert!(pod["why"].as_str().is_some_and(|why| why.contains("did not answer")), "{pod}");
+        // What the API server says after half a minute, or nothing yet to the eviction after that.
+        let why = pod["why"].as_str().unwrap_or_default();
+        assert!(why.contains("did not answer") || why.contains("evictions.example.com"), "{pod}");
     }
     let deleted = stage.audit.requests().expect("the audit log").into_iter();
     let deleted = deleted.filter(|made| made.verb == "delete" && made.code == Some(200)).count();
