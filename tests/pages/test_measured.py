@@ -8,8 +8,6 @@ import unittest
 from pages import PAGES, ROOT, name, text
 
 WRITTEN_BY = re.compile(r"Written by `make \w+[^`]*`")
-# What is missing of pages that were measured before each had to have both. docs/measured/README.md says so to their readers.
-MISSING = {"docs/measured/load.md": {"commit", "results"}}
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess:
@@ -38,12 +36,7 @@ class MeasuredPages(unittest.TestCase):
         self.assertGreater(len(measured), 3)
         for page in measured:
             with self.subTest(page=page):
-                self.assertEqual(missing(page), MISSING.get(page, set()))
-
-    def test_what_is_missing_is_said_on_a_page(self) -> None:
-        told = text("docs/measured/README.md")
-        for page in MISSING:
-            self.assertIn(f"({page.removeprefix('docs/measured/')})", told)
+                self.assertEqual(missing(page), set())
 
 
 if __name__ == "__main__":
