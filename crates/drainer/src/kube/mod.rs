@@ -12,8 +12,7 @@ use spillway_eks::ConnectionFailure;
 use spillway_retry::{self as retry, Transient};
 use tokio::time::{Instant, timeout};
 
-/// The API server may spend ten seconds on one eviction, retrying its own conflicts
-/// (kubernetes/kubernetes#102361); a call that takes longer than this has been lost.
+/// How long the answer to a call is waited for. Evictions and deletions have a time of their own, in `drain/evict.rs`.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A call to the API server that failed.
