@@ -214,25 +214,26 @@ impl Invocations {
     }
 }
 
-/// How many requests an invocation makes while all goes well: some for each pod, and three every two seconds
-/// while it searches its node by three names. And how many
-/// invocations a notice takes.
+/// How many requests an invocation makes while all goes well: some for each pod, one every five seconds for a pod that several
+/// budgets cover, and three every two seconds while it searches its node by three names. And how many invocations a notice takes.
 fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     let attempt = facts.lambda.attempt(id);
     let lasts = facts.clock.now().duration_since(attempt.began) + facts.skew();
     let own = facts.node(id).map(|node| node.cluster);
-    let apps = facts.plan.apps.iter().filter(|app| Some(app.cluster) == own);
-    let pods: i64 = apps.map(|app| i64::try_from(app.pods).unwrap_or(0)).sum();
-    let most = 60 + 20 * pods + 2 * lasts.as_secs();
+    let pods = |budgets| -> i64 {
+        let apps = facts.plan.apps.iter().filter(|app| Some(app.cluster) == own && app.budgets >= budgets);
+        apps.map(|app| i64::try_from(app.pods).unwrap_or(0)).sum()
+    };
+    let most = 60 + 20 * pods(0) + pods(2) * (lasts.as_secs() / 5) + 2 * lasts.as_secs();
     let is_well = [Side::Api, Side::Aws].iter().all(|side| facts.plan.is_well(*side));
     verdict.holds(Invariant::WorkIsBounded, !is_well || i64::from(attempt.requests) <= most, || {
         format!("{id} makes {} requests in {lasts:#}", attempt.requests)
     });
     let of = |attempt: &Attempt| (attempt.notice()["id"].to_string(), attempt.instance.clone());
     let invocations = facts.lambda.attempts().iter().filter(|other| of(other) == of(attempt)).count();
-    // An undo check, which has no notice's id, may come every ten minutes for a day. Where half of all events come twice, so do
+    // An undo check, which has no notice's id, may come every ten minutes for a day. Where some events come twice, so do
     // continuations, of each of which there are two to go on then. Where AWS' answers are lost, each try to hand on begins one.
-    let multiplies = facts.plan.duplicates > 100 || facts.plan.has_fault(Side::Aws, Fault::AnswerLost);
+    let multiplies = facts.plan.duplicates > 0 || facts.plan.has_fault(Side::Aws, Fault::AnswerLost);
     let is_bounded = attempt.notice()["id"].is_null() || invocations <= MOST_INVOCATIONS;
     let is_bounded = verdict.excuses("invocations that multiply", is_bounded, multiplies);
     verdict.holds(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
