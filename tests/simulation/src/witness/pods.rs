@@ -252,9 +252,9 @@ impl LeavingPods {
         let due =
             deadline.forced_from(app).filter(|due| deadline.is_known() && began + BEGINS_WITHIN + ASKED_BEFORE <= *due);
         let (Some(due), true, None) = (due, is_well, app.annotation) else { return };
-        // Not by when it is due: a drain that begins late forces later, at half of its own time.
+        // A drain that begins late forces later than by what is due: at half of its own time.
         let (now, asked) = (facts.clock.now(), self.asked.get(uid).copied());
-        let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= now);
+        let is_early = asked.is_some_and(|asked| asked + ASKED_BEFORE <= due.max(now));
         verdict.holds(Invariant::AskedBeforeForced, is_early, || {
             format!("{by} deletes {uid} at {now}, due at {due}, which was asked at {asked:?}")
         });
