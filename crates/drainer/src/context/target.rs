@@ -242,3 +242,29 @@ impl Target<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use spillway_notice::Maintenance;
+
+    use super::*;
+    use crate::test_support::context::{Case, TestContext};
+
+    #[tokio::test(start_paused = true)]
+    async fn an_instance_that_was_shut_down_goes_soon_and_of_one_whose_maintenance_may_be_over_nobody_knows() {
+        let context = TestContext::new(&[], [], []);
+        let (shut_down, maintained) =
+            (Case::of(Kind::ShuttingDown, Deadline::Unknown), Case::of(Kind::Maintenance, Deadline::Unknown));
+        let goes = shut_down.attempt(&context).await.window().instance_goes;
+        assert!(matches!(goes, Termination::Soon { .. }), "{goes:?}");
+        assert_eq!(maintained.attempt(&context).await.window().instance_goes, Termination::Unknown);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_for_a_maintenance_names_it() {
+        let (context, mut case) = (TestContext::new(&[], [], []), Case::of(Kind::Maintenance, Deadline::Open));
+        case.notice.maintenance = Some(Maintenance { id: "m-1".to_owned(), reboots: false, starts: None });
+        let attempt = case.attempt(&context).await;
+        assert_eq!(case.target(&attempt).claimant().annotation.maintenance.as_deref(), Some("m-1"));
+    }
+}

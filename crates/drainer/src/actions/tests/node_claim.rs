@@ -68,6 +68,20 @@ async fn a_deadline_that_is_past_is_not_written() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deadline_that_is_close_is_written_as_ten_seconds_from_now() {
+    let api = [
+        owned(),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("PATCH {CLAIM_PATH}")).with("1970-01-01T00:00:10Z").says(200, node_claim()),
+        call(format!("DELETE {CLAIM_PATH}")).says(200, node_claim()),
+    ];
+    let close = Deadline::Hard(at("1970-01-01T00:00:03Z"));
+    let (context, case) = (TestContext::new(&[], api, []), Case::of(Kind::Spot, close));
+    let attempt = case.attempt(&context).await;
+    hand_over(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_claim_that_has_gone_was_karpenters_to_delete() {
     let gone = call(format!("GET {CLAIM_PATH}")).says(404, status(404, "NotFound", "nodeclaims"));
     let handed = HandedOver::AlreadyLeaving { node: NODE.to_owned(), claim: "default-1".to_owned() };

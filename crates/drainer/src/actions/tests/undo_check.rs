@@ -1,4 +1,5 @@
 use serde_json::json;
+use spillway_core::decision::Reason;
 use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
@@ -7,7 +8,7 @@ use spillway_notice::{Deadline, Kind};
 use crate::actions::undo_check::{DueCheck, check};
 use crate::failure::Failure;
 use crate::receipt::record::Record;
-use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node};
+use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node, status};
 use crate::test_support::at;
 use crate::test_support::aws::scheduled;
 use crate::test_support::context::{Case, TestContext};
@@ -19,7 +20,16 @@ async fn checked<const API: usize, const AWS: usize>(
     api: [Expected; API],
     aws: [Expected; AWS],
 ) -> Result<UncordonOutcome, Failure> {
-    let (context, case) = (TestContext::new(&[], api, aws), Case::of(Kind::Rebalance, Deadline::Open));
+    checked_of(Kind::Rebalance, number, api, aws).await
+}
+
+async fn checked_of<const API: usize, const AWS: usize>(
+    kind: Kind,
+    number: u32,
+    api: [Expected; API],
+    aws: [Expected; AWS],
+) -> Result<UncordonOutcome, Failure> {
+    let (context, case) = (TestContext::new(&[], api, aws), Case::of(kind, Deadline::Open));
     let check_of = UndoCheck { notice: json!({"id": "e-1"}), instance: NODE.to_owned(), number };
     let Case { notice, instance, cluster, .. } = &case;
     let due = DueCheck { notice, check: &check_of, instance, cluster, cause: UncordonCause::Rebalance };
@@ -62,4 +72,12 @@ async fn a_node_that_is_not_back_after_a_day_is_a_failure() {
     let last = 24 * 6 - 1;
     let failure = checked(last, [not_ready()], []).await.unwrap_err();
     assert!(matches!(failure, Failure::NotBack { .. }), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_does_not_let_us_in_is_none_of_ours_unless_we_have_claimed_a_node_there() {
+    let denied = || call(format!("GET {NODE_PATH}")).says(403, status(403, "Forbidden", "nodes")).repeated();
+    let outcome = checked_of(Kind::Running, 0, [denied()], []).await.unwrap();
+    assert!(matches!(outcome, UncordonOutcome::Ignored(Reason::NotLetIn { code: 403, .. })), "{outcome:?}");
+    assert_eq!(checked(0, [denied()], []).await.unwrap_err().error_type(), "KubernetesDenied");
 }
