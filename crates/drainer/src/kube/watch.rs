@@ -315,6 +315,18 @@ mod tests {
     const SOON: Duration = Duration::from_millis(130);
 
     #[test]
+    fn of_labels_and_selectors_only_those_that_nobody_writes_are_let_go() {
+        for (length, is_kept) in [(63, true), (100_000, false)] {
+            let labels = json!({"app": "x".repeat(length)});
+            let pod: Pod = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
+            assert_eq!(pod.slim().metadata.labels.is_some(), is_kept, "{length}");
+            let budget = json!({"metadata": {}, "spec": {"selector": {"matchLabels": labels}}});
+            let budget: DisruptionBudget = serde_json::from_value(budget).unwrap();
+            assert_eq!(budget.slim().spec.selector.is_some(), is_kept, "{length}");
+        }
+    }
+
+    #[test]
     fn a_watch_that_was_ended_in_a_burst_is_renewed_when_the_burst_is_over() {
         let mut backoff = Backoff::new();
         let pauses = [(); 4].map(|()| pause_after(&WatchEnd::Renew, SOON, &mut backoff).as_millis());

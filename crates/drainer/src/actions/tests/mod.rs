@@ -6,6 +6,7 @@ mod cordon;
 mod drain;
 mod dry_run;
 mod fan_out;
+mod found;
 mod identify;
 mod launch;
 mod lifecycle;
