@@ -8,7 +8,7 @@ use super::handle;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{
-    completed, described, ec2_error, group_described, heartbeat, hook_described, invoked, scheduled,
+    completed, described, ec2_error, group_described, heartbeat, hook_described, invoked, query_error, scheduled,
 };
 use crate::test_support::context::TestContext;
 use crate::test_support::script::{Expected, call};
@@ -175,6 +175,19 @@ async fn a_notice_that_fails_when_its_time_is_up_answers_its_hook_all_the_same()
         let failure = handle(&context, terminate, &invocation).await.unwrap_err();
         assert_eq!(failure.error_type(), "KubernetesRefused");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_for_its_hook_that_aws_denies_is_left_to_no_later_invocation() {
+    let busy = claim().says(503, "busy").repeated();
+    let denied = call("CompleteLifecycleAction").says(403, query_error("AccessDenied", "no"));
+    let described = [hook_described(), described("running", &OURS), group_described(false)];
+    let aws = described.into_iter().chain([heartbeat().at_any_time(), denied]);
+    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], [busy, nobody_looks()], aws);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(900, &terminate);
+    let failure = handle(&context, terminate, &invocation).await.unwrap_err();
+    assert_eq!(failure.error_type(), "KubernetesRefused");
 }
 
 const QUEUE: [(&str, &str); 1] =
