@@ -47,7 +47,7 @@ async fn one_that_is_done_or_named_no_more_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_was_moved_is_handed_on_with_its_new_time() {
+async fn one_that_was_moved_is_continued_with_its_new_time() {
     let later = "1970-01-01T03:00:00Z";
     let moved = why_over([named(&reboot("scheduled reboot", later)), invoked().with("03:00:00")]).await;
     assert_eq!(moved, Some(Reason::Moved { instance: instance_id().to_string(), starts: at(later) }));
