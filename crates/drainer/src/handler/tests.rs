@@ -190,6 +190,20 @@ async fn an_answer_for_its_hook_that_aws_denies_is_left_to_no_later_invocation()
     assert_eq!(failure.error_type(), "KubernetesRefused");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_for_its_hook_that_aws_does_not_take_is_left_to_a_later_invocation() {
+    let busy = claim().says(503, "busy").repeated();
+    let broken = call("CompleteLifecycleAction").says(500, query_error("InternalFailure", "no")).repeated();
+    let held = [(); 3].map(|()| heartbeat().at_any_time());
+    let described = [hook_described(), described("running", &OURS), group_described(false)];
+    let aws = described.into_iter().chain([broken, invoked()].map(Expected::at_any_time)).chain(held);
+    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], [busy, nobody_looks()], aws);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(100, &terminate);
+    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    assert_eq!(receipt.ending, Some(Ending::Continued));
+}
+
 const QUEUE: [(&str, &str); 1] =
     [("SPILLWAY_PATIENT_QUEUE", "https://sqs.us-east-1.amazonaws.com/123456789012/patient")];
 
