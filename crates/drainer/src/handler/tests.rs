@@ -3,8 +3,10 @@ use serde_json::{Value, json};
 use spillway_core::clock::Clock;
 use spillway_core::invocation::Invocation;
 use spillway_notice::Home;
+use spillway_receipt::Receipt;
 
 use super::handle;
+use crate::failure::Failure;
 use crate::receipt::Ending;
 use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
 use crate::test_support::aws::{
@@ -162,45 +164,42 @@ async fn a_notice_of_a_time_that_aws_gives_none_is_ignored_before_anything_is_as
     }
 }
 
+/// A hook's notice whose minute passes while the API server is busy, in an invocation of so many seconds; and what follows at AWS.
+async fn busy_to_the_end(
+    seconds: i64,
+    is_kept: bool,
+    then: impl IntoIterator<Item = Expected>,
+) -> Result<Receipt, Failure> {
+    let busy = claim().says(503, "busy").repeated();
+    let described =
+        [hook_described(), described("running", &OURS), group_described(is_kept), heartbeat().at_any_time()];
+    let aws = described.into_iter().chain(then);
+    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], [busy, nobody_looks()], aws);
+    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
+    let invocation = invocation(seconds, &terminate);
+    handle(&context, terminate, &invocation).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_notice_that_fails_when_its_time_is_up_answers_its_hook_all_the_same() {
     for (is_kept, answer) in [(false, "CONTINUE"), (true, "ABANDON")] {
-        let busy = claim().says(503, "busy").repeated();
-        let described = [hook_described(), described("running", &OURS), group_described(is_kept)];
-        let aws = described.into_iter().chain([heartbeat().at_any_time(), completed(answer)]);
-        let variables = [("SPILLWAY_HOOK_MAX_WAIT_S", "60")];
-        let context = TestContext::new(&variables, [busy, nobody_looks()], aws);
-        let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-        let invocation = invocation(900, &terminate);
-        let failure = handle(&context, terminate, &invocation).await.unwrap_err();
+        let failure = busy_to_the_end(900, is_kept, [completed(answer)]).await.unwrap_err();
         assert_eq!(failure.error_type(), "KubernetesRefused");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_for_its_hook_that_aws_denies_is_left_to_no_later_invocation() {
-    let busy = claim().says(503, "busy").repeated();
     let denied = call("CompleteLifecycleAction").says(403, query_error("AccessDenied", "no"));
-    let described = [hook_described(), described("running", &OURS), group_described(false)];
-    let aws = described.into_iter().chain([heartbeat().at_any_time(), denied]);
-    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], [busy, nobody_looks()], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(900, &terminate);
-    let failure = handle(&context, terminate, &invocation).await.unwrap_err();
+    let failure = busy_to_the_end(900, false, [denied]).await.unwrap_err();
     assert_eq!(failure.error_type(), "KubernetesRefused");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_for_its_hook_that_aws_does_not_take_is_left_to_a_later_invocation() {
-    let busy = claim().says(503, "busy").repeated();
     let broken = call("CompleteLifecycleAction").says(500, query_error("InternalFailure", "no")).repeated();
-    let held = [(); 3].map(|()| heartbeat().at_any_time());
-    let described = [hook_described(), described("running", &OURS), group_described(false)];
-    let aws = described.into_iter().chain([broken, invoked()].map(Expected::at_any_time)).chain(held);
-    let context = TestContext::new(&[("SPILLWAY_HOOK_MAX_WAIT_S", "60")], [busy, nobody_looks()], aws);
-    let terminate = event("terminate-lifecycle-action", "EC2InstanceId");
-    let invocation = invocation(100, &terminate);
-    let receipt = handle(&context, terminate, &invocation).await.unwrap();
+    let then = [broken, invoked(), heartbeat(), heartbeat()].map(Expected::at_any_time);
+    let receipt = busy_to_the_end(100, false, then).await.unwrap();
     assert_eq!(receipt.ending, Some(Ending::Continued));
 }
 
