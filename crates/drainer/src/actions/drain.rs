@@ -252,3 +252,28 @@ fn log_claim(claim: &Claim, notice: &Notice) {
     };
     tracing::info!(node.name = node, instance.id = %notice.instance, notice.kind = notice.kind.as_str(), "{how}");
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+    use spillway_notice::Deadline;
+    use spillway_notice::Kind;
+
+    use super::*;
+    use crate::test_support::log::logged;
+    use crate::test_support::notice;
+
+    #[test]
+    fn a_claim_is_told_with_what_follows_from_it() {
+        let joined = How::Joined { notice: "spot notice".to_owned(), event: "e-0".to_owned() };
+        let denied = How::Denied(Box::new(Status::failure("a webhook says no", "Forbidden")));
+        let lines = logged(|| {
+            for how in [How::First, How::CordonedByOthers, How::Again, joined, denied] {
+                let (node, holder) = ("n-1".to_owned(), "e-1".to_owned());
+                let claim = Claim { node, provider_id: String::new(), how, holder, labels: [].into() };
+                log_claim(&claim, &notice(Kind::Spot, Deadline::Open));
+            }
+        });
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

@@ -78,3 +78,19 @@ async fn patch_status(client: &Client, node: &str, patch: Value) -> Result<(), A
         Err(_) => Err(ApiError::Timeout(PATIENCE)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_right_that_is_missing_is_told_with_the_file_that_gives_it() {
+        let told = |message| to_do(&ApiError::Refused(Box::new(Status::failure(message, "Forbidden").with_code(403))));
+        let missing = r#"nodes "n-1" is forbidden: User "spillway" cannot patch resource "nodes/status""#;
+        assert_eq!(told(missing), " (apply deploy/optional/node-conditions.yaml)");
+        assert_eq!(told("admission webhook 'w' denied the request"), "");
+        assert_eq!(to_do(&ApiError::TimeUp), "");
+    }
+}

@@ -4,6 +4,7 @@ use spillway_core::drain::deadline::Termination;
 use spillway_core::node::claimant::How;
 use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
+use spillway_notice::queued::Queued;
 use spillway_notice::{Deadline, Kind};
 use spillway_settings::LifecycleResult;
 use tokio::time::Instant;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use super::drained;
 use crate::actions::Next;
 use crate::actions::drain::drain;
+use crate::continuation::Turn;
 use crate::failure::Failure;
 use crate::receipt::record::{HookStatus, Record};
 use crate::receipt::{AfterDrain, BeginNotified, Counts, StepName};
@@ -43,6 +45,14 @@ fn gone(name: &str) -> serde_json::Value {
     let mut pod = pod(name);
     pod["metadata"]["resourceVersion"] = json!("9");
     watched("DELETED", &pod)
+}
+
+fn leaving(name: &str) -> serde_json::Value {
+    let mut leaving = pod(name);
+    leaving["metadata"]["resourceVersion"] = json!("9");
+    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:30Z");
+    leaving["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    watched("MODIFIED", &leaving)
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,6 +256,19 @@ async fn a_node_that_could_not_be_claimed_is_claimed_beside_its_drain() {
     assert_eq!(steps, [StepName::Claimed, StepName::Drained]);
 }
 
+/// Thirty tries are enough for two minutes: each pause is twice as long as the one before at most.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_be_claimed_is_tried_ever_less_often() {
+    let refused = || status(403, "", "nodes").replace("why", "admission webhook 'w' denied the request");
+    let claim = || call(format!("PATCH {NODE_PATH}")).says(403, refused());
+    let api = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[])].into_iter();
+    let looked_at = call("GET /api/v1/nodes").says(503, "busy").repeated().at_any_time();
+    let (context, case) =
+        (TestContext::new(&[], api.chain((0..30).map(|_| claim().perhaps())).chain([looked_at]), []), Case::spot());
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_dead_nodes_blocked_pod_is_deleted_unless_most_of_its_zone_is_silent() {
     let mut silent = node();
@@ -339,32 +362,70 @@ async fn a_hook_that_is_over_before_the_pods_are_listed_ends_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hook_that_is_over_in_mid_drain_is_told_with_what_was_left() {
+    let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more());
+    let api = [claim(), pods(&["a", "b"]), eviction("a"), eviction("b"), watch().streams(&[gone("a")])];
+    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().perhaps();
+    let aws = [hook_described(), group_described(false), heartbeat(), over];
+    let context = TestContext::new(&[], api.into_iter().chain([looked_at]), aws);
+    let case = Case::held(Kind::Terminate);
+    let attempt = case.attempt(&context).await;
+    let target = case.target(&attempt);
+    let mut record = Record::default();
+    let outcome = attempt.hold_action_during(drain(&context, &target, &mut record)).await.unwrap();
+    assert_eq!(outcome, DrainOutcome::HookOver { node: NODE.to_owned(), lost: Some(1) }.into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_only_waits_for_a_budget_is_parked_when_others_wait_for_their_turn() {
+    let why =
+        json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods and has 1"});
+    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [why]}});
+    let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
+    let api = [
+        claim(),
+        pods(&["a", "b"]),
+        eviction("a"),
+        eviction("b").says(429, no).repeated(),
+        watch().streams(&[gone("a")]).at_any_time(),
+        budgets.says(403, status(403, "Forbidden", "poddisruptionbudgets")).at_any_time(),
+        call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().perhaps(),
+    ];
+    let context = TestContext::new(&[], api, [hook_described(), group_described(false)]);
+    let (case, mut record) = (Case::held(Kind::Terminate), Record::default());
+    let due = Timestamp::UNIX_EPOCH - SignedDuration::from_hours(1);
+    let queued = Queued { payload: json!(null), due, receipt_handle: String::new() };
+    let turn = Turn::of(&queued, None, Timestamp::UNIX_EPOCH);
+    let mut attempt = case.attempt(&context).await;
+    attempt.turn = Some(&turn);
+    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert!(matches!(failure, Failure::Parked { left: 1, all: 2, .. }), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn pods_that_are_still_there_when_the_time_is_up_are_a_failure() {
     // A pod that is overdue has the node watched.
     let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let mut leaving = pod("a");
-    leaving["metadata"]["resourceVersion"] = json!("9");
-    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:30Z");
-    leaving["metadata"]["deletionGracePeriodSeconds"] = json!(30);
-    let watched = watch().streams(&[watched("MODIFIED", &leaving)]);
-    let context = TestContext::new(&[], [claim(), pods(&["a"]), eviction("a"), watched, looked_at], []);
+    let watched = watch().streams(&[gone("b"), leaving("a")]);
+    let context =
+        TestContext::new(&[], [claim(), pods(&["a", "b"]), eviction("a"), eviction("b"), watched, looked_at], []);
     let case = Case::spot();
     let attempt = case.attempt(&context).await;
     let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
-    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 1, .. }), "{failure:?}");
+    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 2, .. }), "{failure:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_instance_of_a_group_that_keeps_it_stays_with_the_pods_that_cannot_leave() {
     let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
-    let mut leaving = pod("a");
-    leaving["metadata"]["resourceVersion"] = json!("9");
-    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:30Z");
-    leaving["metadata"]["deletionGracePeriodSeconds"] = json!(30);
-    let watched = watch().streams(&[watched("MODIFIED", &leaving)]);
+    let stay = ["a", "b", "c", "d", "e"];
+    let events: Vec<_> = stay.iter().map(|name| leaving(name)).chain([gone("f")]).collect();
+    let listed = [&stay[..], &["f"]].concat();
+    let evictions = listed.iter().map(|name| eviction(name));
+    let api = [claim(), pods(&listed)].into_iter().chain(evictions).chain([watch().streams(&events), looked_at]);
     let context = TestContext::new(
         &[("SPILLWAY_HOOK_MAX_WAIT_S", "60")],
-        [claim(), pods(&["a"]), eviction("a"), watched, looked_at],
+        api,
         [hook_described(), group_described(true), completed("ABANDON")],
     );
     let (case, mut record) = (Case::held(Kind::Terminate), Record::default());

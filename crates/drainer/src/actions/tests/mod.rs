@@ -1,6 +1,7 @@
 //! Each action alone: what it sends to AWS and to the API server, and what it returns, also when they fail.
 
 mod claim;
+mod conditions;
 mod continue_next;
 mod cordon;
 mod drain;
@@ -11,6 +12,7 @@ mod identify;
 mod launch;
 mod lifecycle;
 mod node_claim;
+mod observe;
 mod out_of_service;
 mod pace;
 mod postpone;

@@ -1,9 +1,12 @@
 //! What is waited for when the last pod has gone: load balancers that still know the instance.
 
+use jiff::SignedDuration;
+use spillway_core::invocation::Invocation;
 use spillway_notice::Kind;
 
 use super::drained;
 use crate::actions::drain::drain;
+use crate::failure::Failure;
 use crate::receipt::AfterDrain;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, no_volumes, node};
@@ -89,6 +92,18 @@ async fn a_target_that_is_never_let_go_holds_the_hook_for_longer_than_a_deregist
     let deregistration = 300_000;
     assert!(waited.targets_ms.is_some_and(|ms| (deregistration..3_600_000).contains(&ms)), "{waited:?}");
     assert_eq!(waited.targets_left, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_is_there_when_the_invocation_is_over_holds_the_hook_in_the_next_one() {
+    let aws = [hook_described(), group_described(false)].into_iter().chain(groups());
+    let context = TestContext::new(&WAITS, api(), aws.chain([health("draining").repeated()]));
+    let mut case = Case::held(Kind::Terminate);
+    let clock = case.invocation.clock;
+    case.invocation = Invocation::until(clock.now() + SignedDuration::from_secs(120), "r-1", clock);
+    let attempt = case.attempt(&context).await;
+    let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
+    assert!(matches!(failure, Failure::StillHeld { .. }), "{failure:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,19 @@
+//! What is written into the log in a test.
+
+use std::io::{Read as _, Seek as _};
+
+use serde_json::Value;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+/// The level and the message of each line that is logged meanwhile.
+pub(crate) fn logged(doing: impl FnOnce()) -> Vec<String> {
+    let mut file = tempfile::tempfile().unwrap();
+    let log = tracing_subscriber::registry().with(spillway_startup::logs::lines(file.try_clone().unwrap()));
+    tracing::subscriber::with_default(log, doing);
+    let mut written = String::new();
+    file.rewind().unwrap();
+    file.read_to_string(&mut written).unwrap();
+    let text = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
+    let lines = written.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.map(|line| format!("{}: {}", text(&line, "level"), text(&line, "message"))).collect()
+}
