@@ -109,3 +109,38 @@ pub(super) async fn give_back(
         failure => NotGivenBack::Failed(failure),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+    use crate::aws::CallError;
+
+    fn why(failure: Failure, looked: bool) -> NotGivenBack {
+        NotGivenBack::of(failure, &ClusterName::new("prod"), looked)
+    }
+
+    fn answered(code: u16) -> Failure {
+        let error = ApiError::Refused(Box::new(Status::failure("why", "Reason").with_code(code)));
+        Failure::Kubernetes { doing: "look".to_owned(), cluster: ClusterName::new("prod"), error }
+    }
+
+    #[test]
+    fn a_cluster_that_is_none_of_ours_is_told_from_one_that_gives_no_answer_and_from_all_else() {
+        let error = CallError::answered("eks:DescribeCluster", "ResourceNotFoundException", "why", None);
+        let unknown = Failure::UnknownCluster { cluster: ClusterName::new("prod"), why: error };
+        let not_ours = why(unknown, false);
+        assert!(matches!(not_ours, NotGivenBack::NotLetIn { reason: Reason::UnknownCluster(_), .. }), "{not_ours:?}");
+        for denied in [401, 403] {
+            let not_ours = why(answered(denied), false);
+            let reason = Reason::NotLetIn { cluster: ClusterName::new("prod"), code: denied };
+            assert!(matches!(&not_ours, NotGivenBack::NotLetIn { reason: r, .. } if *r == reason), "{not_ours:?}");
+        }
+        for looked in [false, true] {
+            assert!(matches!(why(answered(503), looked), NotGivenBack::NotReached(_)));
+            assert!(matches!(why(answered(400), looked), NotGivenBack::Failed(_)));
+        }
+        assert!(matches!(why(answered(403), true), NotGivenBack::Failed(_)), "a right is missing to change the node");
+    }
+}

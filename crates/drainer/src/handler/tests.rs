@@ -141,6 +141,31 @@ async fn in_a_dry_run_nobody_asks_about_the_hook_or_holds_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_fails_in_a_dry_run_is_left_to_no_later_invocation() {
+    let throttled = ec2_error("RequestLimitExceeded", "Request limit exceeded.");
+    let asked = call("DescribeInstances").says(503, throttled).repeated();
+    let context = TestContext::new(&[("SPILLWAY_DRY_RUN", "true")], [], [asked]);
+    let spot = event("spot-interruption", "instance-id");
+    let invocation = invocation(60, &spot);
+    let failure = handle(&context, spot, &invocation).await.unwrap_err();
+    assert_eq!(failure.error_type(), "AwsThrottled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_an_instance_with_the_managed_tag_is_acted_on() {
+    let settings =
+        [("SPILLWAY_MANAGED_TAG", "team=shop"), ("SPILLWAY_DRAIN_ON", "-spot"), ("SPILLWAY_CORDON_ON", "spot")];
+    for (team, ending) in [("shop", Ending::Done), ("kitchen", Ending::Ignored)] {
+        let cordoned = (ending == Ending::Done).then(|| claim().says(200, node()));
+        let context = TestContext::new(&settings, cordoned, [described("running", &[OURS[0], ("team", team)])]);
+        let spot = event("spot-interruption", "instance-id");
+        let invocation = invocation(900, &spot);
+        let receipt = handle(&context, spot, &invocation).await.unwrap();
+        assert_eq!(receipt.ending, Some(ending), "{}", receipt.reason);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hook_is_held_from_before_the_cordon() {
     let settings = [("SPILLWAY_DRAIN_ON", "-terminate"), ("SPILLWAY_CORDON_ON", "terminate")];
     let aws =

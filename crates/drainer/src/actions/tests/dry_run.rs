@@ -1,7 +1,7 @@
 use serde_json::json;
-use spillway_core::decision::{Decision, Reason};
+use spillway_core::decision::{Decision, Reason, begins};
 use spillway_core::outcome::Outcome;
-use spillway_notice::Kind;
+use spillway_notice::{Deadline, Kind};
 use tokio::time::Instant;
 
 use super::done;
@@ -9,6 +9,7 @@ use crate::actions::dry_run::dry_run;
 use crate::context::Attempt;
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{NODE, NODE_PATH, list, node, pod, status};
+use crate::test_support::at;
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -33,9 +34,10 @@ async fn a_drain_is_tried_with_evictions_that_change_nothing() {
     let (case, mut record) = (Case::spot(), Record::default());
     let attempt = case.attempt(&context).await;
     let outcome = done(dry_run(&context, Decision::Drain, &case.target(&attempt), &mut record).await.unwrap());
-    assert!(outcome.to_string().starts_with(&format!("dry run: would have drained node {NODE}")), "{outcome}");
+    let drained = format!("dry run: would have drained node {NODE}: 1 pod would leave, 0 would be blocked");
+    assert_eq!(outcome.to_string(), drained);
     assert_eq!(record.hook, HookStatus::Left);
-    assert_eq!(record.pods.len(), 1);
+    assert_eq!(record.pods.iter().map(|pod| pod.evictions).collect::<Vec<_>>(), [1]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,6 +70,18 @@ async fn every_other_decision_is_told_after_a_look_at_the_node() {
         let outcome = done(dry_run(&context, decision, &case.target(&attempt), &mut Record::default()).await.unwrap());
         assert!(outcome.to_string().starts_with(&format!("dry run: would have {would}")), "{outcome}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_begins_later_is_told_with_its_time() {
+    let context = TestContext::new(&DRY, [looked_at()], []);
+    let case = Case::of(Kind::Maintenance, Deadline::Hard(at("1970-01-03T00:00:00Z")));
+    let attempt = case.attempt(&context).await;
+    let target = case.target(&attempt);
+    let outcome = done(dry_run(&context, Decision::Cordon, &target, &mut Record::default()).await.unwrap());
+    let begins = begins(&case.notice, &context.settings);
+    let waited = format!("dry run: would have waited until {begins}, and then cordoned node {NODE}");
+    assert!(outcome.to_string().starts_with(&waited), "{outcome}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -92,3 +92,18 @@ async fn a_launch_hook_that_waits_no_longer_ends_the_waiting() {
     assert_eq!(outcome, Outcome::Ignored(Reason::LaunchIsOver));
     assert_eq!(record.hook, HookStatus::AlreadyOver(None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_a_node_that_can_no_longer_be_looked_for_what_was_seen_last_counts_unless_a_right_is_missing() {
+    for (code, error_type) in [(503, "NodeNotReady"), (403, "KubernetesDenied")] {
+        let api = [
+            joined(&not_ready()),
+            call("GET /api/v1/nodes").with("metadata.name").says(200, list("Node", &[])),
+            call("GET /api/v1/nodes").with("watch=true").streams(&[]).perhaps(),
+            call(format!("GET {NODE_PATH}")).says(code, status(code, "why", "nodes")).repeated(),
+        ];
+        let context = TestContext::new(&COMPLETE, api, [hook_described()]);
+        let (outcome, _) = waited(&context).await;
+        assert_eq!(outcome.unwrap_err().error_type(), error_type);
+    }
+}

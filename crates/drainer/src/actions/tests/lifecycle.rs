@@ -53,19 +53,22 @@ async fn a_right_that_is_missing_to_complete_is_a_failure() {
     assert_eq!((done.unwrap_err().error_type(), hook), ("AwsDenied", HookStatus::Failed(Continue)));
 }
 
+/// What a notice comes to whose node is not there, by when it was sent and its deadline, in seconds from now.
+async fn without_node(sent_s: i64, deadline_s: i64) -> Result<Outcome, Failure> {
+    let (context, mut case) = (TestContext::new(&[], [], []), Case::spot());
+    let from_now = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+    (case.notice.time, case.notice.deadline) = (from_now(sent_s), Deadline::Hard(from_now(deadline_s)));
+    let attempt = case.attempt(&context).await;
+    no_node(&case.target(&attempt), &mut Record::default()).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_notice_that_came_when_the_node_had_gone_with_its_instance_is_too_late() {
-    let context = TestContext::new(&[], [], []);
-    let mut case = Case::spot();
-    case.notice.time = Timestamp::UNIX_EPOCH - SignedDuration::from_secs(300);
-    case.notice.deadline = Deadline::Hard(Timestamp::UNIX_EPOCH - SignedDuration::from_secs(180));
-    let attempt = case.attempt(&context).await;
-    let late = no_node(&case.target(&attempt), &mut Record::default()).await.unwrap_err();
-    assert_eq!(late.error_type(), "TooLate");
-    let case = Case::spot();
-    let attempt = case.attempt(&context).await;
-    let in_time = no_node(&case.target(&attempt), &mut Record::default()).await.unwrap();
-    assert!(matches!(in_time, Outcome::Ignored(Reason::NoNode { .. })), "{in_time:?}");
+    assert_eq!(without_node(-300, -180).await.unwrap_err().error_type(), "TooLate");
+    for (sent_s, deadline_s, why) in [(0, 120, "it came in time"), (-180, -180, "it could not come before")] {
+        let outcome = without_node(sent_s, deadline_s).await.unwrap();
+        assert!(matches!(outcome, Outcome::Ignored(Reason::NoNode { .. })), "{why}: {outcome:?}");
+    }
 }
 
 /// What becomes of a hook whose instance is in no cluster.

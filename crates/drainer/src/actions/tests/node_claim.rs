@@ -5,6 +5,7 @@ use spillway_core::node::node_claim::HandedOver;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
 
+use super::done;
 use crate::actions::node_claim::hand_over;
 use crate::actions::{ByLabel, Next};
 use crate::failure::Failure;
@@ -51,6 +52,19 @@ async fn a_node_claim_gets_the_deadline_and_is_deleted() {
     let until = Some(at("1970-01-01T00:02:00Z"));
     let handed = HandedOver::ToKarpenter { node: NODE.to_owned(), claim: "default-1".to_owned(), until };
     assert_eq!(outcome.await.unwrap(), Outcome::HandedOver(handed).into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_claim_that_changed_since_it_was_looked_at_is_looked_at_again() {
+    let outcome = handed_over([
+        owned(),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("PATCH {CLAIM_PATH}")).says(409, status(409, "Conflict", "nodeclaims")),
+        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("PATCH {CLAIM_PATH}")).says(200, node_claim()),
+        call(format!("DELETE {CLAIM_PATH}")).says(200, node_claim()),
+    ]);
+    assert!(matches!(done(outcome.await.unwrap()), Outcome::HandedOver(HandedOver::ToKarpenter { .. })));
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,12 +140,11 @@ async fn a_node_without_karpenters_label_and_without_a_node_claim_is_drained_wit
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_right_that_is_missing_to_delete_it_is_a_failure() {
-    let failure = handed_over([
-        owned(),
-        call(format!("GET {CLAIM_PATH}")).says(200, node_claim()),
-        call(format!("PATCH {CLAIM_PATH}")).says(200, node_claim()),
-        call(format!("DELETE {CLAIM_PATH}")).says(403, status(403, "Forbidden", "nodeclaims")),
-    ]);
-    assert_eq!(failure.await.unwrap_err().error_type(), "KubernetesDenied");
+async fn a_right_that_is_missing_to_change_or_to_delete_it_is_a_failure() {
+    let found = || [owned(), call(format!("GET {CLAIM_PATH}")).says(200, node_claim())].into_iter();
+    let changed = call(format!("PATCH {CLAIM_PATH}")).says(200, node_claim());
+    let denied = |method| call(format!("{method} {CLAIM_PATH}")).says(403, status(403, "Forbidden", "nodeclaims"));
+    for changes in [vec![denied("PATCH")], vec![changed, denied("DELETE")]] {
+        assert_eq!(handed_over(found().chain(changes)).await.unwrap_err().error_type(), "KubernetesDenied");
+    }
 }

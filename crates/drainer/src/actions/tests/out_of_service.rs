@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
 use spillway_core::outcome::Outcome;
 use spillway_notice::{Deadline, Kind};
+use tokio::time::Instant;
 
 use crate::actions::Next;
 use crate::actions::out_of_service::out_of_service;
@@ -59,10 +62,19 @@ async fn a_silent_node_of_an_instance_that_is_down_gets_the_taint() {
 async fn a_node_that_changed_since_it_was_looked_at_is_looked_at_again() {
     let contended = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
     let tainted = call(format!("PATCH {NODE_PATH}")).says(200, node());
+    let began = Instant::now();
     let outcome = declared(InstanceState::Down, [silent(), contended, silent(), tainted], [still_down(), still_down()])
         .await
         .unwrap();
     assert_eq!(outcome, Outcome::OutOfService { node: NODE.to_owned() }.into());
+    assert_eq!(began.elapsed(), Duration::ZERO, "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_missing_to_taint_is_a_failure_at_once() {
+    let denied = call(format!("PATCH {NODE_PATH}")).says(403, status(403, "Forbidden", "nodes"));
+    let failure = declared(InstanceState::Down, [silent(), denied], [still_down()]).await.unwrap_err();
+    assert_eq!(failure.error_type(), "KubernetesDenied");
 }
 
 #[tokio::test(start_paused = true)]

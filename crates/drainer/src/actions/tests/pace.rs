@@ -1,16 +1,22 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
+use spillway_core::node::claimant::{Claim, How};
 use spillway_core::node::pace::Obstacle;
 use spillway_core::outcome::Outcome;
+use spillway_notice::continued::Earlier;
 use spillway_notice::{Deadline, Kind, Maintenance};
 use tokio::time::Instant;
 
 use super::{done, drained};
 use crate::actions::Next;
 use crate::actions::drain::drain;
+use crate::actions::pace;
 use crate::failure::Failure;
+use crate::node::ClaimedNode;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
 use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, not_scheduled, scheduled};
@@ -19,6 +25,8 @@ use crate::test_support::script::{Expected, call};
 
 const SCHEDULE: &str = "i-0123456789abcdef0.M-1";
 const SECOND: &str = "i-0123456789abcdef0.M-1.again";
+/// What a schedule of the second name brings.
+const BY_SECOND: &str = r#"\"by_second_schedule\":true"#;
 
 /// A node of that name with a claim for maintenance, so many seconds after the invocation began.
 fn claimed_at(name: &str, seconds: i64, over: bool) -> Value {
@@ -29,6 +37,10 @@ fn claimed_at(name: &str, seconds: i64, over: bool) -> Value {
     node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
     node["metadata"]["name"] = json!(name);
     node
+}
+
+fn looked_at(node: &Value) -> Expected {
+    call(format!("GET {NODE_PATH}")).says(200, node)
 }
 
 fn own() -> Value {
@@ -48,7 +60,7 @@ fn drains() -> [Expected; 4] {
     [
         call("GET /api/v1/pods").without("watch=true").says(200, list("Pod", &[])),
         call("GET /api/v1/pods").with("watch=true").streams(&[]),
-        call(format!("GET {NODE_PATH}")).says(200, own()).at_any_time().repeated(),
+        looked_at(&own()).at_any_time().repeated(),
         call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node()).at_any_time(),
     ]
 }
@@ -62,7 +74,7 @@ fn node_watch() -> [Expected; 2] {
 
 fn given_back() -> [Expected; 2] {
     [
-        call(format!("GET {NODE_PATH}")).says(200, own()),
+        looked_at(&own()),
         call(format!("PATCH {NODE_PATH}")).with(r#""op":"remove","path":"/spec/unschedulable""#).says(200, node()),
     ]
 }
@@ -107,9 +119,21 @@ async fn a_drain_that_claimed_after_another_gives_its_node_back_and_tries_again_
     for (by_second, name) in [(false, SECOND), (true, SCHEDULE)] {
         let others = [own(), claimed_at("n-2", -60, false)];
         let api = [claim(), nodes(&others)].into_iter().chain(given_back());
-        let next = drained_with(1800, by_second, api, [scheduled(name).with("spillway-continuation")]).await.unwrap();
+        let schedule = scheduled(name).with("spillway-continuation");
+        let schedule = if by_second { schedule.without(BY_SECOND) } else { schedule.with(BY_SECOND) };
+        let next = drained_with(1800, by_second, api, [schedule]).await.unwrap();
         assert_eq!(gave_way(next), Some(Obstacle::Drains { others: 1 }), "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_for_maintenance_that_is_over_and_tried_again_looks_at_the_others_and_tells_them_nothing() {
+    let idle = claimed_at(NODE, 0, true);
+    let taken = call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
+    let others = nodes(&[idle.clone(), claimed_at("n-2", -60, false)]);
+    let api = [taken, looked_at(&idle), others].into_iter().chain(given_back());
+    let next = drained_with(1800, false, api, [scheduled(SECOND)]).await.unwrap();
+    assert_eq!(gave_way(next), Some(Obstacle::Drains { others: 1 }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,21 +157,67 @@ async fn in_the_last_quarter_of_the_lead_nobody_is_looked_at() {
     assert_eq!(drained_with(900, false, api, begins()).await.unwrap(), drained(0));
 }
 
+/// The drain for a hook of at most one node at once, that goes on after an invocation that left so many pods, if it does.
+async fn drained_for_hook(left: Option<usize>, api: impl IntoIterator<Item = Expected>) -> Result<Next, Failure> {
+    let settings = [("SPILLWAY_HOOKS_AT_ONCE", "1"), ("SPILLWAY_VOLUME_WAIT_S", "0")];
+    let aws = [hook_described(), group_described(false), heartbeat().repeated().perhaps(), completed("CONTINUE")];
+    let context = TestContext::new(&settings, api.into_iter().chain(node_watch()).chain(drains()), aws);
+    let mut case = Case::held(Kind::Terminate);
+    case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
+    case.history.earlier = left.into_iter().map(earlier).collect();
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut Record::default()).await
+}
+
+fn earlier(left: usize) -> Earlier {
+    let pods = [("remaining".to_owned(), left)].into_iter().filter(|(_, pods)| *pods > 0).collect();
+    let (from, to) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+    Earlier { request_id: "r-0".to_owned(), from, to, node: Some(NODE.to_owned()), pods }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_has_only_waited_so_far_says_that_it_does_no_longer_and_looks_whether_it_is_its_turn() {
+    let waits = claimed_at(NODE, 0, true);
+    let goes_on = call(format!("PATCH {NODE_PATH}")).says(200, node());
+    let api = [looked_at(&waits), looked_at(&waits), goes_on, nodes(&[own()])];
+    assert_eq!(drained_for_hook(Some(0), api).await.unwrap(), drained(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_whose_drain_has_begun_looks_at_no_others() {
+    assert_eq!(drained_for_hook(Some(1), [looked_at(&own())]).await.unwrap(), drained(0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_hook_looks_twice_a_minute_whether_it_is_its_turn() {
     let (waits, its_turn) = (|| nodes(&[own(), claimed_at("n-2", -60, false)]), || nodes(&[own()]));
     let idle = call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node()).at_any_time();
     // It looks, says that it waits, and looks every half minute from then on.
     let api = [claim(), waits(), idle].into_iter().chain((0..10).map(|_| waits())).chain([its_turn(), its_turn()]);
-    let aws = [hook_described(), group_described(false), heartbeat().repeated().perhaps(), completed("CONTINUE")];
-    let settings = [("SPILLWAY_HOOKS_AT_ONCE", "1"), ("SPILLWAY_VOLUME_WAIT_S", "0")];
-    let context = TestContext::new(&settings, api.chain(node_watch()).chain(drains()), aws);
-    let mut case = Case::held(Kind::Terminate);
-    case.instance.tags.insert("aws:autoscaling:groupName".to_owned(), "my-asg".to_owned());
-    let attempt = case.attempt(&context).await;
     let began = Instant::now();
-
-    assert_eq!(drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap(), drained(0));
-
+    assert_eq!(drained_for_hook(None, api).await.unwrap(), drained(0));
     assert!(began.elapsed() < Duration::from_mins(5 + 1), "ten looks took {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_are_told_that_a_drain_is_over_by_whoever_holds_its_claim_while_its_node_is_out_of_use() {
+    let ends = [
+        (DrainEnd::Stopped(StopReason::HookIsOver), "e-1", true),
+        (DrainEnd::Stopped(StopReason::GivenBack), "e-1", false),
+        (DrainEnd::Empty, "e-2", false),
+    ];
+    for (end, holder, is_told) in ends {
+        let tells = [looked_at(&own()), call(format!("PATCH {NODE_PATH}")).with(r#"\"idle\":true"#).says(200, node())];
+        let api = tells.into_iter().filter(|_| is_told);
+        let context = TestContext::new(&[("SPILLWAY_HOOKS_AT_ONCE", "1")], api, [hook_described()]);
+        let (case, now) = (Case::held(Kind::Terminate), Instant::now());
+        let attempt = case.attempt(&context).await;
+        let client = context.access.connect(&case.cluster, attempt.window().end).await.unwrap().client;
+        let (provider_id, labels) = (case.instance.provider_id(), BTreeMap::new());
+        let (node, holder) = (NODE.to_owned(), holder.to_owned());
+        let claim = Claim { node, provider_id, how: How::First, holder, labels };
+        let (pods, over_at, ended_at) = (BTreeMap::new(), now, now);
+        let report = DrainReport { pods, put_back: None, blockage: None, end, over_at, ended_at, blind: None };
+        pace::end(&attempt, &ClaimedNode { claim, client }, &report).await;
+    }
 }

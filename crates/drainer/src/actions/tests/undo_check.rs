@@ -1,16 +1,21 @@
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use spillway_core::decision::Reason;
+use spillway_core::instance::InstanceState;
+use spillway_core::node::claimant::{Claim, How};
 use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind};
 
-use crate::actions::undo_check::{DueCheck, check};
+use crate::actions::undo_check::{DueCheck, arrange, ask_later, check};
+use crate::aws::CallError;
 use crate::failure::Failure;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node, status};
 use crate::test_support::at;
-use crate::test_support::aws::scheduled;
+use crate::test_support::aws::{json_error, scheduled};
 use crate::test_support::context::{Case, TestContext};
 use crate::test_support::script::{Expected, call};
 
@@ -29,11 +34,23 @@ async fn checked_of<const API: usize, const AWS: usize>(
     api: [Expected; API],
     aws: [Expected; AWS],
 ) -> Result<UncordonOutcome, Failure> {
-    let (context, case) = (TestContext::new(&[], api, aws), Case::of(kind, Deadline::Open));
-    let check_of = UndoCheck { notice: json!({"id": "e-1"}), instance: NODE.to_owned(), number };
-    let Case { notice, instance, cluster, .. } = &case;
+    checked_case(Case::of(kind, Deadline::Open), number, api, aws).await
+}
+
+async fn checked_case<const API: usize, const AWS: usize>(
+    case: Case,
+    number: u32,
+    api: [Expected; API],
+    aws: [Expected; AWS],
+) -> Result<UncordonOutcome, Failure> {
+    let context = TestContext::new(&[], api, aws);
+    let (check_of, Case { notice, instance, cluster, .. }) = (undo_check(number), &case);
     let due = DueCheck { notice, check: &check_of, instance, cluster, cause: UncordonCause::Rebalance };
     check(&context, due, &case.invocation, &mut Record::default()).await
+}
+
+fn undo_check(number: u32) -> UndoCheck {
+    UndoCheck { notice: json!({"id": "e-1"}), instance: NODE.to_owned(), number }
 }
 
 fn ours() -> serde_json::Value {
@@ -80,4 +97,35 @@ async fn a_cluster_that_does_not_let_us_in_is_none_of_ours_unless_we_have_claime
     let outcome = checked_of(Kind::Running, 0, [denied()], []).await.unwrap();
     assert!(matches!(outcome, UncordonOutcome::Ignored(Reason::NotLetIn { code: 403, .. })), "{outcome:?}");
     assert_eq!(checked(0, [denied()], []).await.unwrap_err().error_type(), "KubernetesDenied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_ran_and_goes_down_is_another_notices() {
+    let mut case = Case::of(Kind::Running, Deadline::Open);
+    case.instance.state = InstanceState::GoingDown;
+    let outcome = checked_case(case, 0, [], []).await.unwrap();
+    assert_eq!(outcome, UncordonOutcome::Ignored(Reason::NotUp(NODE.to_owned())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_scheduler_does_not_take_is_arranged_by_another_call() {
+    let name = format!("{NODE}.rebalance-recommendation.0");
+    let broken = call(format!("POST /schedules/{name}")).says(500, json_error("InternalServerException"));
+    let context = TestContext::new(&[], [], [broken, scheduled(&name)]);
+    let case = Case::of(Kind::Rebalance, Deadline::Open);
+    let (provider_id, labels, how) = (case.instance.provider_id(), BTreeMap::new(), How::First);
+    let claim = Claim { node: NODE.to_owned(), provider_id, how, holder: "e-1".to_owned(), labels };
+    arrange(&context, &case.attempt(&context).await, &claim).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn aws_is_asked_later_only_about_an_instance_that_runs_and_only_where_it_gave_no_answer() {
+    let unanswered = || CallError::unanswered("ec2:DescribeInstances", "why");
+    let denied = || CallError::answered("ec2:DescribeInstances", "AccessDenied", "why", None);
+    for (kind, error) in [(Kind::Rebalance, unanswered()), (Kind::Running, denied())] {
+        let (context, case) = (TestContext::new(&[], [], []), Case::of(kind, Deadline::Open));
+        let (check, mut record) = (undo_check(0), Record::default());
+        let asked = ask_later(&context, &case.notice, &check, error.into(), &case.invocation, &mut record).await;
+        assert!(matches!(asked, Err(Failure::Aws(_))), "{asked:?}");
+    }
 }
