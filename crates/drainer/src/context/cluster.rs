@@ -111,3 +111,38 @@ impl Access {
 fn unusable(cluster: &ClusterName, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
     Failure::Cluster { cluster: cluster.clone(), why: why.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::context::log::Log;
+    use crate::doubles::aws::{AwsDouble, json_error};
+    use crate::doubles::{SdkAttempts, context};
+    use crate::test_support::settings;
+
+    /// For how long EKS is asked for a cluster, if these are its answers until it says that it has none of that name.
+    async fn asked_for(answers: &[(u16, &str)]) -> Duration {
+        let answers = answers.iter().chain(&[(404, "ResourceNotFoundException")]);
+        let answers = answers.map(|(status, code)| (*status, json_error(code))).collect::<Vec<_>>().into_iter();
+        let answers = Mutex::new(answers);
+        let aws = AwsDouble::new(move |_| ready(answers.lock().unwrap().next()));
+        let no_cluster = |_: &str| panic!("there is no such cluster");
+        let context = context(settings(&[]), &aws, SdkAttempts::Once, no_cluster, Log::stdout());
+        let began = Instant::now();
+        let connected = context.access.connect(&ClusterName::new("prod"), began + Duration::from_secs(60)).await;
+        assert!(matches!(connected, Err(Failure::UnknownCluster { .. })), "{connected:?}");
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn eks_is_asked_once_for_a_cluster_that_it_does_not_have_and_again_later_if_it_is_throttled_than_if_it_fails()
+    {
+        assert_eq!(asked_for(&[]).await, Duration::ZERO);
+        assert!(asked_for(&[(500, "ServerException")]).await < Duration::from_millis(200));
+        assert!(asked_for(&[(429, "ThrottlingException")]).await >= Duration::from_millis(500));
+    }
+}

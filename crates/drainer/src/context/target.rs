@@ -245,9 +245,15 @@ impl Target<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use spillway_core::test_support::{maintenance, tags};
     use spillway_notice::Maintenance;
+    use tokio::time::sleep;
 
     use super::*;
+    use crate::test_support::at;
+    use crate::test_support::aws::{heartbeat, hook_described};
     use crate::test_support::context::{Case, TestContext};
 
     #[tokio::test(start_paused = true)]
@@ -256,7 +262,7 @@ mod tests {
         let (shut_down, maintained) =
             (Case::of(Kind::ShuttingDown, Deadline::Unknown), Case::of(Kind::Maintenance, Deadline::Unknown));
         let goes = shut_down.attempt(&context).await.window().instance_goes;
-        assert!(matches!(goes, Termination::Soon { .. }), "{goes:?}");
+        assert_eq!(goes, Termination::Soon { respected_until: Instant::now() + Duration::from_mins(2) });
         assert_eq!(maintained.attempt(&context).await.window().instance_goes, Termination::Unknown);
     }
 
@@ -266,5 +272,48 @@ mod tests {
         case.notice.maintenance = Some(Maintenance { id: "m-1".to_owned(), reboots: false, starts: None });
         let attempt = case.attempt(&context).await;
         assert_eq!(case.target(&attempt).claimant().annotation.maintenance.as_deref(), Some("m-1"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_tags_of_an_instance_override_what_the_settings_let_them() {
+        let context = TestContext::new(&[("SPILLWAY_OVERRIDABLE", "hook-max-wait")], [], []);
+        let mut case = Case::spot();
+        case.instance.tags = tags(&[("spillway:hook-max-wait-s", "60")]);
+        let attempt = case.attempt(&context).await;
+        assert_eq!(attempt.read_tags(&case.instance).taken.len(), 1);
+        assert_eq!(attempt.settings().hook_max_wait, Duration::from_secs(60));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_moment_is_told_in_milliseconds_since_the_notice() {
+        let (context, case) = (TestContext::new(&[], [], []), Case::spot());
+        let attempt = case.attempt(&context).await;
+        assert_eq!(attempt.ms_until(Instant::now() + Duration::from_millis(1500)), 1500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_done_with_a_hook_tells_when_heartbeats_held_it() {
+        let (context, case) = (TestContext::new(&[], [], [hook_described(), heartbeat()]), Case::held(Kind::Terminate));
+        let attempt = case.attempt(&context).await;
+        attempt.hold_action_during(sleep(Duration::from_secs(5))).await;
+        assert_eq!(attempt.heartbeats(), [at("1970-01-01T00:00:01Z")], "it is not known to be ours");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_says_since_when_its_instance_was_to_go_and_until_when_it_has() {
+        let (context, case) = (TestContext::new(&[], [], []), Case::spot());
+        let attempt = case.attempt(&context).await;
+        let ClaimAnnotation { since, until, .. } = case.target(&attempt).claimant().annotation;
+        assert_eq!((since, until), (Some(Timestamp::UNIX_EPOCH), Some(at("1970-01-01T00:02:00Z"))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_reboot_that_may_be_over_only_a_drain_that_has_begun_goes_on() {
+        for (deadline, only_goes_on) in [(Deadline::Unknown, true), (Deadline::Open, false)] {
+            let (context, mut case) = (TestContext::new(&[], [], []), Case::of(Kind::Maintenance, deadline));
+            case.notice.maintenance = Some(maintenance("m-1"));
+            let attempt = case.attempt(&context).await;
+            assert_eq!(case.target(&attempt).claimant().only_goes_on, only_goes_on, "{deadline:?}");
+        }
     }
 }

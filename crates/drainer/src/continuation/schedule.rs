@@ -292,10 +292,14 @@ fn function_arn(role_arn: &str, region: &str, name: &str) -> String {
 mod tests {
     use std::time::Duration;
 
+    use serde_json::json;
     use spillway_notice::{Deadline, Maintenance};
 
     use super::*;
-    use crate::test_support::{self, instance_id};
+    use crate::test_support::aws::json_error;
+    use crate::test_support::context::TestContext;
+    use crate::test_support::script::call;
+    use crate::test_support::{self, at, instance_id};
 
     fn name(what: &str) -> String {
         Name::new(&instance_id(), what).0
@@ -347,5 +351,55 @@ mod tests {
             function_arn("arn:aws-cn:iam::123456789012:role/spillway-schedules", "cn-north-1", "drain"),
             "arn:aws-cn:lambda:cn-north-1:123456789012:function:drain"
         );
+    }
+
+    #[test]
+    fn maintenance_may_be_scheduled_by_the_names_that_it_has_where_it_was_found() {
+        let found = |id: &str| {
+            let starts = Some(at("2026-12-24T02:30:00Z"));
+            let maintenance = Some(Maintenance { id: id.to_owned(), reboots: true, starts });
+            let notice = test_support::notice(Kind::Maintenance, Deadline::Open);
+            Name::of_found(&Notice { maintenance, ..notice })
+        };
+        let hours = ["01", "02", "03"].map(|hour| Name(name(&format!("found-reboot-20261224T{hour}"))));
+        assert_eq!(found("M-1"), hours);
+        assert_eq!(found("found-reboot-20261224T02"), [], "this is its name");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_schedule_that_may_not_be_taken_away_is_a_failure() {
+        let notice = test_support::notice(Kind::Spot, Deadline::Open);
+        let denied = call(format!("DELETE /schedules/{}", name("spot interruption")));
+        let context = TestContext::new(&[], [], [denied.says(403, json_error("AccessDeniedException"))]);
+        let failure = context.scheduler.delete_all_of(&notice, Instant::now()).await.unwrap_err();
+        assert_eq!(failure.error_type(), "AwsDenied");
+    }
+
+    /// For when an instance is scheduled that has these schedules, each of which is answered so.
+    async fn scheduled_for(schedules: &[(&str, u16, String)]) -> Result<Vec<Timestamp>, Failure> {
+        let listed: Vec<_> = schedules.iter().map(|(what, ..)| json!({"Name": name(what)})).collect();
+        let listed = call("GET /schedules").says(200, json!({"Schedules": listed}));
+        let asked = |(what, code, answer): &(&str, u16, String)| {
+            call(format!("GET /schedules/{}", name(what))).says(*code, answer)
+        };
+        let context = TestContext::new(&[], [], [listed].into_iter().chain(schedules.iter().map(asked)));
+        context.scheduled_for(&instance_id(), Instant::now() + Duration::from_secs(1)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_drain_that_is_scheduled_is_told_from_a_check_and_from_what_has_fired() {
+        let schedule = |at: &str, key: &str| {
+            let target = json!({"Arn": "arn", "RoleArn": "role", "Input": json!({key: {}}).to_string()});
+            json!({"ScheduleExpression": format!("at({at})"), "Target": target}).to_string()
+        };
+        let times = scheduled_for(&[
+            ("M-1", 200, schedule("2026-12-24T02:30:00", "spillway-continuation")),
+            ("M-1.0", 200, schedule("2026-12-24T03:00:00", "spillway-undo-check")),
+            ("M-2", 404, json_error("ResourceNotFoundException")),
+        ])
+        .await;
+        assert_eq!(times.unwrap(), [at("2026-12-24T02:30:00Z")]);
+        let denied = scheduled_for(&[("M-1", 403, json_error("AccessDeniedException"))]).await;
+        assert_eq!(denied.unwrap_err().error_type(), "AwsDenied");
     }
 }

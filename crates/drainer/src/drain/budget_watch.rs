@@ -112,7 +112,14 @@ impl BudgetWatch {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::test_support::api_server::status;
+    use crate::test_support::context::{TestContext, client};
+    use crate::test_support::script::call;
 
     #[test]
     fn any_number_of_namespaces_takes_a_bounded_number_of_watches() {
@@ -122,6 +129,19 @@ mod tests {
             assert!(scopes.len() <= NAMESPACES_WATCHED, "{scopes:?}");
             assert!(namespaces.iter().all(|namespace| scopes.iter().any(|scope| scope.has(namespace))), "{scopes:?}");
         }
+        assert_eq!(scopes(&namespaces(3)).len(), 3, "a few are watched one by one");
         assert!(!scopes(&namespaces(1)).contains(&WatchScope::Cluster), "the rest of the cluster is not read");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_may_not_watch_budgets_asks_once() {
+        let refused = call("GET /apis/policy/v1/namespaces/a/poddisruptionbudgets");
+        let refused = refused.says(403, status(403, "Forbidden", "poddisruptionbudgets"));
+        let context = TestContext::new(&[], [refused], []);
+        let mut watch = BudgetWatch::new(client(&context).await);
+        for namespace in ["a", "b"] {
+            watch.watch([namespace].into());
+            assert!(timeout(Duration::from_mins(1), watch.next()).await.is_err(), "nothing is known");
+        }
     }
 }

@@ -81,3 +81,42 @@ fn refusal(status: &Status) -> Option<String> {
     let to_do = if is_of_rbac(status) { " (apply deploy/optional/disruption-target.yaml)" } else { "" };
     Some(format!("the API server answered {}{to_do}", said(status)))
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use spillway_core::drain::deadline::Grace;
+    use spillway_core::drain::plan::PodName;
+    use spillway_core::drain::request::Method;
+
+    use super::*;
+    use crate::test_support::api_server::{pod, status};
+    use crate::test_support::context::{TestContext, client};
+    use crate::test_support::script::{Expected, call};
+
+    /// The conditions of two pods are set one after the other, and that is asked.
+    async fn set_twice(asked: impl IntoIterator<Item = Expected>) {
+        let context = TestContext::new(&[], asked, []);
+        let client = client(&context).await;
+        let disruption_target = DisruptionTarget::new(Clock::starting_at(Timestamp::UNIX_EPOCH));
+        for name in ["a", "b"] {
+            let (uid, method) = (PodUid(format!("uid-{name}")), Method::Delete);
+            let name = PodName { namespace: "shop".to_owned(), name: name.to_owned() };
+            let pod = LeaveRequest { uid, name, method, grace: Grace::Own, patience: None };
+            disruption_target.set(&client, &pod).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_may_not_set_the_condition_tries_once() {
+        let set = |name: &str| call(format!("PATCH /api/v1/namespaces/shop/pods/{name}/status"));
+        set_twice([set("a").says(403, status(403, "Forbidden", "pods"))]).await;
+        let causes = json!([{"reason": "FieldValueInvalid", "message": "immutable", "field": "metadata.uid"}]);
+        let replaced = json!({"kind": "Status", "code": 422, "details": {"kind": "Pod", "causes": causes}});
+        for (code, answer) in
+            [(200, pod("a").to_string()), (404, status(404, "NotFound", "pods")), (422, replaced.to_string())]
+        {
+            set_twice([set("a").says(code, answer), set("b").says(200, pod("b"))]).await;
+        }
+    }
+}

@@ -123,3 +123,39 @@ async fn nodes_of(client: &Client, zone: &str) -> Result<ZoneNodes, ApiError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::test_support::api_server::{list, node};
+    use crate::test_support::context::{TestContext, claim, client};
+    use crate::test_support::script::{Expected, call};
+
+    fn nodes(list: Value) -> Expected {
+        call("GET /api/v1/nodes").without("watch=true").says(200, list)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_whose_name_another_instances_has_is_silent() {
+        let mut successor = node();
+        successor["spec"]["providerID"] = json!("aws:///us-east-1a/i-0fffffffffffffff0");
+        for (now_there, kubelet) in [(node(), Kubelet::Answers), (successor, Kubelet::Silent)] {
+            let watched = call("GET /api/v1/nodes").with("watch=true").perhaps();
+            let context = TestContext::new(&[], [nodes(list("Node", &[now_there])), watched], []);
+            assert_eq!(KubeletWatch::of(&client(&context).await, &claim("e-1")).next().await, kubelet);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_nodes_of_a_zone_are_counted_on_every_page() {
+        let mut silent = node();
+        silent["status"]["conditions"][0]["status"] = json!("Unknown");
+        let mut first = list("Node", &[silent.clone(), silent]);
+        first["metadata"]["continue"] = json!("more");
+        let second = nodes(list("Node", &[node(), node()])).with("continue=more");
+        let context = TestContext::new(&[], [nodes(first).without("continue="), second], []);
+        assert!(!nodes_of(&client(&context).await, "us-east-1a").await.unwrap().are_in_doubt());
+    }
+}

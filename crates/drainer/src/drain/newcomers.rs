@@ -101,3 +101,27 @@ impl<'a> Newcomers<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::test_support::api_server::{NODE_PATH, node, pod};
+    use crate::test_support::context::{TestContext, claim, client};
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_pods_that_wait_for_a_look_at_their_node_are_let_through_and_none_twice() {
+        let context = TestContext::new(&[], [call(format!("GET {NODE_PATH}")).says(200, node())], []);
+        let (client, claim) = (client(&context).await, claim("e-1"));
+        let mut newcomers = Newcomers::new(&client, &claim, Instant::now() + Duration::from_mins(1));
+        for name in ["a", "b", "a"] {
+            let seen = Change::Seen(serde_json::from_value(pod(name)).unwrap());
+            assert!(newcomers.hold(seen, |_| false).is_none(), "it waits");
+        }
+        let Came::ToCordoned(pods) = newcomers.next().await else { panic!("nobody uncordoned it") };
+        let names: Vec<_> = pods.iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+}

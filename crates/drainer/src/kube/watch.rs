@@ -281,9 +281,11 @@ mod tests {
     use tower::{BoxError, service_fn};
 
     use super::*;
+    use crate::test_support::context::{TestContext, client};
+    use crate::test_support::script::call;
 
-    /// What is asked of an API server that refuses each watch, until a list has been made.
-    async fn asked_while_busy(code: u16) -> Vec<&'static str> {
+    /// What is asked first of an API server that refuses all so.
+    async fn asked_first(code: u16, times: usize) -> Vec<&'static str> {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
         let answer = move |request: http::Request<Body>| {
@@ -299,17 +301,30 @@ mod tests {
         let client = kube::Client::new(service_fn(answer), "default");
         let selection = Selection::<Node> { api: Api::all(client), field_selector: None };
         let mut watch = selection.watch(Some("1".to_owned()));
-        while !asked.lock().unwrap().contains(&"list") {
+        while asked.lock().unwrap().len() < times {
             watch.next().await;
         }
-        let asked = asked.lock().unwrap();
-        asked.clone()
+        asked.lock().unwrap()[..times].to_vec()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_a_busy_api_server_refuses_goes_on_from_where_it_was_before_it_lists() {
-        assert_eq!(asked_while_busy(500).await, ["watch", "list"]);
-        assert_eq!(asked_while_busy(BUSY).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+        assert_eq!(asked_first(500, 2).await, ["watch", "list"]);
+        assert_eq!(asked_first(BUSY, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_may_not_watch_does_not_list_instead() {
+        assert_eq!(asked_first(403, 3).await, ["watch", "watch", "watch"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_api_server_is_told_when_to_end_a_watch() {
+        let begins = call("GET /api/v1/nodes").with("watch=true").with("timeoutSeconds=240").streams(&[]);
+        let context = TestContext::new(&[], [begins], []);
+        let selection = Selection::<Node> { api: Api::all(client(&context).await), field_selector: None };
+        let begun = selection.watch(Some("7".to_owned())).next().await;
+        assert!(matches!(begun, WatchEvent::Begun), "{begun:?}");
     }
 
     const SOON: Duration = Duration::from_millis(130);
@@ -317,7 +332,7 @@ mod tests {
     #[test]
     fn of_labels_and_selectors_only_those_that_nobody_writes_are_let_go() {
         for (length, is_kept) in [(63, true), (100_000, false)] {
-            let labels = json!({"app": "x".repeat(length)});
+            let labels = json!({"k".repeat(317): "x".repeat(length)});
             let pod: Pod = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
             assert_eq!(pod.slim().metadata.labels.is_some(), is_kept, "{length}");
             let budget = json!({"metadata": {}, "spec": {"selector": {"matchLabels": labels}}});

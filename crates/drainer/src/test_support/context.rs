@@ -1,15 +1,22 @@
 //! What an action is handed beside the scripted context: one notice, in one invocation, about one instance.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
+use kube::Client;
 use serde_json::json;
 use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
 use spillway_core::decision::our_hook;
 use spillway_core::instance::{Instance, managed_by};
 use spillway_core::invocation::Invocation;
+use spillway_core::node::claimant::{Claim, How};
 use spillway_notice::continued::History;
 use spillway_notice::{Deadline, Kind, Notice};
 
+use tokio::time::Instant;
+
+use super::api_server::NODE;
 use super::{hook, instance, notice};
 use crate::aws::lifecycle::LifecycleAction;
 use crate::context::{Attempt, Context, Target};
@@ -17,6 +24,18 @@ pub(crate) use crate::doubles::scripted::TestContext;
 
 /// The seconds that the invocation of a test has.
 pub(crate) const INVOCATION_S: i64 = 900;
+
+/// The way to the API server of a script.
+pub(crate) async fn client(context: &Context) -> Client {
+    let connection = context.access.connect(&ClusterName::new("prod"), Instant::now()).await;
+    connection.expect("EKS describes each cluster").client
+}
+
+/// The claim of a notice's event on the instance's node.
+pub(crate) fn claim(event: &str) -> Claim {
+    let (node, provider_id, labels) = (NODE.to_owned(), instance().provider_id(), BTreeMap::new());
+    Claim { node, provider_id, how: How::First, holder: event.to_owned(), labels }
+}
 
 /// One notice, the invocation that it came in, and the instance that it is about.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ async fn of_spot(api: impl IntoIterator<Item = Expected>) -> Result<Result<(Stri
 
 #[tokio::test(start_paused = true)]
 async fn the_first_request_is_the_patch_that_claims() {
-    let patch = patch().with(r#"{"op":"add","path":"/spec/unschedulable","value":true}"#);
+    let patch = patch().with(r#"{"op":"add","path":"/spec/unschedulable","value":true}"#).with("fieldManager=spillway");
     let context = TestContext::new(&[], [patch.says(200, node())], []);
     let mut record = Record::default();
     let claimed = claimed(&context, &Case::spot(), &mut record).await.unwrap();
@@ -110,9 +110,11 @@ async fn a_likely_name_that_is_another_instances_is_passed_over_for_the_next() {
 async fn a_node_of_an_unlikely_name_is_found_by_its_provider_id() {
     let mut odd = node();
     odd["metadata"]["name"] = json!("odd");
+    let mut first_page = list("Node", &[odd.clone()]);
+    first_page["metadata"]["continue"] = json!("after-odd");
     let claimed = of_spot([
         patch().says(404, status(404, "NotFound", "nodes")),
-        call("GET /api/v1/nodes").with("limit=100").says(200, list("Node", &[odd.clone()])),
+        call("GET /api/v1/nodes").with("limit=100").says(200, first_page),
         call("PATCH /api/v1/nodes/odd").says(200, odd),
     ]);
     assert_eq!(claimed.await.unwrap(), Ok(("odd".to_owned(), How::First)));
@@ -265,4 +267,24 @@ async fn a_hook_that_is_over_before_the_claim_ends_the_notice() {
     let claimed = claimed(&context, &Case::held(Kind::Terminate), &mut record).await.unwrap();
     assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver).into()));
     assert_eq!(record.hook, HookStatus::AlreadyOver(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_return_to_the_warm_pool_whose_hook_is_over_claims_nothing() {
+    let heartbeat = || call("RecordLifecycleActionHeartbeat");
+    let aws = [hook_described(), heartbeat().lost(), heartbeat().says(400, waits_no_more())];
+    let context = TestContext::new(&[], [], aws);
+    let claimed = claimed(&context, &Case::held(Kind::ReturnToWarmPool), &mut Record::default()).await.unwrap();
+    assert_eq!(claimed, Err(Outcome::Ignored(Reason::HookIsOver).into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_claim_of_another_notice_stays_its_own() {
+    let theirs = api_server::claimed(Kind::Spot.as_str(), "e-0", "r-0");
+    let api = [patch().says(422, status(422, "Invalid", "nodes")), call(format!("GET {NODE_PATH}")).says(200, theirs)];
+    let (context, case) = (TestContext::new(&[], api, []), Case::spot());
+    let attempt = case.attempt(&context).await;
+    let claiming = claim(&context, &case.target(&attempt), Purpose::Drain, &mut Record::default()).await.unwrap();
+    let Claiming::Claimed(node) = claiming else { panic!("it is drained all the same") };
+    assert_eq!((node.claim.is_joined(), node.claim.holder.as_str()), (true, "e-0"));
 }

@@ -116,3 +116,10 @@ async fn an_invocation_that_is_denied_is_a_failure_that_names_the_right() {
          AccessDeniedException: why";
     assert_eq!(failure.text(), text);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_is_busy_for_a_moment_is_asked_again() {
+    let busy = call("SendMessage").says(503, json_error("ServiceUnavailable")).at_any_time();
+    let sent = call("SendMessage").says(200, json!({})).at_any_time();
+    assert_eq!(parked(20, [busy, sent]).await.unwrap(), continued());
+}

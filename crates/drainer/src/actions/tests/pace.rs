@@ -4,7 +4,6 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use spillway_core::drain::report::{DrainEnd, DrainReport, StopReason};
-use spillway_core::node::claimant::{Claim, How};
 use spillway_core::node::pace::Obstacle;
 use spillway_core::outcome::Outcome;
 use spillway_notice::continued::Earlier;
@@ -20,7 +19,7 @@ use crate::node::ClaimedNode;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, status};
 use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, not_scheduled, scheduled};
-use crate::test_support::context::{Case, TestContext};
+use crate::test_support::context::{Case, TestContext, claim as claimed_by, client};
 use crate::test_support::script::{Expected, call};
 
 const SCHEDULE: &str = "i-0123456789abcdef0.M-1";
@@ -212,12 +211,9 @@ async fn others_are_told_that_a_drain_is_over_by_whoever_holds_its_claim_while_i
         let context = TestContext::new(&[("SPILLWAY_HOOKS_AT_ONCE", "1")], api, [hook_described()]);
         let (case, now) = (Case::held(Kind::Terminate), Instant::now());
         let attempt = case.attempt(&context).await;
-        let client = context.access.connect(&case.cluster, attempt.window().end).await.unwrap().client;
-        let (provider_id, labels) = (case.instance.provider_id(), BTreeMap::new());
-        let (node, holder) = (NODE.to_owned(), holder.to_owned());
-        let claim = Claim { node, provider_id, how: How::First, holder, labels };
         let (pods, over_at, ended_at) = (BTreeMap::new(), now, now);
+        let node = ClaimedNode { claim: claimed_by(holder), client: client(&context).await };
         let report = DrainReport { pods, put_back: None, blockage: None, end, over_at, ended_at, blind: None };
-        pace::end(&attempt, &ClaimedNode { claim, client }, &report).await;
+        pace::end(&attempt, &node, &report).await;
     }
 }

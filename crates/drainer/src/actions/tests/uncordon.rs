@@ -124,3 +124,10 @@ async fn a_node_that_a_late_notice_of_the_same_maintenance_may_yet_claim_is_look
     let outcome = uncordon(&context, &case.target(&attempt), &mut Record::default()).await.unwrap();
     assert!(matches!(outcome, Outcome::Uncordon(UncordonOutcome::LookedAgain { .. })), "{outcome:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_runs_is_not_searched_for_among_all_nodes() {
+    let none = call(format!("GET {NODE_PATH}")).says(404, status(404, "NotFound", "nodes"));
+    let outcome = runs_again(running(), [none]).await.unwrap();
+    assert_eq!(result_of(outcome), UncordonResult::NoNode);
+}

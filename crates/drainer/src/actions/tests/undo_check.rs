@@ -1,9 +1,6 @@
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use spillway_core::decision::Reason;
 use spillway_core::instance::InstanceState;
-use spillway_core::node::claimant::{Claim, How};
 use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
@@ -16,7 +13,7 @@ use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, node, status};
 use crate::test_support::at;
 use crate::test_support::aws::{json_error, scheduled};
-use crate::test_support::context::{Case, TestContext};
+use crate::test_support::context::{Case, TestContext, claim};
 use crate::test_support::script::{Expected, call};
 
 /// The check of a rebalance recommendation's claim after so many others.
@@ -113,9 +110,7 @@ async fn a_check_that_scheduler_does_not_take_is_arranged_by_another_call() {
     let broken = call(format!("POST /schedules/{name}")).says(500, json_error("InternalServerException"));
     let context = TestContext::new(&[], [], [broken, scheduled(&name)]);
     let case = Case::of(Kind::Rebalance, Deadline::Open);
-    let (provider_id, labels, how) = (case.instance.provider_id(), BTreeMap::new(), How::First);
-    let claim = Claim { node: NODE.to_owned(), provider_id, how, holder: "e-1".to_owned(), labels };
-    arrange(&context, &case.attempt(&context).await, &claim).await.unwrap();
+    arrange(&context, &case.attempt(&context).await, &claim("e-1")).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
