@@ -63,3 +63,28 @@ impl<'a> Turn<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::test_support::context::TestContext;
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_queue_is_looked_at_two_to_four_times_a_minute() {
+        let hidden = || call("ChangeMessageVisibility").with("handle").says(200, "{}").at_any_time();
+        let none_waits = json!({"Attributes": {"ApproximateNumberOfMessages": "0"}});
+        let looked = || call("GetQueueAttributes").says(200, &none_waits).at_any_time();
+        let (least, most) = (20, 40);
+        let always = (0..least).flat_map(|_| [hidden(), looked()]);
+        let perhaps = (least..=most).flat_map(|_| [hidden().perhaps(), looked().perhaps()]);
+        let context = TestContext::new(&[("SPILLWAY_PATIENT_QUEUE", "https://sqs/q")], [], always.chain(perhaps));
+        let (payload, receipt_handle) = (Value::Null, "handle".to_owned());
+        let queued = Queued { payload, due: Timestamp::UNIX_EPOCH, receipt_handle };
+        let turn = Turn::of(&queued, context.patient_queue.as_ref(), Timestamp::UNIX_EPOCH);
+        timeout(Duration::from_mins(10), turn.keep()).await.unwrap_err();
+    }
+}

@@ -92,6 +92,7 @@ mod tests {
     use super::*;
     use crate::test_support::api_server::{pod, status};
     use crate::test_support::context::{TestContext, client};
+    use crate::test_support::log::logged_in_time;
     use crate::test_support::script::{Expected, call};
 
     /// The conditions of two pods are set one after the other, and that is asked.
@@ -105,6 +106,14 @@ mod tests {
             let pod = LeaveRequest { uid, name, method, grace: Grace::Own, patience: None };
             disruption_target.set(&client, &pod).await;
         }
+    }
+
+    #[test]
+    fn that_it_cannot_be_set_is_told_once() {
+        let lost = call("PATCH /api/v1/namespaces/shop/pods/a/status").lost();
+        let lines = logged_in_time(set_twice([lost]));
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(line.starts_with("WARN: cannot set the condition DisruptionTarget on pod shop/a"), "{line}");
     }
 
     #[tokio::test(start_paused = true)]

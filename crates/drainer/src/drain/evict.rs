@@ -41,12 +41,13 @@ pub(crate) async fn send(client: Client, request: LeaveRequest) -> Answer {
         }
         Method::Delete => PodRequest::Deletion(deletion(&uid, grace)),
     };
+    let answer = answer(&client, &name, &request);
     match patience {
-        Some(patience) if patience < ANSWER_TIMEOUT => {
+        Some(patience) => {
             let given_up = |_| Answer::GivenUp { message: ApiError::Timeout(patience).to_string() };
-            timeout(patience, answer(&client, &name, &request)).await.unwrap_or_else(given_up)
+            timeout(patience, answer).await.unwrap_or_else(given_up)
         }
-        _ => answer(&client, &name, &request).await,
+        None => answer.await,
     }
 }
 

@@ -58,3 +58,24 @@ async fn read(nodes: &Api<Node>, name: &str, end: Instant) -> Option<Node> {
         sleep(AFTER_REFUSAL).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::api_server::{NODE, NODE_PATH, node, status};
+    use crate::test_support::context::{TestContext, claim, client};
+    use crate::test_support::log::logged_in_time;
+    use crate::test_support::script::call;
+
+    #[test]
+    fn a_look_that_is_refused_again_and_again_is_told_once() {
+        let refused = || call(format!("GET {NODE_PATH}")).says(403, status(403, "Forbidden", "nodes"));
+        let seen = call(format!("GET {NODE_PATH}")).says(200, node());
+        let lines = logged_in_time(async {
+            let context = TestContext::new(&[], [refused(), refused(), refused(), seen], []);
+            look(&client(&context).await, &claim("e-1"), Instant::now() + Duration::from_mins(1)).await;
+        });
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains(&format!("whether node {NODE} is still the one that is drained")), "{lines:?}");
+    }
+}

@@ -17,3 +17,9 @@ pub(crate) fn logged(doing: impl FnOnce()) -> Vec<String> {
     let lines = written.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.map(|line| format!("{}: {}", text(&line, "level"), text(&line, "message"))).collect()
 }
+
+/// The same of what takes time, which passes at once.
+pub(crate) fn logged_in_time(doing: impl Future<Output = ()>) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    logged(|| runtime.block_on(doing))
+}

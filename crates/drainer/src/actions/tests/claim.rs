@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use kube::Api;
 use serde_json::json;
 use spillway_core::decision::Reason;
 use spillway_core::node::claimant::How;
@@ -12,10 +13,11 @@ use crate::actions::Next;
 use crate::actions::claim::{Claiming, Purpose, claim};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::node::{Rehearsed, rehearse};
 use crate::receipt::record::{HookStatus, Record};
 use crate::test_support::api_server::{self, NODE, NODE_PATH, list, node, status};
 use crate::test_support::aws::{completed, heartbeat, hook_described, waits_no_more};
-use crate::test_support::context::{Case, TestContext};
+use crate::test_support::context::{Case, TestContext, client};
 use crate::test_support::script::{Expected, call};
 
 fn patch() -> Expected {
@@ -287,4 +289,30 @@ async fn the_claim_of_another_notice_stays_its_own() {
     let claiming = claim(&context, &case.target(&attempt), Purpose::Drain, &mut Record::default()).await.unwrap();
     let Claiming::Claimed(node) = claiming else { panic!("it is drained all the same") };
     assert_eq!((node.claim.is_joined(), node.claim.holder.as_str()), (true, "e-0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_rehearsed_changes_nothing_and_tells_a_webhook_from_a_right_that_is_missing() {
+    let said = |code, message: &str| status(code, "", "nodes").replace("why", message);
+    let missing = r#"nodes \"n-1\" is forbidden: User \"spillway\" cannot patch"#;
+    for (code, answer, expected) in [
+        (200, node().to_string(), "Passes"),
+        (403, said(403, "admission webhook 'w' denied the request"), "Denied"),
+        (500, said(500, "failed calling webhook 'w'"), "Denied"),
+        (422, said(422, "the test failed"), "NotFree"),
+        (404, status(404, "NotFound", "nodes"), "NotFree"),
+        (403, said(403, missing), "Failed"),
+    ] {
+        let context = TestContext::new(&[], [patch().with("dryRun=All").says(code, answer)], []);
+        let case = Case::spot();
+        let attempt = case.attempt(&context).await;
+        let (nodes, node) = (Api::all(client(&context).await), serde_json::from_value(node()).unwrap());
+        let rehearsed = match rehearse(&nodes, &node, &case.target(&attempt).claimant()).await {
+            Ok(Rehearsed::Passes) => "Passes",
+            Ok(Rehearsed::Denied(_)) => "Denied",
+            Ok(Rehearsed::NotFree) => "NotFree",
+            Err(_) => "Failed",
+        };
+        assert_eq!(rehearsed, expected, "{code}");
+    }
 }

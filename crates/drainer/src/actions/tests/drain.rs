@@ -1,6 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_core::drain::deadline::Termination;
+use spillway_core::invocation::Invocation;
 use spillway_core::node::claimant::How;
 use spillway_core::outcome::{DrainOutcome, Outcome};
 use spillway_notice::continued::{OwnersPods, PodsPutBack};
@@ -413,6 +414,20 @@ async fn pods_that_are_still_there_when_the_time_is_up_are_a_failure() {
     let attempt = case.attempt(&context).await;
     let failure = drain(&context, &case.target(&attempt), &mut Record::default()).await.unwrap_err();
     assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 2, .. }), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_are_left_when_only_the_invocation_is_over_hold_the_hook_in_the_next_one() {
+    let looked_at = call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().at_any_time();
+    let api = [claim(), pods(&["a"]), eviction("a"), watch().streams(&[leaving("a")]), looked_at];
+    let (context, mut case) =
+        (TestContext::new(&[], api, [hook_described(), group_described(false)]), Case::held(Kind::Terminate));
+    let clock = case.invocation.clock;
+    case.invocation = Invocation::until(clock.now() + SignedDuration::from_mins(1), "r-1", clock);
+    let (attempt, mut record) = (case.attempt(&context).await, Record::default());
+    let failure = drain(&context, &case.target(&attempt), &mut record).await.unwrap_err();
+    assert!(matches!(failure, Failure::PodsLost { lost: 1, all: 1, .. }), "{failure:?}");
+    assert_eq!(record.hook, HookStatus::Left);
 }
 
 #[tokio::test(start_paused = true)]

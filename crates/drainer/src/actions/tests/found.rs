@@ -1,4 +1,5 @@
 use spillway_core::decision::Reason;
+use spillway_core::instance::InstanceState;
 use spillway_notice::{Deadline, Kind, Maintenance};
 
 use crate::actions::found::over;
@@ -51,4 +52,16 @@ async fn one_that_was_moved_is_continued_with_its_new_time() {
     let later = "1970-01-01T03:00:00Z";
     let moved = why_over([named(&reboot("scheduled reboot", later)), invoked().with("03:00:00")]).await;
     assert_eq!(moved, Some(Reason::Moved { instance: instance_id().to_string(), starts: at(later) }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_an_instance_that_is_down_and_of_what_aws_health_told_ec2_is_not_asked() {
+    let found = Some("found-reboot-19700101T01".to_owned());
+    for (id, state) in [(found, InstanceState::Down), (None, InstanceState::Up)] {
+        let (context, mut case) = (TestContext::new(&[], [], []), Case::of(Kind::Maintenance, Deadline::Open));
+        let id = id.unwrap_or_else(|| "M-1".to_owned());
+        case.notice.maintenance = Some(Maintenance { id, reboots: true, starts: None });
+        case.instance.state = state;
+        assert_eq!(over(&context, &case.attempt(&context).await, &case.instance).await.unwrap(), None);
+    }
 }

@@ -13,6 +13,7 @@ use crate::receipt::{AfterDrain, StepName};
 use crate::test_support::api_server::{NODE, NODE_PATH, claimed, list, node, pod, status, watched};
 use crate::test_support::aws::{completed, group_described, heartbeat, hook_described, scheduled, waits_no_more};
 use crate::test_support::context::{Case, TestContext};
+use crate::test_support::log::logged_in_time;
 use crate::test_support::script::{Expected, call};
 
 const ATTACHMENTS: &str = "GET /apis/storage.k8s.io/v1/volumeattachments";
@@ -174,6 +175,29 @@ async fn without_the_right_nothing_is_waited_for() {
     let (attached, db) = (listed(&[attachment("pv-db", NODE)]), volume("pv-db", "db-0", "ReadWriteOnce"));
     let watch = watch().says(403, may_not());
     assert_eq!(waited(&[], &[with_claim("db-0")], [attached, db, watch]).await, (after_drain(None, None), 5));
+}
+
+#[test]
+fn what_is_waited_for_in_vain_or_not_at_all_is_told() {
+    let refused = |code| vec![call(ATTACHMENTS).says(code, status(code, "why", "volumeattachments"))];
+    let attached = [
+        listed(&[attachment("pv-db", NODE)]),
+        volume("pv-db", "db-0", "ReadWriteOnce"),
+        watch().streams(&[watched("DELETED", &attachment("pv-other", NODE))]),
+    ];
+    for (api, told) in [
+        (
+            refused(403),
+            "cannot see whether the volumes of node NODE are detached (apply deploy/rbac.yaml); not waiting for them",
+        ),
+        (refused(400), "cannot see whether the volumes of node NODE are detached; not waiting for them"),
+        (attached.into(), "waited long enough: still attached to node NODE are pv-db"),
+        (refused(503).into_iter().chain([listed(&[])]).collect(), "cannot look at VolumeAttachments; trying again"),
+    ] {
+        let lines = logged_in_time(async { drop(waited(&[], &[with_claim("db-0")], api).await) });
+        let told = format!("WARN: {}", told.replace("NODE", NODE));
+        assert!(lines.contains(&told), "{told}: {lines:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -59,3 +59,14 @@ async fn an_eviction_that_is_never_answered_is_given_up_before_half_a_spot_windo
     assert!(matches!(answer, Answer::Unanswered { .. }), "{answer:?}");
     assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_waited_for_no_longer_than_the_request_says() {
+    for (patience_s, is_given_up) in [(5, true), (60, false)] {
+        let request = LeaveRequest { patience: Some(Duration::from_secs(patience_s)), ..request() };
+        let began = Instant::now();
+        let answer = send(held_up(Duration::from_hours(1)), request).await;
+        assert_eq!(matches!(answer, Answer::GivenUp { .. }), is_given_up, "{answer:?}");
+        assert_eq!(began.elapsed().as_secs(), patience_s.min(35));
+    }
+}
