@@ -194,7 +194,7 @@ fn what_is_waited_for_in_vain_or_not_at_all_is_told() {
         (attached.into(), "waited long enough: still attached to node NODE are pv-db"),
         (refused(503).into_iter().chain([listed(&[])]).collect(), "cannot look at VolumeAttachments; trying again"),
     ] {
-        let lines = logged_in_time(async { drop(waited(&[], &[with_claim("db-0")], api).await) });
+        let lines = logged_in_time(async { _ = waited(&[], &[with_claim("db-0")], api).await });
         let told = format!("WARN: {}", told.replace("NODE", NODE));
         assert!(lines.contains(&told), "{told}: {lines:?}");
     }
