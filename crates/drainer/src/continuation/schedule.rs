@@ -9,6 +9,7 @@ use aws_sdk_scheduler::Client;
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::operation::delete_schedule::DeleteScheduleError;
 use aws_sdk_scheduler::operation::get_schedule::GetScheduleError;
+use aws_sdk_scheduler::operation::update_schedule::UpdateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, RetryPolicy, Target,
 };
@@ -126,7 +127,7 @@ impl Scheduler {
     }
 
     /// Has the function invoked with a payload at a time, or as soon as it can be if that has passed. A schedule of that
-    /// name is moved. Tried until `end`.
+    /// name is moved; if it fires just then, another one is made. Tried until `end`.
     pub(crate) async fn put(
         &self,
         name: &Name,
@@ -139,12 +140,11 @@ impl Scheduler {
         let clock = Clock::starting_at(now);
         let target = target(place, payload);
         // An attempt may come long after the first one.
-        let exists =
-            aws::until(CREATE, end, async || self.create(place, name, &ahead(at, clock.now()), &target).await).await?;
-        if let Exists::Yes = exists {
-            aws::until(UPDATE, end, async || self.update(place, name, &ahead(at, clock.now()), &target).await).await?;
-        }
-        Ok(())
+        let put = async || match self.create(place, name, &ahead(at, clock.now()), &target).await? {
+            Exists::No => Ok(()),
+            Exists::Yes => self.update(place, name, &ahead(at, clock.now()), &target).await,
+        };
+        Ok(aws::until(CREATE, end, put).await?)
     }
 
     /// Takes away what begins later for a notice, if there is something: also what was scheduled before the notice came, because EC2
@@ -231,8 +231,15 @@ impl Scheduler {
     async fn update(&self, place: &Place, name: &Name, at: &str, target: &Target) -> Result<(), CallError> {
         let request = self.client.update_schedule().name(&name.0).group_name(&place.group).target(target.clone());
         let request = request.schedule_expression(at).flexible_time_window(at_once());
-        let sent = request.action_after_completion(ActionAfterCompletion::Delete).send().await;
-        sent.map(drop).map_err(|error| CallError::new(UPDATE, error))
+        match request.action_after_completion(ActionAfterCompletion::Delete).send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(UpdateScheduleError::is_resource_not_found_exception) =>
+            {
+                Err(CallError::unanswered(UPDATE, "the schedule has just fired"))
+            }
+            Err(error) => Err(CallError::new(UPDATE, error)),
+        }
     }
 }
 

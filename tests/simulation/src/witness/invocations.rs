@@ -145,7 +145,11 @@ impl Invocations {
         match pod["fate"].as_str().unwrap_or_default() {
             "stayed" => {
                 let may_return = app.tolerates || self.is_uncordoned || facts.plan.may_stay_open();
-                app.stays() || may_return || app.finalizer || receipt["ending"] == "ignored"
+                let uid = pod["uid"].as_str().unwrap_or_default();
+                let node = facts.clusters.place_of(uid).and_then(|node| facts.clusters.node(&node));
+                let is_given_back =
+                    node.is_some_and(|node| node["metadata"]["annotations"]["spillway/claim"].is_null());
+                app.stays() || may_return || app.finalizer || receipt["ending"] == "ignored" || is_given_back
             }
             // Of one that had stopped before it was seen, nobody knows how long it had; nor of one that another had leave meanwhile.
             "clean" if !app.finalizer => {

@@ -57,6 +57,14 @@ async fn an_update_moves_the_schedule_that_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_schedule_that_fires_while_it_is_moved_is_made_again() {
+    let exists = call(format!("POST /schedules/{SCHEDULE}")).says(409, json_error("ConflictException"));
+    let fired = call(format!("PUT /schedules/{SCHEDULE}")).says(404, json_error("ResourceNotFoundException"));
+    let aws = [exists, fired, scheduled(SCHEDULE), not_scheduled(SECOND)];
+    assert_eq!(postponed([looked_at()], aws).await.unwrap(), untouched());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_drain_that_had_begun_by_the_earlier_time_is_given_back() {
     let mut ours = claimed(Kind::Maintenance.as_str(), "e-0", "r-0");
     let annotation = ours["metadata"]["annotations"]["spillway/claim"].as_str().unwrap();
