@@ -316,4 +316,12 @@ mod tests {
             assert_eq!(case.target(&attempt).claimant().only_goes_on, only_goes_on, "{deadline:?}");
         }
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_hook_that_has_waited_for_too_long_the_drain_has_two_seconds() {
+        let (context, mut case) = (TestContext::new(&[], [], []), Case::of(Kind::Terminate, Deadline::HeldByHook));
+        case.notice.time = at("1969-12-24T00:00:00Z");
+        let end = case.attempt(&context).await.window().end;
+        assert_eq!(case.invocation.clock.at(end), at("1970-01-01T00:00:02Z"));
+    }
 }

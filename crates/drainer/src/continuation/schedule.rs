@@ -409,4 +409,14 @@ mod tests {
         let denied = scheduled_for(&[("M-1", 403, json_error("AccessDeniedException"))]).await;
         assert_eq!(denied.unwrap_err().error_type(), "AwsDenied");
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_schedule_cannot_invoke_within_the_hour_is_kept_in_the_failure_queue() {
+        let notice = test_support::notice(Kind::Spot, Deadline::Open);
+        let scheduled = call(format!("POST /schedules/{}", name("spot interruption"))).with("failures");
+        let scheduled = scheduled.with(r#""MaximumEventAgeInSeconds":3600"#).with(r#""MaximumRetryAttempts":185"#);
+        let context = TestContext::new(&[], [], [scheduled.says(200, json!({"ScheduleArn": "arn"}))]);
+        let (now, end) = (Timestamp::UNIX_EPOCH, Instant::now() + Duration::from_secs(1));
+        context.scheduler.put(&Name::of(&notice), now, "{}", now, end).await.unwrap();
+    }
 }

@@ -75,7 +75,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_queue_is_looked_at_two_to_four_times_a_minute() {
-        let hidden = || call("ChangeMessageVisibility").with("handle").says(200, "{}").at_any_time();
+        let hidden = || {
+            let hidden = call("ChangeMessageVisibility").with("handle").with(r#""VisibilityTimeout":90"#);
+            hidden.says(200, "{}").at_any_time()
+        };
         let none_waits = json!({"Attributes": {"ApproximateNumberOfMessages": "0"}});
         let looked = || call("GetQueueAttributes").says(200, &none_waits).at_any_time();
         let (least, most) = (20, 40);

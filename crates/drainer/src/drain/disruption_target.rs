@@ -88,6 +88,7 @@ mod tests {
     use spillway_core::drain::deadline::Grace;
     use spillway_core::drain::plan::PodName;
     use spillway_core::drain::request::Method;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::test_support::api_server::{pod, status};
@@ -120,6 +121,9 @@ mod tests {
     async fn who_may_not_set_the_condition_tries_once() {
         let set = |name: &str| call(format!("PATCH /api/v1/namespaces/shop/pods/{name}/status"));
         set_twice([set("a").says(403, status(403, "Forbidden", "pods"))]).await;
+        let began = Instant::now();
+        set_twice([set("a")]).await;
+        assert_eq!(began.elapsed().as_secs(), 1, "the deletion waits as long");
         let causes = json!([{"reason": "FieldValueInvalid", "message": "immutable", "field": "metadata.uid"}]);
         let replaced = json!({"kind": "Status", "code": 422, "details": {"kind": "Pod", "causes": causes}});
         for (code, answer) in

@@ -154,8 +154,8 @@ mod tests {
         silent["status"]["conditions"][0]["status"] = json!("Unknown");
         let mut first = list("Node", &[silent.clone(), silent]);
         first["metadata"]["continue"] = json!("more");
-        let second = nodes(list("Node", &[node(), node()])).with("continue=more");
-        let context = TestContext::new(&[], [nodes(first).without("continue="), second], []);
+        let second = nodes(list("Node", &[node(), node()])).with("limit=100").with("continue=more");
+        let context = TestContext::new(&[], [nodes(first).with("limit=100").without("continue="), second], []);
         assert!(!nodes_of(&client(&context).await, "us-east-1a").await.unwrap().are_in_doubt());
     }
 }

@@ -60,10 +60,24 @@ mod tests {
     use kube::client::Body;
     use serde_json::json;
     use spillway_core::drain::deadline::Termination;
-    use tokio::time::sleep;
+    use tokio::time::{advance, sleep};
     use tower::{BoxError, service_fn};
 
     use super::*;
+    use crate::test_support::api_server::{self, NODE_PATH, node};
+    use crate::test_support::context::{TestContext, claim, client};
+    use crate::test_support::script::call;
+
+    fn two_minutes() -> Window {
+        Window {
+            start: Instant::now(),
+            end: Instant::now() + Duration::from_mins(2),
+            instance_goes: Termination::Unknown,
+            margin: Duration::ZERO,
+            detaching: Duration::ZERO,
+            dead_since: None,
+        }
+    }
 
     /// An API server whose lists take so long.
     fn slow(takes: Duration, asked: &Arc<AtomicU64>) -> Client {
@@ -82,15 +96,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_list_that_takes_a_minute_counts_though_others_were_made_beside_it() {
         let (began, asked) = (Instant::now(), Arc::default());
-        let window = Window {
-            start: began,
-            end: began + Duration::from_mins(2),
-            instance_goes: Termination::Unknown,
-            margin: Duration::ZERO,
-            detaching: Duration::ZERO,
-            dead_since: None,
-        };
-        list(&slow(Duration::from_mins(1), &asked), "node", window).await.unwrap();
+        list(&slow(Duration::from_mins(1), &asked), "node", two_minutes()).await.unwrap();
         assert_eq!((began.elapsed(), asked.load(Ordering::Relaxed)), (Duration::from_mins(1), 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whose_the_node_is_by_now_is_asked_if_the_list_comes_more_than_five_seconds_after_the_claim() {
+        for (seconds, is_asked) in [(5, false), (6, true)] {
+            let look = call(format!("GET {NODE_PATH}")).says(200, node());
+            let listed = call("GET /api/v1/pods").says(200, api_server::list("Pod", &[]));
+            let context = TestContext::new(&[], [listed].into_iter().chain(is_asked.then_some(look)), []);
+            let (claimed, claim_began) =
+                (ClaimedNode { claim: claim("e-1"), client: client(&context).await }, Instant::now());
+            advance(Duration::from_secs(seconds)).await;
+            list_claimed(&claimed, claim_began, two_minutes()).await.unwrap();
+        }
     }
 }

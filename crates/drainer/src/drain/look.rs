@@ -73,7 +73,9 @@ mod tests {
         let seen = call(format!("GET {NODE_PATH}")).says(200, node());
         let lines = logged_in_time(async {
             let context = TestContext::new(&[], [refused(), refused(), refused(), seen], []);
-            look(&client(&context).await, &claim("e-1"), Instant::now() + Duration::from_mins(1)).await;
+            let began = Instant::now();
+            look(&client(&context).await, &claim("e-1"), began + Duration::from_mins(1)).await;
+            assert_eq!(began.elapsed().as_secs(), 3 * 5);
         });
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains(&format!("whether node {NODE} is still the one that is drained")), "{lines:?}");

@@ -162,11 +162,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_hangs_is_given_up() {
-        for (latest, given_up_after) in [(LATER, PATIENCE), (Duration::from_secs(1), Duration::from_secs(1))] {
+        for (latest, given_up_after) in [(900, 5), (1, 1)] {
             let began = Instant::now();
-            let mut side_task = SideTask::new(pending(), began + latest);
+            let mut side_task = SideTask::new(pending(), began + Duration::from_secs(latest));
             side_task.go_on().await;
-            assert_eq!(began.elapsed(), given_up_after);
+            assert_eq!(began.elapsed().as_secs(), given_up_after);
         }
     }
 }

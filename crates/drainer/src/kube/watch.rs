@@ -310,7 +310,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_a_busy_api_server_refuses_goes_on_from_where_it_was_before_it_lists() {
         assert_eq!(asked_first(500, 2).await, ["watch", "list"]);
-        assert_eq!(asked_first(BUSY, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
+        assert_eq!(asked_first(429, 7).await, ["watch", "watch", "watch", "watch", "watch", "watch", "list"]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -327,11 +327,20 @@ mod tests {
         assert!(matches!(begun, WatchEvent::Begun), "{begun:?}");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_does_not_begin_within_four_seconds_is_given_up() {
+        let (context, began) = (TestContext::new(&[], [call("GET /api/v1/nodes")], []), Instant::now());
+        let selection = Selection::<Node> { api: Api::all(client(&context).await), field_selector: None };
+        let event = selection.watch(Some("7".to_owned())).next().await;
+        assert!(matches!(event, WatchEvent::Interrupted(ApiError::Timeout(_))), "{event:?}");
+        assert_eq!(began.elapsed().as_secs(), 4);
+    }
+
     const SOON: Duration = Duration::from_millis(130);
 
     #[test]
     fn of_labels_and_selectors_only_those_that_nobody_writes_are_let_go() {
-        for (length, is_kept) in [(63, true), (100_000, false)] {
+        for (length, is_kept) in [(63, true), (3_700, true), (3_800, false), (100_000, false)] {
             let labels = json!({"k".repeat(317): "x".repeat(length)});
             let pod: Pod = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
             assert_eq!(pod.slim().metadata.labels.is_some(), is_kept, "{length}");
@@ -353,7 +362,8 @@ mod tests {
         let mut backoff = Backoff::new();
         let lost = pause_after(&WatchEnd::Expired, SOON, &mut backoff);
         pause_after(&WatchEnd::Renew, SOON, &mut backoff);
-        let lasted = pause_after(&WatchEnd::Renew, HEALTHY, &mut backoff);
+        assert_eq!(pause_after(&WatchEnd::Renew, Duration::from_millis(4_900), &mut backoff).as_millis(), 400);
+        let lasted = pause_after(&WatchEnd::Renew, Duration::from_secs(5), &mut backoff);
         assert_eq!([lost, lasted], [Backoff::new().next_pause(); 2]);
     }
 }

@@ -82,8 +82,12 @@ async fn patch_status(client: &Client, node: &str, patch: Value) -> Result<(), A
 #[cfg(test)]
 mod tests {
     use kube::core::Status;
+    use tokio::time::Instant;
 
     use super::*;
+    use crate::test_support::api_server::{NODE, NODE_PATH};
+    use crate::test_support::context::{TestContext, client};
+    use crate::test_support::script::call;
 
     #[test]
     fn a_right_that_is_missing_is_told_with_the_file_that_gives_it() {
@@ -92,5 +96,16 @@ mod tests {
         assert_eq!(told(missing), " (apply deploy/optional/node-conditions.yaml)");
         assert_eq!(told("admission webhook 'w' denied the request"), "");
         assert_eq!(to_do(&ApiError::TimeUp), "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_waited_for_two_seconds_once() {
+        let context = TestContext::new(&[], [call(format!("PATCH {NODE_PATH}/status"))], []);
+        let (client, began) = (client(&context).await, Instant::now());
+        let conditions = Conditions::of(&client, NODE);
+        for _ in 0..2 {
+            conditions.set(DrainStage::GivenBack, Timestamp::UNIX_EPOCH).await;
+            assert_eq!(began.elapsed().as_secs(), 2);
+        }
     }
 }

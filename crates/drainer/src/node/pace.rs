@@ -43,3 +43,26 @@ pub(crate) async fn tell_idle(nodes: &Api<Node>, claim: &Claim, event: &str, idl
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_support::api_server::{NODE_PATH, claimed, status};
+    use crate::test_support::context::{TestContext, claim, client};
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_changes_each_time_is_told_five_times_in_vain() {
+        let mut node = claimed("terminate lifecycle action", "e-1", "r-1");
+        let pace = json!({"group": null, "claimed": "1970-01-01T00:00:00Z", "idle": false});
+        let annotation = json!({"event": "e-1", "request": "r-1", "notice": "n", "cordoned": true, "pace": pace});
+        node["metadata"]["annotations"]["spillway/claim"] = json!(annotation.to_string());
+        let look = || call(format!("GET {NODE_PATH}")).says(200, &node);
+        let changed = || call(format!("PATCH {NODE_PATH}")).with("idle").says(422, status(422, "Invalid", "nodes"));
+        let context = TestContext::new(&[], (0..5).flat_map(|_| [look(), changed()]), []);
+        let told = tell_idle(&Api::all(client(&context).await), &claim("e-1"), "e-1", true).await;
+        assert!(matches!(told, Err(ApiError::Contended(_))), "{told:?}");
+    }
+}

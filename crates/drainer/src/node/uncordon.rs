@@ -59,3 +59,26 @@ pub(crate) async fn uncordon(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use spillway_notice::Kind;
+
+    use super::*;
+    use crate::test_support::api_server::{NODE_PATH, claimed, status};
+    use crate::test_support::context::{TestContext, client};
+    use crate::test_support::instance;
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_changes_each_time_is_given_back_five_times_in_vain() {
+        let node = claimed(Kind::Stopping.as_str(), "e-0", "r-0");
+        let look = || call(format!("GET {NODE_PATH}")).says(200, &node);
+        let changed = || call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes"));
+        let context = TestContext::new(&[], (0..5).flat_map(|_| [look(), changed()]), []);
+        let runs = UncordonCause::Stop { runs_since: Timestamp::UNIX_EPOCH };
+        let undone = uncordon(&client(&context).await, &instance(), &runs, &mut Undo::default()).await;
+        assert!(matches!(undone, Err(ApiError::Contended(_))), "{undone:?}");
+    }
+}

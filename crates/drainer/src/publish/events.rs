@@ -139,4 +139,14 @@ mod tests {
         "123456789012".clone_into(&mut invocation.home.account);
         tell_end(&context, r#"{"receipt":2}"#.to_owned(), &invocation).await;
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_no_answer_is_waited_for_three_seconds() {
+        let hang = ["PutEvents", "SendMessage"].map(|named| call(named).at_any_time());
+        let context = TestContext::new(&[("SPILLWAY_ANNOUNCEMENTS", "https://sqs/q")], [], hang);
+        let invocation = Invocation::until(Timestamp::MAX, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH));
+        let began = Instant::now();
+        tell_end(&context, r#"{"receipt":2}"#.to_owned(), &invocation).await;
+        assert_eq!(began.elapsed().as_secs(), 3);
+    }
 }

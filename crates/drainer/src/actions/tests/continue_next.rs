@@ -95,6 +95,13 @@ fn what_the_queue_does_not_take_gets_an_invocation_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_queue_that_does_not_answer_is_waited_for_two_seconds() {
+    let (hangs, began) = (call("SendMessage").at_any_time(), Instant::now());
+    assert_eq!(parked(20, [hangs, invoked().at_any_time()]).await.unwrap(), continued());
+    assert_eq!(began.elapsed().as_secs(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hook_that_waits_no_longer_is_told_as_over() {
     let over = call("RecordLifecycleActionHeartbeat").says(400, waits_no_more()).at_any_time();
     let aws = [hook_described(), invoked().at_any_time(), over];

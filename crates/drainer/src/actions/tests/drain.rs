@@ -502,3 +502,30 @@ async fn a_pod_that_its_budget_blocks_to_the_end_is_deleted_with_a_condition_tha
     let answers: Vec<_> = record.pods[0].answers.keys().map(AsRef::as_ref).collect();
     assert_eq!(answers, ["blocked-by-budget", "deleted"]);
 }
+
+/// Drains a spot instance's node of its pod, and tells after how many seconds it had gone.
+async fn gone_after(api: impl IntoIterator<Item = Expected>) -> i64 {
+    let (context, case, mut record) = (TestContext::new(&[], api, []), Case::spot(), Record::default());
+    let attempt = case.attempt(&context).await;
+    drain(&context, &case.target(&attempt), &mut record).await.unwrap();
+    record.steps.iter().find(|(done, _)| *done == StepName::Drained).unwrap().1.as_second()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_without_an_answer_holds_the_watch_up_for_a_second() {
+    let unanswered = call("POST /api/v1/namespaces/shop/pods/a/eviction");
+    assert_eq!(gone_after([claim(), pods(&["a"]), unanswered, watch().streams(&[gone("a")])]).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_a_drain_leaves_its_pods_to_the_claims_holder_for_three_seconds() {
+    let theirs = claimed(Kind::Spot.as_str(), "e-0", "r-0");
+    let api = [
+        call(format!("PATCH {NODE_PATH}")).says(422, status(422, "Invalid", "nodes")),
+        call(format!("GET {NODE_PATH}")).says(200, theirs),
+        pods(&["a"]),
+        watch().streams(&[]),
+        eviction("a").says(404, status(404, "NotFound", "pods")),
+    ];
+    assert_eq!(gone_after(api).await, 3);
+}

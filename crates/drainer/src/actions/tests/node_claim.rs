@@ -68,6 +68,17 @@ async fn a_node_claim_that_changed_since_it_was_looked_at_is_looked_at_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_node_claim_that_has_changed_three_times_the_node_is_looked_at_again() {
+    let look = || call(format!("GET {CLAIM_PATH}")).says(200, node_claim());
+    let patch = || call(format!("PATCH {CLAIM_PATH}"));
+    let changed = || [look(), patch().says(409, status(409, "Conflict", "nodeclaims"))];
+    let deleted = call(format!("DELETE {CLAIM_PATH}")).says(200, node_claim());
+    let again = [owned(), look(), patch().says(200, node_claim()), deleted];
+    let outcome = handed_over([owned()].into_iter().chain((0..3).flat_map(|_| changed())).chain(again));
+    assert!(matches!(done(outcome.await.unwrap()), Outcome::HandedOver(HandedOver::ToKarpenter { .. })));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deadline_that_is_past_is_not_written() {
     let api = [
         owned(),

@@ -1,17 +1,23 @@
 //! What is waited for when the last pod has gone: load balancers that still know the instance.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
+use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_notice::Kind;
+use tokio::time::Instant;
 
 use super::drained;
 use crate::actions::drain::drain;
+use crate::aws::target_groups::until_drained;
 use crate::failure::Failure;
 use crate::receipt::AfterDrain;
 use crate::receipt::record::Record;
 use crate::test_support::api_server::{NODE, NODE_PATH, list, no_volumes, node};
 use crate::test_support::aws::{completed, group_described, hook_described};
 use crate::test_support::context::{Case, TestContext};
+use crate::test_support::instance_id;
 use crate::test_support::script::{Expected, call};
 
 const WAITS: [(&str, &str); 1] = [("SPILLWAY_LOAD_BALANCERS", "wait")];
@@ -129,4 +135,20 @@ async fn an_instance_that_no_hook_holds_goes_whatever_its_load_balancers_do() {
     let attempt = case.attempt(&context).await;
     drain(&context, &case.target(&attempt), &mut record).await.unwrap();
     assert_eq!(record.after_drain.expect("late pods were watched for").targets_ms, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tags_of_no_more_than_twenty_target_groups_are_asked_for_at_once() {
+    let group =
+        |n| format!("<member><TargetGroupArn>arn-{n}</TargetGroupArn><TargetType>instance</TargetType></member>");
+    let groups = format!("<TargetGroups>{}</TargetGroups>", (1..=21).map(group).collect::<String>());
+    let untagged = || call("DescribeTags").says(200, answer("DescribeTags", "<TagDescriptions></TagDescriptions>"));
+    let aws = [
+        call("DescribeTargetGroups").says(200, answer("DescribeTargetGroups", &groups)),
+        untagged().with("member.20=arn-20").without("arn-21"),
+        untagged().with("member.1=arn-21"),
+    ];
+    let (context, end) = (TestContext::new(&[], [], aws), Instant::now() + Duration::from_secs(1));
+    let left = until_drained(&context.load_balancing, &instance_id(), &ClusterName::new("prod"), end).await;
+    assert_eq!(left.unwrap(), None);
 }

@@ -110,3 +110,14 @@ fn cut(mut text: String, longest: usize) -> String {
     text.truncate(text.floor_char_boundary(longest));
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_name_as_much_is_kept_as_leaves_room_for_the_number() {
+        let name = unique(&"n".repeat(253), i128::from(i64::MAX));
+        assert_eq!(name, format!("{}.7fffffffffffffff", "n".repeat(230)));
+    }
+}

@@ -81,3 +81,24 @@ fn is_of_a_namespace_that_goes(error: &ApiError) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+    use super::*;
+    use crate::test_support::context::{TestContext, client};
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_events_ten_are_under_way_at_once_and_all_are_given_up_after_four_seconds() {
+        let hang = iter::repeat_with(|| call("POST /apis/events.k8s.io/v1/namespaces/default/events"));
+        let (context, began) = (TestContext::new(&[], hang.take(10), []), Instant::now());
+        let metadata = ObjectMeta { namespace: Some("default".to_owned()), ..ObjectMeta::default() };
+        let events = vec![Event { metadata, ..Event::default() }; 30];
+        let unwritten = post(&client(&context).await, events, began + Duration::from_mins(1)).await.unwrap_err();
+        assert_eq!((unwritten.count, unwritten.all, began.elapsed().as_secs()), (30, 30, 4));
+    }
+}

@@ -102,7 +102,7 @@ async fn a_blocked_drain_is_told_on_the_node_and_on_its_pods_and_so_is_its_end()
     assert_eq!(told(PublishedBlockage::Begun), begun);
     let over = format!("Normal DrainUnblocked {node}\nNormal Unblocked {of_pod} nothing blocks it any more\n");
     assert_eq!(told(PublishedBlockage::Over), over);
-    assert_eq!(blocked(&blockage(PublishedBlockage::Begun, 300), after(9_060)).len(), 1 + MOST_BLOCKED);
+    assert_eq!(blocked(&blockage(PublishedBlockage::Begun, 300), after(9_060)).len(), 1 + 20);
 }
 
 #[tokio::test(start_paused = true)]
