@@ -55,8 +55,8 @@ mod tests {
                 .is_some()
         };
         for kind in [Kind::Stopping, Kind::ShuttingDown] {
-            assert!(is_over(kind, InstanceState::Up, 180));
-            assert!(!is_over(kind, InstanceState::Up, CAUGHT_UP_AFTER.as_secs()), "EC2's answer may be behind");
+            assert!(is_over(kind, InstanceState::Up, 61));
+            assert!(!is_over(kind, InstanceState::Up, 60), "EC2's answer may be behind");
             assert!(!is_over(kind, InstanceState::GoingDown, 180));
             assert!(!is_over(kind, InstanceState::Down, 180), "its pods are to be replaced");
         }

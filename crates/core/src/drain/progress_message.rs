@@ -100,6 +100,7 @@ mod tests {
         assert!(progress.news(&before, began).is_some());
         assert_eq!(progress.news(&after, began), None, "it has just been renewed");
         let due = progress.due();
+        assert_eq!((due - began).as_secs(), 10);
         assert_eq!(progress.news(&after, due).as_deref(), Some("1 of 1 pod has gone"));
         assert_eq!(progress.news(&after, progress.due()), None, "it has not changed");
     }

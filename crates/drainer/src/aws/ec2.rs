@@ -178,7 +178,10 @@ fn from_ec2(id: InstanceId, instance: Ec2Instance) -> Instance {
 mod tests {
     use super::*;
     use crate::doubles::aws::{AwsDouble, instances};
+    use crate::test_support::aws::described;
+    use crate::test_support::context::TestContext;
     use crate::test_support::instance_id;
+    use crate::test_support::script::{Expected, call};
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_counts_that_takes_longer_than_an_attempt_of_the_sdk_may() {
@@ -198,5 +201,33 @@ mod tests {
         let described = describe(&ec2, &instance_id(), end, &Notify::new(), |_| false).await.unwrap();
 
         assert_eq!((described.unwrap().id, began.elapsed()), (instance_id(), longer));
+    }
+
+    /// Whether EC2 knows the instance, and after how many seconds that is known.
+    async fn asked(aws: impl IntoIterator<Item = Expected>, is_behind: bool) -> (bool, u64) {
+        let (context, began) = (TestContext::new(&[], [], aws), Instant::now());
+        let end = began + Duration::from_secs(120);
+        let described = describe(&context.ec2, &instance_id(), end, &Notify::new(), |_| is_behind).await.unwrap();
+        (described.is_some(), began.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_lost_is_made_once_more_after_five_seconds() {
+        assert_eq!(asked([call("DescribeInstances"), described("running", &[])], false).await, (true, 5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_stays_behind_is_taken_after_half_a_minute() {
+        assert_eq!(asked([described("stopped", &[]).repeated()], true).await, (true, 30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_201st_name_is_asked_for_by_another_call() {
+        let names = |count: usize| {
+            let call = call("DescribeInstances").with(format!("Filter.2.Value.{count}="));
+            call.without(format!("Filter.2.Value.{}=", count + 1)).says(200, instances(""))
+        };
+        let context = TestContext::new(&[], [], [names(200), names(1)]);
+        assert_eq!(tagged(&context.ec2, &["drain"], &["i-1"; 201]).await.unwrap(), []);
     }
 }

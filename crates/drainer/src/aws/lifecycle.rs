@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
     use crate::test_support;
-    use crate::test_support::aws::query_error;
+    use crate::test_support::aws::{hook_described, query_error};
     use crate::test_support::context::TestContext;
     use crate::test_support::script::call;
 
@@ -247,6 +247,16 @@ mod tests {
         let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
         let action = LifecycleAction::look_up(&context.autoscaling, &hook, &instance).await;
         assert_eq!(action.waits.between_heartbeats(), Duration::from_secs(15), "Auto Scaling waits for 30 s at least");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whether_a_hook_waits_is_waited_for_no_longer_than_five_seconds() {
+        let context = TestContext::new(&[], [], [hook_described()]);
+        let (hook, instance) = (test_support::hook("spillway"), test_support::instance_id());
+        let action = LifecycleAction::look_up(&context.autoscaling, &hook, &instance).await;
+        let began = Instant::now();
+        action.wait_until_known().await;
+        assert_eq!(began.elapsed().as_secs(), 5);
     }
 
     /// A hook that waits for its timeout after each heartbeat, and 48 hours in all. The heartbeats

@@ -37,3 +37,19 @@ pub(crate) async fn look_up(client: &Client, group: &str) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::aws::query_error;
+    use crate::test_support::context::TestContext;
+    use crate::test_support::script::call;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_whose_policy_cannot_be_read_for_five_seconds_is_taken_for_one_without() {
+        let busy = call("DescribeAutoScalingGroups").says(503, query_error("ServiceUnavailable", "why")).repeated();
+        let (context, began) = (TestContext::new(&[], [], [busy]), Instant::now());
+        assert!(!look_up(&context.autoscaling, "my-asg").await);
+        assert_eq!(began.elapsed().as_secs(), 5);
+    }
+}

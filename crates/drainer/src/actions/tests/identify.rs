@@ -51,11 +51,13 @@ async fn no_cluster_is_searched_while_ec2_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_with_the_instances_id_for_its_name_is_found_when_ec2_fails() {
+async fn a_node_with_the_instances_id_for_its_name_is_found_when_ec2_fails_for_five_seconds() {
     let api = [call(format!("GET {NODE_PATH}")).says(200, node())];
     let context = TestContext::new(&KNOWN, api, [zone_is_down()]);
+    let began = Instant::now();
     let instance = by_node(identified(&context, &Case::spot().notice).await.unwrap());
     assert_eq!((instance.private_dns_name.as_deref(), instance.zone.as_str()), (Some(NODE), "us-east-1a"));
+    assert_eq!(began.elapsed().as_secs(), 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use spillway_core::node::uncordon::{NotYet, UncordonCause, UncordonResult};
 use spillway_core::outcome::UncordonOutcome;
 use spillway_notice::undo_check::UndoCheck;
 use spillway_notice::{Deadline, Kind};
+use tokio::time::Instant;
 
 use crate::actions::undo_check::{DueCheck, arrange, ask_later, check};
 use crate::aws::CallError;
@@ -82,6 +83,14 @@ async fn a_node_that_is_not_back_yet_is_looked_at_again_by_the_next_check() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cluster_that_gives_no_answer_for_fifteen_seconds_is_asked_again_by_the_next_check() {
+    let busy = call(format!("GET {NODE_PATH}")).says(503, status(503, "ServiceUnavailable", "nodes")).repeated();
+    let next = scheduled(&format!("{NODE}.rebalance-recommendation.1")).with("at(1970-01-01T00:10:15)");
+    let outcome = checked(0, [busy], [next]).await.unwrap();
+    assert!(matches!(outcome, UncordonOutcome::NotReached { .. }), "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_is_not_back_after_a_day_is_a_failure() {
     let last = 24 * 6 - 1;
     let failure = checked(last, [not_ready()], []).await.unwrap_err();
@@ -111,6 +120,29 @@ async fn a_check_that_scheduler_does_not_take_is_arranged_by_another_call() {
     let context = TestContext::new(&[], [], [broken, scheduled(&name)]);
     let case = Case::of(Kind::Rebalance, Deadline::Open);
     arrange(&context, &case.attempt(&context).await, &claim("e-1")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_scheduler_never_takes_delays_the_drain_by_ten_seconds() {
+    let broken = call(format!("POST /schedules/{NODE}.rebalance-recommendation.0"));
+    let context = TestContext::new(&[], [], [broken.says(500, json_error("InternalServerException")).repeated()]);
+    let (case, began) = (Case::of(Kind::Rebalance, Deadline::Open), Instant::now());
+    assert!(arrange(&context, &case.attempt(&context).await, &claim("e-1")).await.is_err());
+    assert_eq!(began.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_that_aws_gave_no_answer_about_are_asked_for_at_times_that_are_spread_over_ten_minutes() {
+    let context = TestContext::new(&[], [], [scheduled(&format!("{NODE}.instance-running.1")).repeated()]);
+    let (case, check, mut times) = (Case::of(Kind::Running, Deadline::Open), undo_check(0), Vec::new());
+    for _ in 0..50 {
+        let (failure, mut record) = (CallError::unanswered("ec2:DescribeInstances", "why").into(), Record::default());
+        let asked = ask_later(&context, &case.notice, &check, failure, &case.invocation, &mut record).await.unwrap();
+        let UncordonOutcome::NotDescribed { at, .. } = asked else { panic!("{asked:?}") };
+        times.push(at);
+    }
+    let latest = times.into_iter().max().unwrap();
+    assert!((at("1970-01-01T00:15:00Z")..at("1970-01-01T00:20:00Z")).contains(&latest), "{latest}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -381,3 +381,18 @@ fn a_drain_that_lost_a_disruption_to_another_waits_a_moment_before_the_next_and_
     assert!(progress.requests(due - Duration::from_millis(1)).is_empty());
     assert_eq!(progress.requests(due).len(), 1);
 }
+
+#[test]
+fn drains_that_lost_a_disruption_to_another_wait_each_for_a_different_time_of_up_to_300_ms() {
+    let now = Instant::now();
+    let waits = (0..40).map(|n| {
+        let mut progress = drain(&[pod(&format!("web-{n:02}"), None)], held_by_hook(now), now);
+        all_blocked(&mut progress, now);
+        allows(&mut progress, 1, now);
+        all_blocked(&mut progress, now);
+        allows(&mut progress, 1, now);
+        progress.next_due(now).unwrap() - now
+    });
+    let longest = waits.max().unwrap().as_millis();
+    assert!((250..300).contains(&longest), "{longest}");
+}
