@@ -287,7 +287,7 @@ async fn the_claim_of_another_notice_stays_its_own() {
     let (context, case) = (TestContext::new(&[], api, []), Case::spot());
     let attempt = case.attempt(&context).await;
     let claiming = claim(&context, &case.target(&attempt), Purpose::Drain, &mut Record::default()).await.unwrap();
-    let Claiming::Claimed(node) = claiming else { panic!("it is drained all the same") };
+    let Claiming::Claimed(node) = claiming else { panic!("its pods have to leave too") };
     assert_eq!((node.claim.is_joined(), node.claim.holder.as_str()), (true, "e-0"));
 }
 

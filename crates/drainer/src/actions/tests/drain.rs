@@ -38,6 +38,19 @@ fn eviction(name: &str) -> Expected {
     evicted.without("dryRun").says(201, json!({"apiVersion": "v1", "kind": "Status", "status": "Success", "code": 201}))
 }
 
+/// The pod's budget does not allow its eviction.
+fn blocked(name: &str) -> Expected {
+    let why =
+        json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods and has 1"});
+    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [why]}});
+    eviction(name).says(429, no).repeated()
+}
+
+fn no_right_to_budgets() -> Expected {
+    let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
+    budgets.says(403, status(403, "Forbidden", "poddisruptionbudgets")).at_any_time()
+}
+
 fn watch() -> Expected {
     call("GET /api/v1/pods").with("watch=true").with("resourceVersion=7")
 }
@@ -379,17 +392,13 @@ async fn a_hook_that_is_over_in_mid_drain_is_told_with_what_was_left() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_that_only_waits_for_a_budget_is_parked_when_others_wait_for_their_turn() {
-    let why =
-        json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods and has 1"});
-    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [why]}});
-    let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
     let api = [
         claim(),
         pods(&["a", "b"]),
         eviction("a"),
-        eviction("b").says(429, no).repeated(),
+        blocked("b"),
         watch().streams(&[gone("a")]).at_any_time(),
-        budgets.says(403, status(403, "Forbidden", "poddisruptionbudgets")).at_any_time(),
+        no_right_to_budgets(),
         call("GET /api/v1/nodes").says(200, list("Node", &[node()])).repeated().perhaps(),
     ];
     let context = TestContext::new(&[], api, [hook_described(), group_described(false)]);
@@ -478,18 +487,14 @@ async fn a_node_that_is_given_back_in_mid_drain_is_drained_no_further() {
 /// By that condition its Job knows that it has not failed: an eviction sets it, a deletion does not.
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_its_budget_blocks_to_the_end_is_deleted_with_a_condition_that_says_why() {
-    let why =
-        json!({"reason": "DisruptionBudget", "message": "The disruption budget web needs 1 healthy pods and has 1"});
-    let no = json!({"kind": "Status", "apiVersion": "v1", "code": 429, "details": {"causes": [why]}});
-    let budgets = call("GET /apis/policy/v1/namespaces/shop/poddisruptionbudgets");
     let condition = call("PATCH /api/v1/namespaces/shop/pods/a/status").with(r#""uid":"uid-a""#);
     let condition = condition.with(r#""type":"DisruptionTarget""#).with(r#""reason":"DeletionBySpillway""#);
     let api = [
         claim(),
         pods(&["a"]),
-        eviction("a").says(429, no).repeated(),
+        blocked("a"),
         watch().streams(&[]).at_any_time(),
-        budgets.says(403, status(403, "Forbidden", "poddisruptionbudgets")).at_any_time(),
+        no_right_to_budgets(),
         condition.with(r#""lastTransitionTime":"1970-01-01T00:01:28Z""#).says(200, pod("a")),
         call("DELETE /api/v1/namespaces/shop/pods/a").with("uid-a").says(200, pod("a")),
     ];
