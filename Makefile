@@ -23,11 +23,13 @@ RIGHTS := $(CURDIR)/.aws-sam/rights
 RELEASE_BUILD = scripts/sam-build $(HERE) $(SAM_TEST)
 BASELINE = PATH=$(dir $(PYTHON)):$$PATH scripts/step --quiet "baseline" \
 	cargo lambda build --release --package spillway-baseline $(if $(filter arm64,$(HERE)),--arm64)
+# What needs the packages and a control plane of its own, side by side.
+END_TO_END := test-scenarios test-enroll test-rights test-others
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
 
 .PHONY: help demo bed doctor bench peers storm load chaos simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
-.PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-pure test-release test-scenarios test-others
+.PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-python test-rust test-release $(END_TO_END)
 
 ##@ Try it
 demo: ready ## a spot notice and a terminate notice on a real cluster, live (EVENT=events/….json sends another)
@@ -76,8 +78,8 @@ mutants: need ## changes in the pure code that no test notices (PACKAGE=spillway
 ##@ Work on it
 test: need ## everything: pure, on the wire, the template, end to end with the binary that `sam build` makes (BUNDLE=dist/… takes a release's)
 	@$(MAKE) --jobs=3 venv control-plane tests
-	@$(MAKE) --jobs=2 packaged test-pure
-	@$(MAKE) --jobs=2 test-scenarios test-others test-release
+	@$(MAKE) --jobs=2 packaged test-python test-rust
+	@$(MAKE) --jobs=4 $(END_TO_END) test-release
 	@scripts/step "least rights" env PYTHONPATH=tests/bed/aws $(PYTHON) tests/rights/least.py $(RIGHTS)
 
 lint: need venv ## format, clippy, dependencies, scripts
@@ -115,7 +117,7 @@ test-oldest: need ## what `make test` does end to end, on the oldest Kubernetes 
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@scripts/control-plane oldest
 	@$(MAKE) packaged
-	@SPILLWAY_BED_BIN=$(CACHE)/control-plane/oldest $(MAKE) --jobs=2 test-scenarios test-others
+	@SPILLWAY_BED_BIN=$(CACHE)/control-plane/oldest $(MAKE) --jobs=4 $(END_TO_END)
 
 bed-setup: need ## only the set-up: Python packages and the control plane's programs
 	@$(MAKE) --jobs=2 venv control-plane
@@ -165,10 +167,10 @@ packaged:
 	@for function in Drain Announcer; do scripts/check-glibc $(SAM_TEST)/$$function/bootstrap; done
 	@rm -rf $(RIGHTS) && mkdir -p $(RIGHTS)
 
-# What needs no package: it runs beside the release build, which takes one core for minutes to link.
+# What needs no package, in Python and in Rust: it runs beside the release build, which takes one core for minutes to link.
 python-tests = @scripts/step "$(1)" env PYTHONPATH=tests/bed/aws \
 	$(PYTHON) -m unittest discover --start-directory $(1) $(if $(2),--top-level-directory $(2))
-test-pure:
+test-python:
 	@scripts/step "template: lint" scripts/check-template
 	$(call python-tests,tests/template)
 	$(call python-tests,tests/pages)
@@ -178,6 +180,8 @@ test-pure:
 	$(call python-tests,tests/smoke/tests,tests/smoke)
 	$(call python-tests,tests/scripts)
 	$(call python-tests,tools/tests,tools)
+
+test-rust:
 	@scripts/step "Rust tests, in process" cargo test --workspace --lib --bins
 	@# Without make's own job slots, which rustdoc is told of and cannot find.
 	@scripts/step "Rust tests, in the documentation" env -u MAKEFLAGS -u MFLAGS cargo test --workspace --doc
@@ -186,19 +190,18 @@ test-pure:
 test-release:
 	$(call python-tests,tests/release)
 
-# End to end, most of a test's time is waiting: more of them at once than there are cores, and beside the scenarios, which
-# are one program, all others, one after another.
-bench peers storm load test-release test-scenarios test-others: export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
-test-release test-scenarios test-others: export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
-test-scenarios: export RUST_TEST_THREADS := 12
-test-others: export RUST_TEST_THREADS := 8
-test-scenarios test-others: export SPILLWAY_RIGHTS := $(RIGHTS)
+# End to end, half of a test's time is waiting: more of them at once than there are cores. The longest programs run beside each
+# other, and beside all others, which run one after another.
+bench peers storm load test-release $(END_TO_END): export SPILLWAY_DRAIN := $(CURDIR)/$(SAM_TEST)/Drain/bootstrap
+test-release $(END_TO_END): export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
+test-scenarios test-others: export RUST_TEST_THREADS := 8
+$(END_TO_END): export SPILLWAY_RIGHTS := $(RIGHTS)
 
-test-scenarios:
-	@scripts/step "Rust tests, scenarios" cargo test --workspace --test scenarios
+test-scenarios test-enroll test-rights: test-%:
+	@scripts/step "Rust tests, $*" cargo test --workspace --test $*
 
 TESTS := $(wildcard $(addsuffix /tests/*.rs,bench demo crates/* functions/* tests/*) tests/*/tests/*/main.rs)
-OTHER_TESTS := $(filter-out scenarios,$(basename $(notdir $(TESTS:/main.rs=))))
+OTHER_TESTS := $(filter-out scenarios enroll rights,$(basename $(notdir $(TESTS:/main.rs=))))
 
 test-others:
 	@scripts/step "Rust tests, all others" cargo test --workspace $(OTHER_TESTS:%=--test=%)

@@ -20,6 +20,7 @@ def quoted(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
+@cache
 def pattern(words: str) -> re.Pattern:
     """What fits a sentence with places that are left open: `…` on a page, `{…}` in the code."""
     return re.compile(".*".join(map(re.escape, re.split(r"…|\{[^}]*\}", words))))

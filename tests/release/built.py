@@ -1,11 +1,13 @@
 """Binaries to pack: those that were built for this machine, where there are some, and stand-ins for all others."""
 
+import atexit
 import os
 import platform
 import shutil
 import sys
 import tempfile
 import unittest
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -51,3 +53,11 @@ def folder_of(test: unittest.TestCase) -> Path:
 def packed(into: Path) -> Path:
     """A bundle of the project as it is."""
     return pack(ROOT, binaries(into / "built"), VERSION, CHANGES, into / "dist")
+
+
+@cache
+def the_bundle() -> Path:
+    """That, packed once for all tests, which only read it."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    return packed(folder)

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 from unittest.mock import patch
 
-from built import CHANGES, HERE, ROOT, TESTED, VERSION, binaries, folder_of, packed, stand_in
+from built import CHANGES, HERE, ROOT, TESTED, VERSION, binaries, folder_of, packed, stand_in, the_bundle
 from release_bundle import bundle, sums
 from release_bundle.elf import ARCHITECTURES
 from release_bundle.errors import ReleaseError
@@ -29,7 +29,7 @@ def files(archive: Path) -> dict[str, bytes]:
 class WhatItHolds(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.archive = packed(Path(cls.enterClassContext(tempfile.TemporaryDirectory())))
+        cls.archive = the_bundle()
         cls.files = files(cls.archive)
 
     def test_it_is_named_after_its_version_and_unpacks_into_one_folder(self) -> None:
@@ -116,14 +116,13 @@ class WhatItHolds(unittest.TestCase):
 
 class ItsBytes(unittest.TestCase):
     def test_the_same_files_in_another_folder_and_at_another_time_give_the_same_bytes(self) -> None:
-        first, second = folder_of(self), folder_of(self)
-        one = packed(first)
-        built = binaries(second / "built")
-        for path in second.rglob("*"):
+        folder = folder_of(self)
+        built = binaries(folder / "built")
+        for path in folder.rglob("*"):
             os.utime(path, (1, 1))
         with patch("time.time", return_value=2_000_000_000):
-            other = bundle.pack(ROOT, built, VERSION, CHANGES, second / "elsewhere")
-        self.assertEqual(one.read_bytes(), other.read_bytes())
+            other = bundle.pack(ROOT, built, VERSION, CHANGES, folder / "elsewhere")
+        self.assertEqual(the_bundle().read_bytes(), other.read_bytes())
 
 
 class WhatIsRefused(unittest.TestCase):
@@ -154,15 +153,11 @@ class WhatIsRefused(unittest.TestCase):
 
 
 class TakenApart(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.packed = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        sums.write(packed(cls.packed).parent)
-
     def setUp(self) -> None:
         self.folder = folder_of(self)
-        shutil.copytree(self.packed, self.folder, dirs_exist_ok=True)
+        shutil.copytree(the_bundle().parents[1], self.folder, dirs_exist_ok=True)
         (self.archive,) = (self.folder / "dist").glob("*.tar.gz")
+        sums.write(self.archive.parent)
 
     def refused(self, words: str) -> None:
         with self.assertRaisesRegex(ReleaseError, words):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from built import ROOT, VERSION, packed
+from built import ROOT, VERSION, the_bundle
 from moto.server import ThreadedMotoServer
 from samtranslator.yaml_helper import yaml_parse
 
@@ -32,9 +32,8 @@ class Unpacked(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        outside = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         elsewhere = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        with tarfile.open(packed(outside)) as tar:
+        with tarfile.open(the_bundle()) as tar:
             tar.extractall(elsewhere, filter="data")
         cls.folder = elsewhere / f"spillway-{VERSION}"
         cls.server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)

@@ -6,7 +6,7 @@ import yaml
 from from_nth.template import TEMPLATE, parameter, parameters
 
 
-class Loader(yaml.SafeLoader):
+class Loader(yaml.CSafeLoader):
     """Passes CloudFormation's own tags over."""
 
 

@@ -68,7 +68,7 @@ fn how() -> String {
     A real kube-apiserver with a real etcd holds all objects (`NODES=` and `PODS=` are another size); of the cluster's own\n\
     programs only kwok leaves the nodes and pods alone. Requests come from the API server's audit log, bytes from a TCP\n\
     proxy in front of it (TLS handshake, watch and headers are in them), memory from the kernel (`VmHWM`). A node's image\n\
-    list, conditions and labels are as long as a kubelet makes them; a pod is small. `tests/e2e/tests/load.rs` holds the\n\
+    list, conditions and labels are as long as a kubelet makes them; a pod is small. `tests/e2e/tests/large_cluster.rs` holds the\n\
     counts in each run of `make test`, with 500 nodes and 5,000 pods.\n"
         .to_owned()
 }

@@ -10,7 +10,7 @@ class TemplateError(Exception):
     """The template says something that the bed cannot carry out."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Reads CloudFormation's short forms: `!Ref X` as {"Ref": X}, `!Sub X` as {"Fn::Sub": X}."""
 
 

@@ -190,11 +190,10 @@ async fn a_pod_under_two_budgets_is_forced_in_time_and_holds_up_nobody() {
     let deletions: Vec<_> = requests.iter().filter(|r| r.verb == "delete").collect();
     // A duplicate that came at once deletes it at that moment too. It may find the pod gone, or see it go and hang up.
     assert!(deletions.iter().all(|r| r.name == ODD) && deletions[0].code == Some(200), "{deletions:?}");
-    let told = requests.iter().find(|r| r.subresource == "status").expect("the condition is set");
-    assert!(
-        (told.verb.as_str(), told.code) == ("patch", Some(200)) && told.received <= deletions[0].received,
-        "{told:?}"
-    );
+    // A busy API server may have answered 504 before.
+    let told =
+        requests.iter().find(|r| r.subresource == "status" && r.code == Some(200)).expect("the condition is set");
+    assert!(told.verb == "patch" && told.received <= deletions[0].received, "{told:?}");
     let neighbours = requests.iter().filter(|r| r.subresource == "eviction" && r.name.starts_with("web-"));
     let last = neighbours.filter_map(|r| r.done).max().expect("they are evicted");
     assert!(last < deletions[0].received, "the others did not wait for it");

@@ -35,13 +35,13 @@ impl Blocked {
         world.aws_side().put_group(name, &[hook]).await.expect("the group is new");
         pods::create_namespace(&client, name).await.expect("the namespace is new");
         let of_group = || NodeOptions { group: Some(name.to_owned()), ..NodeOptions::default() };
-        let mut joined = Vec::new();
-        for number in 0..nodes {
+        let each = (0..nodes).map(async |number| {
             let node = world.add_node(of_group()).await.expect("the node joins");
             let shape = PodShape::default().on_node(&node.name);
             pods::run_deployment(&client, name, &format!("db-{number}"), 1, &shape).await.expect("its pod runs");
-            joined.push(node);
-        }
+            node
+        });
+        let joined = join_all(each).await;
         let budget =
             json!({"metadata": {"namespace": name, "name": "none"}, "spec": {"maxUnavailable": 0, "selector": {}}});
         let budget: PodDisruptionBudget = serde_json::from_value(budget).expect("it is a budget");
