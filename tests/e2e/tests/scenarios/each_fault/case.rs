@@ -248,6 +248,8 @@ fn window(case: Case) -> Duration {
     match (case.step.name, case.lasts) {
         // Two heartbeats take longer; and a schedule is tried for ten seconds before its drain.
         ("heartbeat" | "schedule", _) | (_, Lasts::Once) => WINDOW,
+        // What no receipt names fails no drain: there has to be time for it.
+        (_, Lasts::ForEver) if case.fault.words.is_empty() => WINDOW,
         (_, Lasts::ForEver) => SHORT_WINDOW,
     }
 }
