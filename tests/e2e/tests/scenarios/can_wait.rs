@@ -1,4 +1,6 @@
 //! Drains that can wait have invocations of their own number (`PatientSlots`), so that a notice that cannot wait finds one.
+//!
+//! Two of these tests wait for minutes. Tests begin by name, so this file has one that begins early.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
