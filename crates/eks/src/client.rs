@@ -10,8 +10,7 @@ use aws_credential_types::Credentials;
 
 use crate::bearer::Signer;
 use crate::cluster::Cluster;
-use crate::clusters::Clusters;
-use crate::renewing::Renewing;
+use crate::renewing::{Renewals, Renewing};
 use crate::transport::{ConnectError, is_certificate, is_connect, transport};
 
 /// A client for one cluster, over one connection. Unlike kube's client it can stand in what is `Debug`.
@@ -27,17 +26,17 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A client for `cluster` that signs its tokens with `credentials`, and asks `clusters` again when
+/// A client for `cluster` that signs its tokens with `credentials`, and has EKS asked again when
 /// no connection comes about. No request is made yet.
 pub fn connect(
     cluster: &Cluster,
-    clusters: Arc<Clusters>,
+    renewals: &Renewals,
     region: &str,
     credentials: Credentials,
 ) -> Result<Connection, ConnectError> {
     let signer = Arc::new(Signer::new(cluster.name.clone(), region.to_owned(), credentials));
     let transport = move |cluster: &Cluster| transport(cluster, Arc::clone(&signer));
-    let service = Renewing::new(cluster, clusters, transport)?;
+    let service = Renewing::new(cluster, renewals.clone(), transport)?;
     Ok(Connection { client: kube::Client::new(service, "default") })
 }
 
@@ -67,12 +66,13 @@ mod tests {
     use spillway_core::cluster::ClusterName;
 
     use super::*;
+    use crate::clusters::Clusters;
 
     fn attempt(endpoint: &str, ca: &[u8]) -> Result<Connection, ConnectError> {
         let cluster = Cluster { name: ClusterName::new("prod"), endpoint: endpoint.to_owned(), ca: ca.to_vec() };
         let config = aws_sdk_eks::Config::builder().behavior_version_latest().build();
         let clusters = Arc::new(Clusters::new(aws_sdk_eks::Client::from_conf(config), None));
-        connect(&cluster, clusters, "us-east-1", Credentials::new("a", "b", None, None, "test"))
+        connect(&cluster, &Renewals::new(clusters), "us-east-1", Credentials::new("a", "b", None, None, "test"))
     }
 
     #[test]

@@ -27,4 +27,5 @@ pub use client::{Connection, ConnectionFailure, connect, connection_failure};
 pub use cluster::Cluster;
 pub use clusters::{Clusters, DescribeError};
 pub use remembered::Remembered;
+pub use renewing::Renewals;
 pub use transport::ConnectError;

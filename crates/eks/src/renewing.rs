@@ -24,13 +24,20 @@ use crate::transport::{ConnectError, Transport, is_connect};
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
+/// Asks EKS again, less and less often. Connections that are tried one after another share it.
+#[derive(Debug, Clone)]
+pub struct Renewals {
+    clusters: Arc<Clusters>,
+    /// Held while EKS is asked.
+    asked: Arc<tokio::sync::Mutex<Option<Asked>>>,
+}
+
 /// The tower service around the transport.
 #[derive(Clone)]
 pub(crate) struct Renewing {
     current: Arc<Mutex<Current>>,
-    /// Held while EKS is asked.
-    asked: Arc<tokio::sync::Mutex<Option<Asked>>>,
-    source: Arc<Source>,
+    renewals: Renewals,
+    transport: Arc<MakeTransport>,
 }
 
 /// The transport in use.
@@ -42,17 +49,11 @@ struct Current {
 }
 
 /// EKS was asked.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Asked {
     at: Instant,
     /// How long it is not asked again.
     pause: Duration,
-}
-
-/// What a new transport is made from.
-struct Source {
-    clusters: Arc<Clusters>,
-    transport: Box<MakeTransport>,
 }
 
 type MakeTransport = dyn Fn(&Cluster) -> Result<Transport, ConnectError> + Send + Sync;
@@ -65,15 +66,22 @@ enum RenewError {
     Connect(#[from] ConnectError),
 }
 
+impl Renewals {
+    /// EKS has not been asked again yet.
+    #[must_use]
+    pub fn new(clusters: Arc<Clusters>) -> Self {
+        Self { clusters, asked: Arc::default() }
+    }
+}
+
 impl Renewing {
     pub(crate) fn new(
         cluster: &Cluster,
-        clusters: Arc<Clusters>,
+        renewals: Renewals,
         transport: impl Fn(&Cluster) -> Result<Transport, ConnectError> + Send + Sync + 'static,
     ) -> Result<Self, ConnectError> {
         let current = Current { cluster: cluster.clone(), transport: transport(cluster)? };
-        let source = Source { clusters, transport: Box::new(transport) };
-        Ok(Self { current: Arc::new(Mutex::new(current)), asked: Arc::default(), source: Arc::new(source) })
+        Ok(Self { current: Arc::new(Mutex::new(current)), renewals, transport: Arc::new(transport) })
     }
 
     fn current(&self) -> Current {
@@ -84,15 +92,15 @@ impl Renewing {
     /// `failed`. Nobody waits for it: an API server that was out of reach for a moment takes the next request, however long EKS
     /// takes to say that it has not moved.
     fn renew(&self, failed: &Cluster) {
-        let Ok(mut asked) = Arc::clone(&self.asked).try_lock_owned() else { return };
+        let Ok(mut asked) = Arc::clone(&self.renewals.asked).try_lock_owned() else { return };
         if self.current().cluster != *failed || asked.is_some_and(|asked| asked.at.elapsed() < asked.pause) {
             return;
         }
         *asked = Some(Asked::after(*asked));
-        let (current, source, failed) = (Arc::clone(&self.current), Arc::clone(&self.source), failed.clone());
-        let renewing = async move {
-            match source.other_than(&failed).await {
-                Ok(Some(other)) => *current.lock().unwrap_or_else(PoisonError::into_inner) = other,
+        let (renewing, failed) = (self.clone(), failed.clone());
+        let renewed = async move {
+            match renewing.other_than(&failed).await {
+                Ok(Some(other)) => *renewing.current.lock().unwrap_or_else(PoisonError::into_inner) = other,
                 Ok(None) => {}
                 Err(error) => {
                     let cluster = &failed.name;
@@ -101,7 +109,17 @@ impl Renewing {
             }
             drop(asked);
         };
-        tokio::spawn(renewing.in_current_span());
+        tokio::spawn(renewed.in_current_span());
+    }
+
+    /// The way that EKS shows now, if it is another. The old one keeps its connections: one may have come about meanwhile.
+    async fn other_than(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
+        let cluster = self.renewals.clusters.renew(&known.name).await?;
+        if cluster == *known {
+            return Ok(None);
+        }
+        let transport = (self.transport)(&cluster)?;
+        Ok(Some(Current { cluster, transport }))
     }
 }
 
@@ -110,18 +128,6 @@ impl Asked {
     fn after(before: Option<Self>) -> Self {
         let pause = before.map_or(FIRST_PAUSE, |before| LONGEST_PAUSE.min(2 * before.pause));
         Self { at: Instant::now(), pause }
-    }
-}
-
-impl Source {
-    /// The way that EKS shows now, if it is another. The old one keeps its connections: one may have come about meanwhile.
-    async fn other_than(&self, known: &Cluster) -> Result<Option<Current>, RenewError> {
-        let cluster = self.clusters.renew(&known.name).await?;
-        if cluster == *known {
-            return Ok(None);
-        }
-        let transport = (self.transport)(&cluster)?;
-        Ok(Some(Current { cluster, transport }))
     }
 }
 

@@ -7,7 +7,7 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sdk_eks::operation::describe_cluster::DescribeClusterError;
 use spillway_core::cluster::ClusterName;
-use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeError};
+use spillway_eks::{Cluster, Clusters, ConnectError, Connection, DescribeError, Renewals};
 use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ pub(crate) trait Connector: Debug + Send + Sync {
     fn connect(
         &self,
         cluster: &Cluster,
-        clusters: &Arc<Clusters>,
+        renewals: &Renewals,
         region: &str,
         credentials: Credentials,
     ) -> Result<Connection, ConnectError>;
@@ -43,11 +43,11 @@ impl Connector for OneConnection {
     fn connect(
         &self,
         cluster: &Cluster,
-        clusters: &Arc<Clusters>,
+        renewals: &Renewals,
         region: &str,
         credentials: Credentials,
     ) -> Result<Connection, ConnectError> {
-        spillway_eks::connect(cluster, Arc::clone(clusters), region, credentials)
+        spillway_eks::connect(cluster, renewals, region, credentials)
     }
 }
 
@@ -76,11 +76,24 @@ impl Access {
     /// cut meanwhile, so none is kept; endpoint and certificate authority are. EKS is asked
     /// until `end`.
     pub async fn connect(&self, name: &ClusterName, end: Instant) -> Result<Connection, Failure> {
+        self.connect_again(name, end, &self.renewals()).await
+    }
+
+    /// What attempts to connect share, so that EKS is not asked again for each.
+    pub(super) fn renewals(&self) -> Renewals {
+        Renewals::new(Arc::clone(&self.clusters))
+    }
+
+    /// A fresh client for one of several attempts.
+    pub(super) async fn connect_again(
+        &self,
+        name: &ClusterName,
+        end: Instant,
+        renewals: &Renewals,
+    ) -> Result<Connection, Failure> {
         let cluster = self.describe(name, end).await?;
         let credentials = self.credentials.provide_credentials().await.map_err(|error| unusable(name, error))?;
-        self.connector
-            .connect(&cluster, &self.clusters, &self.region, credentials)
-            .map_err(|error| unusable(name, error))
+        self.connector.connect(&cluster, renewals, &self.region, credentials).map_err(|error| unusable(name, error))
     }
 
     async fn describe(&self, name: &ClusterName, end: Instant) -> Result<Cluster, Failure> {

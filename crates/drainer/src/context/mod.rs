@@ -90,6 +90,7 @@ impl Context {
         let cannot = |error| Failure::Kubernetes { doing: doing.to_owned(), cluster: cluster.clone(), error };
         let patience = patience.into();
         let end = patience.end;
+        let renewals = self.access.renewals();
         let first_refused = OnceCell::new();
         let failed = |failure: Failure| {
             let is_tried_again = match failure.not_let_in() {
@@ -99,7 +100,9 @@ impl Context {
             FailedAttempt { failure, is_tried_again }
         };
         let attempt = async || {
-            let connection = self.access.connect(cluster, end).await.map_err(failed)?;
+            // In a box, because the futures of all that is done in a cluster contain it.
+            let connecting = Box::pin(self.access.connect_again(cluster, end, &renewals));
+            let connection = connecting.await.map_err(failed)?;
             work(connection.client).await.map_err(cannot).map_err(failed)
         };
         let retrying = |error: &FailedAttempt| {

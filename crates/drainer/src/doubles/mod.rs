@@ -25,7 +25,7 @@ use serde_json::Value;
 use spillway_aws_call::Caller;
 use spillway_core::clock::Clock;
 use spillway_core::invocation::Invocation;
-use spillway_eks::{Cluster, Clusters, ConnectError, Connection};
+use spillway_eks::{Cluster, Clusters, ConnectError, Connection, Renewals};
 use spillway_notice::Home;
 use spillway_receipt::Receipt;
 use spillway_settings::{Schedules, Settings};
@@ -160,13 +160,7 @@ pub(crate) fn context(
 struct ClusterDouble(Box<dyn Fn(&str) -> Client + Send + Sync>);
 
 impl Connector for ClusterDouble {
-    fn connect(
-        &self,
-        cluster: &Cluster,
-        _: &Arc<Clusters>,
-        _: &str,
-        _: Credentials,
-    ) -> Result<Connection, ConnectError> {
+    fn connect(&self, cluster: &Cluster, _: &Renewals, _: &str, _: Credentials) -> Result<Connection, ConnectError> {
         Ok(Connection { client: (self.0)(&cluster.endpoint) })
     }
 }

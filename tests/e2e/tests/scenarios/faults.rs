@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use spillway_bed::gateway::{Answer, Fault, Gateway, Rule, Rules, Which};
 use spillway_bed::lambda::Outcome;
 use spillway_bed::pods::PodShape;
+use spillway_bed::proxy::Mode;
 use spillway_e2e::{Stage, fates, receipt, spot_notice};
 
 const SPOT: Duration = Duration::from_secs(120);
@@ -83,6 +84,22 @@ async fn an_endpoint_that_accepts_and_says_nothing_is_asked_of_eks_again() {
     gateway.show(stage.world, key).await.expect("EKS shows the gateway");
 
     assert_drained(&drain.await, 2);
+}
+
+#[tokio::test]
+async fn of_an_endpoint_that_refuses_connections_eks_is_asked_less_and_less_often() {
+    let stage = Stage::set("refused-endpoint").await;
+    let endpoint = stage.through_proxy().await;
+    endpoint.set_mode(Mode::Refuse).await.expect("the endpoint is closed");
+    // Ten seconds are left.
+    let event = spot_notice(&stage.node.instance_id, Timestamp::now() - Duration::from_secs(110));
+
+    let outcome = stage.lambda.invoke(event).await;
+
+    assert!(outcome.result.is_err(), "{outcome:#?}");
+    let asked = stage.aws_calls().await.iter().filter(|call| *call == "eks:DescribeCluster").count();
+    // Where it is, and again after the first refusal, two seconds later and four seconds after that.
+    assert!((3..=4).contains(&asked), "{asked} times: {outcome:#?}");
 }
 
 #[tokio::test]
