@@ -168,7 +168,7 @@ packaged:
 	@rm -rf $(RIGHTS) && mkdir -p $(RIGHTS)
 
 # What needs no package, in Python and in Rust: it runs beside the release build, which takes one core for minutes to link.
-python-tests = @scripts/step "$(1)" env PYTHONPATH=tests/bed/aws \
+python-tests = @$(NICE) scripts/step "$(1)" env PYTHONPATH=tests/bed/aws \
 	$(PYTHON) -m unittest discover --start-directory $(1) $(if $(2),--top-level-directory $(2))
 test-python:
 	@scripts/step "template: lint" scripts/check-template
@@ -196,9 +196,11 @@ bench peers storm load test-release $(END_TO_END): export SPILLWAY_DRAIN := $(CU
 test-release $(END_TO_END): export SPILLWAY_ANNOUNCE := $(CURDIR)/$(SAM_TEST)/Announcer/bootstrap
 test-scenarios test-others: export RUST_TEST_THREADS := 8
 $(END_TO_END): export SPILLWAY_RIGHTS := $(RIGHTS)
+# Those that ask for no time let those go first that do.
+test-release test-enroll: NICE := nice -n 5
 
 test-scenarios test-enroll test-rights: test-%:
-	@scripts/step "Rust tests, $*" cargo test --workspace --test $*
+	@$(NICE) scripts/step "Rust tests, $*" cargo test --workspace --test $*
 
 TESTS := $(wildcard $(addsuffix /tests/*.rs,bench demo crates/* functions/* tests/*) tests/*/tests/*/main.rs)
 OTHER_TESTS := $(filter-out scenarios enroll rights,$(basename $(notdir $(TESTS:/main.rs=))))
