@@ -119,7 +119,7 @@ test-oldest: need ## what `make test` does end to end, on the oldest Kubernetes 
 	@$(MAKE) --jobs=3 venv control-plane tests
 	@scripts/control-plane oldest
 	@$(MAKE) packaged
-	@SPILLWAY_BED_BIN=$(CACHE)/control-plane/oldest $(MAKE) --jobs=4 $(END_TO_END)
+	@export SPILLWAY_BED_BIN=$(CACHE)/control-plane/oldest; $(MAKE) --jobs=4 $(SIDE_BY_SIDE) && $(MAKE) test-load
 
 bed-setup: need ## only the set-up: Python packages and the control plane's programs
 	@$(MAKE) --jobs=2 venv control-plane
