@@ -4,7 +4,7 @@ import re
 import unittest
 from functools import cache
 
-from pages import PAGES, ROOT, code, name, prose, rows, section, text
+from pages import PAGES, ROOT, code, name, rows, section, text
 
 TEMPLATE = text("template.yaml")
 PARAMETERS = set(re.findall(r"^  (\w+):$", TEMPLATE.split("\nParameters:\n")[1].split("\nRules:\n")[0], re.M))
@@ -90,17 +90,6 @@ class Settings(unittest.TestCase):
                 for parameter in sorted(set(re.findall(r"[`' ]([A-Z][a-z]+[A-Za-z]*)=(?=[\w\"'/])", page.read_text())) - OTHERS):
                     with self.subTest(page=name(page), parameter=parameter):
                         self.assertIn(parameter, PARAMETERS)
-
-    def test_no_page_names_a_parameter_that_is_gone(self) -> None:
-        notes = section("CHANGELOG.md", "### From 0.1").split("| before | now |")[1].split("\n\n")[0]
-        gone = {word for row in rows("| |\n|-|\n" + notes) for cell in quoted(row[0]) for word in re.findall(r"^[A-Z]\w+", cell)}
-        gone -= PARAMETERS | {"Spot", "Capacity", "Maintenance", "Terminate", "Rebalance", "StateChange"}  # words of AWS and NTH, too
-        self.assertIn("HeldPods", gone)
-        for page in PAGES:
-            if name(page) not in PAST:
-                for parameter in gone:
-                    with self.subTest(page=name(page), parameter=parameter):
-                        self.assertNotRegex(prose(page), rf"`{parameter}(=[^`]*)?`")
 
     def test_settings_says_how_many_there_are(self) -> None:
         self.assertIn(f"{len(PARAMETERS)} in all", text("docs/settings.md"))
