@@ -29,7 +29,7 @@ END_TO_END := $(SIDE_BY_SIDE) test-load
 # Each variable that was given, as an option: RUNS=3 as --runs "3".
 given = $(foreach name,$(1),$(if $($(name)),--$(shell tr A-Z_ a-z- <<<$(name)) "$($(name))"))
 
-.PHONY: help demo bed doctor bench peers storm load chaos simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
+.PHONY: help demo bed doctor bench peers storm load simulate fuzz mutants test test-oldest test-arm64 lint ci build release clean
 .PHONY: bed-setup ready need venv control-plane own-clone programs tests packaged test-python test-rust test-release $(END_TO_END)
 
 ##@ Try it
@@ -62,9 +62,6 @@ storm: ready ## hundreds of notices at once, with the limits of EC2, EKS and Lam
 load: ready ## what a drain costs in a cluster of 5,000 nodes and 50,000 pods: docs/measured/load.md, from the release build (NODES=, PODS=)
 	@$(RELEASE_BUILD)
 	@$(BENCH) load $(call given,NODES PODS)
-
-chaos: ready ## 500 notices while much goes wrong: docs/measured/chaos.md, in about seven minutes (NOTICES=10000 MINUTES=120 SEED=7)
-	@$(BENCH) chaos $(call given,NOTICES MINUTES SEED)
 
 simulate: need own-clone ## many worlds in memory, each drawn from a seed: SEEDS=1000000 for a night, SEED=17 is one with its history
 	@SEEDS=$(or $(SEEDS),10000) WORLDS=$(CACHE)/worlds $(if $(SEED),SEED=$(SEED)) $(if $(FROM),FROM=$(FROM)) \
@@ -154,7 +151,7 @@ own-clone:
 
 # Only what is started, because the whole workspace takes several minutes more.
 PROGRAMS ?= announce bed demo drain
-bench peers storm load chaos: export PROGRAMS := announce bed bench drain
+bench peers storm load: export PROGRAMS := announce bed bench drain
 
 programs: own-clone
 	@scripts/step --quiet "Rust programs" cargo build --bins $(PROGRAMS:%=--package spillway-%)

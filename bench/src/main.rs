@@ -2,13 +2,12 @@
 //!
 //! # Layout
 //! * [`bench`] measures one drain against a bare loop of evictions, [`peers`] sets it beside other tools, in a [`storm`] too, [`load`] counts
-//!   what it costs in a large cluster, [`chaos`] makes much go wrong at many nodes;
+//!   what it costs in a large cluster;
 //! * [`measure`] is what they share: the machine, statistics, requirements, and how a page is kept.
 //!
 //! What the function is measured against is built as the function is: the crate in `baseline/`.
 
 mod bench;
-mod chaos;
 mod load;
 mod measure;
 mod peers;
@@ -20,7 +19,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchResults;
-use crate::chaos::ChaosResults;
 use crate::load::LoadResults;
 use crate::measure::report;
 use crate::peers::PeersResults;
@@ -44,8 +42,6 @@ enum Command {
     Load(load::LoadOptions),
     /// Measures a storm of notices: the page `storm` beside the others.
     Storm(storm::StormOptions),
-    /// Sends many notices while much goes wrong: docs/measured/chaos.md.
-    Chaos(chaos::ChaosOptions),
     /// Writes the pages of docs/measured/ once more from the raw results beside them; measures nothing.
     Render,
 }
@@ -57,7 +53,6 @@ async fn main() -> ExitCode {
         Command::Peers(options) => peers::run(options).await,
         Command::Load(options) => load::run(options).await,
         Command::Storm(options) => storm::run(options).await,
-        Command::Chaos(options) => chaos::run(options).await,
         Command::Render => render_all(),
     }
 }
@@ -66,8 +61,7 @@ fn render_all() -> ExitCode {
     let rendered = report::render::<BenchResults>()
         .and_then(|()| report::render::<PeersResults>())
         .and_then(|()| report::render::<LoadResults>())
-        .and_then(|()| report::render::<StormResults>())
-        .and_then(|()| report::render::<ChaosResults>());
+        .and_then(|()| report::render::<StormResults>());
     report::tell(rendered.map(|()| "every page with raw results is rendered"))
 }
 
@@ -101,6 +95,5 @@ mod tests {
         assert_rendered_from_its_raw_results::<PeersResults>();
         assert_rendered_from_its_raw_results::<LoadResults>();
         assert_rendered_from_its_raw_results::<StormResults>();
-        assert_rendered_from_its_raw_results::<ChaosResults>();
     }
 }

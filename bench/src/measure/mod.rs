@@ -1,4 +1,4 @@
-//! What `bench`, `load`, `peers` and `chaos` share.
+//! What `bench`, `load` and `peers` share.
 //!
 //! # Layout
 //! * this file: the world in which drains are measured, and whose pods they are;

@@ -1,6 +1,6 @@
 //! The catalogue of faults: the requests that a drain makes, and what can go wrong with each. Pure.
 //!
-//! The end-to-end test `each_fault` makes them one at a time, chaos many at once.
+//! The end-to-end test `each_fault` makes them one at a time.
 
 use std::time::Duration;
 
