@@ -62,7 +62,6 @@ class Stack:
     policies: Policies
     permissions: tuple[str, ...] = ()
     """Rules that somebody has let invoke the function."""
-    lock: str = "off"
 
     def may(self, action: str, resource: str, **context: Any) -> bool:
         """By their own policies and the resource's."""
@@ -74,18 +73,12 @@ class Stack:
     def statements(self, resource: str) -> list[dict[str, Any]]:
         """The policy of the function, of a queue, or none."""
         if resource == FUNCTION:
-            return [*self._own_statements(), *map(_permission, self.permissions)]
+            rules = (INTRINSICS.value(one["Properties"]["SourceArn"]) for one in of_type("AWS::Lambda::Permission").values())
+            return [*map(_permission, rules), *map(_permission, self.permissions)]
         for policy in of_type("AWS::SQS::QueuePolicy").values():
             if resource.rpartition(":")[2] in INTRINSICS.value(policy["Properties"]["Queues"]):
-                return Intrinsics(TEMPLATE, {**PARAMETERS, "Lock": self.lock}, KNOWN).value(policy["Properties"]["PolicyDocument"]["Statement"])
+                return INTRINSICS.value(policy["Properties"]["PolicyDocument"]["Statement"])
         return []
-
-    def _own_statements(self) -> list[dict[str, Any]]:
-        """The permissions of the rules; with a lock its policy, which replaces them."""
-        if self.lock != "off":
-            document = RESOURCES["FunctionPolicy"]["Properties"]["PolicyDocument"]
-            return Intrinsics(TEMPLATE, {**PARAMETERS, "Lock": self.lock}, KNOWN).value(document["Statement"])
-        return [_permission(INTRINSICS.value(one["Properties"]["SourceArn"])) for one in of_type("AWS::Lambda::Permission").values()]
 
     def role_goes_to(self, role: str, service: str, **context: Any) -> bool:
         """Whether a service takes that role of the stack when it is handed over."""
@@ -171,12 +164,6 @@ def lets_a_rule_in(stack: Stack) -> str:
     return makes_a_rule(replace(stack, permissions=permissions))
 
 
-def takes_the_lock_off(stack: Stack) -> str:
-    calls = ("DeleteResourcePolicy", "PutResourcePolicy", "RemovePermission")
-    opened = any(stack.may(f"lambda:{call}", FUNCTION) for call in calls)
-    return invokes(replace(stack, lock="open" if opened else stack.lock))
-
-
 def plans(stack: Stack) -> str:
     if not stack.may("scheduler:CreateSchedule", SCHEDULE):
         return NOTHING
@@ -258,7 +245,6 @@ ATTACKS = (
     Attack(("lambda:InvokeFunction",), "an invocation", invokes),
     Attack(("lambda:InvokeAsync",), "an invocation by the older call", invokes),
     Attack(("lambda:AddPermission", "events:PutRule", "events:PutTargets"), "the function lets their rule in", lets_a_rule_in),
-    Attack(("lambda:RemovePermission", "lambda:InvokeFunction"), "the lock is taken off first", takes_the_lock_off),
     Attack(("lambda:UpdateFunctionCode",), "other code", changes("lambda:UpdateFunctionCode")),
     Attack(("lambda:UpdateFunctionConfiguration",), "other settings", changes("lambda:UpdateFunctionConfiguration")),
     Attack(("lambda:PutFunctionConcurrency",), "no slot is left to it", changes("lambda:PutFunctionConcurrency", to=MISSED)),
@@ -282,12 +268,12 @@ ATTACKS = (
 )
 
 
-def somebody(rights: tuple[str, ...], guarded: bool = False, lock: str = "off") -> Stack:
-    """Who has these rights on everything; and whether an organization has the sample policy, or the stack the lock."""
+def somebody(rights: tuple[str, ...], guarded: bool = False) -> Stack:
+    """Who has these rights on everything; and whether an organization has the sample policy."""
     statement = {"Effect": "Allow", "Action": list(rights) or ["s3:ListAllMyBuckets"], "Resource": "*"}
     policies = [{"name": "rights", "policy": {"Version": "2012-10-17", "Statement": [statement]}}]
     # It has nothing but Deny, which works the same in a policy of their own.
-    return Stack(ANYBODY, [*policies, {"name": "guard", "policy": GUARD}] if guarded else policies, lock=lock)
+    return Stack(ANYBODY, [*policies, {"name": "guard", "policy": GUARD}] if guarded else policies)
 
 
 def role(name: str) -> Stack:
@@ -314,15 +300,15 @@ def worst(stack: Stack) -> str:
 
 
 def table() -> str:
-    head = ["| who has, on every resource | and tries | can make the function do | with `Lock=on` | with `guard-scp.json` |"]
-    head.append("| --- | --- | --- | --- | --- |")
+    head = ["| who has, on every resource | and tries | can make the function do | with `guard-scp.json` |"]
+    head.append("| --- | --- | --- | --- |")
     lines = []
     for attack in ATTACKS:
         rights = ", ".join(f"`{right}`" for right in attack.rights) or "no right here"
-        stacks = [somebody(attack.rights), somebody(attack.rights, lock="on"), somebody(attack.rights, guarded=True)]
+        stacks = [somebody(attack.rights), somebody(attack.rights, guarded=True)]
         lines.append(f"| {rights} | {attack.how} | {' | '.join(map(attack.tried, stacks))} |")
     for name, stack in ROLES.items():
-        lines.append(f"| {name} | all of these | {worst(stack)} | {worst(replace(stack, lock='on'))} | the same |")
+        lines.append(f"| {name} | all of these | {worst(stack)} | the same |")
     return "\n".join([BEGIN, "", *head, *lines, "", END])
 
 

@@ -172,23 +172,6 @@ class TheWayOfAMessage(unittest.TestCase):
         least = 6 * properties("Announcer")["Timeout"] + window
         self.assertGreaterEqual(properties("Announcements")["VisibilityTimeout"], least)
 
-    def test_with_the_lock_only_the_function_and_operators_send_to_its_queue(self) -> None:
-        # Here, because it reads the template by this module.
-        from test_lock import KNOWN, OPERATOR, OPERATORS, ROLES, STRANGER, sends
-
-        drain, scheduler = ROLES
-        queue = KNOWN["Announcements.Arn"]
-        self.assertEqual(properties("AnnouncementsPolicy")["Queues"], [{"Ref": "Announcements"}, {"Ref": "Undelivered"}])
-        for lock, operators, senders in (
-            ("off", "", {drain, scheduler, OPERATOR, STRANGER}),
-            ("open", "", {drain, scheduler, OPERATOR, STRANGER}),
-            ("on", OPERATORS, {drain, OPERATOR}),
-            ("on", "", {drain}),
-        ):
-            with self.subTest(lock=lock, operators=operators):
-                may = {who for who in (drain, scheduler, OPERATOR, STRANGER) if sends(who, queue, lock, operators)}
-                self.assertEqual(may, senders)
-
     def test_its_queues_are_encrypted(self) -> None:
         for queue in of_type("AWS::SQS::Queue").values():
             self.assertTrue(queue["SqsManagedSseEnabled"])

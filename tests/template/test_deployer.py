@@ -22,7 +22,6 @@ ACCOUNT = "123456789012"
 NOT_USED = {
     "keys of one's own": r"kms:.*|logs:(Dis)?[Aa]ssociateKmsKey",
     "users and groups": r"iam:(Attach|Detach)(Group|User)Policy",
-    "the end of the lock, which stays with the function": r"cloudformation:DescribeStacks",
     "file systems": r"elasticfilesystem:.*|s3files:.*",
     "layers, code signing, capacity, scaling, concurrency": (
         r"lambda:(GetLayerVersion|(Put|Delete)FunctionCodeSigningConfig|GetCodeSigningConfig|PassCapacityProvider|"

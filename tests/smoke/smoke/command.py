@@ -10,7 +10,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from smoke import events, stage_a, stage_b, stage_c, step, teardown
+from smoke import events, stage_a, stage_b, step, teardown
 from smoke.aws import Account
 from smoke.programs import Real
 from smoke.run import TAG, Run
@@ -22,7 +22,6 @@ def main(arguments: list[str]) -> int:
     if options.plan:
         print(step.plan("Stage A", stage_a.steps()))
         print(step.plan("Stage B", stage_b.steps()))
-        print(step.plan("Stage C", stage_c.steps()))
         print(f"All of it has the tag {TAG} and is taken away at the end, also after a failure.")
         return 0
     if options.bundle is None:
@@ -33,8 +32,7 @@ def main(arguments: list[str]) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix=f"{TAG}-") as folder:
             run = _begin(options, Path(folder))
-            more = {"A": [], "B": stage_b.steps(), "C": stage_c.steps()}
-            todo = stage_a.steps() + more[options.stage]
+            todo = stage_a.steps() + (stage_b.steps() if options.stage == "B" else [])
             carry_out(run, todo, options.record)
     except (SmokeError, ClientError, BotoCoreError) as failed:
         print(f"scripts/smoke: {failed}", file=sys.stderr)
@@ -90,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--plan", action="store_true", help="only say what would be done, and what it costs; calls nobody"
     )
-    stages = "B is A, and then a cluster: about an hour; C is A, and then the lock: half an hour"
-    parser.add_argument("--stage", choices=("A", "B", "C"), default="A", help=stages)
+    stages = "B is A, and then a cluster: about an hour"
+    parser.add_argument("--stage", choices=("A", "B"), default="A", help=stages)
     parser.add_argument("--bundle", type=Path, help="the release: dist/spillway-VERSION.tar.gz")
     parser.add_argument(
         "--record", type=Path, metavar="FOLDER", help="keep the real events there, without the account's id"

@@ -69,10 +69,6 @@ def cluster(run: Run) -> None:
 
 
 def deploy(run: Run) -> None:
-    sam_deploy(run, f"TopicArn={run.outputs['Topic']}", f"MaintenanceLeadS={LEAD_S}")
-
-
-def sam_deploy(run: Run, *parameters: str) -> None:
     """As a user would, from the unpacked bundle."""
     run.programs.run(
         run.bundle,
@@ -80,7 +76,7 @@ def sam_deploy(run: Run, *parameters: str) -> None:
         # A section that samconfig.toml does not have: that of `sam deploy` makes a bucket that would stay.
         *("--config-env", TAG, "--capabilities", "CAPABILITY_IAM"),
         *("--s3-bucket", run.bucket, "--tags", f"{TAG}={run.name}"),
-        *(("--parameter-overrides", *parameters) if parameters else ()),
+        *("--parameter-overrides", f"TopicArn={run.outputs['Topic']}", f"MaintenanceLeadS={LEAD_S}"),
     )
     _take_outputs(run, SPILLWAY)
 

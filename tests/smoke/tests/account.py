@@ -20,8 +20,6 @@ sys.path.append(str(ROOT / "tests/bed/aws"))
 
 from bed_aws.ruler import Ruler  # noqa: E402
 from smoke.run import Run  # noqa: E402
-from smoke.stage_c import NO_POLICY  # noqa: E402
-from smoke.step import SmokeError  # noqa: E402
 from transform import transform  # noqa: E402
 
 REGION, ACCOUNT = "eu-central-1", "111122223333"
@@ -56,11 +54,6 @@ class Pretended:
         self.region = REGION
         self.calls: list[tuple[str, str, dict[str, Any]]] = []
         self.stacks: set[str] = set()
-        self.parameters: dict[str, str] = {}
-        """Of Spillway's stack."""
-        self.status = "CREATE_COMPLETE"
-        self.put: dict[str, str] = {}
-        """Events on the bus: the rule that lets each through."""
         self.answers: dict[str, Answer] = {
             "CreateStack": self._create_stack,
             "CreateChangeSet": self._create_stack,
@@ -69,11 +62,6 @@ class Pretended:
             "GetTemplateSummary": lambda _: {"Parameters": [{"ParameterKey": name} for name in TEMPLATE["Parameters"]]},
             "DescribeChangeSet": lambda _: {"Status": "CREATE_COMPLETE"},
             "GetTemplate": lambda _: {"TemplateBody": json.dumps(TEMPLATE)},
-            "DescribeStackResources": lambda _: {"StackResources": [{"ResourceStatus": "CREATE_COMPLETE", **rule} for rule in RULES]},
-            "PutEvents": self._put_events,
-            "Invoke": self._invoke,
-            "PublishVersion": lambda _: {"Version": "1"},
-            "GetCallerIdentity": lambda _: {"Arn": f"arn:aws:sts::{ACCOUNT}:assumed-role/smoke/run"},
             "DescribeStackResource": lambda _: {"StackResourceDetail": RESOURCE},
             "DescribeSubnets": lambda _: {"Subnets": [{"SubnetId": "subnet-1", "VpcId": "vpc-1"}]},
             "DescribeSecurityGroups": lambda _: {"SecurityGroups": [{"GroupId": "sg-1"}]},
@@ -112,30 +100,14 @@ class Pretended:
         if name not in self.stacks:
             raise refused("DescribeStacks", "ValidationError", f"Stack with id {name} does not exist")
         outputs = [{"OutputKey": key, "OutputValue": value} for key, value in OUTPUTS.items()]
-        stack = {"StackName": name, "StackStatus": self.status, "CreationTime": 1, "Outputs": outputs}
+        stack = {"StackName": name, "StackStatus": "CREATE_COMPLETE", "CreationTime": 1, "Outputs": outputs}
         return {"Stacks": [stack]}
 
     def _filter_log_events(self, asked: dict[str, Any]) -> dict[str, Any]:
         if asked["logGroupName"] == OUTPUTS["Recorder"]:
             return {"events": [{"message": (ROOT / "events/spot-interruption.json").read_text()}]}
-        if "filterPattern" not in asked:
-            # What the rules have led to the function: the schedule's target has an input of its own.
-            seen = [{"self_test": 2} if "SelfTest" in rule else {"notice": {"event_id": one}} for one, rule in self.put.items()]
-            return {"events": [{"message": json.dumps(line)} for line in seen]}
         receipt = {"ending": "drained", "instance": INSTANCES[0], "hook": {"state": "completed"}}
         return {"events": [{"message": json.dumps(receipt)}]}
-
-    def _put_events(self, asked: dict[str, Any]) -> dict[str, Any]:
-        rules = [json.loads(one["Detail"])["rule"] for one in asked["Entries"]]
-        ids = [f"e-{len(self.put) + at}" for at in range(len(rules))]
-        self.put |= dict(zip(ids, rules, strict=True))
-        return {"FailedEntryCount": 0, "Entries": [{"EventId": one} for one in ids]}
-
-    def _invoke(self, asked: dict[str, Any]) -> dict[str, Any]:
-        locked = self.parameters.get("Lock") == "on" and ":role/smoke" not in self.parameters.get("Operators", "")
-        if asked["InvocationType"] == "DryRun" and locked:
-            raise refused("Invoke", "AccessDeniedException")
-        return {}
 
     def _describe_instances(self, asked: dict[str, Any]) -> dict[str, Any]:
         if "InstanceIds" not in asked:
@@ -162,11 +134,6 @@ class PretendedPrograms:
             Path(command[-1]).write_text("packaged")
         if command[:2] == ("sam", "deploy"):
             self._aws.stacks.add(command[command.index("--stack-name") + 1])
-            given = dict(word.split("=", 1) for word in command if "=" in word and word[0].isupper())
-            if NO_POLICY in given.get("PermissionsBoundary", ""):
-                self._aws.status = "UPDATE_ROLLBACK_COMPLETE"
-                raise SmokeError("sam deploy: there is no such policy")
-            self._aws.parameters |= given
         return " ".join(f"aws:///eu-central-1a/{one}" for one in INSTANCES) if "nodes" in command else ""
 
 
@@ -202,11 +169,6 @@ GROUP = {
         for one in INSTANCES
     ],
 }
-RULES = [
-    {"LogicalResourceId": name, "PhysicalResourceId": f"spillway-smoke-{name}-1", "ResourceType": "AWS::Events::Rule", "Timestamp": 1}
-    for name, one in TEMPLATE["Resources"].items()
-    if one["Type"] == "AWS::Events::Rule" and "Condition" not in one
-]
 RESOURCE = {
     **{"LogicalResourceId": "Experiment", "PhysicalResourceId": "EXT1", "ResourceType": "AWS::FIS::ExperimentTemplate"},
     **{"LastUpdatedTimestamp": 1, "ResourceStatus": "CREATE_COMPLETE"},

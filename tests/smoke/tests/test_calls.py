@@ -6,16 +6,16 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from tests.account import OUTPUTS, ROOT, Pretended, PretendedPrograms, refused, run_in
-from smoke import receipts, stage_a, stage_b, stage_c, teardown
+from tests.account import ROOT, Pretended, PretendedPrograms, refused, run_in
+from smoke import receipts, stage_a, stage_b, teardown
 from smoke.command import carry_out
 from smoke.run import TAG, Run
 from smoke.step import SmokeError, Step
 
-OUTPUTS_OF_STACK = [{"OutputKey": key, "OutputValue": value} for key, value in OUTPUTS.items()]
 SOURCES = sorted((ROOT / "tests/smoke/smoke").glob("*.py"))
+# Called by the command line before a run begins.
+AT_THE_BEGINNING = {("sts", "GetCallerIdentity")}
 # Asked when a stack was not made.
 AFTER_A_FAILURE = {("cloudformation", "DescribeStackEvents")}
 
@@ -34,14 +34,14 @@ class InTheAccount(unittest.TestCase):
         self.aws: Pretended = self.run_.aws  # type: ignore[assignment]
 
     def carry_out(self, steps: Any = None, record: Path | None = None) -> None:
-        carry_out(self.run_, stage_a.steps() + stage_b.steps() + stage_c.steps() if steps is None else steps, record)
+        carry_out(self.run_, stage_a.steps() + stage_b.steps() if steps is None else steps, record)
 
 
 class ARun(InTheAccount):
     def test_each_call_that_is_written_is_made_as_the_model_has_it(self) -> None:
         self.carry_out()
         made = {(service, operation) for service, operation, _ in self.aws.calls}
-        self.assertEqual(written() - AFTER_A_FAILURE, made)
+        self.assertEqual(written() - AT_THE_BEGINNING - AFTER_A_FAILURE, made)
 
     def test_what_is_made_has_the_tag(self) -> None:
         self.carry_out()
@@ -78,46 +78,6 @@ class ARun(InTheAccount):
 
 # What makes something that lasts.
 TAGGED = ("CreateStack", "CreateChangeSet", "CreateLogGroup", "PutBucketTagging", "StartExperiment")
-
-
-class TheLock(InTheAccount):
-    def fails(self) -> str:
-        with self.assertRaises(SmokeError) as failed:
-            self.carry_out(stage_c.steps())
-        return str(failed.exception)
-
-    def test_a_rule_that_no_longer_invokes_is_named(self) -> None:
-        real = self.aws.answers["PutEvents"]
-
-        def swallowed(asked: dict[str, Any]) -> dict[str, Any]:
-            answer = real(asked)
-            if self.aws.parameters.get("Lock") == "on":
-                self.aws.put = {one: rule for one, rule in self.aws.put.items() if "DrainStateChange" not in rule}
-            return answer
-
-        self.aws.answers["PutEvents"] = swallowed
-        with patch.object(stage_c, "wait", once):
-            self.assertIn("these rules do not invoke: ['spillway-smoke-DrainStateChange-1']", self.fails())
-
-    def test_a_stranger_who_is_let_in_by_an_alias_is_found(self) -> None:
-        real = self.aws.answers["Invoke"]
-        self.aws.answers["Invoke"] = lambda asked: {} if asked.get("Qualifier") == stage_c.ALIAS else real(asked)
-        with patch.object(stage_c, "wait", once):
-            self.assertIn(f"this run is refused by {stage_c.ALIAS}: not within", self.fails())
-
-    def test_a_deployment_that_is_not_rolled_back_is_found(self) -> None:
-        self.aws.answers["DescribeStacks"] = lambda asked: {
-            "Stacks": [{"StackName": asked["StackName"], "StackStatus": "UPDATE_COMPLETE", "CreationTime": 1, "Outputs": OUTPUTS_OF_STACK}]
-        }
-        with patch.object(stage_c, "wait", once), patch.object(teardown, "everything"):
-            self.assertIn("ended as UPDATE_COMPLETE", self.fails())
-
-
-def once(what: str, seconds: int, look: Any, pause: float) -> Any:
-    """One look, and no waiting."""
-    if not (seen := look()):
-        raise SmokeError(f"{what}: not within {seconds} s")
-    return seen
 
 
 class AStepThatFails(InTheAccount):

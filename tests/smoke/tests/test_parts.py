@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from tests.account import ACCOUNT, REGION, ROOT, TEMPLATE
-from smoke import events, stage_a, stage_b, stage_c
+from smoke import events, stage_a, stage_b
 from smoke.command import main
 from smoke.programs import Real
 from smoke.resolve import Resolver
@@ -25,7 +25,7 @@ class ThePlan(unittest.TestCase):
         command = [ROOT / "scripts/smoke", REGION, "--plan"]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
-        for step in stage_a.steps() + stage_b.steps() + stage_c.steps():
+        for step in stage_a.steps() + stage_b.steps():
             self.assertIn(f"{step.does} ({step.minutes} min, {step.usd:.2f} USD)", done.stdout)
 
     def test_its_sums_are_those_of_its_steps(self) -> None:

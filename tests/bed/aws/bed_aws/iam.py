@@ -104,11 +104,7 @@ class Iam:
 
     def _allows(self, deployed: Deployed, role: str, asked: Asked) -> bool:
         policies = policies_of(self._template, role, deployed, self._moto)
-        if asked.action == "lambda:InvokeFunction":
-            principal, lock = lock_of(self._template, role, deployed, self._moto)
-            allowed = self._evaluator.reaches(principal, policies, lock, asked)
-        else:
-            allowed = self._evaluator.allows(role, policies, asked)
+        allowed = self._evaluator.allows(role, policies, asked)
         self._note(deployed, role, asked, allowed)
         return allowed
 
@@ -173,16 +169,6 @@ def policies_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto)
             # As a text where a name in it, and not just a value, comes from a parameter.
             documents.append((name, json.loads(document) if isinstance(document, str) else document))
     return [{"name": name, "policy": document} for name, document in documents]
-
-
-def lock_of(read: dict[str, Any], role: str, deployed: Deployed, moto: Moto) -> tuple[str, list[dict[str, Any]]]:
-    """The ARN of a role, and the function's own policy, as if each stack had the lock: it may be in nobody's way."""
-    resources = read["Resources"]
-    known = names(resources, moto, {deployed.logical_id: deployed.name})
-    policy = resources.get("FunctionPolicy", {"Properties": {"PolicyDocument": {"Statement": []}}})
-    intrinsics = Intrinsics(read, {**deployed.parameters, "Lock": "on"}, known)
-    principal = known.get(f"{role}.Arn", f"arn:aws:iam::{moto.account}:role/{role}")
-    return principal, intrinsics.value(policy["Properties"]["PolicyDocument"]["Statement"])
 
 
 def enrollers_policies() -> Policies:

@@ -5,16 +5,14 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from werkzeug import Request
 from werkzeug.test import EnvironBuilder
 
-from bed_aws import iam, template
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
-from bed_aws.evaluator import Asked, Evaluator, Unjudged
-from bed_aws.iam import Deployed, Iam, lock_of
+from bed_aws.evaluator import Unjudged
+from bed_aws.iam import Iam
 from bed_aws.rights import NoSuchRight
 from tests.side import REGION, moto
 
@@ -111,21 +109,6 @@ class TheRoles(unittest.TestCase):
         key, function = self.caller.access_key_id, f"arn:aws:lambda:{WHERE}:function:"
         self.assertTrue(self.iam.may_schedule(key, f"{function}drain-1"))
         self.assertFalse(self.iam.may_schedule(key, f"{function}drain-2"))
-
-    def test_each_invocation_is_judged_by_the_lock_too_whose_deny_refuses_all_others(self) -> None:
-        deployed, function = Deployed("Drain", "DrainRole", "drain-1", {}), f"arn:aws:lambda:{WHERE}:function:drain-1"
-        role, lock = lock_of(template.read(TEMPLATE), "DrainRole", deployed, moto)
-        everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-
-        def may(who: str, policy: list[dict[str, Any]]) -> bool:
-            rights = [{"name": "all", "policy": everything}]
-            return Evaluator(moto.account).reaches(who, rights, policy, Asked("lambda:InvokeFunction", function))
-
-        stranger = f"arn:aws:iam::{moto.account}:role/stranger"
-        self.assertEqual((may(role, lock), may(stranger, lock), may(stranger, [])), (True, False, True))
-        # What the role itself is allowed says nothing to a lock that does not name it.
-        with patch.object(iam, "lock_of", lambda *_: (stranger, lock)):
-            self.assert_denied("AccessDeniedException", "lambda", "Invoke", path="/2015-03-31/functions/drain-1/invocations")
 
     def test_a_call_that_nobody_knows_the_right_of_is_no_denial_and_no_pass(self) -> None:
         with self.assertRaises(NoSuchRight):
