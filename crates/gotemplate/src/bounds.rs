@@ -1,4 +1,4 @@
-//! How much a template may use. People write templates, and a mistake must not take the process' memory, stack or time.
+//! Limits of a template. People write templates, and a mistake must not exhaust memory, stack or time of the process.
 //!
 //! Whatever a template has done is charged in bytes to the [`Budget`](crate::budget::Budget) of its rendering: what is
 //! read, made and kept, and by a rate of its own what costs more than its bytes.
@@ -11,21 +11,21 @@ pub(crate) const SOURCE: usize = 64 << 10;
 pub(crate) const DEPTH: usize = 100;
 /// A rendered message, and any one value on the way to it. Chats take some 40 KB.
 pub(crate) const SIZE: usize = 1 << 20;
-/// What one rendering may read and make altogether, in bytes: a bound on its time, and on all variables together.
+/// Largest sum of bytes that one rendering reads and makes. Bounds its time and the size of all variables.
 pub(crate) const WORK: usize = 16 << 20;
-/// What a step takes, whatever it does: each value that is named, each field, each pipeline, each directive of `printf`.
+/// Cost of a step in bytes: a named value, a field, a pipeline, or a directive of `printf`.
 pub(crate) const STEP: usize = 16;
 /// A regular expression's own text; read, it takes a hundred times as much.
 pub(crate) const EXPRESSION: usize = 4 << 10;
-/// A regular expression as it is run, and the text that it is asked of: the work is their product.
+/// Longest compiled regular expression and longest searched text, in bytes. The work is their product.
 pub(crate) const SEARCH: usize = 32 << 10;
-/// So many bytes of an expression, with so many bytes of text, are one byte's work.
+/// Product of expression and text, in bytes squared, that costs one byte.
 pub(crate) const SEARCHED: usize = 128;
-/// What a byte of a time's layout takes, which may be a name of a month.
+/// Cost in bytes of one byte of a time layout. One byte may become the name of a month.
 pub(crate) const LAYOUT: usize = 16;
-/// What it takes to find a time zone, in a file.
+/// Cost in bytes of a look-up of a time zone, which reads a file.
 pub(crate) const ZONE: usize = 4 << 10;
-/// What a value takes beside its text.
+/// Cost in bytes of a value, besides its text.
 pub(crate) const VALUE: usize = 32;
 
 /// Refuses a value of so many bytes, before it is made.
@@ -33,7 +33,7 @@ pub(crate) fn room(bytes: usize) -> Result<(), String> {
     if bytes > SIZE { Err(too_large()) } else { Ok(()) }
 }
 
-/// What is said of a value that is refused.
+/// Error message for a value above the limit.
 pub(crate) fn too_large() -> String {
     format!("this makes more than {SIZE} bytes")
 }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_weighs_what_is_kept_of_its_keys_and_its_values() {
+    fn map_costs_the_sum_of_its_keys_and_values() {
         let key = "topology.kubernetes.io/zone";
         assert!(entry(key) >= size_of::<(String, Value)>() + key.len());
         assert_eq!(weigh(&json!({key: ["text"]})).unwrap(), weigh(&json!([["text"]])).unwrap() + entry(key));

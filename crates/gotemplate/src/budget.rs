@@ -1,4 +1,4 @@
-//! What a rendering has left of what it may use.
+//! Budget that is left to a rendering.
 
 use std::cell::Cell;
 

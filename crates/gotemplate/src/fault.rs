@@ -1,4 +1,4 @@
-//! What is wrong with a template, and where: a byte offset while we work, a line and a column for people.
+//! Faults of a template with their place: a byte offset inside the crate, line and column in public.
 
 /// A template that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub struct ParseError {
     pub line: usize,
     /// The column, counted from 1, in characters.
     pub column: usize,
-    /// What is wrong, in plain words: lower case, no full stop.
+    /// Description of the fault: lower case, no full stop.
     pub message: String,
 }
 
@@ -20,7 +20,7 @@ pub struct RenderError {
     pub line: usize,
     /// The column, counted from 1, in characters.
     pub column: usize,
-    /// What is wrong, in plain words: lower case, no full stop.
+    /// Description of the fault: lower case, no full stop.
     pub message: String,
 }
 
@@ -36,7 +36,7 @@ impl Fault {
         Self { at, message: message.into() }
     }
 
-    /// What makes a fault of a message about this place.
+    /// Returns a function that turns a message into a fault at this offset.
     pub(crate) fn at(at: usize) -> impl FnOnce(String) -> Self {
         move |message| Self::new(at, message)
     }

@@ -21,7 +21,7 @@ impl Output {
         Ok(())
     }
 
-    /// How many bytes there are by now.
+    /// Length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -79,7 +79,7 @@ fn takes_no_more_than(most: usize, why: &str, template: impl Fn(usize) -> String
 }
 
 #[test]
-fn what_the_readme_allows_is_rendered_to_the_last_byte_and_level() {
+fn limits_of_the_readme_are_exact() {
     let (kib, mib) = (1 << 10, 1 << 20);
     takes_no_more_than(mib, "more than 1048576 bytes", |size| {
         let (pieces, rest) = (size / kib, "x".repeat(size % kib));
@@ -89,7 +89,7 @@ fn what_the_readme_allows_is_rendered_to_the_last_byte_and_level() {
     takes_no_more_than(4 * kib, "bytes of a regular expression", |size| {
         format!(r#"{{{{ regexMatch (print "[" (repeat {} "a") "]") "a" }}}}"#, size - 2)
     });
-    takes_no_more_than(32 * kib, "bytes that an expression is asked of", |size| {
+    takes_no_more_than(32 * kib, "bytes that an expression may search", |size| {
         format!(r#"{{{{ regexMatch "b" (repeat {size} "a") }}}}"#)
     });
     // What is in a block that is not rendered only has to be read; what is rendered is a level too.

@@ -1,4 +1,4 @@
-//! Where we differ from Go and sprig on purpose, as `docs/templates.md` says.
+//! Intended differences from Go and sprig, listed in `docs/templates.md`.
 
 use gotemplate_json::Template;
 use serde_json::json;
@@ -87,6 +87,6 @@ fn numbers_do_not_wrap_around() {
 }
 
 #[test]
-fn a_regular_expression_that_is_none_is_not_a_mismatch() {
+fn invalid_regular_expression_is_an_error() {
     fails("render", r#"{{ regexMatch "(" .Text }}"#);
 }

@@ -1,4 +1,4 @@
-//! What people read when a template is wrong.
+//! Error messages for invalid templates.
 
 use gotemplate_json::Template;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a template takes of the process, seen by the allocator: a program of its own, so that nothing else allocates.
+//! Memory of a rendering, measured at the allocator. A program of its own, so that nothing else allocates.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,13 +9,13 @@ use serde_json::json;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Nothing that a template says takes more.
+/// Largest memory of any template, in bytes.
 const MOST: usize = 64 << 20;
 
-/// One at a time, or they would be measured together.
+/// Serializes the tests, because the allocator counts for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What came of a template, once it is known to have kept to the bound.
+/// Renders a template, and asserts that it stays within the limit.
 fn bounded(template: &str) -> Result<String, String> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let data = json!({"StartTime": "2026-11-21 03:12:44 +0000 UTC", "Text": "hello"});
@@ -29,7 +29,7 @@ fn bounded(template: &str) -> Result<String, String> {
     result
 }
 
-/// It is stopped, for this reason, before it has taken too much.
+/// Asserts that a template is refused with this reason, within the limit.
 fn stopped(template: &str, why: &str) {
     let error = bounded(template).expect_err("it is stopped");
     assert!(error.contains(why), "{error}");
@@ -73,7 +73,7 @@ fn an_expression_is_not_read_if_it_is_long() {
 }
 
 #[test]
-fn what_an_expression_is_asked_of_is_charged_for_each_match() {
+fn searched_text_is_charged_for_each_match() {
     stopped(r#"{{ regexReplaceAll ".*b|a" (repeat 32000 "a") "c" }}"#, TOO_MUCH_WORK);
     stopped(
         r#"{{ $x := repeat 32000 "a" }}{{ range 1000 }}{{ regexFind "((a?){10}){10}b" $x }}{{ end }}"#,
@@ -92,7 +92,7 @@ fn a_method_and_what_it_answers_are_charged() {
 }
 
 #[test]
-fn what_takes_longer_than_its_bytes_has_a_rate_of_its_own() {
+fn slow_functions_cost_more_than_their_bytes() {
     let directives = format!("{{{{ range 200 }}}}{{{{ printf {:?} }}}}{{{{ end }}}}", "%%".repeat(1000));
     stopped(&directives, TOO_MUCH_WORK);
     stopped("{{ range 80000 }}{{ if $.StartTime.Unix }}{{ end }}{{ end }}", TOO_MUCH_WORK);
@@ -121,7 +121,7 @@ fn what_is_kept_is_bounded() {
 }
 
 #[test]
-fn what_grows_as_it_is_written_is_refused_before_it_is_large() {
+fn growing_output_is_refused_before_it_is_large() {
     for template in [
         r#"{{ printf "%x" (repeat 1000000 "a") }}"#,
         r#"{{ printf "% #x" (repeat 1000000 "a") }}"#,

@@ -7,7 +7,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect(file)
 }
 
-/// What stands in backquotes in the second cells of the table below a heading.
+/// Returns the words in backquotes in the second column of the table below a heading.
 fn listed(page: &str, heading: &str) -> BTreeSet<String> {
     let section = page.split(heading).nth(1).and_then(|rest| rest.split("\n#").next()).expect(heading);
     let rows = section.lines().filter(|line| line.starts_with("| ")).filter_map(|row| row.split('|').nth(2));

@@ -1,5 +1,5 @@
-//! What Go's text/template with sprig made of each template, recorded from the real ones (Go 1.26, sprig 3.3), and what
-//! we make of it. `tests/record` wrote them down: the data's fields were a struct's there, lists of strings `[]string`, and
+//! Recorded output of Go's text/template with sprig (Go 1.26, sprig 3.3), compared with ours.
+//! `tests/record` wrote the recordings: the data's fields were a struct's there, lists of strings `[]string`, and
 //! `…Time` a `time.Time`.
 
 use std::path::Path;
@@ -21,7 +21,7 @@ struct Case {
     go: Go,
 }
 
-/// What Go said.
+/// Result of Go.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Go {
@@ -41,7 +41,7 @@ fn check(topic: &str) {
     assert!(differences.is_empty(), "{count} of {}:\n{}", recording.cases.len(), differences.join("\n"));
 }
 
-/// What Go finds wrong while it renders, we may find wrong before.
+/// Compares a case. Errors that Go finds while rendering may be found while parsing.
 fn difference(case: &Case, data: &Value) -> Option<String> {
     let ours = match Template::parse(&case.template) {
         Ok(template) => template.render(data).map_err(|error| ("render", error.to_string())),

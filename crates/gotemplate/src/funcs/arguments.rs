@@ -79,7 +79,7 @@ impl<'a> Arguments<'a> {
         self.values.get(index).map_or(&Value::Null, AsRef::as_ref)
     }
 
-    /// Whether the argument is of the data as it was given, and not made by the template.
+    /// Returns `true` if the argument is borrowed from the data, and not made by the template.
     pub(super) fn is_given(&self, index: usize) -> bool {
         matches!(self.values.get(index), Some(Cow::Borrowed(_)))
     }

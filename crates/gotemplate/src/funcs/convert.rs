@@ -1,4 +1,4 @@
-//! One kind of value to another. What cannot be read as a number is 0, as in sprig.
+//! Conversions between kinds of values. Text that is no number becomes 0, as in sprig.
 
 use std::borrow::Cow;
 
@@ -25,14 +25,14 @@ pub(super) static FUNCTIONS: [Function; 12] = [
     exactly("atoi", 1, |arguments| Ok(Value::from(arguments.text(0)?.parse::<i64>().unwrap_or(0)))),
 ];
 
-/// What is said of a number that is none here.
+/// Error message for a number outside of 64 bits.
 pub(super) const BEYOND: &str = "this makes a number beyond 64 bits";
 
 fn to_json(arguments: &Arguments<'_>, layout: Layout, escape: Escape) -> Result<Value, String> {
     Ok(Value::from(json::text(arguments.value(0), layout, escape)?))
 }
 
-/// Nothing, if it is no JSON. Go reads every number as a fraction.
+/// Parses JSON; invalid JSON becomes null. Go reads every number as a fraction.
 fn from_json(arguments: &Arguments<'_>) -> Result<Value, String> {
     let text = arguments.text(0)?;
     // Each value stands behind one of these; those within strings are counted too, and there are rarely many.

@@ -54,7 +54,7 @@ fn ago(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(duration::print(passed.as_secs())))
 }
 
-/// So many seconds, as Go writes a duration.
+/// Formats a number of seconds as Go formats a duration.
 fn seconds(arguments: &Arguments<'_>) -> Value {
     let seconds = match arguments.value(0) {
         Value::String(text) => text.parse().unwrap_or(0),

@@ -1,4 +1,4 @@
-//! What stands in for what is empty.
+//! Functions that replace empty values.
 
 use serde_json::Value;
 

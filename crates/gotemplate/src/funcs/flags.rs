@@ -1,4 +1,4 @@
-//! What stands between `%` and a verb of `printf`: flags, a width, a precision.
+//! Flags, width and precision of a `printf` directive, between `%` and the verb.
 
 use crate::output::Output;
 

@@ -29,7 +29,7 @@ pub(crate) struct Function {
     pub(crate) body: Body,
 }
 
-/// What a function makes of its arguments. Errors are in plain words, without the function's name.
+/// Implementation of a function. Error messages do not contain the function's name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// Looks at its arguments one by one, and may leave the rest.

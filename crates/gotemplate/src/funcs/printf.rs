@@ -13,7 +13,7 @@ const LARGEST: u64 = 1_000_000;
 /// The work of a directive. The digits of a fraction may take long, however few of them are written.
 const DIRECTIVE: usize = 8 * bounds::STEP;
 
-/// What is wrong with a format or an argument is printed in place, as Go does: `%!d(string=web-0)`.
+/// Formats the arguments. Faults are printed in place, as Go does: `%!d(string=web-0)`.
 pub(super) fn format(arguments: &Arguments<'_>) -> Result<String, String> {
     let values: Vec<&Value> = arguments.from(1).collect();
     let mut directives = Directives {
@@ -56,7 +56,7 @@ struct Directives<'a> {
 }
 
 impl<'a> Directives<'a> {
-    /// What follows a `%`: flags, width, precision, each argument's number before what takes it, and the verb.
+    /// Reads a directive after `%`: flags, width, precision and verb, each with an optional argument index.
     fn directive(&mut self) -> Result<(), String> {
         self.budget.charge(DIRECTIVE)?;
         self.bad_index = false;

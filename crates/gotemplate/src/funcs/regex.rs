@@ -24,7 +24,7 @@ pub(super) static FUNCTIONS: [Function; 4] = [
     exactly("regexReplaceAllLiteral", 3, |arguments| replaced(arguments, Replacement::Literal)),
 ];
 
-/// What `$1` stands for in a replacement.
+/// Meaning of `$1` in a replacement.
 #[derive(Clone, Copy)]
 enum Replacement {
     /// The first group.
@@ -33,7 +33,7 @@ enum Replacement {
     Literal,
 }
 
-/// An expression and the text that it is asked of.
+/// An expression and the text that it searches.
 struct Search<'a> {
     arguments: &'a Arguments<'a>,
     expression: Regex,
@@ -46,7 +46,7 @@ impl<'a> Search<'a> {
     fn of(arguments: &'a Arguments<'_>) -> Result<Self, String> {
         let text = arguments.text(1)?;
         if text.len() > bounds::SEARCH {
-            return Err(format!("the text has more than the {} bytes that an expression is asked of", bounds::SEARCH));
+            return Err(format!("the text has more than the {} bytes that an expression may search", bounds::SEARCH));
         }
         let (expression, size) = compiled(arguments)?;
         Ok(Self { arguments, expression, size, text })

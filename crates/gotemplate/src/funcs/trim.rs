@@ -71,7 +71,7 @@ fn nospace(arguments: &Arguments<'_>) -> Result<Value, String> {
     Ok(Value::from(arguments.text(0)?.split_whitespace().collect::<String>()))
 }
 
-/// What stands behind the last slash: the instance in `aws:///eu-central-1a/i-0a1b`.
+/// Returns the text behind the last slash: the instance in `aws:///eu-central-1a/i-0a1b`.
 fn base(path: &str) -> &str {
     match path.trim_end_matches('/') {
         "" if path.is_empty() => ".",

@@ -1,4 +1,4 @@
-//! One value by one of Go's verbs: `%s`, `%q`, `%d`, `%5.2f`, …
+//! Formats a value by one of Go's verbs: `%s`, `%q`, `%d`, `%5.2f`, …
 
 use serde_json::{Number, Value};
 
@@ -6,7 +6,7 @@ use super::flags::Flags;
 use crate::go::{self, display, float, quote};
 use crate::output::Output;
 
-/// What stands in the place of what a verb cannot write.
+/// Returns Go's text for a value that a verb cannot format.
 pub(super) fn complaint(verb: char, what: &str) -> String {
     format!("%!{verb}({what})")
 }
@@ -53,7 +53,7 @@ pub(super) fn write(out: &mut Output, value: &Value, verb: char, flags: &Flags) 
     }
 }
 
-/// Nothing within a list or a map is written the same by all verbs.
+/// Writes an element of a list or a map. All verbs write null as `<nil>` there.
 fn write_inside(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     match value {
         Value::Null => out.push("<nil>"),
@@ -61,7 +61,7 @@ fn write_inside(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> R
     }
 }
 
-/// What the verb cannot write: its type, and itself by the same flags.
+/// Writes a value that the verb cannot format: its type, then the value with the same flags.
 fn write_bad(out: &mut Output, value: &Value, verb: char, flags: &Flags) -> Result<(), String> {
     out.push("%!")?;
     out.push(verb.encode_utf8(&mut [0; 4]))?;
@@ -107,7 +107,7 @@ fn bytes(text: &str, flags: &Flags, digits: &[u8; 16], prefix: &str) -> Result<S
     Ok(out.into_text())
 }
 
-/// Whether it stands in backquotes as it is: no backquote, no byte order mark, and of ASCII's control characters only a tab.
+/// Returns `true` if the text fits between backquotes: no backquote, byte order mark or ASCII control character except tab.
 fn can_backquote(text: &str) -> bool {
     let fits = |character: char| !character.is_ascii_control() && !matches!(character, '`' | '\u{feff}');
     text.chars().all(|character| character == '\t' || fits(character))

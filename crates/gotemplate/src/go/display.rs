@@ -1,10 +1,10 @@
-//! How Go prints a value: `%v`.
+//! Go's `%v`.
 
 use serde_json::{Map, Value};
 
 use super::float;
 
-/// What `{{ value }}` prints. A value that is not there prints as `<no value>`.
+/// Returns the text that `{{ value }}` prints. A missing value prints as `<no value>`.
 pub(crate) fn action(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),

@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(total))
 }
 
-/// So many of a unit. What is less than a nanosecond is left out.
+/// Multiplies a decimal number with a unit in nanoseconds. Fractions of a nanosecond are dropped.
 fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {

@@ -1,4 +1,4 @@
-//! How Go writes fractions, as far as JSON can hold them (no infinity): `strconv.FormatFloat`.
+//! Go's `strconv.FormatFloat`, for the numbers of JSON (no infinity).
 
 use crate::output::Output;
 
@@ -79,7 +79,7 @@ pub(crate) fn json(value: f64) -> String {
     format!("{value}")
 }
 
-/// What follows the mantissa: `e+05`.
+/// Returns the exponent as Go writes it behind the mantissa: `e+05`.
 fn long_exponent(exponent: &str) -> String {
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(digits) => ('-', digits),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{display, float, time};
 use crate::output::Output;
 
-/// How JSON is laid out.
+/// Layout of JSON output.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
     OneLine,
@@ -15,7 +15,7 @@ pub(crate) enum Layout {
     Pretty,
 }
 
-/// Whether JSON is made safe for HTML. Go's default is to escape what HTML would.
+/// Escaping of JSON output. Go escapes HTML's special characters by default.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     Html,
@@ -90,7 +90,7 @@ impl Writer {
         self.out.push("\"")
     }
 
-    /// What stands for a character that may not stand for itself.
+    /// Returns the escape sequence of a character, or `None` if it needs none.
     fn escaped(&self, character: char) -> Option<Cow<'static, str>> {
         match character {
             '"' => Some("\\\"".into()),

@@ -44,9 +44,9 @@ const PARTS: [(&str, Part); 34] = [
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// What C's `strftime` calls it.
+    /// Equivalent directive of C's `strftime`.
     With(&'static str),
-    /// What `strftime` calls it, unless a longer word goes on: `Jan` is no month in `Janet`.
+    /// Equivalent directive of `strftime`, unless a letter follows: `Jan` is no month in `Janet`.
     Short(&'static str),
     /// `MST`: the zone's short name.
     Zone,

@@ -1,4 +1,4 @@
-//! What Go itself does with values: truth, printing, quoting, numbers, JSON, times.
+//! Go's own rules for values: truth, printing, quoting, numbers, JSON, times.
 
 pub(crate) mod display;
 pub(crate) mod duration;
@@ -11,7 +11,7 @@ pub(crate) mod zone;
 
 use serde_json::Value;
 
-/// What `{{ if }}` takes for true: everything but zero, the empty and nothing.
+/// Returns `true` if `{{ if }}` accepts the value: not zero, not empty, not null.
 pub(crate) fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,

@@ -1,4 +1,4 @@
-//! Times. JSON has none: a string in RFC 3339, or as Go prints a time, is one wherever a time is asked for, and a whole
+//! Times. JSON has none: a string in RFC 3339, or as Go prints a time, is one wherever a time is expected, and a whole
 //! number is the seconds since 1970.
 
 use jiff::fmt::strtime;
@@ -10,7 +10,7 @@ use super::layout;
 
 /// The longest text that may be a time: Go's own, with a fraction, a zone's name and the monotonic clock.
 const LONGEST: usize = 128;
-/// How Go's JSON has times.
+/// Layout of times in Go's JSON.
 const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
 /// Go's `Time.String`. A fraction of a second stands only where there is one.
 const GO: &str = "2006-01-02 15:04:05.999999999 -0700 MST";

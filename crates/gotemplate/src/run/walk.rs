@@ -11,7 +11,7 @@ use crate::go::{self, display};
 use crate::output::Output;
 use crate::syntax::tree::{Binding, Branch, Keyword, Node, Pipeline, Tree};
 
-/// One value on its way: borrowed from the data while it can be.
+/// A value of a pipeline, borrowed from the data where possible.
 pub(super) type Held<'a> = Cow<'a, Value>;
 
 pub(crate) fn render(tree: &Tree, data: &Value) -> Result<String, Fault> {
@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
     pub(super) budget: Budget,
 }
 
-/// What a node says about those after it.
+/// Control flow after a node.
 enum Flow {
     On,
     Break,
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Where the innermost variable of this name is.
+    /// Returns the index of the innermost variable with this name.
     pub(super) fn find(&self, name: &str, at: usize) -> Result<Option<usize>, Fault> {
         let found = self.variables.iter().rposition(|(known, _)| *known == name);
         self.charge(self.variables.len() - found.unwrap_or(0), at)?;

@@ -209,7 +209,7 @@ impl<'a> Lexer<'a> {
             || rest.starts_with("}}")
     }
 
-    /// Whether it is a number is for [`super::literal`] to say.
+    /// Reads the characters of a number; [`super::literal`] validates them.
     fn number(&mut self) -> Result<(), Bad<'a>> {
         let bytes = self.rest().as_bytes();
         let mut length = 0;

@@ -57,7 +57,7 @@ pub(super) fn number(literal: &str) -> Result<Value, String> {
     }
 }
 
-/// What stands between the first and the last character, the quotes that the lexer has seen.
+/// Returns the text without its first and last character, which the lexer found to be quotes.
 fn inner(literal: &str) -> &str {
     literal.get(1..literal.len().saturating_sub(1)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Where the parser stands: what is still to be read, and what is known by now.
+//! State of the parser: the tokens that are left, and the names that are defined.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) struct Parser<'a> {
     next: usize,
     /// The variables in scope, outermost first.
     pub(super) variables: Vec<&'a str>,
-    /// How many `{{ range }}` we are in.
+    /// Depth of nested `{{ range }}`.
     pub(super) ranges: usize,
     depth: usize,
     pub(super) named: BTreeMap<String, Vec<Node>>,
@@ -28,7 +28,7 @@ pub(super) struct Opened<'a> {
     pub(super) at: usize,
 }
 
-/// What ended a list of nodes, and where.
+/// Token that ended a list of nodes, with its offset.
 pub(super) enum Stop {
     EndOfText,
     End(usize),
@@ -100,7 +100,7 @@ pub(super) fn string(token: Token<'_>) -> Result<String, Fault> {
     }
 }
 
-/// What stands where it does not belong; what cannot be read at all says so itself. The text ends in no action: that is `Bad`.
+/// Fault for a token in the wrong place. A `Bad` token has its own message. The text never ends inside an action: that is `Bad`.
 pub(super) fn unexpected(token: Token<'_>, context: &str) -> Fault {
     let message = match token.kind {
         Kind::Bad(why) if token.text.is_empty() => why.to_owned(),

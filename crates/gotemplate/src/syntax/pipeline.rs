@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Only functions, and fields that may be methods, take arguments or what is piped into them.
+/// Refuses arguments for an operand that is neither a function nor a field.
 fn check_callable(operand: &Operand, argument: Option<&Operand>, stage: usize) -> Result<(), Fault> {
     let takes_arguments = matches!(operand.base, Base::Function(_)) || !operand.fields.is_empty();
     if matches!(operand.base, Base::Literal(Value::Null)) {

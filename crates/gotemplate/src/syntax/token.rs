@@ -1,8 +1,8 @@
-//! What a template's text is made of.
+//! Tokens of a template.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What stands outside the actions.
+    /// Text outside of actions.
     Text,
     Open,
     Close,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     /// A character that Go's templates have no use for, yet.
     Other,
     EndOfText,
-    /// What cannot be read, and why; nothing follows it.
+    /// Unreadable text, with the reason. Always the last token.
     Bad(&'static str),
 }
 

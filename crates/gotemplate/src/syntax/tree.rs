@@ -1,4 +1,4 @@
-//! What a template says. Offsets are those of its text, for errors.
+//! Syntax tree of a template. Offsets point into its text, for errors.
 
 use std::collections::BTreeMap;
 
