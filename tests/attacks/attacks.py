@@ -201,7 +201,7 @@ def changes(*actions: str, to: str = EVERYTHING) -> Callable[[Stack], str]:
 
 
 def silences_a_rule(stack: Stack) -> str:
-    rule = KNOWN["DrainSpotInterruption.Arn"]
+    rule = KNOWN["DrainInterruption.Arn"]
     return MISSED if any(stack.may(f"events:{call}", rule) for call in ("DeleteRule", "DisableRule", "RemoveTargets")) else NOTHING
 
 

@@ -35,7 +35,7 @@ class TheAttacks(unittest.TestCase):
             ("account", attacks.forwards, ()),
             ("replay-name", attacks.replays, ("events:StartReplay",)),
         ):
-            with self.subTest(key=key), of_rules("DrainSpotInterruption", lambda pattern, key=key: pattern.pop(key)):
+            with self.subTest(key=key), of_rules("DrainInterruption", lambda pattern, key=key: pattern.pop(key)):
                 self.assertEqual(attack(somebody(rights)), EVERYTHING)
 
     def test_a_permission_for_any_rule_is_noticed(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from test_template import PARAMETERS, RESOURCES, TEMPLATE, actions, attribute, matches, of_type, policies, properties
+from test_template import RESOURCES, TEMPLATE, actions, attribute, holds, matches, of_type, policies, properties
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/announcements.md").read_text()
@@ -18,44 +18,6 @@ RECEIPT = SCHEMA["properties"]
 SINKS = {"Webhook", "TopicArn", "ReceiptBucket"}
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:team/webhook-AbCd12"
 OURS = {name for name, resource in RESOURCES.items() if resource.get("Condition") == "Announces"}
-
-
-def holds(condition: Any, parameters: dict[str, str]) -> bool:
-    """What CloudFormation makes of a condition, or of an assertion of a rule."""
-    ((function, of),) = condition.items()
-    if function == "Condition":
-        return holds(TEMPLATE["Conditions"][of], parameters)
-    if function == "Fn::Equals":
-        one, other = (text(value, parameters) for value in of)
-        return one == other
-    if function == "Fn::EachMemberEquals":
-        members, expected = (text(value, parameters) for value in of)
-        return all(member == expected for member in members)
-    if function == "Fn::EachMemberIn":
-        members, allowed = (text(value, parameters) for value in of)
-        return set(members) <= set(allowed)
-    if function == "Fn::Contains":
-        members, sought = (text(value, parameters) for value in of)
-        return sought in members
-    inner = [holds(one, parameters) for one in of]
-    return {"Fn::And": all(inner), "Fn::Or": any(inner), "Fn::Not": not all(inner)}[function]
-
-
-def text(value: Any, parameters: dict[str, str]) -> Any:
-    if isinstance(value, str | list):
-        return value
-    ((function, of),) = value.items()
-    if function == "Ref":
-        value = parameters.get(of, PARAMETERS[of]["Default"])
-        return value.split(",") if PARAMETERS[of]["Type"] == "CommaDelimitedList" else value
-    if function == "Fn::Select":
-        return text(of[1], parameters)[of[0]]
-    if function == "Fn::Split":
-        return text(of[1], parameters).split(of[0])
-    if function == "Fn::Join":
-        members = text(of[1], parameters) if isinstance(of[1], dict) else [text(one, parameters) for one in of[1]]
-        return of[0].join(members)
-    raise AssertionError(f"no {function} is expected in a condition")
 
 
 def without_announcements(value: Any) -> Any:
@@ -89,34 +51,6 @@ class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
                 with self.subTest(resource=name):
                     without = json.dumps(without_announcements(resource))
                     self.assertFalse(any(f'"{ours}"' in without for ours in OURS))
-
-    def test_what_contradicts_itself_is_refused_before_anything_is_made(self) -> None:
-        def refused(**parameters: str) -> list[str]:
-            return [
-                name
-                for name, rule in TEMPLATE["Rules"].items()
-                if holds(rule.get("RuleCondition", {"Fn::And": []}), parameters)
-                for assertion in rule["Assertions"]
-                if not holds(assertion["Assert"], parameters)
-            ]
-
-        self.assertEqual(refused(), [])
-        self.assertEqual(refused(Webhook="/x"), [])
-        self.assertEqual(refused(DrainOn="off", CordonOn="spot,rebalance"), [])
-        self.assertEqual(refused(CordonOn="spot"), ["EachNoticeOnce"], "it drains as well, by default")
-        for word in "spot capacity maintenance state-change terminate rebalance".split():
-            self.assertEqual(refused(DrainOn=word, CordonOn=word), ["EachNoticeOnce"])
-        for drain_on in ("none,spot", "spot,none"):
-            self.assertEqual(refused(DrainOn=drain_on), ["EachNoticeOnce"])
-        for mixed in ("spot,+rebalance", "-spot,terminate", "+spot,-spot", "+rebalance,-rebalance"):
-            self.assertEqual(refused(DrainOn=mixed), ["EachNoticeOnce"], mixed)
-        for change, cordon in (("+rebalance", ""), ("-spot", ""), ("+rebalance,-spot", "spot"), ("-rebalance", "rebalance")):
-            self.assertEqual(refused(DrainOn=change, CordonOn=cordon), [], change)
-        for change, cordon in (("+rebalance", "spot"), ("+rebalance", "rebalance"), ("-capacity", "spot,capacity")):
-            self.assertEqual(refused(DrainOn=change, CordonOn=cordon), ["EachNoticeOnce"], "it drains, by default or by the change")
-        # What SAM makes of "rebalance, spot" without quotes.
-        self.assertEqual(refused(DrainOn="off", CordonOn="rebalance,"), ["EachNoticeOnce"])
-
 
     def test_subnets_and_security_groups_are_given_together_and_whole(self) -> None:
         rule = TEMPLATE["Rules"]["SubnetsAndSecurityGroups"]["Assertions"][0]["Assert"]

@@ -156,7 +156,7 @@ class TheGuard(unittest.TestCase):
         self.assertTrue(allows(("guard-scp",), "lambda:InvokeFunction", function.replace("spillway-", "shop-"), "developer"))
 
     def test_only_deployers_change_what_reaches_it(self) -> None:
-        rule = f"arn:aws:events:us-east-1:{ACCOUNT}:rule/spillway-DrainSpotInterruption-1"
+        rule = f"arn:aws:events:us-east-1:{ACCOUNT}:rule/spillway-DrainInterruption-1"
         for action in ("PutRule", "PutTargets", "DisableRule"):
             self.assert_only(("DEPLOYERS",), f"events:{action}", rule)
 

@@ -27,10 +27,9 @@ class Stack:
 
     @property
     def completes_hooks(self) -> bool:
-        """By its default it does, and so if `DrainOn` changes the default and does not take it away."""
-        drain, cordon = (_words(self.parameters.get(name, default)) for name, default in (("DrainOn", "terminate"), ("CordonOn", "")))
-        changes = any(word[0] in "+-" for word in drain)
-        return "terminate" in drain + cordon or (changes and "-terminate" not in drain)
+        """Whether a list of the stack has `terminate`, as the default of `DrainOn` does."""
+        drain, cordon = (_words(self.parameters.get(name, default)) for name, default in (("DrainOn", "terminate"), ("CordonOn", "off")))
+        return "terminate" in drain + cordon
 
     @property
     def hooks(self) -> list[str]:

@@ -350,7 +350,7 @@ class ThisVersion(unittest.TestCase):
 
     def test_has_the_defaults_that_are_not_said(self) -> None:
         self.assertEqual(self.TEMPLATE["DrainOn"].default, ",".join(DRAIN_BY_DEFAULT))
-        self.assertEqual(self.TEMPLATE["CordonOn"].default, "")
+        self.assertEqual(self.TEMPLATE["CordonOn"].default, "off")
 
     def test_takes_every_value_that_it_is_given(self) -> None:
         """Only for the parameters that it has; for the others the report says so."""

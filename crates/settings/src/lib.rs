@@ -91,8 +91,7 @@ impl Settings {
     pub fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Result<Self, SettingsError> {
         let mut reader = Reader::new(variables, &table::known());
         let settings = Self {
-            drain_on: reader
-                .read_or_explain(table::DRAIN_ON, |value| values::changed_notices(value, table::DRAIN_ON.default)),
+            drain_on: reader.read(table::DRAIN_ON, values::notices),
             cordon_on: reader.read(table::CORDON_ON, values::notices),
             launch: reader.read(table::LAUNCH, values::launch_hooks),
             managed_node_groups: reader.read(table::MANAGED_NODE_GROUPS, values::managed_node_groups),

@@ -10,15 +10,13 @@ const NONE: &str = "";
 pub(crate) const DRAIN_ON: Setting = Setting {
     name: "SPILLWAY_DRAIN_ON",
     default: "spot,capacity,maintenance,state-change,terminate",
-    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or \
-               changes to the default, such as +rebalance,-spot, or off",
-    meaning: "which [notices](notices.md) drain a node. `+rebalance` adds to the default and `-spot` takes away from it. A notice \
-              that neither this nor `CordonOn` names is ignored, and its rule is switched off. Without `terminate` all such \
+    accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or off",
+    meaning: "which [notices](notices.md) drain a node. A notice that neither this nor `CordonOn` names is ignored. Without `terminate` all such \
               hooks are left to others. Without `state-change` an instance that runs again does not uncordon its node",
 };
 pub(crate) const CORDON_ON: Setting = Setting {
     name: "SPILLWAY_CORDON_ON",
-    default: NONE,
+    default: "off",
     accepted: "some of spot, capacity, maintenance, state-change, terminate and rebalance, separated by commas, or off",
     meaning: "which notices cordon a node and leave its pods. A terminate hook is then completed right after the cordon. A \
               notice cannot be in `DrainOn` too",

@@ -98,39 +98,6 @@ fn a_list_takes_each_word_once_and_no_empty_one() {
 }
 
 #[test]
-fn changes_add_to_the_default_notices_and_take_away_from_them() {
-    let drain_on = |value| read(&[("SPILLWAY_DRAIN_ON", value)]).map(|settings| settings.drain_on);
-    let default = read(&[]).unwrap().drain_on;
-    let with = |more: &[NoticeFamily]| [&default[..], more].concat();
-    assert_eq!(drain_on("+rebalance").unwrap(), with(&[NoticeFamily::Rebalance]));
-    assert_eq!(drain_on("-spot").unwrap(), default[1..]);
-    assert_eq!(drain_on("+rebalance, -spot").unwrap(), with(&[NoticeFamily::Rebalance])[1..]);
-    assert_eq!(drain_on("-rebalance").unwrap(), default, "it is not in the default");
-    for wrong in ["+", "-none", "+sport", "+spot,-spot", "+rebalance,"] {
-        assert!(drain_on(wrong).is_err(), "{wrong}");
-    }
-    assert!(read(&[("SPILLWAY_CORDON_ON", "+spot")]).is_err(), "its default is empty");
-}
-
-#[test]
-fn a_list_that_is_mixed_with_changes_is_refused_as_such() {
-    for mixed in ["spot,+rebalance", "-spot,rebalance", "none,+spot"] {
-        let error = read(&[("SPILLWAY_DRAIN_ON", mixed)]).unwrap_err().to_string();
-        let expected =
-            format!("SPILLWAY_DRAIN_ON is {mixed:?}, which mixes a list with changes to the default; it takes ");
-        assert!(error.starts_with(&expected), "{error}");
-    }
-}
-
-#[test]
-fn a_notice_of_the_default_that_is_only_to_cordon_has_to_be_taken_out_of_it() {
-    let cordon = ("SPILLWAY_CORDON_ON", "spot");
-    assert!(read(&[("SPILLWAY_DRAIN_ON", "+rebalance"), cordon]).is_err());
-    let settings = read(&[("SPILLWAY_DRAIN_ON", "+rebalance,-spot"), cordon]).unwrap();
-    assert_eq!(settings.policy(NoticeFamily::Spot), Policy::Cordon);
-}
-
-#[test]
 fn a_groups_tag_has_a_key_and_a_value_that_iam_takes_as_they_are() {
     for wrong in ["team", "team=", "=shop", "a=b=c", "team=*", "te am=shop", "team=\"shop\"", "team=${aws:username}"] {
         assert!(read(&[("SPILLWAY_HOOK_GROUP_TAG", wrong)]).is_err(), "{wrong}");

@@ -7,7 +7,6 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use kube_core::Selector;
-use spillway_environment::shown;
 use spillway_receipt::LifecycleResult;
 
 use super::{Overridable, selector};
@@ -203,29 +202,6 @@ pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
         named.push(family);
     }
     Some(named)
-}
-
-/// A list of notices, or changes to the default list: `+rebalance,-spot`. The default is given.
-pub(super) fn changed_notices(value: &str, default: &str) -> Result<Vec<NoticeFamily>, String> {
-    let refused = || shown(value);
-    let words: Vec<&str> = value.split(',').map(str::trim).collect();
-    let is_change = |word: &&str| word.starts_with(['+', '-']);
-    if !words.iter().any(is_change) {
-        return notices(value).ok_or_else(refused);
-    }
-    if !words.iter().all(is_change) {
-        return Err(format!("{}, which mixes a list with changes to the default", shown(value)));
-    }
-    let named: Vec<String> = words.iter().map(|word| word[1..].to_owned()).collect();
-    let changed = notices(&named.join(",")).filter(|changed| changed.len() == words.len()).ok_or_else(refused)?;
-    let mut families = notices(default).expect("the default is accepted");
-    for (word, family) in words.iter().zip(changed) {
-        families.retain(|one| *one != family);
-        if word.starts_with('+') {
-            families.push(family);
-        }
-    }
-    Ok(families)
 }
 
 /// The answer, or none.

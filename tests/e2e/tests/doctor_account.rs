@@ -132,7 +132,12 @@ async fn each_thing_that_is_broken_in_the_account_is_found_and_named() {
 async fn what_the_settings_leave_out(world: &World) {
     world.aws_side().put_cluster("made-last", "https://127.0.0.1:1", "", None).await.expect("EKS has it");
     let [rebalance, launch] = WANTED;
-    let settings = [rebalance, launch, ("SPILLWAY_CLUSTERS", world.cluster.as_str()), ("SPILLWAY_DRAIN_ON", "-spot")];
+    let settings = [
+        rebalance,
+        launch,
+        ("SPILLWAY_CLUSTERS", world.cluster.as_str()),
+        ("SPILLWAY_DRAIN_ON", "capacity,maintenance,state-change,terminate"),
+    ];
     let account = Account::set_with("doctor-left-out", &settings).await;
     let expected = [
         "info cluster-not-named 1 EKS cluster",
@@ -189,19 +194,9 @@ async fn found(stage: &Stage) -> Vec<String> {
 /// Each rule of the template that brings a notice.
 async fn rules_that_are_off(account: &Account) {
     let aws = account.world.aws_side();
-    for rule in [
-        "DrainSpotInterruption",
-        "DrainCapacityReservationInterruption",
-        "DrainCapacityBlockExpiry",
-        "DrainRebalanceRecommendation",
-        "DrainScheduledMaintenance",
-        "DrainStateChange",
-        "DrainInstanceRunning",
-        "DrainTerminateLifecycleAction",
-        "DrainLaunchLifecycleAction",
-        "DrainLaunchFromWarmPool",
-        "DrainRootVolumeReplaced",
-    ] {
+    for rule in
+        ["DrainInterruption", "DrainCapacityBlockAndRebalance", "DrainScheduledMaintenance", "DrainLifecycleAction"]
+    {
         aws.switch_rule(rule, "DISABLED").await.expect("there is such a rule");
         assert_eq!(account.findings().await, [format!("fail rule-disabled rule {rule}")]);
         aws.switch_rule(rule, "ENABLED").await.expect("it is still there");
@@ -211,16 +206,16 @@ async fn rules_that_are_off(account: &Account) {
 /// What reaches the function is the template's rules, with their own events, and nobody else.
 async fn rules_that_are_tampered_with(account: &Account) {
     let aws = account.world.aws_side();
-    aws.set_rule_input("DrainStateChange", Some(r#"{"spillway-continuation": {}}"#))
+    aws.set_rule_input("DrainInterruption", Some(r#"{"spillway-continuation": {}}"#))
         .await
         .expect("there is such a rule");
-    assert_eq!(account.findings().await, ["fail rule-changed rule DrainStateChange"]);
+    assert_eq!(account.findings().await, ["fail rule-changed rule DrainInterruption"]);
     // CloudTrail tells of it, and the checks that it concerns are made, those alone.
     let outcome = account.lambda.invoke(&sample("targets-changed")).await;
     let report = outcome.result.as_ref().expect("a report");
     let ids: Vec<_> = report["checks"].as_array().expect("checks").iter().map(|check| &check["id"]).collect();
     assert_eq!((ids, &report["status"]), (vec![&json!("rules"), &json!("reach")], &json!("fail")));
-    aws.set_rule_input("DrainStateChange", None).await.expect("it is still there");
+    aws.set_rule_input("DrainInterruption", None).await.expect("it is still there");
 
     let theirs = json!({"Sid": "theirs", "Effect": "Allow", "Principal": {"AWS": "999999999999"},
         "Action": "lambda:InvokeFunction", "Resource": "*"});

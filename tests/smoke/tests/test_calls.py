@@ -94,7 +94,7 @@ class AStepThatFails(InTheAccount):
 
     def test_a_pattern_that_eventbridge_reads_otherwise(self) -> None:
         self.assertIn(
-            "DrainSpotInterruption: spot-interruption does not pass", self.fails("TestEventPattern", Result=False)
+            "DrainInterruption: spot-interruption does not pass", self.fails("TestEventPattern", Result=False)
         )
 
     def test_a_policy_that_access_analyzer_objects_to(self) -> None:

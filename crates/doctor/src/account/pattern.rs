@@ -24,14 +24,23 @@ impl Pattern {
 
     /// Whether such an event passes, or may pass.
     pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
-        let detail = |key: &str| event.detail.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
-        passes(self.0.get("source"), Some(event.source))
-            && passes(self.0.get("detail-type"), Some(event.detail_type))
-            && match self.0.get("detail") {
-                Some(Value::Object(fields)) => fields.iter().all(|(key, choices)| passes(Some(choices), detail(key))),
-                _ => true,
-            }
+        fits(&self.0, event)
     }
+}
+
+/// Returns `true` if an event passes all fields of a pattern, and one of the alternatives of `$or`.
+fn fits(pattern: &Map<String, Value>, event: &EventPattern) -> bool {
+    let detail = |key: &str| event.detail.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+    passes(pattern.get("source"), Some(event.source))
+        && passes(pattern.get("detail-type"), Some(event.detail_type))
+        && match pattern.get("detail") {
+            Some(Value::Object(fields)) => fields.iter().all(|(key, choices)| passes(Some(choices), detail(key))),
+            _ => true,
+        }
+        && match pattern.get("$or") {
+            Some(Value::Array(choices)) => choices.iter().filter_map(Value::as_object).any(|one| fits(one, event)),
+            _ => true,
+        }
 }
 
 /// Whether a value passes a field of a pattern. A value of `None` is one that our example does not have.
@@ -91,6 +100,15 @@ mod tests {
             "detail": {"AutoScalingGroupName": ["workers"], "LifecycleTransition": [{"anything-but": "x"}]}});
         assert!(matched(&of_groups).contains(&"terminate hooks"));
         assert_eq!(matched(&json!({})).len(), EVENT_PATTERNS.len(), "all events");
+    }
+
+    #[test]
+    fn alternatives_match_by_any_of_them() {
+        let spot = json!({"detail-type": ["EC2 Spot Instance Interruption Warning"]});
+        let running =
+            json!({"detail-type": ["EC2 Instance State-change Notification"], "detail": {"state": ["running"]}});
+        let pattern = json!({"source": ["aws.ec2"], "$or": [spot, running]});
+        assert_eq!(matched(&pattern), ["spot interruptions", "instances that run"]);
     }
 
     #[test]

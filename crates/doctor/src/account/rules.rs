@@ -42,8 +42,7 @@ pub(super) fn look(rules: &[Rule], function: &str, settings: &Settings, region: 
 /// Most who run Spillway run it for spot instances, and `DrainOn=rebalance` is easily taken for an addition.
 fn spot_switched_off(settings: &Settings) -> Option<Finding> {
     let what = "do not name spot: nodes of spot instances that are interrupted are not drained";
-    let to_do = "add spot to the parameter DrainOn: +rebalance adds to the default, where rebalance alone replaces it; or leave \
-                 it so, if another tool drains them or there are no spot instances";
+    let to_do = "add spot to the parameter DrainOn, which is the whole list; or leave it so, if another tool drains them or there are no spot instances";
     let settings_off = "the settings SPILLWAY_DRAIN_ON and SPILLWAY_CORDON_ON";
     (settings.policy(NoticeFamily::Spot) == Policy::Ignore)
         .then(|| Finding::new(FindingId::SpotSwitchedOff, Severity::Warn, settings_off, what, to_do))
@@ -144,8 +143,8 @@ mod tests {
         let check = look(&rules(), FUNCTION, &settings(&[("SPILLWAY_DRAIN_ON", "rebalance")]), "us-east-1");
         let ids: Vec<_> = check.findings.iter().map(|finding| finding.id).collect();
         assert_eq!((check.status, ids), (CheckStatus::Warn, vec![FindingId::SpotSwitchedOff]));
-        assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "+rebalance")]), []);
-        assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "-spot"), ("SPILLWAY_CORDON_ON", "spot")]), []);
+        assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "spot,rebalance")]), []);
+        assert_eq!(found(&rules(), &[("SPILLWAY_DRAIN_ON", "rebalance"), ("SPILLWAY_CORDON_ON", "spot")]), []);
     }
 
     #[test]

@@ -154,7 +154,7 @@ async fn what_fails_in_a_dry_run_is_left_to_no_later_invocation() {
 #[tokio::test(start_paused = true)]
 async fn only_an_instance_with_the_managed_tag_is_acted_on() {
     let settings =
-        [("SPILLWAY_MANAGED_TAG", "team=shop"), ("SPILLWAY_DRAIN_ON", "-spot"), ("SPILLWAY_CORDON_ON", "spot")];
+        [("SPILLWAY_MANAGED_TAG", "team=shop"), ("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "spot")];
     for (team, ending) in [("shop", Ending::Done), ("kitchen", Ending::Ignored)] {
         let cordoned = (ending == Ending::Done).then(|| claim().says(200, node()));
         let context = TestContext::new(&settings, cordoned, [described("running", &[OURS[0], ("team", team)])]);
@@ -167,7 +167,7 @@ async fn only_an_instance_with_the_managed_tag_is_acted_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hook_is_held_from_before_the_cordon() {
-    let settings = [("SPILLWAY_DRAIN_ON", "-terminate"), ("SPILLWAY_CORDON_ON", "terminate")];
+    let settings = [("SPILLWAY_DRAIN_ON", "off"), ("SPILLWAY_CORDON_ON", "terminate")];
     let aws =
         [hook_described(), described("running", &OURS), heartbeat().at_any_time(), completed("CONTINUE").at_any_time()];
     let context = TestContext::new(&settings, [claim().says(200, node())], aws);

@@ -39,6 +39,13 @@ class Intrinsics:
                 return all(self.holds(one) for one in of)
             case "Fn::Or":
                 return any(self.holds(one) for one in of)
+            # These three only in a rule of the template.
+            case "Fn::Contains":
+                return self.value(of[1]) in self.value(of[0])
+            case "Fn::EachMemberEquals":
+                return all(member == self.value(of[1]) for member in self.value(of[0]))
+            case "Fn::EachMemberIn":
+                return set(self.value(of[0])) <= set(self.value(of[1]))
         raise TemplateError(f"the bed knows no condition {function}")
 
     def _value(self, of: Any) -> Any:
@@ -69,7 +76,10 @@ class Intrinsics:
             case "Fn::Split":
                 return self._value(of[1]).split(of[0])
             case "Fn::Select":
-                return self._value(of[1])[int(of[0])]
+                values = self._value(of[1])
+                if int(of[0]) >= len(values):
+                    raise TemplateError(f"Fn::Select cannot select nonexistent value at index {of[0]}")
+                return values[int(of[0])]
         raise TemplateError(f"the bed knows no function {function}")
 
     def _named(self, name: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bed_aws import moto_quick, stack, template
+from bed_aws.intrinsics import Intrinsics
 from bed_aws.moto_side import Moto
 from bed_aws.ruler import Ruler
 from bed_aws.template import TemplateError
@@ -14,8 +15,11 @@ from bed_aws.template import TemplateError
 # Stands for the function's ARN: each test has a function of its own.
 TARGET_ID = "spillway"
 TARGET = "arn:aws:lambda:us-east-1:123456789012:function:spillway"
-# What the product's stack is called here: all that a pattern may refer to.
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/spillway/00000000-1234-1234-1234-123456789012"
+# All that a pattern may refer to.
+KNOWN = {"AWS::AccountId": "123456789012", "AWS::StackId": STACK_ID, "AWS::StackName": stack.STACK}
+# Parameters of a stack whose rules let all their events through: a function of the bed has settings of its own.
+WIDEST = {"DrainOn": "spot,capacity,maintenance,state-change,terminate,rebalance", "Taints": "out-of-service"}
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,12 @@ class Rule:
 
 def read(path: Path) -> list[Rule]:
     """The rules of a SAM template, or of what the SAM transform made of it."""
+    whole = template.read(path)
+    stacks = Intrinsics(whole, WIDEST, KNOWN)
     rules = [
-        Rule(logical_id, _pattern(logical_id, properties))
-        for logical_id, properties in _sources(template.resources(path))
-        if properties.get("State", "ENABLED") != "DISABLED"
+        Rule(logical_id, _pattern(logical_id, properties, stacks))
+        for logical_id, properties in _sources(whole["Resources"])
+        if stacks.value(properties.get("State", "ENABLED")) != "DISABLED"
     ]
     if not rules:
         raise TemplateError(f"{path} has no EventBridge rule")
@@ -49,36 +55,12 @@ def _sources(resources: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield logical_id + name, event["Properties"]
 
 
-def _pattern(logical_id: str, properties: dict[str, Any]) -> dict[str, Any]:
-    pattern = _with_stack_id(properties["Pattern"])
-    if intrinsic := _intrinsic(pattern):
-        raise TemplateError(f"the pattern of {logical_id} has {intrinsic}; the bed resolves nothing but the stack's name, id and account")
+def _pattern(logical_id: str, properties: dict[str, Any], stacks: Intrinsics) -> dict[str, Any]:
     targets = [properties, *properties.get("Targets", [])]
     if any(key in target for target in targets for key in ("Input", "InputPath", "InputTransformer")):
         raise TemplateError(f"{logical_id} changes what its target gets; the bed hands on the event as it is")
+    pattern: dict[str, Any] = stacks.value(properties["Pattern"])
     return pattern
-
-
-def _with_stack_id(value: Any) -> Any:
-    if value == {"Ref": "AWS::StackId"}:
-        return STACK_ID
-    if value == {"Ref": "AWS::StackName"}:
-        return stack.STACK
-    if value == {"Ref": "AWS::AccountId"}:
-        return STACK_ID.split(":")[4]
-    if isinstance(value, list):
-        return [_with_stack_id(one) for one in value]
-    return {key: _with_stack_id(one) for key, one in value.items()} if isinstance(value, dict) else value
-
-
-def _intrinsic(value: Any) -> str | None:
-    """The first CloudFormation function in a value."""
-    if isinstance(value, list):
-        return next(filter(None, map(_intrinsic, value)), None)
-    if not isinstance(value, dict):
-        return None
-    own = next((key for key in value if key == "Ref" or key.startswith("Fn::")), None)
-    return own or _intrinsic(list(value.values()))
 
 
 def install(rules: list[Rule], moto: Moto) -> Ruler:

@@ -101,7 +101,7 @@ class Templates(OnTheSide):
     def test_what_the_bed_cannot_carry_out_is_refused(self) -> None:
         template = temporary_folder(self) / "template.yaml"
         for properties, reason in (
-            ("{EventPattern: {source: [!Ref Source]}}", "has Ref"),
+            ("{EventPattern: {source: [!Ref Source]}}", "does not know what Source comes to"),
             ("{EventPattern: {source: [a]}, Targets: [{Id: x, InputPath: $.detail}]}", "changes what its target gets"),
         ):
             template.write_text(f"Resources:\n  R: {{Type: AWS::Events::Rule, Properties: {properties}}}")

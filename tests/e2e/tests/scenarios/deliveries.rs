@@ -154,7 +154,7 @@ async fn a_notice_that_cannot_be_handed_over_in_its_time_is_kept_with_the_reason
         assert!(delivered.is_empty(), "{delivered:?}");
         let [letter] = &dead_letters(&stage, &notice).await[..] else { panic!("{name}: one dead letter") };
         let told = |attribute: &str| letter.attributes.get(attribute).map(String::as_str);
-        assert!(told("RULE_ARN").is_some_and(|rule| rule.ends_with("DrainSpotInterruption")), "{letter:?}");
+        assert!(told("RULE_ARN").is_some_and(|rule| rule.ends_with("DrainInterruption")), "{letter:?}");
         let (code, message, exhausted, retries) = why;
         assert_eq!((told("ERROR_CODE"), told("ERROR_MESSAGE")), (Some(code), Some(message)), "{letter:?}");
         assert_eq!((told("EXHAUSTED_RETRY_CONDITION"), told("RETRY_ATTEMPTS")), (exhausted, Some(retries)));

@@ -25,17 +25,21 @@ fn with(name: &str, place: &str, word: &str) -> Value {
 async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
     let mut samples = 0;
     for (rule, names) in [
-        ("DrainSpotInterruption", vec!["spot-interruption"]),
         (
-            "DrainCapacityReservationInterruption",
+            "DrainInterruption",
             vec![
+                "spot-interruption",
                 "capacity-reservation-interruption",
                 "interruptible-capacity-reservation-interruption",
                 "capacity-block-interruption",
+                "state-change-stopping",
+                "state-change-shutting-down",
+                "state-change-stopped",
+                "state-change-terminated",
+                "state-change-running",
             ],
         ),
-        ("DrainCapacityBlockExpiry", vec!["capacity-block-expiry"]),
-        ("DrainRebalanceRecommendation", vec!["rebalance-recommendation"]),
+        ("DrainCapacityBlockAndRebalance", vec!["capacity-block-expiry", "rebalance-recommendation"]),
         (
             "DrainScheduledMaintenance",
             vec![
@@ -50,22 +54,19 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
                 "health-dedicated-host",
             ],
         ),
-        ("DrainStateChange", vec!["state-change-stopping", "state-change-shutting-down"]),
-        ("DrainInstanceDown", vec!["state-change-stopped", "state-change-terminated"]),
-        ("DrainInstanceRunning", vec!["state-change-running"]),
         (
-            "DrainTerminateLifecycleAction",
+            "DrainLifecycleAction",
             vec![
                 "terminate-lifecycle-action",
                 "terminate-from-warm-pool",
                 "return-to-warm-pool",
                 "replace-root-volume",
+                "launch-lifecycle-action",
+                "launch-into-warm-pool",
+                "launch-from-warm-pool",
+                "root-volume-replaced",
             ],
         ),
-        ("DrainLaunchLifecycleAction", vec!["launch-lifecycle-action", "launch-into-warm-pool"]),
-        ("DrainLaunchFromWarmPool", vec!["launch-from-warm-pool"]),
-        ("DrainRootVolumeReplaced", vec!["root-volume-replaced"]),
-        ("DrainChanged", vec!["hook-deleted", "permission-added", "rule-changed", "targets-changed"]),
         ("DrainDeployed", vec!["stack-deployed"]),
     ] {
         for name in names {
@@ -76,12 +77,21 @@ async fn every_sample_passes_the_rule_of_its_kind_and_no_other() {
     // A schedule and people invoke the function with it.
     assert!(rules(&sample("doctor")).await.is_empty());
     // With these it is invoked by itself and by its schedules: they are no events.
-    samples += ["doctor", "drain-continuation", "undo-check"].len();
+    samples += [
+        "doctor",
+        "drain-continuation",
+        "undo-check",
+        "hook-deleted",
+        "permission-added",
+        "rule-changed",
+        "targets-changed",
+    ]
+    .len();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../events");
     assert_eq!(samples, std::fs::read_dir(folder).expect("the samples").count(), "each sample has its rule here");
     for action in ["terminate", "stop", "hibernate"] {
         let event = with("spot-interruption", "/detail/instance-action", action);
-        assert_eq!(rules(&event).await, ["DrainSpotInterruption"]);
+        assert_eq!(rules(&event).await, ["DrainInterruption"]);
     }
 }
 

@@ -90,8 +90,11 @@ impl Plan {
 
 fn settings(rng: &mut Rng) -> Vec<(String, String)> {
     let only_cordons = rng.u32(0..4) == 0;
-    let on_rebalance =
-        if only_cordons { ("SPILLWAY_CORDON_ON", "rebalance") } else { ("SPILLWAY_DRAIN_ON", "+rebalance") };
+    let on_rebalance = if only_cordons {
+        ("SPILLWAY_CORDON_ON", "rebalance")
+    } else {
+        ("SPILLWAY_DRAIN_ON", "spot,capacity,maintenance,state-change,terminate,rebalance")
+    };
     let drawn: [(&str, &[&str]); 14] = [
         ("SPILLWAY_HOOK_MAX_WAIT_S", &["60", "60", "60", "60", "120", "120", "300", "300", "300", "900"]),
         ("SPILLWAY_HOOKS_AT_ONCE", &["0", "0", "1", "2"]),
