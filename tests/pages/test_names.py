@@ -8,6 +8,12 @@ from pages import PAGES, ROOT, code, name, rows, section, text
 
 TEMPLATE = text("template.yaml")
 PARAMETERS = set(re.findall(r"^  (\w+):$", TEMPLATE.split("\nParameters:\n")[1].split("\nRules:\n")[0], re.M))
+# Those of the templates beside the stack's.
+OTHER_PARAMETERS = {
+    name
+    for file in (ROOT / "deploy/cloudformation").glob("*.yaml")
+    for name in re.findall(r"^  (\w+):$", file.read_text().split("\nParameters:\n")[1].split("\nResources:\n")[0], re.M)
+}
 TROUBLESHOOTING = "docs/troubleshooting.md"
 # They tell of names that there were.
 PAST = {"CHANGELOG.md", "docs/upgrading.md"}
@@ -89,7 +95,7 @@ class Settings(unittest.TestCase):
             if name(page) not in PAST:
                 for parameter in sorted(set(re.findall(r"[`' ]([A-Z][a-z]+[A-Za-z]*)=(?=[\w\"'/])", page.read_text())) - OTHERS):
                     with self.subTest(page=name(page), parameter=parameter):
-                        self.assertIn(parameter, PARAMETERS)
+                        self.assertIn(parameter, PARAMETERS | OTHER_PARAMETERS)
 
     def test_settings_says_how_many_there_are(self) -> None:
         self.assertIn(f"{len(PARAMETERS)} in all", text("docs/settings.md"))

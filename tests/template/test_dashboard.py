@@ -1,4 +1,4 @@
-"""The dashboard, the alarms and the saved queries of template.yaml speak of what the function writes."""
+"""The alarms of template.yaml, and the dashboard and saved queries of deploy/cloudformation/dashboard.yaml, read the function's output."""
 
 import json
 import re
@@ -6,7 +6,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from test_template import RESOURCES, attribute, of_type, properties
+from bed_aws.template import read
+from test_template import TEMPLATE, of_type, properties
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = ROOT / "crates/drainer/src/publish/snapshots"
@@ -14,10 +15,12 @@ SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 SELF_TEST = json.loads((ROOT / "docs/self-test.schema.json").read_text())
 
 NAMESPACE = "Spillway"
-OF_THIS_STACK = ["Stack", "${AWS::StackName}"]
-ALARMS = {**of_type("AWS::CloudWatch::Alarm"), **of_type("AWS::CloudWatch::CompositeAlarm")}
+OF_THIS_STACK = ["Stack", "${StackName}"]
+ALARMS = of_type("AWS::CloudWatch::Alarm")
 # The metrics of AWS' own that are shown, by namespace: their dimension and its value.
-AWS = {"AWS/SQS": ["QueueName", "${Failures.QueueName}"], "AWS/Lambda": ["FunctionName", "${Drain}"]}
+AWS = {"AWS/SQS": ["QueueName", "${Queue}"], "AWS/Lambda": ["FunctionName", "${FunctionName}"]}
+DASHBOARD = read(ROOT / "deploy/cloudformation/dashboard.yaml")
+QUERIES = [one["Properties"] for one in DASHBOARD["Resources"].values() if one["Type"] == "AWS::Logs::QueryDefinition"]
 
 
 # The fields of a log line's span: crates/drainer/src/invocation/span.rs
@@ -50,12 +53,8 @@ EMITTED = {name for name, _ in ROWS}
 
 
 def dashboard() -> dict[str, Any]:
-    """The body of a stack that has everything, with its `${…}` left in; `${!…}` is CloudFormation's way to let one through."""
-    text, parts = properties("DashboardOfDrains")["DashboardBody"]["Fn::Sub"]
-    for name, choice in parts.items():
-        _, there, _ = choice["Fn::If"]
-        text = text.replace(f"${{{name}}}", there["Fn::Sub"])
-    body: dict[str, Any] = json.loads(text)
+    """The body, with its `${…}` left in; `${!…}` is CloudFormation's way to let one through."""
+    body: dict[str, Any] = json.loads(DASHBOARD["Resources"]["DashboardOfDrains"]["Properties"]["DashboardBody"]["Fn::Sub"][0])
     return body
 
 
@@ -77,10 +76,11 @@ def rows(widget: dict[str, Any]) -> tuple[list[list[str]], list[str]]:
 
 
 class TheDashboard(unittest.TestCase):
-    def test_it_is_always_made_and_no_two_regions_make_the_same(self) -> None:
-        self.assertNotIn("Condition", RESOURCES["DashboardOfDrains"])
-        name = properties("DashboardOfDrains")["DashboardName"]["Fn::Sub"]
-        self.assertEqual(name, "${AWS::StackName}-${AWS::Region}")
+    def test_it_takes_the_outputs_of_the_stack(self) -> None:
+        self.assertEqual(set(DASHBOARD["Parameters"]) - set(TEMPLATE["Outputs"]), {"StackName"})
+
+    def test_it_has_no_fixed_name(self) -> None:
+        self.assertNotIn("DashboardName", DASHBOARD["Resources"]["DashboardOfDrains"]["Properties"])
 
     def test_its_widgets_lie_in_the_grid_and_none_on_another(self) -> None:
         taken: dict[tuple[int, int], str] = {}
@@ -110,7 +110,7 @@ class TheDashboard(unittest.TestCase):
                     self.assertEqual(dimensions, OF_THIS_STACK if namespace == NAMESPACE else AWS[namespace])
             for expression in expressions:
                 with self.subTest(expression=expression):
-                    search = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{AWS::StackName}}" '
+                    search = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{StackName}}" '
                     self.assertEqual(expression.count(f"SEARCH('{search}"), expression.count("SEARCH("))
 
     def test_a_storm_has_a_row_of_its_own_by_the_minute(self) -> None:
@@ -119,7 +119,7 @@ class TheDashboard(unittest.TestCase):
         *graphs, table = (widget["properties"] for widget in row)
         self.assertEqual({graph["period"] for graph in graphs}, {60})
         (by_cluster,) = rows(graphs[0])[1]
-        schema = f'SCHEMA("{NAMESPACE}", {",".join(BY_CLUSTER)}) WHERE Stack = \'${{AWS::StackName}}\' GROUP BY Cluster'
+        schema = f'SCHEMA("{NAMESPACE}", {",".join(BY_CLUSTER)}) WHERE Stack = \'${{StackName}}\' GROUP BY Cluster'
         self.assertEqual(by_cluster, f"SELECT SUM(Notices) FROM {schema}")
         shown = [name for graph in graphs[1:] for _, name, *_ in rows(graph)[0]]
         self.assertEqual(shown, ["NoticeToClaim", "ConcurrentExecutions", "Throttles", "ApproximateNumberOfMessagesVisible"])
@@ -143,7 +143,7 @@ class TheDashboard(unittest.TestCase):
     def test_its_variable_offers_the_clusters_of_this_stack(self) -> None:
         (variable,) = dashboard()["variables"]
         self.assertEqual((variable["type"], variable["inputType"], variable["populateFrom"]), ("pattern", "select", "Cluster"))
-        schema = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{AWS::StackName}}" MetricName="Notices"'
+        schema = f'{{"{NAMESPACE}",{",".join(BY_CLUSTER)}}} Stack="${{StackName}}" MetricName="Notices"'
         self.assertEqual(variable["search"], schema)
 
     def test_what_shows_the_chosen_cluster_shows_no_other(self) -> None:
@@ -160,20 +160,6 @@ class TheDashboard(unittest.TestCase):
                 chosen = re.sub(place, "prod", expression)
                 self.assertRegex(chosen, r'''Cluster="prod"'|cluster = "prod" ''')
 
-    def test_it_shows_every_alarm(self) -> None:
-        (widget,) = widgets("alarm")
-        self.assertCountEqual(widget["alarms"], ["${%s.Arn}" % alarm for alarm in ALARMS])
-
-    def test_what_a_stack_may_lack_is_left_out_of_it_by_the_same_condition(self) -> None:
-        text, parts = properties("DashboardOfDrains")["DashboardBody"]["Fn::Sub"]
-        for name, choice in parts.items():
-            condition, there, missing = choice["Fn::If"]
-            self.assertEqual(missing, "")
-            for resource in re.findall(r"\$\{(\w+)\.Arn\}", there["Fn::Sub"]):
-                self.assertEqual(RESOURCES[resource]["Condition"], condition)
-        named = set(re.findall(r"\$\{(\w+)(?:\.\w+)?\}", text)) & set(RESOURCES)
-        self.assertEqual({name for name in named if "Condition" in RESOURCES[name]}, set())
-
     def test_the_pages_that_it_names_are_there(self) -> None:
         (text,) = widgets("text")
         pages = re.findall(r"`(docs/[\w.]+)`", text["markdown"])
@@ -182,51 +168,30 @@ class TheDashboard(unittest.TestCase):
             self.assertTrue((ROOT / page).is_file(), page)
 
 
-# What CloudWatch Logs counts in the log, and no function of ours emits.
-OF_THE_LOG = [
-    transformation["MetricName"]
-    for one in of_type("AWS::Logs::MetricFilter").values()
-    for transformation in one["MetricTransformations"]
-]
+def watched(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics of an alarm, which has one or computes with several."""
+    return [one["MetricStat"]["Metric"] for one in alarm.get("Metrics", []) if "MetricStat" in one] or [alarm]
 
 
 class TheAlarms(unittest.TestCase):
     def test_their_metrics_are_emitted_by_this_stack_or_are_awss(self) -> None:
-        for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
-            with self.subTest(alarm=name):
-                dimensions = [value for dimension in alarm.get("Dimensions", []) for value in dimension.values()]
-                if alarm["MetricName"] in OF_THE_LOG:
-                    self.assertEqual(dimensions, [])
-                elif alarm["Namespace"] == NAMESPACE:
-                    self.assertIn(alarm["MetricName"], EMITTED)
-                    self.assertEqual(dimensions, ["Stack", {"Ref": "AWS::StackName"}])
-                else:
-                    self.assertEqual(dimensions[0], AWS[alarm["Namespace"]][0])
+        for name, alarm in ALARMS.items():
+            for metric in watched(alarm):
+                with self.subTest(alarm=name, metric=metric["MetricName"]):
+                    (dimension,) = metric["Dimensions"]
+                    if metric["Namespace"] == NAMESPACE:
+                        self.assertIn(metric["MetricName"], EMITTED)
+                        self.assertEqual(dimension, {"Name": "Stack", "Value": {"Ref": "AWS::StackName"}})
+                    else:
+                        self.assertEqual(dimension["Name"], AWS[metric["Namespace"]][0])
 
     def test_the_page_of_metrics_says_which_alarm_watches_which(self) -> None:
-        ours = {
-            (alarm["MetricName"], name)
-            for name, alarm in of_type("AWS::CloudWatch::Alarm").items()
-            if alarm["Namespace"] == NAMESPACE and alarm["MetricName"] not in OF_THE_LOG
-        }
+        ours = {(metric["MetricName"], name) for name, alarm in ALARMS.items() for metric in watched(alarm) if metric["Namespace"] == NAMESPACE}
         documented = {(metric, *re.findall(r"`(\w+)`", alarm)) for metric, alarm in ROWS if alarm.strip()}
-        self.assertEqual(documented - {("Failures", "ErrorsAlarm")}, ours)
+        self.assertEqual(documented - {("Failures", "DrainsAlarm")}, ours)
         page = (ROOT / "docs/metrics.md").read_text()
         for name in ALARMS:
             self.assertIn(f"| `{name}` | ", page)
-
-    def test_one_lost_pod_one_hook_and_one_finding_are_enough(self) -> None:
-        for name in ("PodsLostAlarm", "HooksAlarm", "FindingsAlarm"):
-            alarm = properties(name)
-            self.assertEqual(alarm["Threshold"], 0)
-            self.assertEqual(alarm["ComparisonOperator"], "GreaterThanThreshold")
-
-    def test_the_saved_query_that_one_names_is_there(self) -> None:
-        queries = [query["Name"] for query in of_type("AWS::Logs::QueryDefinition").values()]
-        for name in ("PodsLostAlarm", "FindingsAlarm"):
-            text = properties(name)["AlarmDescription"]["Fn::Sub"]
-            (named,) = re.findall(r'"(\$\{AWS::StackName\}/[^"]+)"', text)
-            self.assertIn({"Fn::Sub": named}, queries)
 
 
 def fields(schema: dict[str, Any], prefix: str = "") -> set[str]:
@@ -243,15 +208,14 @@ def fields(schema: dict[str, Any], prefix: str = "") -> set[str]:
 
 class TheQueries(unittest.TestCase):
     def setUp(self) -> None:
-        queries = of_type("AWS::Logs::QueryDefinition").values()
-        self.queries = {query["Name"]["Fn::Sub"].partition("/")[2]: query["QueryString"] for query in queries}
+        self.queries = {query["Name"]["Fn::Sub"].partition("/")[2]: query["QueryString"] for query in QUERIES}
         self.line = snapshot("the_receipt_of_a_drain_as_the_log_has_it-2")
 
     def test_each_asks_the_functions_own_log(self) -> None:
-        for query in of_type("AWS::Logs::QueryDefinition").values():
-            self.assertEqual(query["LogGroupNames"], [{"Ref": "DrainLogs"}])
+        for query in QUERIES:
+            self.assertEqual(query["LogGroupNames"], [{"Ref": "LogGroupName"}])
         for widget in widgets("log"):
-            self.assertTrue(widget["query"].startswith("SOURCE '${DrainLogs}' | filter receipt = 2"))
+            self.assertTrue(widget["query"].startswith("SOURCE '${LogGroupName}' | filter receipt = 2"))
 
     def test_each_asks_for_fields_that_there_are(self) -> None:
         of_pods = {f"pod.{name}" for name in SCHEMA["$defs"]["PodRecord"]["properties"]}

@@ -10,6 +10,7 @@ from typing import Any
 
 import cfnlint
 from bed_aws.evaluator import Asked, Evaluator
+from bed_aws.template import read
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from test_template import RESOURCES, ROOT
 
@@ -41,7 +42,8 @@ OTHERS = {"Stack", "ManagedStackOfSam", "BucketOfSam", "LookAround", "StepsAroun
 def handlers() -> set[str]:
     """What CloudFormation calls, in the name of who deploys, to make, read, change and remove the stack's resources."""
     found: set[str] = set()
-    for kind in {resource["Type"] for resource in RESOURCES.values()}:
+    dashboard = read(ROOT / "deploy/cloudformation/dashboard.yaml")["Resources"]
+    for kind in {resource["Type"] for resource in [*RESOURCES.values(), *dashboard.values()]}:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
         for name, handler in schema["handlers"].items():
             if name != "list":

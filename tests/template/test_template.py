@@ -729,41 +729,32 @@ class TheRights(unittest.TestCase):
 
 
 class TheAlarms(unittest.TestCase):
-    def test_each_says_what_to_do(self) -> None:
-        alarms = of_type("AWS::CloudWatch::Alarm")
-        # No data is no failure, because nothing runs between notices; but it is no self-test, and what one found stays so.
+    def test_without_data_is_no_failure_but_no_self_test(self) -> None:
         without_data = {
+            "DrainsAlarm": "notBreaching",
             "FailuresAlarm": "notBreaching",
-            "ErrorsAlarm": "notBreaching",
-            "ThrottlesAlarm": "notBreaching",
-            "LateNoticesAlarm": "notBreaching",
-            "OutOfMemoryAlarm": "notBreaching",
-            "PodsLostAlarm": "notBreaching",
-            "HooksAlarm": "notBreaching",
             "SelfTestAlarm": "breaching",
+            # Findings stay until the next self-test.
             "FindingsAlarm": "ignore",
             "UndeliveredAlarm": "notBreaching",
             "UnreadAlarm": "notBreaching",
             "WaitingDrainsAlarm": "notBreaching",
         }
-        self.assertEqual({name: alarm["TreatMissingData"] for name, alarm in alarms.items()}, without_data)
-        for name, alarm in {**alarms, **of_type("AWS::CloudWatch::CompositeAlarm")}.items():
-            text = alarm["AlarmDescription"]["Fn::Sub"]
-            with self.subTest(alarm=name):
-                self.assertIn("aws ", text)
-                # CloudWatch's limit, with room for the names that are filled in.
-                self.assertLess(len(text), 800)
-
-    def test_an_alarm_notifies_by_itself_or_by_the_one_of_all_drains(self) -> None:
         alarms = of_type("AWS::CloudWatch::Alarm")
-        by_itself = {name for name, alarm in alarms.items() if "AlarmActions" in alarm}
-        rule = properties("DrainsAlarm")["AlarmRule"]["Fn::Sub"]
-        self.assertEqual(set(re.findall(r"\$\{(\w+)\}", rule)), set(alarms) - by_itself)
+        self.assertEqual({name: alarm["TreatMissingData"] for name, alarm in alarms.items()}, without_data)
+        self.assertEqual(of_type("AWS::CloudWatch::CompositeAlarm"), {})
+        messages = {name for name in alarms if RESOURCES[name].get("Condition") == "Announces"}
+        self.assertEqual(messages, {"UndeliveredAlarm", "UnreadAlarm"})
 
-    def test_a_week_without_a_self_test_is_all_that_an_alarm_can_look_back_over(self) -> None:
+    def test_each_notifies(self) -> None:
+        for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
+            with self.subTest(alarm=name):
+                self.assertEqual(alarm["AlarmActions"]["Fn::If"][1], [{"Ref": "AlarmTopicArn"}])
+                self.assertEqual(alarm["OKActions"], alarm["AlarmActions"])
+
+    def test_three_days_without_a_self_test_ring_though_one_comes_each_day(self) -> None:
         alarm = properties("SelfTestAlarm")
-        # CloudWatch's limit.
-        self.assertEqual(alarm["Period"] * alarm["EvaluationPeriods"], 604_800)
+        self.assertEqual(alarm["Period"] * alarm["EvaluationPeriods"], 3 * 86_400)
         self.assertEqual((alarm["ComparisonOperator"], alarm["Threshold"]), ("LessThanThreshold", 1))
         # Without which it rings until the first test, at the end of the first deployment; and the other one by that test,
         # which comes before the clusters and groups are prepared.

@@ -50,7 +50,7 @@ pub(crate) fn told(message: &Message<'_>) -> Vec<Told> {
     of_zones.chain(nodes.iter().filter(|node| node.ended(Ending::Failed)).map(one)).collect()
 }
 
-/// The dashboard and the log of the stack; none if this is no storm.
+/// The log of the stack; none if this is no storm.
 pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     let nodes = message.nodes();
     let Some(receipt) = nodes.iter().flat_map(Node::receipts).find(|receipt| !receipt.stack.is_empty()) else {
@@ -59,17 +59,13 @@ pub(crate) fn links(message: &Message<'_>) -> Vec<Link> {
     if !is_storm(&nodes) {
         return Vec::new();
     }
-    let (region, stack) = (&receipt.region, &receipt.stack);
+    let region = &receipt.region;
     let console = match region.as_str() {
         china if china.starts_with("cn-") => "https://console.amazonaws.cn".to_owned(),
         government if government.starts_with("us-gov-") => "https://console.amazonaws-us-gov.com".to_owned(),
         _ => format!("https://{region}.console.aws.amazon.com"),
     };
-    let address = |page: &str| format!("{console}/cloudwatch/home?region={region}#{page}");
-    vec![
-        Link { name: "dashboard", address: address(&format!("dashboards/dashboard/{stack}-{region}")) },
-        Link { name: "log", address: address("logsV2:logs-insights") },
-    ]
+    vec![Link { name: "log", address: format!("{console}/cloudwatch/home?region={region}#logsV2:logs-insights") }]
 }
 
 fn is_storm(nodes: &[Node<'_>]) -> bool {
@@ -154,10 +150,7 @@ mod tests {
             links(&message(&events)).into_iter().map(|link| link.address).collect::<Vec<_>>()
         };
         let home = "https://eu-west-1.console.aws.amazon.com/cloudwatch/home?region=eu-west-1";
-        assert_eq!(
-            addresses(&events),
-            [format!("{home}#dashboards/dashboard/spillway-eu-west-1"), format!("{home}#logsV2:logs-insights")]
-        );
+        assert_eq!(addresses(&events), [format!("{home}#logsV2:logs-insights")]);
         for (region, console) in
             [("cn-north-1", "console.amazonaws.cn"), ("us-gov-west-1", "console.amazonaws-us-gov.com")]
         {

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bed_aws.ruler import Ruler
+from bed_aws.template import read
 
 from smoke.aws import wait
 from smoke.resolve import Resolver
@@ -159,7 +160,7 @@ def _policies(run: Run) -> Iterator[tuple[str, dict[str, str], Any]]:
 
 
 def dashboard(run: Run) -> None:
-    for _, properties in _of_type(run, "AWS::CloudWatch::Dashboard"):
+    for _, properties in _of_type(run, "AWS::CloudWatch::Dashboard", _of_dashboard(run)):
         name = f"{run.name}-dashboard"
         body = properties["DashboardBody"]
         said = run.aws.call("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body).get(
@@ -174,7 +175,7 @@ def queries(run: Run) -> None:
     group = f"/{run.name}/queries"
     run.aws.call("logs", "CreateLogGroup", logGroupName=group, tags={TAG: run.name})
     try:
-        for name, properties in _of_type(run, "AWS::Logs::QueryDefinition"):
+        for name, properties in _of_type(run, "AWS::Logs::QueryDefinition", _of_dashboard(run)):
             now = int(time.time())
             query = run.aws.call(
                 "logs",
@@ -195,8 +196,17 @@ def queries(run: Run) -> None:
         run.aws.call("logs", "DeleteLogGroup", logGroupName=group)
 
 
-def _of_type(run: Run, kind: str) -> Iterator[tuple[str, Any]]:
-    resolver = Resolver(run.template, run.account, run.aws.region, run.partition, run.name)
-    for name, resource in run.template["Resources"].items():
+def _of_dashboard(run: Run) -> dict[str, Any]:
+    """The template of the dashboard, with values for its parameters."""
+    template = read(run.bundle / "deploy/cloudformation/dashboard.yaml")
+    for parameter in template["Parameters"].values():
+        parameter["Default"] = "https://queue.example/account/failures" if "https" in parameter.get("AllowedPattern", "") else run.name
+    return template
+
+
+def _of_type(run: Run, kind: str, template: dict[str, Any] | None = None) -> Iterator[tuple[str, Any]]:
+    template = template or run.template
+    resolver = Resolver(template, run.account, run.aws.region, run.partition, run.name)
+    for name, resource in template["Resources"].items():
         if resource["Type"] == kind:
             yield name, resolver.of(resource["Properties"])

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from moto.server import ThreadedMotoServer
 
-from tests.account import PretendedPrograms, TEMPLATE
+from tests.account import PretendedPrograms, ROOT, TEMPLATE
 from smoke import stage_a, teardown
 from smoke.aws import Account
 from smoke.run import Run
@@ -42,7 +42,7 @@ class AgainstMoto(unittest.TestCase):
             PretendedPrograms(set()),
             account,
             "aws",
-            folder,
+            ROOT,
             folder,
             say=lambda _: None,
             pause=0.1,

@@ -56,10 +56,6 @@ class Resolved(unittest.TestCase):
                 text = json.dumps(self.resolver.of(resource["Properties"]))
                 self.assertNotRegex(text, r'"(Ref|Fn::\w+)":|\$\{(?!!)', name)
 
-    def test_the_dashboard_is_json(self) -> None:
-        (dashboard,) = (one for one in TEMPLATE["Resources"].values() if one["Type"] == "AWS::CloudWatch::Dashboard")
-        self.assertIn("widgets", json.loads(self.resolver.of(dashboard["Properties"])["DashboardBody"]))
-
     def test_a_role_is_of_no_region(self) -> None:
         self.assertEqual(
             self.resolver.of({"Fn::GetAtt": ["DrainRole", "Arn"]}), f"arn:aws:iam::{ACCOUNT}:role/DrainRole"

@@ -100,7 +100,7 @@ async fn a_storm_of_a_hundred_nodes_is_one_message_by_cluster_and_zone() {
     let zones =
         "*prod, us-east-1a*\n39 drained, 1 failed\n*prod, us-east-1b*\n60 drained\n*ip-10-0-0-0.ec2.internal of prod*";
     assert!(told.starts_with(zones), "{told}");
-    assert!(message.to_string().contains("#dashboards/dashboard/spillway-us-east-1|dashboard>"), "{message:#}");
+    assert!(message.to_string().contains("#logsV2:logs-insights|log>"), "{message:#}");
 }
 
 /// NTH sends its message before it completes the hook, which waits for as long as the webhook does not answer.
