@@ -39,6 +39,9 @@ FUNCTION, ANNOUNCEMENTS = KNOWN["Drain.Arn"], KNOWN["Announcements.Arn"]
 WHERE = f"{MOTO.region}:{MOTO.account}"
 THEIR_RULE = f"arn:aws:events:{WHERE}:rule/theirs"
 SCHEDULE = f"arn:aws:scheduler:{WHERE}:schedule/{KNOWN['Schedules']}/theirs"
+MAPPING = f"arn:aws:lambda:{WHERE}:event-source-mapping:theirs"
+STACK = f"arn:aws:cloudformation:{WHERE}:stack/{KNOWN['AWS::StackName']}/1"
+REMEMBERED = f"arn:aws:ssm:{WHERE}:parameter/spillway/{KNOWN['AWS::StackName']}/clusters/prod"
 INSTANCE = f"arn:aws:ec2:{WHERE}:instance/i-1234567890abcdef0"
 GROUP = f"arn:aws:autoscaling:{WHERE}:autoScalingGroup:0:autoScalingGroupName/workers"
 # The parameters of the stack that is attacked: it has all that may be attacked.
@@ -49,8 +52,11 @@ EVERYTHING = "everything"
 MESSAGE = "a false message"
 ALARM = "a false alarm"
 MISSED = "notices are missed"
+UNSEEN = "failures are not seen"
 IGNORED = "notices are ignored"
 LONGER = "hooks wait for longer"
+SHORTER = "long drains end early"
+TOKEN = "a token of the function goes to a cluster of theirs"
 NOTHING = "nothing"
 
 
@@ -196,8 +202,41 @@ def takes_the_role(stack: Stack) -> str:
     return EVERYTHING if taken else NOTHING
 
 
-def changes(*actions: str, to: str = EVERYTHING) -> Callable[[Stack], str]:
-    return lambda stack: to if any(stack.may(action, FUNCTION) for action in actions) else NOTHING
+def makes_a_role(stack: Stack) -> str:
+    """A role of a name that the sample excepts, with any policy, which trusts them."""
+    results = set()
+    for name in ("spillway-theirs", "OPERATORS", "DEPLOYERS"):
+        arn = f"arn:aws:iam::{MOTO.account}:role/{name}"
+        if all(stack.may(f"iam:{call}", arn) for call in ("CreateRole", "PutRolePolicy")):
+            anything = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
+            theirs = {"name": "theirs", "policy": {"Version": "2012-10-17", "Statement": anything}}
+            guard = [policy for policy in stack.policies if policy["name"] == "guard"]
+            taken = replace(stack, who=arn, policies=[theirs, *guard])
+            results |= {invokes(taken), changes("lambda:UpdateFunctionCode")(taken)}
+    return EVERYTHING if EVERYTHING in results else NOTHING
+
+
+def changes(*actions: str, to: str = EVERYTHING, of: str = FUNCTION, **context: Any) -> Callable[[Stack], str]:
+    return lambda stack: to if any(stack.may(action, of, **context) for action in actions) else NOTHING
+
+
+def maps_a_queue(stack: Stack) -> str:
+    """The function refuses records, and each refusal counts as an error."""
+    created = stack.may("lambda:CreateEventSourceMapping", "*", **{"lambda:FunctionArn": FUNCTION})
+    updated = stack.may("lambda:UpdateEventSourceMapping", MAPPING, **{"lambda:FunctionArn": FUNCTION})
+    return ALARM if created or updated else NOTHING
+
+
+def changes_a_queue(stack: Stack) -> str:
+    calls = ("SetQueueAttributes", "AddPermission", "RemovePermission", "DeleteQueue")
+    secure = {"aws:SecureTransport": "true"}
+    return UNSEEN if any(stack.may(f"sqs:{call}", KNOWN["Failures.Arn"], **secure) for call in calls) else NOTHING
+
+
+def takes_failures(stack: Stack) -> str:
+    calls = ("ReceiveMessage", "DeleteMessage", "PurgeQueue")
+    secure = {"aws:SecureTransport": "true"}
+    return UNSEEN if any(stack.may(f"sqs:{call}", KNOWN["Failures.Arn"], **secure) for call in calls) else NOTHING
 
 
 def silences_a_rule(stack: Stack) -> str:
@@ -248,15 +287,34 @@ ATTACKS = (
     Attack(("lambda:UpdateFunctionCode",), "other code", changes("lambda:UpdateFunctionCode")),
     Attack(("lambda:UpdateFunctionConfiguration",), "other settings", changes("lambda:UpdateFunctionConfiguration")),
     Attack(("lambda:PutFunctionConcurrency",), "no slot is left to it", changes("lambda:PutFunctionConcurrency", to=MISSED)),
+    Attack(("lambda:PutFunctionRecursionConfig",), "Lambda stops loops of it", changes("lambda:PutFunctionRecursionConfig", to=SHORTER)),
+    Attack(("lambda:CreateEventSourceMapping", "lambda:UpdateEventSourceMapping"), "records of a queue of theirs", maps_a_queue),
     Attack(("lambda:DeleteFunction",), "it is deleted", changes("lambda:DeleteFunction", to=MISSED)),
     Attack(("lambda:CreateFunction", "iam:PassRole"), "a function of their own gets its role", makes_a_function),
     Attack(("sts:AssumeRole",), "they take its role", takes_the_role),
     Attack(("iam:UpdateAssumeRolePolicy",), "its role trusts them", takes_the_role),
+    Attack(("iam:CreateRole", "iam:PutRolePolicy", "sts:AssumeRole"), "a role of a name that the sample excepts", makes_a_role),
+    Attack(
+        ("cloudformation:UpdateStack", "cloudformation:ExecuteChangeSet"),
+        "another template for the stack, where it has a service role",
+        changes("cloudformation:UpdateStack", "cloudformation:CreateChangeSet", "cloudformation:ExecuteChangeSet", of=STACK),
+    ),
+    Attack(("cloudformation:DeleteStack",), "the stack is deleted", changes("cloudformation:DeleteStack", to=MISSED, of=STACK)),
     Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in the stack's group", plans),
     Attack(("scheduler:CreateSchedule", "iam:PassRole"), "a schedule in another group", plans_elsewhere),
     Attack(("scheduler:CreateSchedule",), "a schedule without its role", plans),
+    Attack(
+        ("scheduler:DeleteScheduleGroup",),
+        "the stack's schedules are deleted",
+        changes("scheduler:DeleteScheduleGroup", to=MISSED, of=KNOWN["Schedules.Arn"]),
+    ),
+    Attack(
+        ("ssm:PutParameter",), "another address of a cluster, for when EKS throttles", changes("ssm:PutParameter", to=TOKEN, of=REMEMBERED)
+    ),
     Attack(("sqs:SendMessage",), "a message in the queue `Announcements`", sends_a_message),
     Attack(("sqs:SendMessage",), "a message in the failure queue", sends_a_failure),
+    Attack(("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"), "the failure queue is emptied", takes_failures),
+    Attack(("sqs:SetQueueAttributes", "sqs:DeleteQueue"), "the failure queue takes no more", changes_a_queue),
     Attack(
         ("sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:PurgeQueue"),
         "a message in the queue `PatientDrains`, or none any more",
@@ -294,7 +352,7 @@ ROLES = {
 
 def worst(stack: Stack) -> str:
     """What comes of all attacks that somebody may make."""
-    order = (EVERYTHING, MESSAGE, MISSED, IGNORED, LONGER, ALARM, NOTHING)
+    order = (EVERYTHING, TOKEN, MESSAGE, MISSED, IGNORED, UNSEEN, SHORTER, LONGER, ALARM, NOTHING)
     results = {attack.tried(stack) for attack in ATTACKS if attack.rights}
     return next(result for result in order if result in results)
 

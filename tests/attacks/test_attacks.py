@@ -3,6 +3,7 @@
 import copy
 import unittest
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +25,17 @@ class TheAttacks(unittest.TestCase):
 
     def test_the_threat_model_has_what_each_comes_to(self) -> None:
         self.assertTrue(attacks.table() in attacks.PAGE.read_text(), "python tests/attacks/attacks.py --write")
+
+    def test_guard_stops_each_attack(self) -> None:
+        for attack in attacks.ATTACKS:
+            with self.subTest(attack=attack.how):
+                self.assertEqual(attack.tried(somebody(attack.rights, guarded=True)), NOTHING)
+
+    def test_guard_leaves_the_stacks_own_roles_alone(self) -> None:
+        for name, stack in attacks.ROLES.items():
+            if name != "whoever enrols clusters":
+                guarded = replace(stack, policies=[*stack.policies, {"name": "guard", "policy": attacks.GUARD}])
+                self.assertEqual(attacks.worst(guarded), attacks.worst(stack), name)
 
     def test_nobody_without_a_right_gets_anything(self) -> None:
         nobody = somebody(())

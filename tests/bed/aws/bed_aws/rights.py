@@ -82,6 +82,7 @@ def _new_entry(call: Call, where: str) -> list[Asked]:
         "eks:principalArn": asked["principalArn"],
         "eks:kubernetesGroups": asked.get("kubernetesGroups", []),
         "eks:accessEntryType": asked.get("type", "STANDARD"),
+        **({"eks:username": asked["username"]} if "username" in asked else {}),
     }
     cluster = unquote(call.request.path.split("/")[2])
     create = Asked("eks:CreateAccessEntry", f"arn:aws:eks:{where}:cluster/{cluster}", seen)
@@ -91,8 +92,7 @@ def _new_entry(call: Call, where: str) -> list[Asked]:
 
 def _entry(call: Call, where: str) -> list[Asked]:
     _, cluster, _, principal = unquote(call.request.path).strip("/").split("/", 3)
-    seen = {"eks:kubernetesGroups": _body(call)["kubernetesGroups"]} if call.action == "UpdateAccessEntry" else {}
-    return [Asked(f"eks:{call.action}", _entry_arn(cluster, principal, where), seen)]
+    return [Asked(f"eks:{call.action}", _entry_arn(cluster, principal, where))]
 
 
 def _entry_arn(cluster: str, principal: str, where: str) -> str:

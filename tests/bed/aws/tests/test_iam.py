@@ -11,7 +11,7 @@ from werkzeug.test import EnvironBuilder
 
 from bed_aws.call import Call
 from bed_aws.errors import AwsError
-from bed_aws.evaluator import Unjudged
+from bed_aws.evaluator import Asked, Evaluator, Unjudged
 from bed_aws.iam import Iam
 from bed_aws.rights import NoSuchRight
 from tests.side import REGION, moto
@@ -115,6 +115,19 @@ class TheRoles(unittest.TestCase):
             self.call("ec2", "TerminateInstances")
         with self.assertRaises(Unjudged):
             self.iam.may_schedule(self.caller.access_key_id, "no ARN")
+
+    def test_condition_key_that_aws_does_not_list_is_an_error(self) -> None:
+        entry = f"arn:aws:eks:{WHERE}:access-entry/prod/role/{moto.account}/spillway-drain/1"
+        everything = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
+        policies = [{"name": "all", "policy": {"Version": "2012-10-17", "Statement": everything}}]
+        # A key of the resource type, whose value would be the old groups.
+        groups = {"eks:kubernetesGroups": ["spillway"]}
+        evaluator = Evaluator(moto.account)
+        with self.assertRaisesRegex(Unjudged, "AWS lists no condition key eks:kubernetesGroups for eks:UpdateAccessEntry"):
+            evaluator.allows("person", policies, Asked("eks:UpdateAccessEntry", entry, groups))
+        self.assertTrue(evaluator.allows("person", policies, Asked("eks:UpdateAccessEntry", entry)))
+        cluster = Asked("eks:CreateAccessEntry", f"arn:aws:eks:{WHERE}:cluster/prod", groups)
+        self.assertTrue(evaluator.allows("person", policies, cluster))
 
     def test_what_was_asked_for_is_written_down_once(self) -> None:
         for _ in range(2):

@@ -171,6 +171,15 @@ impl Fleet {
         run
     }
 
+    /// Runs a command of the AWS CLI as that role. Returns `true` if it succeeds.
+    pub(crate) async fn runs(&self, role: &str, command: &str) -> bool {
+        let person = self.aws.credentials(role, "person").await.expect("the role is there");
+        let mut aws = self.program_of(&person, &self.python.with_file_name("aws"));
+        let ran = aws.args(command.split_whitespace().skip(1)).output().await.expect("there is an AWS CLI");
+        println!("{command}: {ran:#?}");
+        ran.status.success()
+    }
+
     /// `sam delete`, by whoever deploys.
     pub(crate) async fn sam_delete(&self) {
         let deployer = self.aws.credentials("deployer", "person").await.expect("the role is there");
