@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/announcements.md").read_text()
 SCHEMA = json.loads((ROOT / "docs/receipt.schema.json").read_text())
 RECEIPT = SCHEMA["properties"]
-SINKS = {"Webhook", "TopicArn", "ReceiptBucket"}
+SINKS = {"Webhook", "TopicArn"}
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:team/webhook-AbCd12"
 OURS = {name for name, resource in RESOURCES.items() if resource.get("Condition") == "Announces"}
 
@@ -35,7 +35,7 @@ def without_announcements(value: Any) -> Any:
 class WhenThereIsSomethingToAnnounceTo(unittest.TestCase):
     def test_it_is_there_with_any_sink_and_not_without_one(self) -> None:
         self.assertFalse(holds({"Condition": "Announces"}, {}))
-        self.assertFalse(holds({"Condition": "Announces"}, {"TopicFormat": "text", "AlarmTopicArn": "arn"}))
+        self.assertFalse(holds({"Condition": "Announces"}, {"AlarmTopicArn": "arn"}))
         for sink in SINKS:
             with self.subTest(sink=sink):
                 self.assertTrue(holds({"Condition": "Announces"}, {sink: "x"}))
@@ -130,7 +130,6 @@ class ItsRights(unittest.TestCase):
         self.assertEqual(self.allowed(Webhook="/spillway/webhook"), {"ssm:GetParameter", "kms:Decrypt"})
         self.assertEqual(self.allowed(Webhook=SECRET), {"secretsmanager:GetSecretValue", "kms:Decrypt"})
         self.assertEqual(self.allowed(TopicArn="arn"), {"sns:Publish"})
-        self.assertEqual(self.allowed(ReceiptBucket="receipts"), {"s3:PutObject"})
 
     def test_lambda_may_receive_for_it(self) -> None:
         self.assertEqual(set(self.policies) - set(self.conditions), {"receive"})
@@ -148,7 +147,7 @@ class ItsRights(unittest.TestCase):
                     self.assertIn("kms:ViaService", by)
                     self.assertTrue(any("Webhook" in json.dumps(value) for value in by.values()))
                 else:
-                    names = ("Webhook", "TopicArn", "ReceiptBucket", "Announcements", "AnnouncerLogs")
+                    names = ("Webhook", "TopicArn", "Announcements", "AnnouncerLogs")
                     self.assertTrue(any(name in resource for name in names))
 
 

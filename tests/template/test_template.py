@@ -458,7 +458,6 @@ class TheParameters(unittest.TestCase):
             ("HookGroupTag", ["", "team=shop", "k8s.io/cluster-autoscaler/enabled=true"], ["team", "team=", "=x", "a=b=c", 'a"b=c', "a=*", "a=b c"]),
             ("RolePath", ["/", "/teams/a/"], ["", "teams", "/teams", "teams/"]),
             ("TopicArn", ["", "arn:aws:sns:eu-central-1:123456789012:drains"], ["drains"]),
-            ("ReceiptBucket", ["", "receipts.example-1"], ["s3://receipts", "R", "receipts/"]),
         ):
             pattern = re.compile(PARAMETERS[name]["AllowedPattern"])
             with self.subTest(parameter=name):

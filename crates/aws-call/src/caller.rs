@@ -5,10 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
-    sign,
-};
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
 use aws_smithy_runtime::client::orchestrator::operation::Operation;
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -105,7 +102,7 @@ impl Caller {
         }
     }
 
-    /// The endpoint that the configuration names for the service, as in `AWS_ENDPOINT_URL_S3`, else the Region's.
+    /// The endpoint that the configuration names for the service, as in `AWS_ENDPOINT_URL_SNS`, else the Region's.
     fn endpoint(&self, service: Service, region: &str) -> String {
         let key = ServiceConfigKey::builder().service_id(service.id()).env("AWS_ENDPOINT_URL").profile("endpoint_url");
         let key = key.build().expect("it is complete");
@@ -125,14 +122,9 @@ fn signed(
     now: SystemTime,
 ) -> Result<HttpRequest, BoxError> {
     let Call { service, method, path, body, ref headers, .. } = *call;
-    // As S3 wants it. The others take it as well, because no path of ours has anything to encode or to normalize.
-    let mut settings = SigningSettings::default();
-    settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
-    settings.percent_encoding_mode = PercentEncodingMode::Single;
-    settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
     let identity = credentials.into();
     let params = v4::SigningParams::builder().identity(&identity).region(region).name(service.name());
-    let params = params.time(now).settings(settings).build()?.into();
+    let params = params.time(now).settings(SigningSettings::default()).build()?.into();
     let url = format!("{endpoint}{path}");
     let signable = SignableRequest::new(method, url, headers.iter().copied(), SignableBody::Bytes(body.as_bytes()))?;
     let (signature, _) = sign(signable, &params)?.into_parts();

@@ -1,7 +1,7 @@
 //! What AWS says when it refuses a call. Each protocol has its own place for the code and the message:
 //!
 //! * JSON: the header `x-amzn-errortype` or the field `__type`; the field `message` or `Message`
-//! * XML (S3, SNS): the elements `Code` and `Message`
+//! * XML (SNS): the elements `Code` and `Message`
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::error::ErrorMetadata;

@@ -6,7 +6,6 @@ use crate::partition::dns_suffix;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     Lambda,
-    S3,
     SecretsManager,
     Sns,
     Sqs,
@@ -18,7 +17,6 @@ impl Service {
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Lambda => "Lambda",
-            Self::S3 => "S3",
             Self::SecretsManager => "Secrets Manager",
             Self::Sns => "SNS",
             Self::Sqs => "SQS",
@@ -30,7 +28,6 @@ impl Service {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Lambda => "lambda",
-            Self::S3 => "s3",
             Self::SecretsManager => "secretsmanager",
             Self::Sns => "sns",
             Self::Sqs => "sqs",
@@ -67,7 +64,6 @@ mod tests {
             (Service::Sqs, "https://sqs.us-gov-west-1.amazonaws.com"),
             (Service::Ssm, "https://ssm.us-gov-west-1.amazonaws.com"),
             (Service::SecretsManager, "https://secretsmanager-fips.us-gov-west-1.amazonaws.com"),
-            (Service::S3, "https://s3-fips.us-gov-west-1.amazonaws.com"),
         ] {
             assert_eq!(service.endpoint("us-gov-west-1", true), expected);
         }

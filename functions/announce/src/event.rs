@@ -28,14 +28,10 @@ pub(crate) enum Phase {
 pub(crate) struct Event {
     /// The same in every delivery.
     pub(crate) id: String,
-    /// The account of the function: this one.
-    pub(crate) account: String,
     pub(crate) phase: Phase,
     pub(crate) receipt: Receipt,
     /// The node's labels when it was claimed.
     pub(crate) node_labels: BTreeMap<String, String>,
-    /// The receipt as it was written, for those who keep it.
-    pub(crate) document: Value,
 }
 
 /// A message of the queue that is no such event.
@@ -71,11 +67,9 @@ pub(crate) fn read(body: &str, account: &str) -> Result<Event, EventError> {
     let read = Document::deserialize(&event.detail).map_err(EventError::Receipt)?;
     Ok(Event {
         id: event.id.ok_or(EventError::NoId)?,
-        account: of,
         phase,
         receipt: read.receipt.into_owned(),
         node_labels: read.node_labels.map(Cow::into_owned).unwrap_or_default(),
-        document: event.detail,
     })
 }
 
@@ -107,7 +101,6 @@ mod tests {
                 read(&body(detail_type, &json!({"receipt": 2, "node": "n-1"})), HOME).expect("an event of ours");
             assert_eq!((event.id.as_str(), event.phase), ("b-1", phase));
             assert_eq!(event.receipt.node.as_deref(), Some("n-1"));
-            assert_eq!(event.document["receipt"], 2);
         }
     }
 

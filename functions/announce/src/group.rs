@@ -49,12 +49,6 @@ pub(crate) fn messages<'a>(events: &[&'a Event]) -> Vec<Message<'a>> {
     .collect()
 }
 
-/// The receipts, one by one: of these each is kept, news or not.
-pub(crate) fn receipts<'a>(events: &[&'a Event]) -> Vec<Message<'a>> {
-    let receipts = events.iter().filter(|event| event.phase == Phase::Ended);
-    receipts.map(|event| Message { phase: Phase::Ended, events: vec![*event] }).collect()
-}
-
 /// How each notice ended. Lambda tries one that failed again, with the same request id, and each attempt tells its own end:
 /// of these one that did not fail counts, or else the one that lost most, the first of several.
 fn attempts_that_count<'a>(ended: &[&'a Event]) -> Vec<&'a Event> {
@@ -132,14 +126,6 @@ mod tests {
             assert!(grouped(&[ended(1, ending)]).is_empty(), "{ending}");
         }
         assert!(grouped(&[]).is_empty());
-    }
-
-    #[test]
-    fn each_receipt_is_kept_whatever_its_ending_and_a_beginning_is_none() {
-        let events = [begun(1), ended(1, "continued"), ended(2, "joined"), ended(3, "drained")];
-        let all: Vec<&Event> = events.iter().collect();
-        let ids: Vec<_> = receipts(&all).iter().map(|message| message.events[0].id.as_str()).collect();
-        assert_eq!(ids, ["ended-1", "ended-2", "ended-3"]);
     }
 
     #[test]

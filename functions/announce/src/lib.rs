@@ -5,19 +5,17 @@
 //! * `event`, `receipt`: what the queue brings, and what is asked of it (pure)
 //! * `group`: which messages a batch makes; `nodes`: of which nodes and pods they tell (pure)
 //! * `words`, `storm`, `bar`: what a message says, what it says of many nodes, and its picture (pure)
-//! * `slack`, `json`, `text`, `amazon_q`: the forms of a message (pure)
+//! * `slack`, `json`, `text`: the forms of a message (pure)
 //! * `form`: which of them the webhook gets; `template`: the fields that a Go template finds
 //! * `sink`: where messages go, each sink by itself; `delivered`: what it has had
-//! * `webhook`, `topic`, `bucket`: the sinks
+//! * `webhook`, `topic`: the sinks
 //! * `stored`: the webhook's document, where it is kept; `target`: one POST to its address; `document`: what it says (pure)
 //! * `http`: the webhook's client, with bounds; `retry`: how often a sink is asked
 //! * `echo`: the text of an answer, without the secrets of the request (pure)
 //!
 //! `preview` shows messages without sending any. This file wires them and nothing else.
 
-mod amazon_q;
 mod bar;
-mod bucket;
 mod delivered;
 mod document;
 mod echo;
@@ -52,7 +50,6 @@ use spillway_aws_call::Caller;
 use spillway_startup::aws::Connections;
 use spillway_startup::logs;
 
-use crate::bucket::Bucket;
 use crate::handler::Announcer;
 use crate::settings::Settings;
 use crate::sink::{Sink, Way};
@@ -67,11 +64,10 @@ pub async fn run() -> Result<(), Error> {
         tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
     let aws = Caller::new(&spillway_startup::aws::configuration(&Connections::new())?)?;
-    let Settings { webhook, topic, receipt_bucket } = settings;
+    let Settings { webhook, topic } = settings;
     let ways = [
         webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),
         topic.map(|settings| Way::Topic(Topic::new(settings, aws.clone()))),
-        receipt_bucket.map(|name| Way::Bucket(Bucket::new(name, aws.clone()))),
     ];
     let announcer = Announcer { sinks: ways.into_iter().flatten().map(Sink::new).collect() };
     lambda_runtime::run(service_fn(|asked: LambdaEvent<Value>| announcer.answer(asked))).await

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::form::Form;
 use crate::group::{Message, messages};
 use crate::samples::{begun, blocked, ended, lossy, storm, unblocked};
-use crate::{amazon_q, json, slack, template, text};
+use crate::{json, slack, template, text};
 
 /// In which form the samples are shown.
 #[derive(Debug)]
@@ -19,8 +19,6 @@ pub enum Preview {
     Webhook(WebhookForm),
     /// An e-mail, by a topic.
     Text,
-    /// What Amazon Q gets, by a topic.
-    AmazonQ,
 }
 
 /// The form of a webhook.
@@ -34,8 +32,7 @@ impl Preview {
             "slack" => Ok(Self::Webhook(WebhookForm(Form::Slack))),
             "json" => Ok(Self::Webhook(WebhookForm(Form::Json))),
             "text" => Ok(Self::Text),
-            "amazon-q" => Ok(Self::AmazonQ),
-            _ => Err(format!("there is no format {name:?}: it is slack, json, text or amazon-q")),
+            _ => Err(format!("there is no format {name:?}: it is slack, json or text")),
         }
     }
 
@@ -88,7 +85,6 @@ impl Preview {
                 Ok(if is_json { body } else { format!("{body}\n(this is no JSON: Slack and its like refuse it)") })
             }
             Self::Text => Ok(format!("Subject: {}\n\n{}", text::subject(message), text::body(message))),
-            Self::AmazonQ => Ok(pretty(&amazon_q::notification(message))),
         }
     }
 }
@@ -99,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_form_shows_every_sample() {
-        for name in ["slack", "json", "text", "amazon-q"] {
+        for name in ["slack", "json", "text"] {
             let shown = Preview::named(name).expect("a form").render().expect("messages");
             assert_eq!(shown.matches("\n--- ").count() + 1, 7, "{shown}");
             assert!(shown.contains("ip-10-0-0-2"), "{shown}");

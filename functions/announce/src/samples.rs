@@ -30,11 +30,15 @@ fn receipt(n: usize) -> Value {
 
 /// The drain of node `n` has begun.
 pub(crate) fn begun(n: usize) -> Event {
+    event(&format!("begun-{n}"), "Spillway Drain Begun", &document_of_beginning(n))
+}
+
+fn document_of_beginning(n: usize) -> Value {
     let mut detail = receipt(n);
     let node = &detail["node"].as_str().expect("a node").to_owned();
     detail["reason"] = json!(format!("node {node} is being drained for the spot interruption"));
     detail["pods"] = json!([{"pod": format!("shop/web-{n}")}, {"pod": format!("shop/cart-{n}")}]);
-    event(&format!("begun-{n}"), "Spillway Drain Begun", &detail)
+    detail
 }
 
 /// A budget has blocked a pod of node `n` for a minute.
@@ -117,7 +121,7 @@ fn the_sample_of_a_beginning_has_the_form_of_the_drain_functions_own() {
     );
     let (_, written) = WRITTEN.split_once("\n---\n").expect("the snapshot has a head");
     let written: Value = serde_json::from_str(written).expect("JSON");
-    let sample = begun(1).document;
+    let sample = document_of_beginning(1);
 
     let fields = |event: &Value| -> std::collections::BTreeSet<String> {
         let pods = event["pods"].as_array().expect("the pods that have to leave");

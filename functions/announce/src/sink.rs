@@ -6,7 +6,6 @@ use spillway_startup::logs::chain;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
-use crate::bucket::Bucket;
 use crate::delivered::Delivered;
 use crate::event::Event;
 use crate::group::{self, Message};
@@ -27,7 +26,6 @@ pub(crate) struct Sink {
 pub(crate) enum Way {
     Webhook(Webhook),
     Topic(Topic),
-    Bucket(Bucket),
 }
 
 impl Sink {
@@ -73,22 +71,17 @@ impl Sink {
         }
     }
 
-    /// Whether the webhook's document can be used. Of a topic and a bucket nothing is known before a message.
+    /// Whether the webhook's document can be used. Of a topic nothing is known before a message.
     pub(crate) async fn check(&self, end: Instant) -> Result<(), String> {
         match &self.way {
             Way::Webhook(webhook) => webhook.check(end).await.map_err(|error| chain(&error)),
-            Way::Topic(_) | Way::Bucket(_) => Ok(()),
+            Way::Topic(_) => Ok(()),
         }
     }
 
     fn messages<'a>(&self, events: &[&'a Event]) -> Vec<Message<'a>> {
-        match self.way {
-            Way::Webhook(_) | Way::Topic(_) => {
-                let news: Vec<_> = events.iter().copied().filter(|event| !self.delivered.outdates(event)).collect();
-                group::messages(&news)
-            }
-            Way::Bucket(_) => group::receipts(events),
-        }
+        let news: Vec<_> = events.iter().copied().filter(|event| !self.delivered.outdates(event)).collect();
+        group::messages(&news)
     }
 
     /// Sends one message, or says why not. Nothing is begun when the time is up.
@@ -99,12 +92,6 @@ impl Sink {
         match &self.way {
             Way::Webhook(webhook) => webhook.send(message, until).await.map_err(|error| chain(&error)),
             Way::Topic(topic) => topic.send(message, until).await.map_err(|error| chain(&error)),
-            Way::Bucket(bucket) => {
-                for event in &message.events {
-                    bucket.put(event, until).await.map_err(|error| chain(&error))?;
-                }
-                Ok(())
-            }
         }
     }
 
@@ -112,7 +99,6 @@ impl Sink {
         match self.way {
             Way::Webhook(_) => "webhook",
             Way::Topic(_) => "topic",
-            Way::Bucket(_) => "bucket",
         }
     }
 }

@@ -1,11 +1,10 @@
-//! The SNS topic: one notification for each message, in words or as Amazon Q in chat applications takes it.
+//! The SNS topic: one notification for each message.
 
 use spillway_aws_call::{Call, CallError, Caller, Service};
 use tokio::time::Instant;
 
 use crate::group::Message;
-use crate::settings::{self, TopicFormat};
-use crate::{amazon_q, retry, text};
+use crate::{retry, settings, text};
 
 /// Where notifications are published.
 #[derive(Debug)]
@@ -21,15 +20,10 @@ impl Topic {
 
     /// Publishes a message, at the latest by `end`.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), CallError> {
-        let settings::Topic { arn, region, format } = &self.settings;
+        let settings::Topic { arn, region } = &self.settings;
         let mut fields = form_urlencoded::Serializer::new(String::new());
         fields.extend_pairs([("Action", "Publish"), ("Version", "2010-03-31"), ("TopicArn", arn)]);
-        match format {
-            TopicFormat::Text => {
-                fields.append_pair("Subject", &text::subject(message)).append_pair("Message", &text::body(message))
-            }
-            TopicFormat::AmazonQ => fields.append_pair("Message", &amazon_q::notification(message).to_string()),
-        };
+        fields.append_pair("Subject", &text::subject(message)).append_pair("Message", &text::body(message));
         let call = Call {
             service: Service::Sns,
             region: Some(region),

@@ -57,7 +57,7 @@ def parameter_sets(run: Run, known: list[str]) -> dict[str, dict[str, str]]:
         "default": {},
         "vpc": {"SubnetIds": network[0]["SubnetId"], "SecurityGroupIds": groups[0]["GroupId"]},
         "webhook": {webhook: f"/{TAG}/webhook"},
-        "bucket-and-topics": {"ReceiptBucket": run.bucket, "TopicArn": topic, "AlarmTopicArn": topic},
+        "topics": {"TopicArn": topic, "AlarmTopicArn": topic},
         "cordon-only": {"DrainOn": "off", "CordonOn": "spot,terminate", "DryRun": "true"},
     }
 

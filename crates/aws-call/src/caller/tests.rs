@@ -43,13 +43,13 @@ impl HttpConnector for Connector {
     }
 }
 
-/// The endpoint of S3 is named, as by the environment.
+/// The endpoint of Lambda is named, as by the environment.
 #[derive(Debug)]
-struct S3IsNamed;
+struct NamedLambda;
 
-impl LoadServiceConfig for S3IsNamed {
+impl LoadServiceConfig for NamedLambda {
     fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
-        (key.service_id() == "S3").then(|| "https://s3.example/".to_owned())
+        (key.service_id() == "Lambda").then(|| "https://lambda.example/".to_owned())
     }
 }
 
@@ -64,18 +64,18 @@ fn caller(endpoint: Endpoint) -> (Caller, Arc<Mutex<Vec<HttpRequest>>>) {
         .region(Region::new("eu-west-1"))
         .credentials_provider(SharedCredentialsProvider::new(credentials()))
         .http_client(http_client_fn(move |_, _| connector.clone()))
-        .service_config(S3IsNamed)
+        .service_config(NamedLambda)
         .build();
     (Caller::new(&aws).expect("a configuration"), asked)
 }
 
-fn put_object() -> Call<'static> {
+fn invoke() -> Call<'static> {
     Call {
-        service: Service::S3,
-        action: "s3:PutObject",
+        service: Service::Lambda,
+        action: "lambda:InvokeFunction",
         region: Some("eu-central-1"),
-        method: "PUT",
-        path: "/receipts-of-us/a/b.json",
+        method: "POST",
+        path: "/2015-03-31/functions/drain/invocations",
         headers: vec![("content-type", "application/json")],
         body: "{}",
     }
@@ -83,39 +83,37 @@ fn put_object() -> Call<'static> {
 
 /// What comes of an endpoint's doing.
 async fn comes_of(endpoint: Endpoint) -> Result<Value, CallError> {
-    caller(endpoint).0.json(&put_object()).await
+    caller(endpoint).0.json(&invoke()).await
 }
 
 #[tokio::test]
 async fn a_call_is_sent_to_its_endpoint_as_it_was_signed() {
     let (caller, asked) = caller(Endpoint::Answers(200, ""));
-    caller.call(&put_object()).await.expect("an answer");
-    caller.call(&Call { service: Service::Sns, region: None, path: "/", ..put_object() }).await.expect("an answer");
+    caller.call(&invoke()).await.expect("an answer");
+    caller.call(&Call { service: Service::Sns, region: None, path: "/", ..invoke() }).await.expect("an answer");
 
     let asked = asked.lock().expect("unpoisoned");
-    let [put, publish] = asked.as_slice() else { panic!("{asked:?}") };
-    assert_eq!((put.method(), put.uri()), ("PUT", "https://s3.example/receipts-of-us/a/b.json"));
-    assert_eq!(put.body().bytes(), Some(b"{}".as_slice()));
-    let header = |name: &str| put.headers().get(name).unwrap_or_default();
+    let [invoked, publish] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!((invoked.method(), invoked.uri()), ("POST", "https://lambda.example/2015-03-31/functions/drain/invocations"));
+    assert_eq!(invoked.body().bytes(), Some(b"{}".as_slice()));
+    let header = |name: &str| invoked.headers().get(name).unwrap_or_default();
     assert_eq!(header("content-type"), "application/json");
-    // sha256 of "{}".
-    assert_eq!(header("x-amz-content-sha256"), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
     let authorization = header("authorization");
-    assert!(authorization.contains("/eu-central-1/s3/aws4_request"), "{authorization}");
+    assert!(authorization.contains("/eu-central-1/lambda/aws4_request"), "{authorization}");
     assert!(authorization.contains("content-type;host;"), "{authorization}");
     assert_eq!(publish.uri(), "https://sns.eu-west-1.amazonaws.com/");
 }
 
-/// Computed once with botocore's `S3SigV4Auth` for the same instant and credentials.
+/// Computed once with botocore's `SigV4Auth` for the same instant and credentials.
 #[test]
 fn the_signature_is_the_one_that_botocore_makes() {
     let now = UNIX_EPOCH + Duration::from_secs(1_795_230_720);
-    let request = signed(&put_object(), "https://s3.eu-central-1.amazonaws.com", "eu-central-1", credentials(), now);
+    let request = signed(&invoke(), "https://lambda.eu-central-1.amazonaws.com", "eu-central-1", credentials(), now);
     let request = request.expect("a request");
     let authorization = request.headers().get("authorization").unwrap_or_default();
     assert_eq!(
         authorization.rsplit('=').next(),
-        Some("4db187ad22e9815756a23ee40bab88253f6cf4b6ef13bcd5bc0daba94dfa7112")
+        Some("8d2c5e5c09ddd39e4638fb3508560b8c6156a5dabffd54ac7457abf9bf58d41b")
     );
 }
 
@@ -126,7 +124,7 @@ async fn what_aws_refuses_is_told_by_its_code() {
         comes_of(Endpoint::Answers(403, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>")).await;
     assert_eq!(denied.as_ref().map_err(CallError::answer), Err("AccessDenied: no"));
     assert_eq!(kind(denied), CallErrorKind::Denied);
-    assert_eq!(kind(comes_of(Endpoint::Answers(404, "<Code>NoSuchBucket</Code>")).await), CallErrorKind::Refused);
+    assert_eq!(kind(comes_of(Endpoint::Answers(404, "<Code>NotFound</Code>")).await), CallErrorKind::Refused);
     assert_eq!(kind(comes_of(Endpoint::Answers(503, "<Code>SlowDown</Code>")).await), CallErrorKind::Throttled);
     assert_eq!(kind(comes_of(Endpoint::Answers(500, "<html>")).await), CallErrorKind::Broken);
 }
@@ -136,7 +134,7 @@ async fn without_an_answer_the_call_is_given_up_and_may_be_made_again() {
     let begin = Instant::now();
     for (endpoint, after) in [(Endpoint::Resets, 0), (Endpoint::Answers(200, "<html>"), 0), (Endpoint::Hangs, 5)] {
         let error = comes_of(endpoint).await.expect_err("no answer");
-        assert!(error.to_string().starts_with("s3:PutObject got no answer") && error.is_transient(), "{error}");
+        assert!(error.to_string().starts_with("lambda:InvokeFunction got no answer") && error.is_transient(), "{error}");
         assert_eq!(begin.elapsed().as_secs(), after);
     }
 }

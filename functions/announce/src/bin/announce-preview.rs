@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use spillway_announce::preview::Preview;
 
-const USAGE: &str = "usage: announce-preview [--template FILE | --document FILE | --format slack|json|text|amazon-q]
+const USAGE: &str = "usage: announce-preview [--template FILE | --document FILE | --format slack|json|text]
 
 Prints what would be sent of some sample drains, and sends nothing. FILE is a Go template, or the document of the
 webhook; - reads standard input. It ends with 1 if a message cannot be made.";

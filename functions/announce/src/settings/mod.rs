@@ -7,7 +7,7 @@ mod table;
 mod values;
 
 use spillway_environment::{Reader, SettingsError};
-pub(crate) use values::{StoredName, TopicFormat};
+pub(crate) use values::StoredName;
 
 /// Everything that the person who deploys can choose.
 #[derive(Debug)]
@@ -15,8 +15,6 @@ pub(crate) struct Settings {
     /// Where the document of the webhook is kept.
     pub(crate) webhook: Option<StoredName>,
     pub(crate) topic: Option<Topic>,
-    /// The S3 bucket that receipts are kept in.
-    pub(crate) receipt_bucket: Option<String>,
 }
 
 /// The SNS topic.
@@ -24,7 +22,6 @@ pub(crate) struct Settings {
 pub(crate) struct Topic {
     pub(crate) arn: String,
     pub(crate) region: String,
-    pub(crate) format: TopicFormat,
 }
 
 impl Settings {
@@ -33,13 +30,7 @@ impl Settings {
         let mut reader = Reader::new(variables, &table::SETTINGS);
         let webhook = reader.read_or_explain(table::WEBHOOK, values::stored_name);
         let arn = reader.read(table::TOPIC_ARN, values::topic_arn);
-        let topic_format = reader.read(table::TOPIC_FORMAT, values::topic_format);
-        let receipt_bucket = reader.read(table::RECEIPT_BUCKET, values::bucket);
-        reader.finish(Self {
-            webhook,
-            topic: arn.map(|(arn, region)| Topic { arn, region, format: topic_format }),
-            receipt_bucket,
-        })
+        reader.finish(Self { webhook, topic: arn.map(|(arn, region)| Topic { arn, region }) })
     }
 }
 

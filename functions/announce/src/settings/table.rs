@@ -18,18 +18,6 @@ pub(super) const TOPIC_ARN: Setting = Setting {
     accepted: "the ARN of an SNS topic, or nothing",
     meaning: "where messages are published to",
 };
-pub(super) const TOPIC_FORMAT: Setting = Setting {
-    name: "SPILLWAY_TOPIC_FORMAT",
-    default: "text",
-    accepted: "text or amazon-q",
-    meaning: "what is published: a text for people, or what Amazon Q Developer in chat applications shows",
-};
-pub(super) const RECEIPT_BUCKET: Setting = Setting {
-    name: "SPILLWAY_RECEIPT_BUCKET",
-    default: NONE,
-    accepted: "the name of an S3 bucket, or nothing",
-    meaning: "where each receipt is put, as an object of its own",
-};
 
 /// Every setting there is, as `docs/settings.md` orders them.
-pub(super) const SETTINGS: [Setting; 4] = [WEBHOOK, TOPIC_ARN, TOPIC_FORMAT, RECEIPT_BUCKET];
+pub(super) const SETTINGS: [Setting; 2] = [WEBHOOK, TOPIC_ARN];

@@ -16,8 +16,6 @@ fn every_setting_can_be_set() {
     let settings = read(&[
         ("SPILLWAY_WEBHOOK", "/spillway/webhook"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains"),
-        ("SPILLWAY_TOPIC_FORMAT", "amazon-q"),
-        ("SPILLWAY_RECEIPT_BUCKET", "receipts-of-us"),
     ])
     .expect("settings");
     insta::assert_debug_snapshot!(settings);
@@ -39,8 +37,6 @@ fn all_problems_are_told_at_once_and_no_secret_with_them() {
     let error = read(&[
         ("SPILLWAY_WEBHOOK", "https://hooks.example/hush"),
         ("SPILLWAY_TOPIC_ARN", "arn:aws:sns:eu-central-1:123456789012:drains.fifo"),
-        ("SPILLWAY_TOPIC_FORMAT", "html"),
-        ("SPILLWAY_RECEIPT_BUCKET", "My Bucket"),
     ])
     .expect_err("problems")
     .to_string();

@@ -20,15 +20,6 @@ impl fmt::Display for StoredName {
     }
 }
 
-/// In which form notifications are published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TopicFormat {
-    /// Plain words.
-    Text,
-    /// The schema of Amazon Q Developer in chat applications.
-    AmazonQ,
-}
-
 /// A value that was read; `None`: it is none that is accepted.
 type Accepted<T> = Option<T>;
 
@@ -49,23 +40,6 @@ pub(super) fn topic_arn(value: &str) -> Accepted<Option<(String, String)>> {
         "" => Some(None),
         arn if arn.strip_suffix(".fifo").is_some() => None,
         arn => region_of(arn, "sns").map(|region| Some((arn.to_owned(), region))),
-    }
-}
-
-pub(super) fn topic_format(value: &str) -> Accepted<TopicFormat> {
-    match value {
-        "text" => Some(TopicFormat::Text),
-        "amazon-q" => Some(TopicFormat::AmazonQ),
-        _ => None,
-    }
-}
-
-/// A name that S3 takes for a bucket.
-pub(super) fn bucket(value: &str) -> Accepted<Option<String>> {
-    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
-    match value {
-        "" => Some(None),
-        name => ((3..=63).contains(&name.len()) && name.chars().all(legal)).then(|| Some(name.to_owned())),
     }
 }
 

@@ -94,8 +94,6 @@ class App:
                 return self._state.notices.answer(call) or self._state.bus.answer(call)
             case "lambda":
                 return self._state.invocations.answer(call) or self._state.queues.answer(call) or self._state.bus.answer(call)
-            case "s3":
-                return self._state.sinks.answer(call)
             case "sqs":
                 return self._state.announcing.answer(call)
             case "scheduler":

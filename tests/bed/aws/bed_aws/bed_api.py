@@ -91,8 +91,6 @@ class BedApi:
             ("POST", "/bed/announcers", state.announcing.deploy),
             ("POST", "/bed/topics", state.sinks.topic),
             ("GET", "/bed/topics", state.sinks.published),
-            ("POST", "/bed/buckets", state.sinks.bucket),
-            ("GET", "/bed/buckets", state.sinks.objects),
             ("POST", "/bed/parameters", state.sinks.parameter),
             ("POST", "/bed/secrets", state.sinks.secret),
             ("POST", "/bed/secrets/change", state.sinks.change_secret),

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from werkzeug import Response
 
-Protocol = Literal["ec2", "query", "json", "s3"]
+Protocol = Literal["ec2", "query", "json"]
 
 
 class AwsError(Exception):
@@ -30,9 +30,7 @@ class AwsError(Exception):
             headers["x-amzn-errortype"] = self.code
             text = json.dumps({"__type": self.code, "message": self.message})
             return Response(text, self.status, headers, mimetype="application/json")
-        if protocol == "s3":
-            text = f"<Error><Code>{code}</Code><Message>{message}</Message><RequestId>{request_id}</RequestId></Error>"
-        elif protocol == "ec2":
+        if protocol == "ec2":
             text = (
                 f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>"
                 f"<RequestID>{request_id}</RequestID></Response>"

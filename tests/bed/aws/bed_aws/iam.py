@@ -47,7 +47,6 @@ _DENIED: dict[str, tuple[int, str, Protocol]] = {
     "elasticloadbalancing": _QUERY,
     "events": _JSON,
     "lambda": _REST,
-    "s3": (403, "AccessDenied", "s3"),
     "scheduler": _REST,
     "secretsmanager": _JSON,
     "sqs": _JSON,
@@ -142,7 +141,7 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
         found["PatientSlots"] = "2"
     # The queue is there because somebody is to be notified, which is a parameter of the other function.
     if variables.get("SPILLWAY_ANNOUNCEMENTS"):
-        found["ReceiptBucket"] = "receipts"
+        found["TopicArn"] = "arn:aws:sns:us-east-1:123456789012:drains"
     # Likewise, because of a webhook.
     if variables.get("SPILLWAY_ANNOUNCER"):
         found["Webhook"] = "/spillway/webhook"

@@ -13,7 +13,6 @@ from moto.elbv2.models import ELBv2Backend, elbv2_backends
 from moto.events.models import EventsBackend, events_backends
 from moto.iam.models import IAMBackend, iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from moto.s3.models import S3Backend, s3_backends
 from moto.scheduler.models import EventBridgeSchedulerBackend, scheduler_backends
 from moto.secretsmanager.models import SecretsManagerBackend, secretsmanager_backends
 from moto.sns.models import SNSBackend, sns_backends
@@ -48,10 +47,6 @@ class Moto:
     @property
     def iam(self) -> IAMBackend:
         return iam_backends[self.account]["aws"]
-
-    @property
-    def s3(self) -> S3Backend:
-        return s3_backends[self.account]["aws"]
 
     @property
     def scheduler(self) -> EventBridgeSchedulerBackend:

@@ -150,10 +150,6 @@ def _topic(call: Call, where: str) -> list[Asked]:
     return [Asked("sns:Publish", call.request.values["TopicArn"])]
 
 
-def _object(call: Call, where: str) -> list[Asked]:
-    return [Asked("s3:PutObject", f"arn:aws:s3:::{unquote(call.request.path).lstrip('/')}")]
-
-
 def _parameter(call: Call, where: str) -> list[Asked]:
     return [Asked(f"ssm:{call.action}", f"arn:aws:ssm:{where}:parameter/{_body(call)['Name'].lstrip('/')}")]
 
@@ -176,7 +172,6 @@ _ON_A_RESOURCE: dict[tuple[str, str], Callable[[Call, str], list[Asked]]] = {
     ("events", "PutEvents"): _events,
     ("lambda", "GetPolicy"): _function,
     ("lambda", "Invoke"): _function,
-    ("s3", "PutObject"): _object,
     ("scheduler", "CreateSchedule"): _schedule,
     ("scheduler", "DeleteSchedule"): _schedule,
     ("scheduler", "GetSchedule"): _schedule,

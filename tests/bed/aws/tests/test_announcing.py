@@ -3,16 +3,9 @@
 import json
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from tests.side import ACCOUNT, REGION, OnTheSide, Refused, bed
 
 RECEIPT = {"source": "spillway", "detail-type": "Spillway Receipt", "detail": {"ending": "drained", "quoted": '"'}}
-
-
-def without_checksum(request: Any, **_: Any) -> None:
-    for name in [name for name in request.headers if "checksum" in name.lower()]:
-        del request.headers[name]
 
 
 class Announcing(OnTheSide):
@@ -25,9 +18,7 @@ class Announcing(OnTheSide):
 
     def test_the_function_is_told_what_the_template_tells_it(self) -> None:
         stack = self.deploy(Webhook="/spillway/webhook")
-        self.assertEqual(
-            stack["variables"], {"SPILLWAY_WEBHOOK": "/spillway/webhook", "SPILLWAY_TOPIC_FORMAT": "text"}
-        )
+        self.assertEqual(stack["variables"], {"SPILLWAY_WEBHOOK": "/spillway/webhook", "SPILLWAY_TOPIC_ARN": "none"})
         self.assertEqual((stack["batch_size"], stack["window_s"]), (100, 10))
 
     def test_a_parameter_that_the_template_has_not_is_refused(self) -> None:
@@ -70,24 +61,6 @@ class Sinks(OnTheSide):
         self.client("sns").publish(TopicArn=topic["arn"], Subject="a subject", Message="a message")
         [published] = bed("GET", "topics?name=drains")
         self.assertEqual((published["Subject"], published["Message"]), ("a subject", "a message"))
-
-    def test_an_object_is_found_by_its_key(self) -> None:
-        bed("POST", "buckets", name="receipts")
-        self.client("s3").put_object(Bucket="receipts", Key="2026/11/21/one.json", Body=b"{}")
-        self.assertEqual(bed("GET", "buckets?name=receipts"), {"2026/11/21/one.json": "{}"})
-        calls = bed("GET", f"calls?access_key_id={self.key}")
-        self.assertEqual([call["action"] for call in calls], ["PutObject"], "and not one of the others that put a key")
-
-    def test_an_object_without_a_checksum_is_refused_as_by_object_lock(self) -> None:
-        bed("POST", "buckets", name="locked")
-        s3 = self.client("s3")
-        sent = {"Bucket": "locked", "Key": "one.json", "Body": b"{}"}
-        with self.assertRaisesRegex(ClientError, "BadDigest"):
-            s3.put_object(**sent, ChecksumSHA256="A" * 43 + "=")
-        s3.meta.events.register("before-sign.s3.PutObject", without_checksum)
-        with self.assertRaisesRegex(ClientError, "x-amz-checksum"):
-            s3.put_object(**sent)
-        self.assertEqual(bed("GET", "buckets?name=locked"), {})
 
     def test_secrets_are_read_by_name_and_by_arn(self) -> None:
         bed("POST", "parameters", name="/spillway/url", value="https://example.com")

@@ -97,12 +97,10 @@ class TheRoles(unittest.TestCase):
 
     def test_the_announcer_may_what_its_sinks_need(self) -> None:
         topic = f"arn:aws:sns:{WHERE}:drains"
-        self.deploy("spillway-announcer", SPILLWAY_TOPIC_ARN=topic, SPILLWAY_RECEIPT_BUCKET="kept", SPILLWAY_WEBHOOK="/a/b")
+        self.deploy("spillway-announcer", SPILLWAY_TOPIC_ARN=topic, SPILLWAY_WEBHOOK="/a/b")
         self.call("sns", "Publish", TopicArn=topic)
-        self.call("s3", "PutObject", path="/kept/receipts/prod/1.json")
         self.call("ssm", "GetParameter", Name="/a/b", WithDecryption=True)
         self.assert_denied("AuthorizationError", "sns", "Publish", TopicArn=f"{topic}-2")
-        self.assert_denied("AccessDenied", "s3", "PutObject", path="/kept/elsewhere.json")
         self.assert_denied("AccessDeniedException", "ssm", "GetParameter", Name="/a/c")
 
     def test_scheduler_may_invoke_the_function_of_its_stack_and_no_other(self) -> None:

@@ -35,7 +35,6 @@ class Requests(unittest.TestCase):
             call("eks", "DescribeCluster", path="/clusters/prod", method="GET"),
             call("events", "PutEvents", json={"Entries": [{"Source": "s", "DetailType": "d", "Detail": "{}"}]}),
             call("sqs", "ReceiveMessage", json={"QueueUrl": "q", "AttributeNames": ["SentTimestamp"]}),
-            call("s3", "PutObject", path="/kept/receipts/prod/1.json", method="PUT", data=b"{}"),
             call("lambda", "Invoke", path="/2015-03-31/functions/f/invocations", data=b'{"any": 1}'),
         ):
             with self.subTest(action=sound.action):

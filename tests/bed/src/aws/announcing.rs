@@ -1,4 +1,4 @@
-//! The queues that messages about drains go through, and what they go to: topics, buckets, and places for a secret.
+//! The queues that messages about drains go through, and what they go to: topics, and places for a secret.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -80,20 +80,6 @@ impl Aws {
     /// What the subscriber of a topic has got, as SNS hands it over.
     pub async fn published(&self, topic: &str) -> Result<Vec<Value>, BedError> {
         self.call(Method::GET, &format!("topics?name={topic}"), None).await
-    }
-
-    pub async fn create_bucket(&self, name: &str) -> Result<(), BedError> {
-        self.post::<Value>("buckets", &json!({"name": name})).await.map(drop)
-    }
-
-    /// A bucket of another account, which lets everybody write.
-    pub async fn create_bucket_of(&self, account: &str, name: &str) -> Result<(), BedError> {
-        self.post::<Value>("buckets", &json!({"name": name, "account": account})).await.map(drop)
-    }
-
-    /// The objects of a bucket by their keys.
-    pub async fn objects(&self, bucket: &str) -> Result<BTreeMap<String, String>, BedError> {
-        self.call(Method::GET, &format!("buckets?name={bucket}"), None).await
     }
 
     /// A `SecureString` of Parameter Store.
