@@ -1,8 +1,6 @@
 //! The continuation: what an invocation whose time is up tells the later one that goes on with the drain. It has the notice
 //! whole, so that nothing need be kept in between.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,9 +25,6 @@ pub struct History {
     pub instance: Option<String>,
     /// The invocations before this one, the first of them first.
     pub earlier: Vec<Earlier>,
-    /// The pods that came back on the node meanwhile, if any did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub put_back: Option<PodsPutBack>,
     /// What has been published of what blocks the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blockage: Option<PublishedBlockage>,
@@ -59,26 +54,6 @@ pub enum PublishedBlockage {
     Over,
 }
 
-/// Pods that their controllers put back on the node in earlier invocations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodsPutBack {
-    /// A pod that was created before then was there when the drain began.
-    pub since: Timestamp,
-    /// By the UID of each owner of which one came back.
-    pub owners: BTreeMap<String, OwnersPods>,
-}
-
-/// The pods of one owner, by their UIDs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnersPods {
-    /// How many of those that were there have left.
-    pub left: usize,
-    /// Those that came back first, and are evicted once more.
-    pub once: Vec<String>,
-    /// Those that came back again, and stay.
-    pub again: Vec<String>,
-}
-
 impl History {
     /// A notice that nobody has worked on yet.
     #[must_use]
@@ -87,7 +62,6 @@ impl History {
             notice,
             instance: None,
             earlier: Vec::new(),
-            put_back: None,
             blockage: None,
             blocked_since: None,
             parked: 0,
@@ -99,6 +73,12 @@ impl History {
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.earlier.first().map(|first| first.from)
+    }
+
+    /// Start of the first invocation that got at the node: it claimed the node within seconds.
+    #[must_use]
+    pub fn claimed(&self) -> Option<Timestamp> {
+        self.earlier.iter().find(|earlier| earlier.node.is_some()).map(|earlier| earlier.from)
     }
 
     /// The invocation that handed its claim on to this one: those since then did not get at the node.
@@ -132,15 +112,9 @@ impl History {
 
     /// The history that the next invocation gets. Of an invocation that did not get at the pods nothing new is known.
     #[must_use]
-    pub fn with(
-        &self,
-        invocation: Earlier,
-        put_back: Option<PodsPutBack>,
-        blockage: Option<PublishedBlockage>,
-    ) -> Self {
+    pub fn with(&self, invocation: Earlier, blockage: Option<PublishedBlockage>) -> Self {
         let mut history = self.clone();
         history.earlier.push(invocation);
-        history.put_back = put_back.or(history.put_back);
         history.blockage = blockage.or(history.blockage);
         (history.blocked_since, history.parked) = (None, 0);
         history
@@ -152,11 +126,10 @@ impl History {
     pub fn parked_after(
         &self,
         invocation: Earlier,
-        put_back: Option<PodsPutBack>,
         blockage: Option<PublishedBlockage>,
         blocked_since: Option<Timestamp>,
     ) -> Self {
-        let mut history = self.with(invocation, put_back, blockage);
+        let mut history = self.with(invocation, blockage);
         if self.parked > 0
             && let (Some(last), Some(before)) = (history.earlier.pop(), history.earlier.pop())
         {
@@ -201,6 +174,7 @@ mod tests {
         assert_eq!((at_first.began(), at_first.continued_from()), (None, None));
         assert_eq!(history.notice, at_first.notice);
         assert_eq!(history.began(), Some("2026-11-21T03:12:01Z".parse().unwrap()));
+        assert_eq!((at_first.claimed(), history.claimed()), (None, history.began()));
         assert_eq!(history.continued_from(), Some("0e5f1c9e-5a77-4f0b-9a53-0a4f4f2d7c22"));
         assert_eq!(history.earlier[0].pods, [("clean".to_owned(), 12), ("remaining".to_owned(), 2)].into());
     }
@@ -212,12 +186,12 @@ mod tests {
         };
         assert_eq!(history.blockage, None, "0.2 has no such field");
         let invocation = history.earlier[0].clone();
-        let blocked = history.with(invocation.clone(), None, Some(PublishedBlockage::Begun));
+        let blocked = history.with(invocation.clone(), Some(PublishedBlockage::Begun));
         let continued: History = serde_json::from_value(serde_json::to_value(&blocked).unwrap()).unwrap();
         assert_eq!(continued.blockage, Some(PublishedBlockage::Begun));
-        let blind = continued.with(invocation.clone(), None, None);
+        let blind = continued.with(invocation.clone(), None);
         assert_eq!(blind.blockage, Some(PublishedBlockage::Begun), "it did not get at the pods");
-        let over = blind.with(invocation, None, Some(PublishedBlockage::Over));
+        let over = blind.with(invocation, Some(PublishedBlockage::Over));
         assert_eq!(over.blockage, Some(PublishedBlockage::Over));
     }
 
@@ -236,16 +210,16 @@ mod tests {
             invocation("r-2", &[("remaining", 2)]),
             invocation("r-3", &[("clean", 1), ("remaining", 1)]),
         ];
-        let parked = |history: History, one: Earlier| history.parked_after(one, None, None, Some(since));
+        let parked = |history: History, one: Earlier| history.parked_after(one, None, Some(since));
         let thrice = invocations.into_iter().fold(history.clone(), parked);
         assert_eq!((thrice.earlier.len(), thrice.parked), (history.earlier.len() + 1, 3));
         assert_eq!((thrice.continued_from(), thrice.blocked_since), (Some("r-3"), Some(since)));
         let last = thrice.earlier.last().unwrap();
         assert_eq!(last.pods, [("clean".to_owned(), 2), ("remaining".to_owned(), 1)].into());
-        let watched = thrice.with(invocation("r-4", &[]), None, None);
+        let watched = thrice.with(invocation("r-4", &[]), None);
         assert_eq!((watched.earlier.len(), watched.parked), (history.earlier.len() + 2, 0));
         assert_eq!(watched.blocked_since, None);
-        let blind = thrice.parked_after(Earlier { node: None, ..invocation("r-5", &[]) }, None, None, None);
+        let blind = thrice.parked_after(Earlier { node: None, ..invocation("r-5", &[]) }, None, None);
         assert_eq!(blind.continued_from(), Some("r-3"), "the next one takes over the claim of that one");
     }
 

@@ -47,6 +47,8 @@ pub struct Tracked {
     pub labels: BTreeMap<String, String>,
     /// Nothing of it runs any more.
     pub has_finished: bool,
+    /// Tolerates the cordon and came after it: not waited for, never forced.
+    pub is_returned: bool,
     pub state: PodState,
     /// What keeps it from leaving, or did.
     pub blocked: Blocked,
@@ -113,6 +115,7 @@ impl Tracked {
             claims: Vec::new(),
             labels: BTreeMap::new(),
             has_finished: false,
+            is_returned: false,
             state: PodState::Waits { due: Some(now) },
             blocked: Blocked::Never,
             failures: None,
@@ -128,7 +131,7 @@ impl Tracked {
 
     /// Whether it has yet to leave, or is on its way out.
     pub fn has_to_leave(&self) -> bool {
-        matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
+        !self.is_returned && matches!(self.state, PodState::Waits { .. } | PodState::Requested | PodState::Leaving { .. })
     }
 
     /// How long it needs to leave: its grace, and what is kept for its volumes. Whether they can be attached to several nodes at
@@ -153,38 +156,38 @@ impl Tracked {
         self.blocked.by().and_then(Blocker::budget)
     }
 
-    /// Whether it has left, is about to, or has been requested to without anything blocking it since.
-    pub fn has_left(&self) -> bool {
-        match self.state {
-            PodState::Requested | PodState::Leaving { .. } | PodState::Unconfirmed(_) | PodState::Gone { .. } => true,
-            PodState::Waits { .. } | PodState::Stays(_) => false,
-        }
-    }
-
     /// When and how it is to be requested to leave by the mere passing of time. Only a pod that something blocks is
     /// forced, and only when respecting that any longer would cost it its clean shutdown: never one that has finished.
     pub fn next_request(&self, window: Window) -> Option<(Instant, Method)> {
         let PodState::Waits { due } = self.state else { return None };
+        if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
+            return self.annotation_ends(due, window).map(|at| (at, Method::Evict));
+        }
         // A deletion that failed is followed by an eviction: one that is granted disrupts nothing.
         let has_failed_deletion = self.failures.is_some() && self.history.last_method() == Some(Method::Delete);
         let forced = match self.blocked.by() {
-            Some(_) if !has_failed_deletion && !self.has_finished => window.forced_from(self.needs(window)),
+            Some(_) if !has_failed_deletion && !self.has_finished && !self.is_returned => window.forced_from(self.needs(window)),
             _ => None,
         };
         let forced = forced.map(|from| from.max(self.not_deleted_before()));
         match (forced, due) {
             (Some(forced), Some(due)) if due < forced => Some((due, Method::Evict)),
-            (Some(forced), _) => Some((forced, self.forced_by())),
+            (Some(forced), _) => Some((forced, Method::Delete)),
             (None, due) => due.map(|at| (at, Method::Evict)),
         }
     }
 
-    /// How it is forced. Nobody has said that its eviction would be refused if only its annotation blocks it.
-    fn forced_by(&self) -> Method {
-        match self.blocked.by() {
-            Some(Blocker::DoNotDisrupt(_)) if self.failures.is_none() => Method::EvictAnyway,
-            _ => Method::Delete,
+    /// End of what blocks it: of its annotation, or by force.
+    pub fn blocked_until(&self, window: Window) -> Option<Instant> {
+        match (self.blocked.by(), self.state) {
+            (Some(Blocker::DoNotDisrupt(_)), PodState::Waits { due }) => self.annotation_ends(due, window),
+            _ => window.forced_from(self.needs(window)),
         }
+    }
+
+    /// End of its do-not-disrupt annotation: its own, if it has one, and where a critical pod would be asked to leave.
+    fn annotation_ends(&self, own: Option<Instant>, window: Window) -> Option<Instant> {
+        own.into_iter().chain(window.critical_from(self.needs(window))).min()
     }
 
     /// No deletion follows another at once, whatever was answered.
@@ -205,6 +208,9 @@ impl Tracked {
     /// Notes that it is being requested to leave.
     pub fn request(&mut self, method: Method, grace: Grace, now: Instant) {
         self.history.request(LastRequest { at: now, method, grace });
+        if let Some(Blocker::DoNotDisrupt(_)) = self.blocked.by() {
+            self.blocked.end();
+        }
         self.state = PodState::Requested;
     }
 
@@ -224,14 +230,15 @@ impl Tracked {
         self.state = state;
     }
 
-    /// Records a do-not-disrupt annotation, which holds until then. Ignored once the pod is terminating.
+    /// Records a do-not-disrupt annotation, which holds until then. Ignored once it has ended or the pod is terminating.
     pub fn not_to_be_disrupted(
         &mut self,
         by: DoNotDisrupt,
         until: Option<Instant>,
+        window: Window,
         now: Instant,
     ) -> Option<Transition> {
-        if until.is_some_and(|until| until <= now) {
+        if self.annotation_ends(until, window).is_some_and(|end| end <= now) {
             self.may_be_disrupted(now);
             return None;
         }
@@ -250,22 +257,16 @@ impl Tracked {
         }
     }
 
-    /// Records which budgets cover it, if it is blocked because there are several. Its eviction is due when only one is left.
-    pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>, now: Instant) -> Option<Transition> {
+    /// Records the names of the budgets that cover the pod, if several block it.
+    pub fn covered_by(&mut self, covering: impl FnOnce(&Self) -> Vec<String>) -> Option<Transition> {
         let Some(Blocker::SeveralBudgets(before)) = self.blocked.by() else { return None };
         let names = covering(self);
-        let (is_known, was_known) = (names.len() > 1, !before.is_empty());
-        if *before == names || !is_known && !was_known {
+        if names.len() < 2 || *before == names {
             return None;
         }
-        // What is not known is not taken for gone a second time.
-        let by = Blocker::SeveralBudgets(if is_known { names } else { Vec::new() });
+        let by = Blocker::SeveralBudgets(names);
         self.blocked = Blocked::By(by.clone());
-        if is_known {
-            return Some(Transition::Blocked(self.name.clone(), by));
-        }
-        self.release(|by| matches!(by, Blocker::SeveralBudgets(_)), now);
-        None
+        Some(Transition::Blocked(self.name.clone(), by))
     }
 
     /// Records that it has finished: no budget is asked any more whether it may go.
