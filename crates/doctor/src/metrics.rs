@@ -60,10 +60,10 @@ mod tests {
     async fn a_change_rings_the_alarm_and_never_ends_it() {
         let change = SelfTestRequest { occasion: Occasion::RulesChanged, cluster: None };
         let told = |checks| line(&report(checks), &change, "spillway", Timestamp::UNIX_EPOCH);
-        assert_eq!(told(vec![Check::made(CheckId::Reach, "all is well", Vec::new())]), None);
-        let finding = Finding::new(FindingId::RuleChanged, Severity::Fail, "rule r", "has another pattern", "");
+        assert_eq!(told(vec![Check::made(CheckId::Rules, "all is well", Vec::new())]), None);
+        let finding = Finding::new(FindingId::RuleDisabled, Severity::Fail, "rule r", "is disabled", "");
         let line: Value =
-            serde_json::from_str(&told(vec![Check::made(CheckId::Reach, "no", vec![finding])]).unwrap()).unwrap();
+            serde_json::from_str(&told(vec![Check::made(CheckId::Rules, "no", vec![finding])]).unwrap()).unwrap();
         assert_eq!((&line["Findings"], &line["SelfTests"]), (&Value::from(1), &Value::Null));
     }
 
