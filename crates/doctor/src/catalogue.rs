@@ -24,7 +24,6 @@ pub(crate) enum CheckId {
     KubernetesRights,
     Version,
     Nth,
-    FlowControl,
     Cordon,
     Nodes,
 }
@@ -77,7 +76,6 @@ pub(crate) enum FindingId {
     NoRights,
     NotInGroup,
     MissingRight,
-    NoFlowControl,
     NthRuns,
     CordonRefused,
     BudgetAllowsNoDisruptions,

@@ -4,13 +4,11 @@
 //! * `rights`: each right of deploy/rbac.yaml
 //! * `version`: the API server's
 //! * `nth`: whether aws-node-termination-handler runs there
-//! * `flow_control`: whether deploy/optional/flow-control.yaml is in force
 //! * `cordon`: whether a node could be cordoned
 //! * `nodes`: which nodes could not be drained in two minutes, and because of what
 
 mod cordon;
 mod enroll;
-mod flow_control;
 mod nodes;
 mod nth;
 mod rights;
@@ -49,13 +47,12 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
                     remember(context, cluster).await;
                     let (evictions, rights) =
                         rights::look(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
-                    let (version, nth, flow_control, mut nodes) = tokio::join!(
+                    let (version, nth, mut nodes) = tokio::join!(
                         version::look(client, end),
                         nth::look(client, end),
-                        flow_control::look(client, &enroll, end),
                         nodes::look(client, context, cluster, evictions, invocation, end),
                     );
-                    nodes.checks.splice(0..0, [signed_in, rights, version, nth, flow_control]);
+                    nodes.checks.splice(0..0, [signed_in, rights, version, nth]);
                     nodes
                 }
                 None => none_seen(signed_in),
