@@ -46,7 +46,7 @@ mod tests {
         let node = |n: usize| format!("{n:0>250}");
         let finding = |n: usize| {
             let what = "w".repeat(2_000);
-            Finding::new(FindingId::BarePods, Severity::Warn, format!("pod {n}"), what, "").on((0..20).map(node))
+            Finding::new(FindingId::DoNotDisrupt, Severity::Warn, format!("pod {n}"), what, "").on((0..20).map(node))
         };
         let held_up = |n| HeldUpNode { node: node(n), because: vec![node(n); 3] };
         let nodes = Check::made(CheckId::Nodes, "all", (0..30).map(finding).collect());

@@ -177,14 +177,6 @@ impl Finding {
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }
-
-    /// The finding with a command, if there is one that can be given.
-    pub(crate) fn with_command_if(self, command: Option<String>) -> Self {
-        match command {
-            Some(command) => self.with_command(command),
-            None => self,
-        }
-    }
 }
 
 /// A value as one word of a shell, whatever stands in it: names in commands to copy are other people's.

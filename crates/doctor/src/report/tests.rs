@@ -4,7 +4,7 @@ fn found(severity: Severity) -> Check {
     Check::made(
         CheckId::Nodes,
         "nodes",
-        vec![Finding::new(FindingId::BarePods, severity, "pod shop/web", "is bare", "look")],
+        vec![Finding::new(FindingId::DoNotDisrupt, severity, "pod shop/web", "is not to be disrupted", "look")],
     )
 }
 
