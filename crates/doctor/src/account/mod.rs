@@ -78,23 +78,6 @@ pub(super) async fn checks(
     checks
 }
 
-/// The check of the rules.
-pub(super) async fn of_rules(context: &Context, invocation: &Invocation, end: Instant) -> Vec<Check> {
-    let rules = bus::rules(&context.eventbridge, end).await;
-    vec![about_rules(&rules, &context.settings, invocation)]
-}
-
-/// The checks of the groups' hooks.
-pub(super) async fn of_hooks(
-    context: &Context,
-    clusters: &[ClusterName],
-    invocation: &Invocation,
-    end: Instant,
-) -> Vec<Check> {
-    let groups = groups::of(&context.autoscaling, clusters, end).await;
-    about_hooks(&groups, clusters, &context.settings, &invocation.home.region)
-}
-
 fn about_rules(rules: &Result<Vec<Rule>, CallError>, settings: &Settings, invocation: &Invocation) -> Check {
     let region = &invocation.home.region;
     match rules {

@@ -9,8 +9,7 @@ fn found(severity: Severity) -> Check {
 }
 
 fn report(checks: Vec<Check>) -> SelfTestReport {
-    let request = SelfTestRequest { occasion: Occasion::Asked, cluster: None };
-    SelfTestReport::new(&request, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH), checks)
+    SelfTestReport::new("r-1", Clock::starting_at(Timestamp::UNIX_EPOCH), checks)
 }
 
 #[tokio::test(start_paused = true)]
