@@ -8,10 +8,8 @@ pub(crate) mod target;
 
 use std::cell::OnceCell;
 
-use jiff::Timestamp;
 use kube::Client;
 use spillway_core::cluster::ClusterName;
-use spillway_notice::InstanceId;
 use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
@@ -64,11 +62,6 @@ impl Context {
     /// The client of EventBridge Scheduler.
     pub fn schedules(&self) -> &aws_sdk_scheduler::Client {
         self.scheduler.client()
-    }
-
-    /// When drains of an instance are scheduled to begin. Tried until `end`.
-    pub async fn scheduled_for(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
-        self.scheduler.times_of(instance, end).await
     }
 
     /// The clusters that may be entered without EC2 naming them: those of the setting, or else those that this process has
