@@ -21,7 +21,6 @@ pub(crate) enum CheckId {
     SignIn,
     InCluster,
     KubernetesRights,
-    Version,
     Nth,
     Cordon,
     Nodes,

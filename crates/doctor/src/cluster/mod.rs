@@ -2,7 +2,6 @@
 //!
 //! * `sign_in`: the way in, and who we are there
 //! * `rights`: each right of deploy/rbac.yaml
-//! * `version`: the API server's
 //! * `nth`: whether aws-node-termination-handler runs there
 //! * `cordon`: whether a node could be cordoned
 //! * `nodes`: which nodes could not be drained in two minutes, and because of what
@@ -13,7 +12,6 @@ mod nodes;
 mod nth;
 mod rights;
 mod sign_in;
-mod version;
 
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
@@ -47,12 +45,11 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
                     remember(context, cluster).await;
                     let (evictions, rights) =
                         rights::look(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
-                    let (version, nth, mut nodes) = tokio::join!(
-                        version::look(client, end),
+                    let (nth, mut nodes) = tokio::join!(
                         nth::look(client, end),
                         nodes::look(client, context, cluster, evictions, invocation, end),
                     );
-                    nodes.checks.splice(0..0, [signed_in, rights, version, nth]);
+                    nodes.checks.splice(0..0, [signed_in, rights, nth]);
                     nodes
                 }
                 None => none_seen(signed_in),

@@ -15,7 +15,7 @@ fn report(checks: Vec<Check>) -> SelfTestReport {
 #[tokio::test(start_paused = true)]
 async fn the_verdict_is_that_of_the_worst_check() {
     let skipped = || Check::skipped(CheckId::Hooks, "the settings do not want it");
-    let unknown = || Check::unknown(CheckId::Version, "no answer");
+    let unknown = || Check::unknown(CheckId::Nth, "no answer");
     let verdict = |checks| {
         let SelfTestReport { status, summary, .. } = report(checks);
         (status, summary)
