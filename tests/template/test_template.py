@@ -354,7 +354,7 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE", "SPILLWAY_ANNOUNCER"}
+        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE"}
         settings = {name for name in told if name.startswith("SPILLWAY_")} - template_sets
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
@@ -595,7 +595,7 @@ class TheRights(unittest.TestCase):
     def test_lambda_may_deliver_for_it(self) -> None:
         polls = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", *polls})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "wait", "ask"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "wait"})
 
     def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
         self.assertEqual(

@@ -73,14 +73,6 @@ impl Sink {
         }
     }
 
-    /// Whether the webhook's document can be used. Of a topic and a bucket nothing is known before a message.
-    pub(crate) async fn check(&self, end: Instant) -> Result<(), String> {
-        match &self.way {
-            Way::Webhook(webhook) => webhook.check(end).await.map_err(|error| chain(&error)),
-            Way::Topic(_) | Way::Bucket(_) => Ok(()),
-        }
-    }
-
     fn messages<'a>(&self, events: &[&'a Event]) -> Vec<Message<'a>> {
         match self.way {
             Way::Webhook(_) | Way::Topic(_) => {

@@ -10,7 +10,6 @@
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
 //! * `drainers`: who else would drain the same nodes (pure)
-//! * `webhook`: whether the announcer can read the webhook's document
 
 mod bus;
 mod drainers;
@@ -23,7 +22,6 @@ mod pattern;
 mod rights;
 mod rules;
 mod variables;
-mod webhook;
 
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
@@ -48,11 +46,10 @@ pub(super) async fn checks(
 ) -> Vec<Check> {
     let Context { settings, ec2, autoscaling, eventbridge, itself, .. } = context;
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
-    let (rules, groups, karpenter, webhook) = tokio::join!(
+    let (rules, groups, karpenter) = tokio::join!(
         bus::rules(eventbridge, end),
         groups::of(autoscaling, clusters, end),
-        karpenter::look(ec2, asked_until(end)),
-        webhook::look(context, end)
+        karpenter::look(ec2, asked_until(end))
     );
 
     let may_be_touched = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
@@ -71,7 +68,6 @@ pub(super) async fn checks(
         checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
     }
     checks.extend(about_hooks(&groups, clusters, settings, region));
-    checks.push(webhook);
     checks
 }
 

@@ -6,7 +6,7 @@ use spillway_aws_call::{Call, Caller, Failed, Service};
 
 use crate::aws::CallError;
 
-pub const INVOKE: &str = "lambda:InvokeFunction";
+pub(crate) const INVOKE: &str = "lambda:InvokeFunction";
 pub const MAPPINGS: &str = "lambda:ListEventSourceMappings";
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
@@ -75,7 +75,7 @@ impl Itself {
 }
 
 /// An invocation of the function at that path, of that type.
-pub(crate) fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
+fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
     Call {
         service: Service::Lambda,
         action: INVOKE,

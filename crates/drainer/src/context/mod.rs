@@ -15,7 +15,6 @@ use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
 use crate::continuation::schedule::Scheduler;
@@ -37,8 +36,6 @@ pub struct Context {
     pub itself: Itself,
     /// Where the announcer fetches its messages from.
     pub(crate) announcements: Option<Queue>,
-    /// Who may read the webhook's document, if there is a webhook.
-    pub announcer: Option<Announcer>,
     pub(crate) scheduler: Scheduler,
     /// The queue of drains that can wait, if there is one.
     pub(crate) patient_queue: Option<Queue>,
