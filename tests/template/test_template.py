@@ -57,10 +57,10 @@ RULES = {
     },
     "DrainDeployed": {"stack-deployed"},
 }
-# The rule without a pattern: the schedule that asks for the doctor.
-SCHEDULE = "DrainSelfTest"
-# What no rule lets through: the schedule and people invoke the function with it; so does the function itself.
-ASKED = {"doctor", "drain-continuation", "undo-check", "hook-deleted", "permission-added", "rule-changed", "targets-changed"}
+# Rules without a pattern: the schedules, with the sample that each sends.
+SCHEDULES = {"DrainSelfTest": "doctor", "DrainMaintenanceLookup": "maintenance-lookup"}
+# Samples that no rule lets through: schedules, people and the function itself invoke the function with them.
+ASKED = {"doctor", "drain-continuation", "maintenance-lookup", "undo-check"}
 # The functions, and what the binary of each is called.
 FUNCTIONS = {"Drain": "spillway-drain", "Announcer": "spillway-announce"}
 
@@ -80,7 +80,7 @@ def patterns(parameters: dict[str, str] = WIDEST) -> dict[str, dict[str, Any]]:
     return {
         name: stack.value(rule["EventPattern"])
         for name, rule in rules
-        if name != SCHEDULE and stack.value(rule.get("State", "ENABLED")) == "ENABLED"
+        if name not in SCHEDULES and stack.value(rule.get("State", "ENABLED")) == "ENABLED"
     }
 
 
@@ -144,17 +144,20 @@ class TheRules(unittest.TestCase):
         return {name: rule for name, rule in rules.items() if rule["Targets"][0]["Arn"] == attribute("Drain", "Arn")}
 
     def test_each_notice_passes_exactly_one_rule(self) -> None:
-        self.assertEqual({*RULES, SCHEDULE}, set(self.rules_of_the_function()))
+        self.assertEqual({*RULES, *SCHEDULES}, set(self.rules_of_the_function()))
         passed = {name: self.rules_for(event) for name, event in SAMPLES.items()}
         by_name = {name: [rule] for rule, names in RULES.items() for name in names}
         self.assertEqual(passed, {**by_name, **{name: [] for name in ASKED}})
 
     def test_the_doctor_is_asked_at_an_interval_that_an_alarm_can_look_back_over(self) -> None:
-        rule = properties(SCHEDULE)
-        self.assertEqual(rule["ScheduleExpression"], "cron(0 12 * * ? *)")
-        (target,) = rule["Targets"]
-        asked = {key: SAMPLES["doctor"][key] for key in ("source", "detail-type", "detail")}
-        self.assertEqual(json.loads(target["Input"]), asked)
+        self.assertEqual(properties("DrainSelfTest")["ScheduleExpression"], "cron(0 12 * * ? *)")
+
+    def test_schedules_send_their_samples(self) -> None:
+        for name, sample in SCHEDULES.items():
+            (target,) = properties(name)["Targets"]
+            # A person's sample has the envelope of an event as well.
+            sent = {key: value for key, value in SAMPLES[sample].items() if key in {"source", "detail-type", "detail"} or len(SAMPLES[sample]) == 1}
+            self.assertEqual(json.loads(target["Input"]), sent)
 
     def test_the_neighbours_of_a_notice_pass_none(self) -> None:
         def neighbour(sample: str, detail: dict[str, Any] | None = None, **envelope: Any) -> dict[str, Any]:
@@ -224,7 +227,7 @@ class TheRules(unittest.TestCase):
             return target["RetryPolicy"]["MaximumEventAgeInSeconds"]
 
         self.assertEqual(
-            {rule: age(rule) for rule in (*RULES, SCHEDULE)},
+            {rule: age(rule) for rule in (*RULES, *SCHEDULES)},
             {
                 "DrainInterruption": 120,
                 "DrainCapacityBlockAndRebalance": 600,
@@ -232,6 +235,7 @@ class TheRules(unittest.TestCase):
                 "DrainScheduledMaintenance": 86_400,
                 "DrainDeployed": 3600,
                 "DrainSelfTest": 3600,
+                "DrainMaintenanceLookup": 3600,
             },
         )
 
@@ -350,7 +354,7 @@ class TheParameters(unittest.TestCase):
         rows = re.findall(r"^\| `(\w+)` \| `(SPILLWAY_\w+)` \| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
         self.assertEqual(len(rows), len({variable for _, variable, _ in rows}), "each has one row")
         told = {name: value for function in FUNCTIONS for name, value in variables(function).items()}
-        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE", "SPILLWAY_ANNOUNCER"}
+        template_sets = {"SPILLWAY_ANNOUNCEMENTS", "SPILLWAY_SCHEDULES", "SPILLWAY_STACK", "SPILLWAY_PATIENT_QUEUE"}
         settings = {name for name in told if name.startswith("SPILLWAY_")} - template_sets
         self.assertEqual({variable for _, variable, _ in rows}, settings)
         for name, variable, words in rows:
@@ -504,7 +508,6 @@ class TheRights(unittest.TestCase):
                 "autoscaling:DescribeLifecycleHooks",
                 "autoscaling:DescribeTags",
                 "eks:ListClusters",
-                "events:ListRuleNamesByTarget",
                 "events:ListRules",
                 "lambda:GetAccountSettings",
                 "lambda:ListEventSourceMappings",
@@ -547,12 +550,11 @@ class TheRights(unittest.TestCase):
         itself = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": attribute("Drain", "Arn")}
         invoking = (policy for policy in of_type("AWS::IAM::RolePolicy").values() if policy["PolicyName"] == "invoke")
         of_roles = {policy["RoleName"]["Ref"]: policy["PolicyDocument"]["Statement"] for policy in invoking}
-        drain = {**itself, "Action": ["lambda:GetPolicy", "lambda:InvokeFunction"]}
-        self.assertEqual(of_roles, {"DrainRole": [drain], "SchedulesRole": [itself]})
+        self.assertEqual(of_roles, {"DrainRole": [itself], "SchedulesRole": [itself]})
         self.assertEqual(properties("Drain")["RecursiveLoop"], "Allow")
         # Nobody else but the rules: no other permission. test_lock.py has the policy that refuses all others.
         permitted = {name: one["Principal"] for name, one in of_type("AWS::Lambda::Permission").items()}
-        self.assertEqual(set(permitted), {f"{rule}Permission" for rule in (*RULES, SCHEDULE)})
+        self.assertEqual(set(permitted), {f"{rule}Permission" for rule in (*RULES, *SCHEDULES)})
         self.assertEqual(set(permitted.values()), {"events.amazonaws.com"})
 
     def test_scheduler_may_keep_what_it_could_not_deliver(self) -> None:
@@ -592,7 +594,7 @@ class TheRights(unittest.TestCase):
     def test_lambda_may_deliver_for_it(self) -> None:
         polls = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
         self.assertEqual(self.allowed("deliver"), {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", *polls})
-        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "wait", "ask"})
+        self.assertEqual(set(self.policies), {"drain", "deliver", "announce", "clusters", "hooks", "load-balancers", "wait"})
 
     def test_load_balancers_are_looked_at_only_if_they_are_waited_for(self) -> None:
         self.assertEqual(
@@ -635,7 +637,7 @@ class TheRights(unittest.TestCase):
 
     def test_only_our_rules_may_write_to_the_failure_queue(self) -> None:
         allow, deny = properties("FailuresPolicy")["PolicyDocument"]["Statement"]
-        rules = [attribute(rule, "Arn") for rule in (*RULES, SCHEDULE)]
+        rules = [attribute(rule, "Arn") for rule in (*RULES, *SCHEDULES)]
         self.assertCountEqual(allow["Condition"]["ArnEquals"]["aws:SourceArn"], rules)
         self.assertEqual((allow["Principal"], allow["Action"]), ({"Service": "events.amazonaws.com"}, "sqs:SendMessage"))
         self.assertEqual(deny["Effect"], "Deny")

@@ -134,7 +134,7 @@ class TheOutcome(unittest.TestCase):
         for found, code in (
             (result(step(State.THERE)), 0),
             (result(step(State.DONE)), 0),
-            (result(step(State.DONE), verdict="warn: no-flow-control (cluster prod)"), 0),
+            (result(step(State.DONE), verdict="warn: nth-runs (cluster prod)"), 0),
             (result(step(State.TO_DO), verdict=""), 3),
             (result(step(State.TO_DO), step(State.TOLD), verdict=""), 1),
             (result(step(State.FAILED)), 1),

@@ -41,6 +41,8 @@ pub enum Outcome {
     },
     /// Each instance of the notice gets an invocation of its own.
     OneForEach { instances: usize, left_out: usize },
+    /// EC2 names so many scheduled maintenance events of our nodes; these instances had no schedule, and each gets an invocation.
+    MaintenanceLookedUp { named: usize, missing: Vec<String> },
     /// The node is declared out of service.
     OutOfService { node: String },
     /// A later invocation goes on with what this one could not do.
@@ -81,9 +83,12 @@ impl Outcome {
             | Self::Ready { .. }
             | Self::CalledOff { .. }
             | Self::OutOfService { .. } => Ending::Done,
-            Self::Postponed { .. } | Self::OneForEach { .. } | Self::Continued { .. } | Self::Queued => {
-                Ending::Continued
-            }
+            Self::MaintenanceLookedUp { missing, .. } if missing.is_empty() => Ending::Ignored,
+            Self::MaintenanceLookedUp { .. }
+            | Self::Postponed { .. }
+            | Self::OneForEach { .. }
+            | Self::Continued { .. }
+            | Self::Queued => Ending::Continued,
             Self::HandedOver(HandedOver::NotKarpenters { .. } | HandedOver::OfAnother { .. })
             | Self::NotANode { .. }
             | Self::WouldHave(_)
@@ -92,9 +97,13 @@ impl Outcome {
         }
     }
 
-    /// Whether nothing was done because the instance is in no cluster of ours.
-    pub fn is_not_ours(&self) -> bool {
-        matches!(self, Self::Ignored(reason) | Self::Uncordon(UncordonOutcome::Ignored(reason)) if reason.is_not_ours())
+    /// Whether no metric counts it: the instance is in no cluster of ours, or there was no notice.
+    pub fn is_uncounted(&self) -> bool {
+        match self {
+            Self::MaintenanceLookedUp { .. } => true,
+            Self::Ignored(reason) | Self::Uncordon(UncordonOutcome::Ignored(reason)) => reason.is_not_ours(),
+            _ => false,
+        }
     }
 
     /// The sentence, with what became of the hook where the notice came to nothing.
@@ -157,6 +166,14 @@ impl fmt::Display for Outcome {
                 write!(f, "handed on, once for each of its instances: {instances}")?;
                 if *left_out > 0 { write!(f, "; it names {left_out} more, which are left out") } else { Ok(()) }
             }
+            Self::MaintenanceLookedUp { named, missing } => {
+                write!(
+                    f,
+                    "scheduled maintenance events of nodes in EC2: {named}; without a schedule: {}",
+                    missing.len()
+                )?;
+                if missing.is_empty() { Ok(()) } else { write!(f, ", handed on now: {}", first_few(missing)) }
+            }
             Self::OutOfService { node } => {
                 write!(f, "node {node} is declared out of service: its instance is down, and it is not Ready")
             }
@@ -189,13 +206,17 @@ fn handed_over(handed: &HandedOver, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 /// What a dry run would have done with a notice of several instances: it names as many as fit into a line that people read.
 pub fn would_have_fanned_out(instances: &[String]) -> Outcome {
+    Outcome::WouldHave(format!("handed on, once for each of its instances: {}", first_few(instances)))
+}
+
+/// The first twenty of them, and how many more there are.
+fn first_few(instances: &[String]) -> String {
     const NAMED: usize = 20;
     let named = instances[..instances.len().min(NAMED)].join(", ");
-    let more = match instances.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Outcome::WouldHave(format!("handed on, once for each of its instances: {named}{more}"))
+    match instances.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 #[cfg(test)]
@@ -249,12 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_of_an_instance_that_is_in_no_cluster_of_ours_is_not_ours() {
+    fn notice_of_no_cluster_of_ours_is_uncounted() {
         let elsewhere = || Reason::NoCluster("i-1".to_owned());
-        assert!(Outcome::Ignored(elsewhere()).is_not_ours());
-        assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_not_ours());
-        assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_not_ours());
-        assert!(!Outcome::NotANode { reason: elsewhere() }.is_not_ours(), "its hook had an answer");
+        assert!(Outcome::Ignored(elsewhere()).is_uncounted());
+        assert!(Outcome::Uncordon(UncordonOutcome::Ignored(elsewhere())).is_uncounted());
+        assert!(!Outcome::Ignored(Reason::OptedOut("n-1".to_owned())).is_uncounted());
+        assert!(!Outcome::NotANode { reason: elsewhere() }.is_uncounted(), "its hook had an answer");
     }
 
     #[test]
@@ -276,6 +297,19 @@ mod tests {
         assert_eq!(postponed(not_ready), format!("{begins} {until} {why}{given_back}"));
         let drained = "; node n-1, which was drained for it, is given back until then";
         assert_eq!(postponed(None), format!("{begins} scheduled for 2026-12-24T02:04:00Z{drained}"));
+    }
+
+    #[test]
+    fn lookup_without_missing_maintenance_is_ignored() {
+        let looked_up = |missing: &[&str]| Outcome::MaintenanceLookedUp {
+            named: 3,
+            missing: missing.iter().map(|id| (*id).to_owned()).collect(),
+        };
+        assert_eq!(looked_up(&[]).ending(), Ending::Ignored);
+        let named = "scheduled maintenance events of nodes in EC2: 3; without a schedule: ";
+        assert_eq!(looked_up(&[]).to_string(), format!("{named}0"));
+        assert_eq!(looked_up(&["i-1", "i-2"]).ending(), Ending::Continued);
+        assert_eq!(looked_up(&["i-1", "i-2"]).to_string(), format!("{named}2, handed on now: i-1, i-2"));
     }
 
     #[test]

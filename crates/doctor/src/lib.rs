@@ -31,7 +31,6 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use report::Check;
-use request::Occasion;
 
 pub use report::SelfTestReport;
 pub use request::{SelfTestRequest, request};
@@ -57,15 +56,8 @@ pub async fn examine(context: &Context, request: &SelfTestRequest, invocation: &
 
 async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocation) -> SelfTestReport {
     let end = invocation.drains_until();
-    let checks = match request.occasion {
-        Occasion::RulesChanged => account::of_rules(context, invocation, end).await,
-        Occasion::HooksChanged => {
-            let (clusters, _) = clusters::look(context, request, &invocation.home.region, end).await;
-            account::of_hooks(context, &clusters, invocation, end).await
-        }
-        Occasion::Asked | Occasion::Deployed => all(context, request, invocation, end).await,
-    };
-    let report = SelfTestReport::new(request, &invocation.request_id, invocation.clock, checks);
+    let checks = checks(context, request, invocation, end).await;
+    let report = SelfTestReport::new(&invocation.request_id, invocation.clock, checks);
     let now = invocation.clock.now();
     for line in log::lines(&report, now) {
         context.log.write(&line);
@@ -77,7 +69,7 @@ async fn look(context: &Context, request: &SelfTestRequest, invocation: &Invocat
 }
 
 /// All checks.
-async fn all(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
+async fn checks(context: &Context, request: &SelfTestRequest, invocation: &Invocation, end: Instant) -> Vec<Check> {
     let (clusters, checked) = clusters::look(context, request, &invocation.home.region, end).await;
     let of_account = account::checks(context, &clusters, invocation, end);
     let of_clusters = stream::iter(&clusters)

@@ -12,7 +12,6 @@ use spillway_core::cluster::ClusterName;
 use spillway_receipt::LONGEST_LINE;
 
 use crate::catalogue::{CheckId, FindingId};
-use crate::request::{Occasion, SelfTestRequest};
 
 /// The version of this document. It changes when a field is renamed or changes its meaning.
 const VERSION: u32 = 2;
@@ -36,8 +35,6 @@ pub struct SelfTestReport {
     version: u32,
     /// Lambda's id of the invocation.
     request_id: String,
-    /// What asked for it.
-    occasion: Occasion,
     /// When it began.
     time: Timestamp,
     /// How long it took.
@@ -177,14 +174,6 @@ impl Finding {
     pub(crate) fn with_command(self, command: impl Into<String>) -> Self {
         Self { command: Some(command.into()).filter(|command| !command.chars().any(char::is_control)), ..self }
     }
-
-    /// The finding with a command, if there is one that can be given.
-    pub(crate) fn with_command_if(self, command: Option<String>) -> Self {
-        match command {
-            Some(command) => self.with_command(command),
-            None => self,
-        }
-    }
 }
 
 /// A value as one word of a shell, whatever stands in it: names in commands to copy are other people's.
@@ -265,7 +254,7 @@ impl SelfTestReport {
     }
 
     /// The report of these checks, which are all made by now.
-    pub(super) fn new(request: &SelfTestRequest, request_id: &str, clock: Clock, checks: Vec<Check>) -> Self {
+    pub(super) fn new(request_id: &str, clock: Clock, checks: Vec<Check>) -> Self {
         let any = |status| checks.iter().any(|check| check.status == status);
         let worst =
             [CheckStatus::Fail, CheckStatus::Unknown, CheckStatus::Warn].into_iter().find(|status| any(*status));
@@ -274,7 +263,6 @@ impl SelfTestReport {
         let mut report = Self {
             version: VERSION,
             request_id: request_id.to_owned(),
-            occasion: request.occasion,
             time: clock.started(),
             took_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
             status,

@@ -83,6 +83,11 @@ async fn answer(
             let ended = look_again(context, notice, check, invocation, &mut record).await;
             (Subject::One { notice, earlier: &[] }, ended)
         }
+        Ok(Incoming::MaintenanceLookup) => {
+            record.step(StepName::Begun, invocation.clock.started());
+            let ended = actions::look_up_maintenance::look_up(context, invocation, &mut record).await;
+            (Subject::MaintenanceLookup, ended)
+        }
         Ok(Incoming::Unhandled { event_id, why }) => {
             let reason = Reason::NotHandled(why.clone());
             (Subject::Unread { event_id: Some(event_id) }, Ok(Outcome::Ignored(reason)))

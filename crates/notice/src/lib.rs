@@ -15,6 +15,7 @@ mod instance_id;
 mod kind;
 mod launch;
 mod lifecycle_action;
+pub mod maintenance_lookup;
 pub mod queued;
 mod rebalance;
 pub mod spot;
@@ -36,6 +37,7 @@ pub use health::found::ScheduledEvent;
 pub use home::Home;
 pub use instance_id::InstanceId;
 pub use kind::Kind;
+use maintenance_lookup::MaintenanceLookup;
 use undo_check::UndoCheck;
 
 /// The source of the events that the function puts on the bus, for people.
@@ -116,7 +118,7 @@ impl Incoming {
         match self {
             Self::Notice { notice, history } => Self::Notice { notice: notice.at(now), history },
             Self::UndoCheck { notice, check } => Self::UndoCheck { notice: notice.at(now), check },
-            other @ (Self::Several(_) | Self::Unhandled { .. }) => other,
+            other @ (Self::Several(_) | Self::MaintenanceLookup | Self::Unhandled { .. }) => other,
         }
     }
 }
@@ -138,6 +140,8 @@ pub enum Incoming {
         /// How far the checks came with it.
         check: UndoCheck,
     },
+    /// A request of ours to look for scheduled maintenance that no notice has brought.
+    MaintenanceLookup,
     /// One that concerns several, or an unknown number: each gets an invocation of its own.
     Several(Several),
     /// One that we do not handle, and why.
@@ -231,6 +235,9 @@ pub fn read(payload: Value, home: &Home) -> Result<Incoming, NoticeError> {
             Incoming::Notice { notice, .. } => Incoming::UndoCheck { notice, check },
             other => other,
         });
+    }
+    if let Some(lookup) = own::<MaintenanceLookup>(&payload, maintenance_lookup::KEY) {
+        return lookup.map(|MaintenanceLookup {}| Incoming::MaintenanceLookup);
     }
     of_aws(envelope::read("", payload.clone())?, History::of(payload), home)
 }

@@ -78,8 +78,6 @@ pub struct Settings {
     pub patient_queue: Option<String>,
     /// The URL of the queue for messages about drains; absent when nobody is notified.
     pub announcements: Option<String>,
-    /// The name of the function that may read the webhook's document; absent without a webhook.
-    pub announcer: Option<String>,
     /// Variables with our prefix that this version does not know.
     pub unknown: Vec<String>,
 }
@@ -116,7 +114,6 @@ impl Settings {
             stack: reader.read(table::STACK, values::stack),
             patient_queue: reader.read(table::PATIENT_QUEUE, values::queue_url),
             announcements: reader.read(table::ANNOUNCEMENTS, values::queue_url),
-            announcer: reader.read(table::ANNOUNCER, values::function_name),
             unknown: reader.unknown().to_vec(),
         };
         settings.report_contradictions(&mut reader);

@@ -231,15 +231,7 @@ pub(crate) const ANNOUNCEMENTS: Setting = Setting {
     meaning: "the queue for messages about drains, if there are any; the template sets it",
 };
 
-/// Who may read the webhook's document.
-pub(crate) const ANNOUNCER: Setting = Setting {
-    name: "SPILLWAY_ANNOUNCER",
-    default: NONE,
-    accepted: "the name of a Lambda function, or nothing",
-    meaning: "which function the doctor asks about the webhook's document; the template sets it where `Webhook` is set",
-};
-
 /// Every variable of ours that the function may find in its environment.
 pub(super) fn known() -> Vec<Setting> {
-    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE, ANNOUNCEMENTS, ANNOUNCER]].concat()
+    [&SETTINGS[..], &[SCHEDULES, STACK, PATIENT_QUEUE, ANNOUNCEMENTS]].concat()
 }

@@ -47,7 +47,6 @@ fn every_setting_can_be_set() {
             "spillway arn:aws:iam::123456789012:role/spillway-schedules arn:aws:sqs:us-east-1:123456789012:failures",
         ),
         ("SPILLWAY_ANNOUNCEMENTS", "https://sqs.us-east-1.amazonaws.com/123456789012/announcements"),
-        ("SPILLWAY_ANNOUNCER", "spillway-Announcer-1A2B3C4D5E6F"),
     ])
     .unwrap();
     insta::assert_debug_snapshot!(settings);
@@ -175,14 +174,6 @@ fn the_queue_for_messages_is_named_by_its_url() {
     assert!(named("arn:aws:sqs:us-east-1:123456789012:messages").is_err());
 }
 
-#[test]
-fn the_function_that_reads_the_webhooks_document_is_named_without_a_path() {
-    let named = |name| read(&[("SPILLWAY_ANNOUNCER", name)]).map(|settings| settings.announcer);
-    assert_eq!(named("").unwrap(), None);
-    assert_eq!(named("spillway-Announcer-1A_2").unwrap().as_deref(), Some("spillway-Announcer-1A_2"));
-    assert!(named("../functions/another").is_err());
-}
-
 /// Lambda changes code and variables in two steps, so that for a moment one of them is another version's.
 #[test]
 fn the_function_starts_with_the_variables_of_another_version() {
@@ -221,13 +212,7 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     let template = file("template.yaml");
     let variables = template.split("Variables:").nth(1).unwrap().split("Events:").next().unwrap();
     let mut set: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
-    set.extend([
-        table::STACK.name,
-        table::SCHEDULES.name,
-        table::PATIENT_QUEUE.name,
-        table::ANNOUNCEMENTS.name,
-        table::ANNOUNCER.name,
-    ]);
+    set.extend([table::STACK.name, table::SCHEDULES.name, table::PATIENT_QUEUE.name, table::ANNOUNCEMENTS.name]);
     assert_eq!(named_in(variables), set);
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;

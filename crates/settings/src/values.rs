@@ -342,12 +342,6 @@ pub(super) fn queue_url(value: &str) -> Accepted<Option<String>> {
     legal.then(|| Some(value.to_owned()).filter(|url| !url.is_empty()))
 }
 
-/// Empty: there is none.
-pub(super) fn function_name(value: &str) -> Accepted<Option<String>> {
-    let legal = value.chars().all(|one| one.is_ascii_alphanumeric() || "-_".contains(one));
-    legal.then(|| Some(value.to_owned()).filter(|name| !name.is_empty()))
-}
-
 pub(super) fn one_of<T: Copy>(value: &str, accepted: &[(&str, T)]) -> Accepted<T> {
     accepted.iter().find(|(text, _)| *text == value).map(|(_, meaning)| *meaning)
 }

@@ -1,4 +1,4 @@
-//! What happens to a batch of the queue, from its records to what people read, in order; and the doctor's question.
+//! Batch of the queue, from its records to what people read, in order.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures_util::future::join_all;
 use lambda_runtime::{Context, Error, LambdaEvent};
-use serde_json::{Value, json};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -16,11 +15,6 @@ use crate::sink::Sink;
 /// What is kept back at the end of an invocation, so that the answer still says which records failed.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(1);
 
-/// What the drain function asks, for the doctor.
-const DOCTOR: &str = "Spillway Doctor";
-/// How long to try to read the webhook's document for it: whoever asked waits for five seconds.
-const FOR_THE_DOCTOR: Duration = Duration::from_secs(3);
-
 /// Everything a batch needs, made once when the function starts.
 #[derive(Debug)]
 pub(crate) struct Announcer {
@@ -28,22 +22,6 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Answers a batch of the queue, or the doctor.
-    pub(crate) async fn answer(&self, asked: LambdaEvent<Value>) -> Result<Value, Error> {
-        let LambdaEvent { payload, context } = asked;
-        if payload["detail-type"] == DOCTOR {
-            return Ok(json!({"wrong": self.wrong(Instant::now() + FOR_THE_DOCTOR).await}));
-        }
-        let batch = LambdaEvent::new(serde_json::from_value(payload)?, context);
-        Ok(serde_json::to_value(self.handle(batch).await?)?)
-    }
-
-    /// What keeps messages from being sent, as far as that can be known without one.
-    async fn wrong(&self, end: Instant) -> Vec<String> {
-        let checked = join_all(self.sinks.iter().map(|sink| sink.check(end))).await;
-        checked.into_iter().filter_map(Result::err).collect()
-    }
-
     /// Handles a batch. Answers the records that are to come back, because a sink has not had their event.
     pub(crate) async fn handle(&self, batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let (until, account) = (end(&batch.context), account(&batch.context));
@@ -134,18 +112,6 @@ mod tests {
     async fn failed(announcer: &Announcer, bodies: &[String]) -> Vec<String> {
         let answer = announcer.handle(batch(bodies)).await.expect("an answer");
         answer.batch_item_failures.into_iter().map(|failure| failure.item_identifier).collect()
-    }
-
-    #[tokio::test]
-    async fn the_doctors_question_is_told_from_a_batch() {
-        let announcer = Announcer { sinks: vec![sink(StatusCode::BAD_REQUEST).await.0] };
-        let batch = |records| LambdaEvent::new(json!({"Records": records}), Context::default());
-        let asked =
-            announcer.answer(batch(json!([{"messageId": "m-0", "body": "no event"}]))).await.expect("an answer");
-        assert_eq!(asked, json!({"batchItemFailures": [{"itemIdentifier": "m-0"}]}));
-        let nothing = Announcer { sinks: Vec::new() };
-        let doctor = LambdaEvent::new(json!({"detail-type": "Spillway Doctor"}), Context::default());
-        assert_eq!(nothing.answer(doctor).await.expect("an answer"), json!({"wrong": []}));
     }
 
     #[tokio::test]

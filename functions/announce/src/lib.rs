@@ -44,8 +44,8 @@ mod webhook;
 mod wire;
 mod words;
 
+use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use serde_json::Value;
 use spillway_aws_call::Caller;
 use spillway_startup::aws::Connections;
 use spillway_startup::logs;
@@ -70,5 +70,5 @@ pub async fn run() -> Result<(), Error> {
         topic.map(|settings| Way::Topic(Topic::new(settings, aws.clone()))),
     ];
     let announcer = Announcer { sinks: ways.into_iter().flatten().map(Sink::new).collect() };
-    lambda_runtime::run(service_fn(|asked: LambdaEvent<Value>| announcer.answer(asked))).await
+    lambda_runtime::run(service_fn(|batch: LambdaEvent<SqsEvent>| announcer.handle(batch))).await
 }

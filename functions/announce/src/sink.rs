@@ -71,14 +71,6 @@ impl Sink {
         }
     }
 
-    /// Whether the webhook's document can be used. Of a topic nothing is known before a message.
-    pub(crate) async fn check(&self, end: Instant) -> Result<(), String> {
-        match &self.way {
-            Way::Webhook(webhook) => webhook.check(end).await.map_err(|error| chain(&error)),
-            Way::Topic(_) => Ok(()),
-        }
-    }
-
     fn messages<'a>(&self, events: &[&'a Event]) -> Vec<Message<'a>> {
         let news: Vec<_> = events.iter().copied().filter(|event| !self.delivered.outdates(event)).collect();
         group::messages(&news)

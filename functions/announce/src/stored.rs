@@ -68,11 +68,6 @@ impl Stored {
         Ok((!Arc::ptr_eq(old, &new)).then_some(new))
     }
 
-    /// Reads the document again, and makes of it what a message needs.
-    pub(crate) async fn check(&self, end: Instant) -> Result<(), StoredError> {
-        self.read_into(&mut *self.read.lock().await, end).await.map(drop)
-    }
-
     /// Reads the document. If it has not changed, the client stays, with its connections.
     async fn read_into(&self, read: &mut Option<Read>, end: Instant) -> Result<Arc<Target>, StoredError> {
         let text = self.fetch(end).await.map_err(|error| StoredError::Aws(self.name.clone(), error))?;

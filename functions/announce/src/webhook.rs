@@ -27,11 +27,6 @@ impl Webhook {
         Self { stored }
     }
 
-    /// Reads the document as it is now.
-    pub(crate) async fn check(&self, end: Instant) -> Result<(), StoredError> {
-        self.stored.check(end).await
-    }
-
     /// Posts a message, at the latest by `end`. If the webhook does not accept its URL or headers, the document may have been
     /// changed: it is read again, once.
     pub(crate) async fn send(&self, message: &Message<'_>, end: Instant) -> Result<(), WebhookError> {

@@ -338,7 +338,7 @@ pub fn allowed_calls() -> BTreeSet<String> {
         policy.split(|c: char| !c.is_ascii_alphanumeric() && c != ':')
     });
     // The policy is not in the role's own text. A call is named by its operation, the right to make it otherwise.
-    let invoke = template.contains("PolicyName: invoke").then_some(["lambda:GetPolicy", "lambda:Invoke"]);
+    let invoke = template.contains("PolicyName: invoke").then_some("lambda:Invoke");
     // `iam:PassRole` is no call: it is asked for with another.
     let services = ["ec2:", "eks:", "autoscaling:", "events:", "lambda:", "scheduler:", "ssm:"];
     // An action begins with a capital letter; the other words are parts of ARNs.
@@ -347,7 +347,7 @@ pub fn allowed_calls() -> BTreeSet<String> {
             .iter()
             .any(|service| word.strip_prefix(service).is_some_and(|rest| rest.starts_with(char::is_uppercase)))
     };
-    words.filter(is_action).chain(invoke.into_iter().flatten()).map(str::to_owned).collect()
+    words.filter(is_action).chain(invoke).map(str::to_owned).collect()
 }
 
 /// One of the samples in `events/`.

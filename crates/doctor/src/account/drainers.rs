@@ -191,8 +191,8 @@ mod tests {
         Rule {
             name: "MyK8sRule".to_owned(),
             state: State::Enabled,
-            pattern: Pattern::parse(&pattern.to_string()),
-            targets: vec![RuleTarget { id: "1".to_owned(), arn: target.to_owned(), input: None }],
+            pattern: Pattern::parse(&pattern.to_string()).unwrap(),
+            targets: vec![RuleTarget { id: "1".to_owned(), arn: target.to_owned() }],
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn karpenters_queue_is_none_unless_its_nodes_are_ours() {
-        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned(), input: None }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         let karpenters = [Rule { targets, ..spot(QUEUE) }];
         assert_eq!(found(&karpenters, &[]), [(FindingId::KarpenterQueue, Severity::Info)]);
         let both = found(&karpenters, &[("SPILLWAY_KARPENTER", "nodeclaim")]);
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(found(&[], &[]), deaf);
         assert_eq!(found(&[spot(FUNCTION)], &[]), deaf, "we leave them to it");
         assert_eq!(found(&[Rule { state: State::Disabled, ..spot(QUEUE) }], &[]), deaf);
-        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned(), input: None }];
+        let targets = vec![RuleTarget { id: KARPENTERS_TARGET.to_owned(), arn: QUEUE.to_owned() }];
         assert_eq!(found(&[Rule { targets, ..spot(QUEUE) }], &[]), [(FindingId::KarpenterQueue, Severity::Info)]);
         assert_eq!(found(&[], &[("SPILLWAY_KARPENTER", "nodeclaim")]), []);
     }

@@ -1,18 +1,15 @@
-//! The account: may the function call what a drain calls, does it hear the notices, and who else does?
+//! The account: may the function call what a drain calls, do the notices arrive, and who else gets them?
 //!
 //! * `variables`: whether all variables are this version's (pure)
 //! * `dry_run`: whether it acts on notices at all (pure)
 //! * `rights`: each AWS call of a drain, made so that it changes nothing
-//! * `bus`, `pattern`: the rules that hear our notices
+//! * `bus`, `pattern`: the rules that match our notices
 //! * `rules`: whether ours are there and enabled (pure)
-//! * `reach`: whether only the template's rules reach the function, and with their own events (pure)
-//! * `maintenance`: whether a drain is scheduled for all maintenance that EC2 names
 //! * `patient`: whether Lambda fetches drains that can wait
 //! * `groups`: the Auto Scaling groups with nodes in our clusters
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
 //! * `drainers`: who else would drain the same nodes (pure)
-//! * `webhook`: whether the announcer can read the webhook's document
 
 mod bus;
 mod drainers;
@@ -20,21 +17,16 @@ mod dry_run;
 mod groups;
 mod hooks;
 mod karpenter;
-mod maintenance;
 mod patient;
 mod pattern;
-mod reach;
 mod rights;
 mod rules;
 mod variables;
-mod webhook;
 
-use serde_json::Value;
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_drainer::Context;
-use spillway_drainer::aws::itself::GET_POLICY;
-use spillway_drainer::aws::{self, CallError, Itself};
+use spillway_drainer::aws::CallError;
 use spillway_settings::Settings;
 use tokio::time::Instant;
 
@@ -54,12 +46,10 @@ pub(super) async fn checks(
 ) -> Vec<Check> {
     let Context { settings, ec2, autoscaling, eventbridge, itself, .. } = context;
     let (function, region) = (unqualified(&invocation.function), invocation.home.region.as_str());
-    let (rules, policy, groups, karpenter, webhook) = tokio::join!(
-        bus::rules(eventbridge, function, end),
-        policy(itself, end),
+    let (rules, groups, karpenter) = tokio::join!(
+        bus::rules(eventbridge, end),
         groups::of(autoscaling, clusters, end),
-        karpenter::look(ec2, asked_until(end)),
-        webhook::look(context, end)
+        karpenter::look(ec2, asked_until(end))
     );
 
     let may_be_touched = |group: &&Group| settings.hook_group_tag.as_ref().is_none_or(|tag| tag.is_in(&group.tags));
@@ -68,10 +58,9 @@ pub(super) async fn checks(
         variables::look(settings),
         dry_run::look(settings),
         rights::look(context, some_group, invocation, end).await,
-        maintenance::look(context, clusters, invocation, end).await,
         patient::look(settings, itself, region, end).await,
     ];
-    checks.extend(about_rules(&rules, &policy, settings, invocation));
+    checks.push(about_rules(&rules, settings, invocation));
     if let Ok(rules) = &rules {
         let groups = groups.as_deref().unwrap_or_default();
         // Without the right nothing works, and the check of the rights says so.
@@ -79,43 +68,14 @@ pub(super) async fn checks(
         checks.push(drainers::look(rules, groups, karpenter, Deployed { function, region, settings }));
     }
     checks.extend(about_hooks(&groups, clusters, settings, region));
-    checks.push(webhook);
     checks
 }
 
-/// The checks of what reaches the function.
-pub(super) async fn of_rules(context: &Context, invocation: &Invocation, end: Instant) -> Vec<Check> {
-    let function = unqualified(&invocation.function);
-    let (rules, policy) = tokio::join!(bus::rules(&context.eventbridge, function, end), policy(&context.itself, end));
-    about_rules(&rules, &policy, &context.settings, invocation)
-}
-
-/// The checks of the groups' hooks.
-pub(super) async fn of_hooks(
-    context: &Context,
-    clusters: &[ClusterName],
-    invocation: &Invocation,
-    end: Instant,
-) -> Vec<Check> {
-    let groups = groups::of(&context.autoscaling, clusters, end).await;
-    about_hooks(&groups, clusters, &context.settings, &invocation.home.region)
-}
-
-async fn policy(itself: &Itself, end: Instant) -> Result<Vec<Value>, CallError> {
-    aws::until(GET_POLICY, asked_until(end), || itself.policy()).await
-}
-
-fn about_rules(
-    rules: &Result<Vec<Rule>, CallError>,
-    policy: &Result<Vec<Value>, CallError>,
-    settings: &Settings,
-    invocation: &Invocation,
-) -> Vec<Check> {
-    let (function, home) = (unqualified(&invocation.function), &invocation.home);
-    let deployed = reach::Deployed { function, region: &home.region, account: &home.account, stack: &settings.stack };
+fn about_rules(rules: &Result<Vec<Rule>, CallError>, settings: &Settings, invocation: &Invocation) -> Check {
+    let region = &invocation.home.region;
     match rules {
-        Ok(rules) => vec![rules::look(rules, function, settings, &home.region), reach::look(rules, policy, deployed)],
-        Err(error) => vec![rules::unknown(error)],
+        Ok(rules) => rules::look(rules, unqualified(&invocation.function), settings, region),
+        Err(error) => rules::unknown(error),
     }
 }
 

@@ -3,65 +3,51 @@
 //! EventBridge has more matchers than are told apart here. One that is not known may let a notice through: better one
 //! question too many than a second drainer that nobody sees.
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use spillway_notice::event_patterns::EventPattern;
 
-/// What a rule lets through.
+/// Pattern of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern(Map<String, Value>);
+pub(super) struct Pattern(Value);
 
 impl Pattern {
     /// The pattern, if it is a JSON object, as EventBridge has them all.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().map(Self)
-    }
-
-    /// As it is written.
-    pub(super) fn written(&self) -> Value {
-        Value::Object(self.0.clone())
+        serde_json::from_str(text).ok().filter(Value::is_object).map(Self)
     }
 
     /// Whether such an event passes, or may pass.
     pub(super) fn lets_through(&self, event: &EventPattern) -> bool {
-        fits(&self.0, event)
+        let EventPattern { source, detail_type, detail, .. } = event;
+        let detail: Value = detail.iter().map(|(key, value)| (*key, *value)).collect();
+        passes(&self.0, Some(&json!({"source": source, "detail-type": detail_type, "detail": detail})))
     }
 }
 
-/// Returns `true` if an event passes all fields of a pattern, and one of the alternatives of `$or`.
-fn fits(pattern: &Map<String, Value>, event: &EventPattern) -> bool {
-    let detail = |key: &str| event.detail.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
-    passes(pattern.get("source"), Some(event.source))
-        && passes(pattern.get("detail-type"), Some(event.detail_type))
-        && match pattern.get("detail") {
-            Some(Value::Object(fields)) => fields.iter().all(|(key, choices)| passes(Some(choices), detail(key))),
-            _ => true,
-        }
-        && match pattern.get("$or") {
-            Some(Value::Array(choices)) => choices.iter().filter_map(Value::as_object).any(|one| fits(one, event)),
-            _ => true,
-        }
-}
-
-/// Whether a value passes a field of a pattern. A value of `None` is one that our example does not have.
-fn passes(field: Option<&Value>, value: Option<&str>) -> bool {
-    let Some(Value::Array(choices)) = field else { return true };
-    choices.iter().any(|choice| match (choice, value) {
-        (Value::Object(matcher), value) => match (matcher.get("exists"), matcher.get("prefix"), value) {
-            (Some(Value::Bool(exists)), _, value) => *exists == value.is_some(),
-            (_, Some(Value::String(prefix)), Some(value)) => value.starts_with(prefix.as_str()),
-            _ => true,
-        },
-        (Value::String(choice), Some(value)) => choice == value,
-        (_, Some(_)) => false,
-        // Its group's name, say.
-        (_, None) => true,
-    })
+/// Whether a value passes a part of a pattern. `None` stands for a value that the example event does not have.
+fn passes(pattern: &Value, value: Option<&Value>) -> bool {
+    match pattern {
+        Value::Object(fields) => fields.iter().all(|(key, field)| match (key.as_str(), field) {
+            ("$or", Value::Array(alternatives)) => alternatives.iter().any(|one| passes(one, value)),
+            _ => passes(field, value.and_then(|value| value.get(key))),
+        }),
+        Value::Array(choices) => choices.iter().any(|choice| match (choice, value) {
+            (Value::Object(matcher), value) => match (matcher.get("exists"), matcher.get("prefix"), value) {
+                (Some(Value::Bool(exists)), _, value) => *exists == value.is_some(),
+                (_, Some(Value::String(prefix)), Some(Value::String(value))) => value.starts_with(prefix.as_str()),
+                _ => true,
+            },
+            // The name of a group, for example.
+            (_, None) => true,
+            (choice, Some(value)) => choice == value,
+        }),
+        _ => true,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use spillway_notice::event_patterns::EVENT_PATTERNS;
 
     use super::*;
@@ -103,12 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_match_by_any_of_them() {
-        let spot = json!({"detail-type": ["EC2 Spot Instance Interruption Warning"]});
-        let running =
-            json!({"detail-type": ["EC2 Instance State-change Notification"], "detail": {"state": ["running"]}});
-        let pattern = json!({"source": ["aws.ec2"], "$or": [spot, running]});
-        assert_eq!(matched(&pattern), ["spot interruptions", "instances that run"]);
+    fn alternatives_match_only_their_own_events() {
+        let merged = json!({"source": ["aws.ec2"], "$or": [
+            {"detail-type": ["EC2 Spot Instance Interruption Warning"]},
+            {"detail-type": ["EC2 Instance State-change Notification"], "detail": {"state": ["running"]}}]});
+        assert_eq!(matched(&merged), ["spot interruptions", "instances that run"]);
+        let of_detail = json!({"source": ["aws.ec2"], "detail": {"$or": [{"state": ["running"]}, {"state": ["stopped"]}]},
+            "detail-type": ["EC2 Instance State-change Notification"]});
+        assert_eq!(matched(&of_detail), ["instances that run"]);
     }
 
     #[test]

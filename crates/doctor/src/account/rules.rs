@@ -99,8 +99,8 @@ mod tests {
             Rule {
                 name: format!("spillway-{}", event.what.replace(' ', "-")),
                 state: State::Enabled,
-                pattern: Pattern::parse(&pattern.to_string()),
-                targets: vec![RuleTarget { id: "1".to_owned(), arn: FUNCTION.to_owned(), input: None }],
+                pattern: Pattern::parse(&pattern.to_string()).unwrap(),
+                targets: vec![RuleTarget { id: "1".to_owned(), arn: FUNCTION.to_owned() }],
             }
         };
         EVENT_PATTERNS.iter().map(rule).collect()

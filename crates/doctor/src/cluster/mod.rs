@@ -2,20 +2,16 @@
 //!
 //! * `sign_in`: the way in, and who we are there
 //! * `rights`: each right of deploy/rbac.yaml
-//! * `version`: the API server's
 //! * `nth`: whether aws-node-termination-handler runs there
-//! * `flow_control`: whether deploy/optional/flow-control.yaml is in force
 //! * `cordon`: whether a node could be cordoned
 //! * `nodes`: which nodes could not be drained in two minutes, and because of what
 
 mod cordon;
 mod enroll;
-mod flow_control;
 mod nodes;
 mod nth;
 mod rights;
 mod sign_in;
-mod version;
 
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
@@ -49,13 +45,11 @@ pub(super) async fn look(context: &Context, cluster: &ClusterName, invocation: &
                     remember(context, cluster).await;
                     let (evictions, rights) =
                         rights::look(client, &context.settings, &user, invocation, cluster, &enroll, end).await;
-                    let (version, nth, flow_control, mut nodes) = tokio::join!(
-                        version::look(client, end),
+                    let (nth, mut nodes) = tokio::join!(
                         nth::look(client, end),
-                        flow_control::look(client, &enroll, end),
                         nodes::look(client, context, cluster, evictions, invocation, end),
                     );
-                    nodes.checks.splice(0..0, [signed_in, rights, version, nth, flow_control]);
+                    nodes.checks.splice(0..0, [signed_in, rights, nth]);
                     nodes
                 }
                 None => none_seen(signed_in),

@@ -4,19 +4,18 @@ fn found(severity: Severity) -> Check {
     Check::made(
         CheckId::Nodes,
         "nodes",
-        vec![Finding::new(FindingId::BarePods, severity, "pod shop/web", "is bare", "look")],
+        vec![Finding::new(FindingId::DoNotDisrupt, severity, "pod shop/web", "is not to be disrupted", "look")],
     )
 }
 
 fn report(checks: Vec<Check>) -> SelfTestReport {
-    let request = SelfTestRequest { occasion: Occasion::Asked, cluster: None };
-    SelfTestReport::new(&request, "r-1", Clock::starting_at(Timestamp::UNIX_EPOCH), checks)
+    SelfTestReport::new("r-1", Clock::starting_at(Timestamp::UNIX_EPOCH), checks)
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_verdict_is_that_of_the_worst_check() {
     let skipped = || Check::skipped(CheckId::Hooks, "the settings do not want it");
-    let unknown = || Check::unknown(CheckId::Version, "no answer");
+    let unknown = || Check::unknown(CheckId::Nth, "no answer");
     let verdict = |checks| {
         let SelfTestReport { status, summary, .. } = report(checks);
         (status, summary)

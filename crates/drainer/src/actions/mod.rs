@@ -9,7 +9,8 @@
 //! * `drain`, `cordon`, `launch`, `out_of_service`, `node_claim`: one decision each
 //! * `give_back`: taking off a node what was put on it
 //! * `uncordon`, `undo_check`: giving a node back, at a notice or at a time
-//! * `found`: maintenance that EC2 named and no notice brought
+//! * `look_up_maintenance`: finding maintenance that EC2 names and no notice brought
+//! * `found`: such maintenance when its time has come
 //! * `pace`: giving way to other drains, or waiting for them
 //! * `postpone`, `fan_out`, `continue_next`: at a time, once for each instance, in the next invocation
 //! * `dry_run`: what a decision would come to
@@ -26,6 +27,7 @@ mod give_back;
 pub(crate) mod identify;
 pub(crate) mod launch;
 pub(crate) mod lifecycle;
+pub(crate) mod look_up_maintenance;
 pub(crate) mod node_claim;
 pub(crate) mod out_of_service;
 mod pace;

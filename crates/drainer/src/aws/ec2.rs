@@ -19,7 +19,7 @@ use crate::aws::{self, CallError};
 /// The call that says who an instance is.
 pub const DESCRIBE: &str = "ec2:DescribeInstances";
 /// The call that names scheduled events.
-pub const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
+pub(crate) const DESCRIBE_STATUS: &str = "ec2:DescribeInstanceStatus";
 /// The codes of scheduled events: all that EC2 has.
 const EVENT_CODES: [&str; 5] =
     ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
@@ -89,7 +89,7 @@ pub(crate) async fn of_reservation(ec2: &aws_sdk_ec2::Client, reservation: &str)
 }
 
 /// The scheduled events of an instance, or of all that run.
-pub async fn scheduled_events(
+pub(crate) async fn scheduled_events(
     ec2: &aws_sdk_ec2::Client,
     instance: Option<&InstanceId>,
 ) -> Result<Vec<ScheduledEvent>, CallError> {
@@ -109,7 +109,10 @@ pub async fn scheduled_events(
 }
 
 /// The instances that these events are of.
-pub async fn instances(ec2: &aws_sdk_ec2::Client, events: &[ScheduledEvent]) -> Result<Vec<Instance>, CallError> {
+pub(crate) async fn instances(
+    ec2: &aws_sdk_ec2::Client,
+    events: &[ScheduledEvent],
+) -> Result<Vec<Instance>, CallError> {
     let mut found = Vec::new();
     for some in events.chunks(MOST_VALUES) {
         let ids: Vec<&str> = some.iter().map(|event| event.instance.as_str()).collect();

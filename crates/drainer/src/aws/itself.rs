@@ -1,14 +1,12 @@
 //! Lambda: the function itself, invoked once more by a call that IAM allows to this function alone; and how many invocations
 //! may run at once, and what it is invoked by.
 
-use aws_smithy_types::error::metadata::ProvideErrorMetadata as _;
 use serde_json::Value;
 use spillway_aws_call::{Call, Caller, Failed, Service};
 
 use crate::aws::CallError;
 
-pub const INVOKE: &str = "lambda:InvokeFunction";
-pub const GET_POLICY: &str = "lambda:GetPolicy";
+pub(crate) const INVOKE: &str = "lambda:InvokeFunction";
 pub const MAPPINGS: &str = "lambda:ListEventSourceMappings";
 const ACCOUNT_SETTINGS: &str = "lambda:GetAccountSettings";
 
@@ -18,8 +16,6 @@ pub struct Itself {
     caller: Caller,
     /// Where the function is invoked.
     path: String,
-    /// Where its policy is.
-    policy: String,
     /// Where its event source mappings are.
     mappings: String,
 }
@@ -38,11 +34,9 @@ pub struct Mapping {
 impl Itself {
     /// The function of that name.
     pub(crate) fn new(caller: Caller, name: &str) -> Self {
-        let of_function = format!("/2015-03-31/functions/{name}");
         Self {
             caller,
-            path: format!("{of_function}/invocations"),
-            policy: format!("{of_function}/policy"),
+            path: format!("/2015-03-31/functions/{name}/invocations"),
             mappings: format!("/2015-03-31/event-source-mappings?FunctionName={name}"),
         }
     }
@@ -64,22 +58,6 @@ impl Itself {
         limit.ok_or_else(|| CallError::unanswered(ACCOUNT_SETTINGS, "the answer has no limit"))
     }
 
-    /// The statements of the function's own policy: whom it lets invoke it.
-    pub async fn policy(&self) -> Result<Vec<Value>, CallError> {
-        let answer = match self.caller.attempt(&get(GET_POLICY, &self.policy)).await {
-            // It has none.
-            Err(error) if error.code() == Some("ResourceNotFoundException") => return Ok(Vec::new()),
-            answer => answer.map_err(|error| CallError::new(GET_POLICY, error))?,
-        };
-        let answer: Value =
-            serde_json::from_slice(&answer).map_err(|error| CallError::unanswered(GET_POLICY, error))?;
-        let document = answer["Policy"].as_str().unwrap_or_default();
-        let document: Value =
-            serde_json::from_str(document).map_err(|error| CallError::unanswered(GET_POLICY, error))?;
-        let statements = document["Statement"].as_array().cloned();
-        statements.ok_or_else(|| CallError::unanswered(GET_POLICY, "the policy has no list of statements"))
-    }
-
     /// What Lambda fetches messages from for the function: its event source mappings. It has fewer than a page of them.
     pub async fn mappings(&self) -> Result<Vec<Mapping>, CallError> {
         let answer = self.caller.json(&get(MAPPINGS, &self.mappings)).await?;
@@ -97,7 +75,7 @@ impl Itself {
 }
 
 /// An invocation of the function at that path, of that type.
-pub(crate) fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
+fn invocation<'a>(path: &'a str, how: &'a str, payload: &'a str) -> Call<'a> {
     Call {
         service: Service::Lambda,
         action: INVOKE,

@@ -1,6 +1,5 @@
 //! Calls to AWS: what each service is asked, and for how long.
 
-mod announcer;
 pub mod ec2;
 pub(crate) mod events;
 pub mod itself;
@@ -10,7 +9,6 @@ pub(crate) mod queue;
 pub(crate) mod retention;
 pub(crate) mod target_groups;
 
-pub use announcer::Announcer;
 pub use itself::Itself;
 pub use lifecycle::timeouts as hook_timeouts;
 pub use retention::keeps_abandoned;

@@ -12,7 +12,6 @@ use spillway_settings::Settings;
 use super::Context;
 use super::cluster::{Access, OneConnection};
 use super::log::Log;
-use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
 use crate::continuation::schedule::{FunctionName, Scheduler};
@@ -30,7 +29,6 @@ impl Context {
             (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
         let patient_queue = settings.patient_queue.as_deref().map(|url| Queue::new(caller.clone(), url));
         let itself = Itself::new(caller.clone(), &function);
-        let announcer = settings.announcer.as_ref().map(|name| Announcer::new(caller.clone(), name));
         let announcements = settings.announcements.as_deref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(aws);
         let scheduler =
@@ -43,7 +41,6 @@ impl Context {
             eventbridge: aws_sdk_eventbridge::Client::new(aws),
             itself,
             announcements,
-            announcer,
             scheduler,
             patient_queue,
             access: Access {

@@ -8,16 +8,13 @@ pub(crate) mod target;
 
 use std::cell::OnceCell;
 
-use jiff::Timestamp;
 use kube::Client;
 use spillway_core::cluster::ClusterName;
-use spillway_notice::InstanceId;
 use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
 use crate::continuation::schedule::Scheduler;
@@ -39,8 +36,6 @@ pub struct Context {
     pub itself: Itself,
     /// Where the announcer fetches its messages from.
     pub(crate) announcements: Option<Queue>,
-    /// Who may read the webhook's document, if there is a webhook.
-    pub announcer: Option<Announcer>,
     pub(crate) scheduler: Scheduler,
     /// The queue of drains that can wait, if there is one.
     pub(crate) patient_queue: Option<Queue>,
@@ -64,11 +59,6 @@ impl Context {
     /// The client of EventBridge Scheduler.
     pub fn schedules(&self) -> &aws_sdk_scheduler::Client {
         self.scheduler.client()
-    }
-
-    /// When drains of an instance are scheduled to begin. Tried until `end`.
-    pub async fn scheduled_for(&self, instance: &InstanceId, end: Instant) -> Result<Vec<Timestamp>, Failure> {
-        self.scheduler.times_of(instance, end).await
     }
 
     /// The clusters that may be entered without EC2 naming them: those of the setting, or else those that this process has

@@ -390,7 +390,7 @@ mod tests {
             call(format!("GET /schedules/{}", name(what))).says(*code, answer)
         };
         let context = TestContext::new(&[], [], [listed].into_iter().chain(schedules.iter().map(asked)));
-        context.scheduled_for(&instance_id(), Instant::now() + Duration::from_secs(1)).await
+        context.scheduler.times_of(&instance_id(), Instant::now() + Duration::from_secs(1)).await
     }
 
     #[tokio::test(start_paused = true)]

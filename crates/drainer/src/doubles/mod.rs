@@ -30,7 +30,6 @@ use spillway_notice::Home;
 use spillway_receipt::Receipt;
 use spillway_settings::{Schedules, Settings};
 
-use crate::aws::Announcer;
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
 use crate::context::Context;
@@ -139,7 +138,6 @@ pub(crate) fn context(
             FunctionName { region: REGION, name: "drain" },
         ),
         announcements: settings.announcements.as_deref().map(|url| Queue::new(by_hand.clone(), url)),
-        announcer: settings.announcer.as_ref().map(|name| Announcer::new(by_hand.clone(), name)),
         itself: Itself::new(by_hand, "drain"),
         settings,
         ec2: client!(aws_sdk_ec2, RetryConfig::disabled()),

@@ -16,7 +16,7 @@ const BY_CLUSTER: [&str; 3] = ["Notices", "PodsLost", "PodsForced"];
 pub(super) fn line(publication: &Publication, now: Timestamp) -> Option<String> {
     let receipt = &publication.receipt;
     let ending = receipt.ending?;
-    if publication.is_not_ours {
+    if publication.is_uncounted {
         return None;
     }
     let kind = match (receipt.notice.kind.as_deref(), ending) {

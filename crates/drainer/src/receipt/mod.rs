@@ -36,8 +36,8 @@ pub(crate) struct Publication {
     pub(crate) receipt: Receipt,
     /// The node's labels when it was claimed: for the event bus, not for the log, whose lines people read.
     pub(crate) node_labels: BTreeMap<String, String>,
-    /// Whether it was about an instance of no cluster of ours.
-    pub(crate) is_not_ours: bool,
+    /// Whether no metric counts it.
+    pub(crate) is_uncounted: bool,
     /// Whether the node's events tell of the begin.
     pub(crate) begin: BeginNotified,
     /// Whether another notice holds the node's claim.
@@ -53,6 +53,8 @@ pub(crate) enum Subject<'a> {
     One { notice: &'a Notice, earlier: &'a [Earlier] },
     /// Several instances, to which the notice is handed on.
     Several(&'a Several),
+    /// No notice: the maintenance that EC2 names is looked up.
+    MaintenanceLookup,
     /// Nothing that could be read, or nothing for us; with the event's id if it has one.
     Unread { event_id: Option<&'a str> },
 }
@@ -80,7 +82,7 @@ impl Publication {
             let lost = receipt.records_mut().filter(|pod| pod.fate == Fate::Lost);
             lost.for_each(|pod| pod.fate = Fate::Remaining);
         }
-        so_far.is_not_ours = ended.is_ok_and(Outcome::is_not_ours);
+        so_far.is_uncounted = ended.is_ok_and(Outcome::is_uncounted);
         so_far
     }
 
@@ -95,7 +97,7 @@ impl Publication {
         let notice = notice_record(subject);
         let (instance, hook, earlier) = match subject {
             Subject::One { notice, earlier } => (Some(notice.instance.to_string()), notice.hook.as_ref(), earlier),
-            Subject::Several(_) | Subject::Unread { .. } => (None, None, [].as_slice()),
+            Subject::Several(_) | Subject::MaintenanceLookup | Subject::Unread { .. } => (None, None, [].as_slice()),
         };
         let Home { account, region } = invocation.home.clone();
         let ms = |at| notice.ms_until(at);
@@ -134,7 +136,7 @@ impl Publication {
         Self {
             receipt,
             node_labels: claim.map(|claim| claim.labels.clone()).unwrap_or_default(),
-            is_not_ours: false,
+            is_uncounted: false,
             begin: record.begin,
             is_joined: matches!(claim, Some(Claim { how: How::Joined { .. }, .. })),
             followed: record.followed.clone(),
@@ -163,6 +165,9 @@ fn notice_record(subject: Subject<'_>) -> NoticeRecord {
     let (event_id, kind, time, deadline) = match subject {
         Subject::One { notice, .. } => (&notice.event_id, notice.kind, notice.time, notice.deadline),
         Subject::Several(several) => (&several.event_id, several.kind, several.time, Deadline::Open),
+        Subject::MaintenanceLookup => {
+            return NoticeRecord { kind: Some("maintenance lookup".into()), ..NoticeRecord::default() };
+        }
         Subject::Unread { event_id } => {
             return NoticeRecord { event_id: event_id.map(str::to_owned), ..NoticeRecord::default() };
         }

@@ -1,6 +1,6 @@
 //! Maintenance that EC2 names and no notice has brought, as the AWS Health event that would have brought it.
 //!
-//! The self-test looks it up (`DescribeInstanceStatus`) and hands the event to the function. So one form of notice is read,
+//! The maintenance lookup finds it (`DescribeInstanceStatus`) and hands the event to the function. So one form of notice is read,
 //! whoever brought it.
 
 use jiff::{SignedDuration, Timestamp};

@@ -43,7 +43,7 @@ pub(crate) fn sample(name: &str) -> Value {
 
 /// Whether an event asks for the doctor: it is no notice.
 pub(crate) fn asks_for_the_doctor(event: &Value) -> bool {
-    let asking = ["Spillway Doctor", "CloudFormation Stack Status Change", "AWS API Call via CloudTrail"];
+    let asking = ["Spillway Doctor", "CloudFormation Stack Status Change"];
     asking.iter().any(|what| event["detail-type"] == *what)
 }
 

@@ -18,47 +18,17 @@ from bed_aws.moto_side import Moto
 class Bus:
     def __init__(self, moto: Moto) -> None:
         self._moto = moto
-        self._added: list[dict[str, Any]] = []
 
     def answer(self, call: Call) -> Response | None:
         function = self._function(call)
         match call.service, call.action:
-            case "lambda", "GetPolicy":
-                policy = {"Version": "2012-10-17", "Statement": self._permissions(function)}
-                return Response(json.dumps({"Policy": json.dumps(policy), "RevisionId": "1"}), mimetype="application/json")
             case "events", "ListTargetsByRule":
                 asked = json.loads(call.request.get_data())
                 targets, _ = self._moto.events.list_targets_by_rule(asked["Rule"], asked.get("EventBusName"))
                 answer: dict[str, Any] = {"Targets": [_seen(one, function) for one in targets]}
-            case "events", "ListRuleNamesByTarget":
-                arn = json.loads(call.request.get_data())["TargetArn"]
-                answer = {"RuleNames": self._leading_to(arn, function)}
             case _:
                 return None
         return Response(json.dumps(answer), mimetype="application/x-amz-json-1.1")
-
-    def _leading_to(self, arn: str, function: str) -> list[str]:
-        rules_of_bus = self._moto.events.event_buses["default"].rules
-        return [name for name, rule in rules_of_bus.items() if any(_seen(one, function)["Arn"] == arn for one in rule.targets)]
-
-    def _permissions(self, function: str) -> list[dict[str, Any]]:
-        """As SAM makes them: one for each of the product's rules; and what somebody has added."""
-        return [_permission(rule, function, self._moto) for rule in self._leading_to(rules.TARGET, rules.TARGET)] + self._added
-
-    def add_permission(self, statement: dict[str, Any]) -> None:
-        """Somebody lets somebody invoke every function."""
-        self._added.append(statement)
-
-    def remove_permissions(self) -> None:
-        """Takes away what has been added."""
-        self._added.clear()
-
-    def set_input(self, rule: str, text: str | None) -> None:
-        """Somebody has a rule of the product hand over something else than the event."""
-        for target in self._moto.events.event_buses["default"].rules[rule].targets:
-            target.pop("Input", None)
-            if text is not None:
-                target["Input"] = text
 
     def put_rule(self, name: str, pattern: dict[str, Any], target: str) -> None:
         """Somebody else's rule."""
@@ -83,15 +53,3 @@ class Bus:
 def _seen(target: dict[str, Any], function: str) -> dict[str, Any]:
     """As who asks sees it, whose function the product's rules lead to."""
     return {**target, "Arn": function if target["Arn"] == rules.TARGET else target["Arn"]}
-
-
-def _permission(rule: str, function: str, moto: Moto) -> dict[str, Any]:
-    arn = f"arn:aws:events:{moto.region}:{moto.account}:rule/{rule}"
-    return {
-        "Sid": f"spillway-{rule}Permission",
-        "Effect": "Allow",
-        "Principal": {"Service": "events.amazonaws.com"},
-        "Action": "lambda:InvokeFunction",
-        "Resource": function,
-        "Condition": {"ArnLike": {"AWS:SourceArn": arn}},
-    }

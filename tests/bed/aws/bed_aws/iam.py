@@ -142,9 +142,6 @@ def parameters_of(read: dict[str, Any], function: str, variables: dict[str, str]
     # The queue is there because somebody is to be notified, which is a parameter of the other function.
     if variables.get("SPILLWAY_ANNOUNCEMENTS"):
         found["TopicArn"] = "arn:aws:sns:us-east-1:123456789012:drains"
-    # Likewise, because of a webhook.
-    if variables.get("SPILLWAY_ANNOUNCER"):
-        found["Webhook"] = "/spillway/webhook"
     return found
 
 

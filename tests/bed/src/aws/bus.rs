@@ -59,21 +59,6 @@ impl Aws {
         self.post::<Value>("rule-states", &json!({"name": name, "state": state})).await.map(drop)
     }
 
-    /// Has a rule hand over a text in place of its events, for everybody in the world; or its events again.
-    pub async fn set_rule_input(&self, rule: &str, text: Option<&str>) -> Result<(), BedError> {
-        self.post::<Value>("rule-inputs", &json!({"rule": rule, "text": text})).await.map(drop)
-    }
-
-    /// Adds a statement to every function's policy.
-    pub async fn add_permission(&self, statement: &Value) -> Result<(), BedError> {
-        self.post::<Value>("permissions", &json!({"statement": statement})).await.map(drop)
-    }
-
-    /// Takes away what was added to the policies.
-    pub async fn remove_permissions(&self) -> Result<(), BedError> {
-        self.call::<Value>(Method::DELETE, "permissions", None).await.map(drop)
-    }
-
     /// What has come to the function since the last time: of the events that a caller has put on the bus, those that a rule lets
     /// through, and what it has invoked the function with itself or by a schedule, all by its access key id; or what AWS has
     /// sent about an instance, by its id.

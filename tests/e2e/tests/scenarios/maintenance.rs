@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use spillway_bed::NodeOptions;
 use spillway_bed::aws::{Fault, Schedule};
 use spillway_bed::lambda::LambdaOptions;
 use spillway_bed::pods::PodShape;
 use spillway_e2e::maintenance::{Maintenance, in_s};
-use spillway_e2e::{Stage, ended, receipt};
+use spillway_e2e::{Stage, ended, receipt, sample};
 
 /// Long enough for a drain of quick pods, and for two seconds of margin.
 const LEAD_S: i64 = 20;
@@ -247,4 +247,45 @@ async fn a_schedule_that_may_not_be_made_names_the_right() {
     let error = outcome.result.as_ref().expect_err("it cannot wait");
     assert_eq!(error.error_type, "AwsDenied");
     assert!(error.message.contains("scheduler:CreateSchedule") && error.message.contains("iam:PassRole"), "{error}");
+}
+
+/// EC2 names the maintenance. It is scheduled once, the notice of AWS Health takes its place, and what EC2 calls off or moves is
+/// not begun.
+#[tokio::test]
+async fn maintenance_without_a_notice_is_looked_up_and_scheduled() {
+    let stage = Stage::set("found").await;
+    let (aws, id) = (stage.world.aws_side(), stage.node.instance_id.as_str());
+    let maintenance = Maintenance::of(id, in_s(14 * 86_400));
+    let begins = maintenance.starts - SignedDuration::from_hours(1);
+    let named = |description: &str, starts: Timestamp| json!({"InstanceEventId": "instance-event-1", "Code": "system-reboot", "Description": description, "NotBefore": starts.to_string()});
+    aws.announce(id, &[named("It needs maintenance", maintenance.starts)]).await.expect("EC2 names it");
+
+    let found = ended(&stage.lambda.invoke(&sample("maintenance-lookup")).await);
+    let in_words = "scheduled maintenance events of nodes in EC2: 1; without a schedule:";
+    assert_eq!(found, ("continued".to_owned(), format!("{in_words} 1, handed on now: {id}")));
+    let announced = stage.lambda.invoke(stage.continuation().await).await;
+
+    assert_eq!(ended(&announced).0, "continued", "{announced:#?}");
+    let begun = schedules(&stage).await.remove(0);
+    assert!(begins <= begun.at && begun.at < maintenance.starts, "it begins within the lead: {begun:?}");
+    let again = ended(&stage.lambda.invoke(&sample("maintenance-lookup")).await);
+    assert_eq!(again, ("ignored".to_owned(), format!("{in_words} 0")), "it is scheduled by now");
+
+    for (description, starts, reason) in [
+        ("[Canceled] It needs maintenance", maintenance.starts, "names it no longer, or as done or called off"),
+        ("It needs maintenance", maintenance.starts + SignedDuration::from_hours(24), "it is scheduled for then"),
+    ] {
+        aws.announce(id, &[named(description, starts)]).await.expect("EC2 names it");
+        let ignored = ended(&stage.lambda.invoke(&begun.input).await);
+        assert!(ignored.0 == "ignored" && ignored.1.contains(reason), "{ignored:?}");
+    }
+    let moved = stage.lambda.invoke(stage.continuation().await).await;
+    assert!(ended(&moved).1.contains("its drain is scheduled for"), "{moved:#?}");
+
+    let received = maintenance.moved_to(maintenance.starts + SignedDuration::from_mins(30));
+    stage.notify(&received.notice("health")).await;
+
+    let left: Vec<String> = schedules(&stage).await.into_iter().map(|schedule| schedule.name).collect();
+    assert!(left.contains(&format!("{id}.{}", received.id)), "{left:?}");
+    assert_eq!(left.len(), 2, "what was found for that hour is gone, and the next day's is another: {left:?}");
 }

@@ -30,6 +30,7 @@ pub(super) fn examine(event: &Value) {
             assert!(names(event, notice.instance.as_str()), "it does not name {}", notice.instance);
             examine_check(&notice, &check.next());
         }
+        Ok(Incoming::MaintenanceLookup) => assert_eq!(event.as_object().map(serde_json::Map::len), Some(1)),
         Ok(Incoming::Several(several)) => examine_several(event, &several),
         Ok(Incoming::Unhandled { why, .. }) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         Err(NoticeError::Field { path, why }) => {

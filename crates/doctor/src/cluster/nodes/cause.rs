@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use spillway_core::drain::pod::blocker::BudgetName;
 
-use super::workload::Workload;
-
 /// What holds pods up, or loses them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
@@ -19,14 +17,10 @@ pub(super) enum Cause {
     SeveralBudgets(BTreeSet<BudgetName>),
     /// The API server would not evict a pod of the budget, for that reason.
     Refused(BudgetName, String),
-    /// The workload's pods ask for more time than there is.
-    Grace(Workload),
-    /// The workload's pods have a do-not-disrupt annotation.
-    DoNotDisrupt(Workload),
-    /// Nobody makes these pods of the namespace again.
-    Bare(String),
-    /// The workload's pods tolerate the cordon, so that its controller may put them back.
-    ToleratesCordon(Workload),
+    /// Pods of this controller, or this pod, ask for more time than there is.
+    Grace(String),
+    /// Pods of this controller, or this pod, have a do-not-disrupt annotation.
+    DoNotDisrupt(String),
     /// Pods of Jobs are behind budgets, and nobody could tell the Jobs that they were disrupted.
     JobsAreNotTold,
 }
@@ -42,7 +36,7 @@ pub(super) struct TooMany {
 impl Cause {
     /// Whether a drain of two minutes breaks something, be it only a do-not-disrupt.
     pub(super) fn holds_its_nodes(&self) -> bool {
-        !matches!(self, Self::Bare(_) | Self::ToleratesCordon(_) | Self::JobsAreNotTold)
+        !matches!(self, Self::JobsAreNotTold)
     }
 
     /// The object that people can do something about.
@@ -57,10 +51,7 @@ impl Cause {
             Self::SeveralBudgets(budgets) => {
                 format!("PodDisruptionBudgets {}", budgets.iter().map(full).collect::<Vec<_>>().join(" and "))
             }
-            Self::Grace(workload) | Self::DoNotDisrupt(workload) | Self::ToleratesCordon(workload) => {
-                workload.to_string()
-            }
-            Self::Bare(namespace) => format!("namespace {namespace}"),
+            Self::Grace(owner) | Self::DoNotDisrupt(owner) => owner.clone(),
             Self::JobsAreNotTold => "patch pods/status".to_owned(),
         }
     }

@@ -8,7 +8,6 @@ use spillway_core::drain::pod::blocker::BudgetName;
 use super::budgets::{Budget, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::survey::{HeldUp, REPLACED_WITHIN};
-use super::workload::Workload;
 use crate::catalogue::FindingId;
 use crate::report::{Finding, Severity, quoted};
 
@@ -31,10 +30,8 @@ pub(super) fn finding(cause: &Cause, held_up: &HeldUp, circumstances: Circumstan
         Cause::AllowsFew(budget, too_many) => telling.allows_few(budget, *too_many),
         Cause::SeveralBudgets(budgets) => telling.several_budgets(budgets),
         Cause::Refused(budget, why) => telling.refused(budget, why),
-        Cause::Grace(workload) => telling.grace(workload),
-        Cause::DoNotDisrupt(workload) => telling.do_not_disrupt(workload),
-        Cause::Bare(_) => telling.bare(),
-        Cause::ToleratesCordon(workload) => telling.tolerates_cordon(workload),
+        Cause::Grace(_) => telling.grace(),
+        Cause::DoNotDisrupt(_) => telling.do_not_disrupt(),
         Cause::JobsAreNotTold => telling.jobs_are_not_told(),
     };
     finding.on(held_up.nodes.iter())
@@ -136,7 +133,7 @@ impl Telling<'_> {
         ))
     }
 
-    fn grace(&self, workload: &Workload) -> Finding {
+    fn grace(&self) -> Finding {
         let (asked, window) = (self.held_up.grace.as_secs(), self.circumstances.window.as_secs());
         let what = format!(
             "{} asks for {asked} s to shut down, and a spot notice leaves {window} s: what is not done by then is lost. {}",
@@ -153,10 +150,9 @@ impl Telling<'_> {
             "let it shut down within {window} s (terminationGracePeriodSeconds), or keep it on nodes that are not spot: {hook}"
         );
         self.finding(FindingId::GracePeriodTooLong, Severity::Warn, what, &to_do)
-            .with_command_if(show(workload, ".spec.template.spec.terminationGracePeriodSeconds"))
     }
 
-    fn do_not_disrupt(&self, workload: &Workload) -> Finding {
+    fn do_not_disrupt(&self) -> Finding {
         let what = format!(
             "{} is not to be disrupted, by {}: a drain waits for as long as it safely can, and then has it leave. {}",
             self.pods(),
@@ -166,23 +162,6 @@ impl Telling<'_> {
         let to_do = "take the annotation away from what may be disrupted, or say for how long it may not \
                      (karpenter.sh/do-not-disrupt: 30m)";
         self.finding(FindingId::DoNotDisrupt, Severity::Warn, what, to_do)
-            .with_command_if(show(workload, ".spec.template.metadata.annotations"))
-    }
-
-    fn bare(&self) -> Finding {
-        let what = format!("nothing creates {} again when its node goes: it has no controller", self.pods());
-        self.finding(FindingId::BarePods, Severity::Warn, what, "run it by a Deployment, a StatefulSet or a Job")
-    }
-
-    fn tolerates_cordon(&self, workload: &Workload) -> Finding {
-        let what = format!(
-            "{} tolerates the cordon: the scheduler may put its replacement on the node that is drained, where nothing waits for it \
-             and it goes down with the instance",
-            self.pods()
-        );
-        let to_do = "let it tolerate what it has to only, and not node.kubernetes.io/unschedulable";
-        self.finding(FindingId::ToleratesCordon, Severity::Info, what, to_do)
-            .with_command_if(show(workload, ".spec.template.spec.tolerations"))
     }
 
     fn jobs_are_not_told(&self) -> Finding {
@@ -232,11 +211,4 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> 
     const NAMED: usize = 5;
     let first = names.take(NAMED).collect::<Vec<_>>().join(", ");
     if count > NAMED { format!("{first} and {} more", count - NAMED) } else { first }
-}
-
-/// A command that shows what stands there. A bare pod is its own template.
-fn show(workload: &Workload, path: &str) -> Option<String> {
-    let (namespace, object) = (quoted(&workload.namespace), workload.as_argument()?);
-    let path = if workload.is_bare() { path.replace(".spec.template", "") } else { path.to_owned() };
-    Some(format!("kubectl --namespace {namespace} get {object} --output jsonpath='{{{path}}}'"))
 }

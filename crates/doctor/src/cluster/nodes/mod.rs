@@ -3,7 +3,6 @@
 //! * `fleet`: which nodes are Spillway's to drain (pure)
 //! * `tags`: which of them a tag says to be somebody else's
 //! * `budgets`: which pods each budget covers, and whether it lets one go (pure)
-//! * `workload`: who makes a pod again (pure)
 //! * `survey`: what each pod would mean for a drain (pure)
 //! * `cause`: what holds a drain up (pure)
 //! * `findings`: each cause as a finding (pure)
@@ -22,7 +21,6 @@ mod rehearsal;
 mod survey;
 mod tags;
 mod verdict;
-mod workload;
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;

@@ -2,10 +2,11 @@
 //!
 //! Nothing is kept of a pod that means nothing.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use spillway_core::drain::plan::{Disposition, Planned, plan};
 use spillway_core::drain::pod::blocker::BudgetName;
 use spillway_core::kube::pod::Pod;
@@ -13,11 +14,13 @@ use spillway_core::kube::pod::Pod;
 use super::budgets::{Allows, ClusterBudgets};
 use super::cause::{Cause, TooMany};
 use super::fleet::{Fleet, NodeName};
-use super::workload::Workload;
 
 /// How soon a pod that left is replaced by a healthy one, so that its budget lets the next one go. Nobody knows: it is what
 /// pulling an image, starting and a readiness probe come to.
 pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Longest name of an object: a DNS subdomain (RFC 1123).
+const LONGEST_NAME: usize = 253;
 
 /// What has been seen so far.
 #[derive(Debug)]
@@ -28,7 +31,6 @@ pub(super) struct Survey<'a> {
     window: Duration,
     now: Timestamp,
     pub(super) held_up: BTreeMap<Cause, HeldUp>,
-    replicas: HashMap<Workload, Replicas>,
     /// The budgets that let a pod go, with a pod of each to ask for.
     pub(super) covered: BTreeMap<BudgetName, Covered>,
 }
@@ -58,53 +60,33 @@ pub(super) struct Covered {
     on_nodes: BTreeMap<NodeName, usize>,
 }
 
-/// How many pods a workload has that is kept up.
-#[derive(Debug, Default)]
-struct Replicas {
-    count: usize,
-    /// The node of one of them, if it is ours.
-    node: Option<NodeName>,
-}
-
 impl<'a> Survey<'a> {
     /// No pod has been seen yet.
     pub(super) fn new(fleet: &'a Fleet, budgets: &'a ClusterBudgets, window: Duration, now: Timestamp) -> Self {
-        let (held_up, replicas, covered) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
-        Self { fleet, budgets, window, now, held_up, replicas, covered }
+        Self { fleet, budgets, window, now, held_up: BTreeMap::new(), covered: BTreeMap::new() }
     }
 
     /// Takes a pod. One that stays on its node whatever happens, or that is leaving anyway, means nothing.
     pub(super) fn see(&mut self, pod: &Pod) {
-        let (Some(planned), Some(workload)) = (plan(pod), Workload::of(pod)) else { return };
+        let Some(planned) = plan(pod) else { return };
         if !matches!(planned.disposition, Disposition::Leaves | Disposition::DoNotDisrupt(_)) {
             return;
         }
         let node = pod.spec.node_name.as_deref();
         let node = node.and_then(|node| self.fleet.ours.get(node)).cloned();
-        if workload.is_kept_up() {
-            let replicas = self.replicas.entry(workload.clone()).or_default();
-            replicas.count += 1;
-            replicas.node.clone_from(&node);
-        }
         let Some(node) = node else { return };
         if let Disposition::DoNotDisrupt(annotation) = &planned.disposition
             && annotation.until.is_none_or(|until| until > self.now)
         {
-            self.holds(Cause::DoNotDisrupt(workload.clone()), &planned, &node).do_not_disrupt =
+            self.holds(Cause::DoNotDisrupt(owner(pod, &planned)), &planned, &node).do_not_disrupt =
                 Some(annotation.to_string());
         }
         if planned.grace > self.window {
-            self.holds(Cause::Grace(workload.clone()), &planned, &node);
-        }
-        if pod.spec.tolerates_cordon && workload.is_kept_up() {
-            self.holds(Cause::ToleratesCordon(workload.clone()), &planned, &node);
+            self.holds(Cause::Grace(owner(pod, &planned)), &planned, &node);
         }
         let budgets = self.budgets.covering(pod);
-        if workload.is_job() && !budgets.is_empty() {
+        if !budgets.is_empty() && controller(pod).is_some_and(|controller| controller.kind == "Job") {
             self.holds(Cause::JobsAreNotTold, &planned, &node);
-        }
-        if workload.is_bare() {
-            self.holds(Cause::Bare(workload.namespace), &planned, &node);
         }
         match budgets.as_slice() {
             [] => {}
@@ -164,10 +146,21 @@ impl<'a> Survey<'a> {
             }
         }
     }
+}
 
-    /// The workloads of one pod that is kept up, on a node of ours, in order.
-    pub(super) fn singletons(&self) -> BTreeMap<&Workload, &NodeName> {
-        let alone = self.replicas.iter().filter(|(_, replicas)| replicas.count == 1);
-        alone.filter_map(|(workload, replicas)| Some((workload, replicas.node.as_ref()?))).collect()
+fn controller(pod: &Pod) -> Option<&OwnerReference> {
+    pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+/// Controller of a pod with its kind, or the pod itself without a controller.
+fn owner(pod: &Pod, planned: &Planned) -> String {
+    // Users write owner references, of any length.
+    let shortened = |text: &str| text.chars().take(LONGEST_NAME).collect::<String>();
+    match controller(pod) {
+        Some(OwnerReference { kind, name, .. }) => {
+            let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+            format!("{} {namespace}/{}", shortened(kind), shortened(name))
+        }
+        None => format!("pod {}", planned.name),
     }
 }

@@ -37,7 +37,6 @@ pub(super) fn check(
     let mut findings: Vec<_> = held_up.map(|(cause, held_up)| finding(cause, held_up, circumstances)).collect();
     findings.extend(fleet.labelled.iter().map(|(says, nodes)| labelled(*says, nodes)));
     findings.extend(tagged);
-    findings.extend(singletons(survey));
     if let Err(error) = seen {
         let what = format!("not all pods could be looked at, so that there may be more: {}", chain(&error));
         let to_do = "ask again, for this cluster alone: detail.cluster of the event";
@@ -117,19 +116,6 @@ fn labelled(says: LabelSays, nodes: &BTreeSet<NodeName>) -> Finding {
         ),
     };
     Finding::new(id, Severity::Warn, count, what, to_do).on(nodes.iter())
-}
-
-/// One finding for all workloads of one pod: there are many of them, and nothing is wrong with them.
-fn singletons(survey: &Survey<'_>) -> Option<Finding> {
-    let singletons = survey.singletons();
-    let count = singletons.len();
-    let names: Vec<_> = singletons.keys().map(ToString::to_string).collect();
-    let names = listed(names.iter().map(String::as_str), count);
-    let object = if count == 1 { "1 workload of one pod" } else { &format!("{count} workloads of one pod each") };
-    let what = format!("away for as long as it takes to shut down here and to start elsewhere: {names}");
-    let to_do = "give a second replica to what may not be away for that long";
-    let nodes: BTreeSet<_> = singletons.into_values().collect();
-    (count > 0).then(|| Finding::new(FindingId::SingleReplica, Severity::Info, object, what, to_do).on(nodes.iter()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod found;
 mod identify;
 mod launch;
 mod lifecycle;
+mod look_up_maintenance;
 mod node_claim;
 mod out_of_service;
 mod pace;

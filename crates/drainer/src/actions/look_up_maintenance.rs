@@ -1,0 +1,73 @@
+//! Maintenance that EC2 names and no notice has brought: each such event gets an invocation of its own, as a notice has.
+//!
+//! AWS announces maintenance once. It has no schedule if AWS announced it before the stack was deployed or while `maintenance`
+//! was switched off, or if its notice was lost.
+
+use jiff::{SignedDuration, Timestamp};
+use spillway_core::decision::{self, Decision, Reason, WhoseCluster};
+use spillway_core::instance::{Instance, managed_by};
+use spillway_core::invocation::Invocation;
+use spillway_core::outcome::{Outcome, would_have_fanned_out};
+use spillway_notice::continued::{self, History};
+use spillway_notice::{Incoming, Kind, payload};
+
+use crate::aws::{self, ec2};
+use crate::context::Context;
+use crate::continuation;
+use crate::failure::Failure;
+use crate::receipt::StepName;
+use crate::receipt::record::Record;
+
+/// Longest time between the starts that EC2 and AWS Health name for one maintenance.
+const APART: SignedDuration = SignedDuration::from_hours(1);
+
+/// Compares the events that EC2 names with the schedules, and hands on those without a schedule.
+pub(crate) async fn look_up(
+    context: &Context,
+    invocation: &Invocation,
+    record: &mut Record,
+) -> Result<Outcome, Failure> {
+    let Context { settings, ec2, itself, .. } = context;
+    if !decision::is_wanted(Kind::Maintenance, settings) {
+        return Ok(Outcome::Ignored(Reason::SwitchedOff(decision::switch_of(Kind::Maintenance, settings))));
+    }
+    let (end, now) = (invocation.continues_by(), invocation.clock.now());
+    let events = aws::until(ec2::DESCRIBE_STATUS, end, || ec2::scheduled_events(ec2, None)).await?;
+    let ahead: Vec<_> = events.into_iter().filter(|event| !event.is_over()).collect();
+    let affected = aws::until(ec2::DESCRIBE, end, || ec2::instances(ec2, &ahead)).await?;
+    let mut named = 0;
+    let (mut missing, mut instances) = (Vec::new(), Vec::new());
+    for event in ahead {
+        let Some(instance) = affected.iter().find(|instance| instance.id == event.instance) else { continue };
+        let notice = event.as_notice(&invocation.home, now);
+        let Some(begins) = begins(context, invocation, &notice, instance) else { continue };
+        named += 1;
+        let scheduled = context.scheduler.times_of(&event.instance, end).await?;
+        if scheduled.iter().all(|at| APART < at.duration_since(begins).abs()) {
+            missing.push(notice);
+            instances.push(event.instance.to_string());
+        }
+    }
+    if settings.dry_run && !missing.is_empty() {
+        return Ok(would_have_fanned_out(&instances));
+    }
+    if !missing.is_empty() {
+        continuation::invoke_next(itself, &missing, end).await?;
+        record.step(StepName::HandedOn, invocation.clock.now());
+    }
+    Ok(Outcome::MaintenanceLookedUp { named, missing: instances })
+}
+
+/// Returns the time at which the drain for that notice begins, or `None` if nothing is drained for it.
+fn begins(context: &Context, invocation: &Invocation, notice: &History, instance: &Instance) -> Option<Timestamp> {
+    let (settings, now) = (&context.settings, invocation.clock.now());
+    let WhoseCluster::Ours(_) = decision::cluster_of(instance, settings) else { return None };
+    let event = serde_json::from_str(&payload(continued::KEY, notice)).ok()?;
+    let Incoming::Notice { notice, .. } = spillway_notice::read(event, &invocation.home).ok()?.at(now) else {
+        return None;
+    };
+    match decision::decide(&notice, instance, managed_by(&instance.tags), settings, now) {
+        Decision::Ignore(_) => None,
+        _ => Some(decision::begins(&notice, settings)),
+    }
+}

@@ -1,0 +1,29 @@
+//! Maintenance lookup: a schedule of the stack asks for scheduled maintenance that no notice has brought.
+
+use serde::Deserialize;
+
+/// Only key of the payload.
+pub const KEY: &str = "spillway-maintenance-lookup";
+
+/// Data of the payload, which needs none.
+#[derive(Debug, Deserialize)]
+pub(crate) struct MaintenanceLookup {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::{home, sample};
+    use super::super::{Incoming, read};
+    use super::KEY;
+
+    #[test]
+    fn lookup_is_read_by_its_only_key() {
+        assert_eq!(read(sample("maintenance-lookup"), &home()).unwrap(), Incoming::MaintenanceLookup);
+        assert_eq!(
+            read(json!({KEY: null}), &home()).unwrap_err().to_string(),
+            "cannot read the notice: at spillway-maintenance-lookup: invalid type: null, expected struct MaintenanceLookup"
+        );
+        assert!(read(json!({KEY: {}, "source": "aws.ec2"}), &home()).is_err(), "an event with a key more");
+    }
+}
