@@ -136,7 +136,7 @@ mod tests {
 
     use super::super::tests::{home, sample};
     use super::super::{Incoming, read};
-    use super::{Earlier, History, KEY, PublishedBlockage};
+    use super::{History, KEY, PublishedBlockage};
 
     #[test]
     fn a_continuation_means_what_its_notice_meant_and_knows_what_was_done() {

@@ -2,6 +2,8 @@
 
 mod bad_input;
 
+use serde_json::json;
+
 use super::*;
 
 /// What a notice means for its one instance.
