@@ -160,13 +160,6 @@ fn where_schedules_are_kept_is_told_whole_or_not_at_all() {
 }
 
 #[test]
-fn the_queue_of_drains_that_can_wait_is_a_url() {
-    let url = "https://sqs.eu-west-1.amazonaws.com/123456789012/spillway-patient";
-    assert_eq!(read(&[("SPILLWAY_PATIENT_QUEUE", url)]).unwrap().patient_queue.as_deref(), Some(url));
-    assert!(read(&[("SPILLWAY_PATIENT_QUEUE", "arn:aws:sqs:eu-west-1:123456789012:spillway-patient")]).is_err());
-}
-
-#[test]
 fn the_queue_for_messages_is_named_by_its_url() {
     let named = |url| read(&[("SPILLWAY_ANNOUNCEMENTS", url)]).map(|settings| settings.announcements);
     assert_eq!(named("").unwrap(), None);
@@ -212,7 +205,7 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     let template = file("template.yaml");
     let variables = template.split("Variables:").nth(1).unwrap().split("Events:").next().unwrap();
     let mut set: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
-    set.extend([table::STACK.name, table::SCHEDULES.name, table::PATIENT_QUEUE.name, table::ANNOUNCEMENTS.name]);
+    set.extend([table::STACK.name, table::SCHEDULES.name, table::ANNOUNCEMENTS.name]);
     assert_eq!(named_in(variables), set);
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;

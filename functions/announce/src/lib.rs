@@ -64,11 +64,11 @@ pub async fn run() -> Result<(), Error> {
         tracing::error!(error = %error, "the function does not start: correct its settings");
     })?;
     let aws = Caller::new(&spillway_startup::aws::configuration(&Connections::new())?)?;
-    let Settings { webhook, topic } = settings;
+    let Settings { queue_arn, webhook, topic } = settings;
     let ways = [
         webhook.map(|name| Way::Webhook(Webhook::new(Stored::new(name, aws.clone())))),
         topic.map(|settings| Way::Topic(Topic::new(settings, aws.clone()))),
     ];
-    let announcer = Announcer { sinks: ways.into_iter().flatten().map(Sink::new).collect() };
-    lambda_runtime::run(service_fn(|batch: LambdaEvent<SqsEvent>| announcer.handle(batch))).await
+    let announcer = Announcer { queue_arn, sinks: ways.into_iter().flatten().map(Sink::new).collect() };
+    lambda_runtime::run(service_fn(|asked: LambdaEvent<Value>| announcer.answer(asked))).await
 }

@@ -5,7 +5,6 @@
 //! * `rights`: each AWS call of a drain, made so that it changes nothing
 //! * `bus`, `pattern`: the rules that match our notices
 //! * `rules`: whether ours are there and enabled (pure)
-//! * `patient`: whether Lambda fetches drains that can wait
 //! * `groups`: the Auto Scaling groups with nodes in our clusters
 //! * `hooks`: whether they wait for us, and for how long (pure)
 //! * `karpenter`: whether it has nodes
@@ -17,7 +16,6 @@ mod dry_run;
 mod groups;
 mod hooks;
 mod karpenter;
-mod patient;
 mod pattern;
 mod rights;
 mod rules;
@@ -58,7 +56,6 @@ pub(super) async fn checks(
         variables::look(settings),
         dry_run::look(settings),
         rights::look(context, some_group, invocation, end).await,
-        patient::look(settings, itself, region, end).await,
     ];
     checks.push(about_rules(&rules, settings, invocation));
     if let Ok(rules) = &rules {

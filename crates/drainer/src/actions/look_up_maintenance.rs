@@ -13,8 +13,8 @@ use spillway_notice::{Incoming, Kind, payload};
 
 use crate::aws::{self, ec2};
 use crate::context::Context;
-use crate::continuation;
 use crate::failure::Failure;
+use crate::later::Later;
 use crate::receipt::StepName;
 use crate::receipt::record::Record;
 
@@ -27,7 +27,7 @@ pub(crate) async fn look_up(
     invocation: &Invocation,
     record: &mut Record,
 ) -> Result<Outcome, Failure> {
-    let Context { settings, ec2, itself, .. } = context;
+    let Context { settings, ec2, .. } = context;
     if !decision::is_wanted(Kind::Maintenance, settings) {
         return Ok(Outcome::Ignored(Reason::SwitchedOff(decision::switch_of(Kind::Maintenance, settings))));
     }
@@ -52,7 +52,9 @@ pub(crate) async fn look_up(
         return Ok(would_have_fanned_out(&instances));
     }
     if !missing.is_empty() {
-        continuation::invoke_next(itself, &missing, end).await?;
+        for history in &missing {
+            context.send(&payload(continued::KEY, history), Later::Now, invocation.clock, end).await?;
+        }
         record.step(StepName::HandedOn, invocation.clock.now());
     }
     Ok(Outcome::MaintenanceLookedUp { named, missing: instances })

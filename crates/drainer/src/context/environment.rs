@@ -14,7 +14,7 @@ use super::cluster::{Access, OneConnection};
 use super::log::Log;
 use crate::aws::itself::Itself;
 use crate::aws::queue::Queue;
-use crate::continuation::schedule::{FunctionName, Scheduler};
+use crate::later::{FunctionName, Scheduler};
 
 impl Context {
     /// Makes the clients. Fails if the environment lacks something.
@@ -27,7 +27,6 @@ impl Context {
         let caller = Caller::new(aws)?;
         let remembered =
             (!settings.stack.is_empty()).then(|| Remembered::new(caller.clone(), &settings.stack, &region));
-        let patient_queue = settings.patient_queue.as_deref().map(|url| Queue::new(caller.clone(), url));
         let itself = Itself::new(caller.clone(), &function);
         let announcements = settings.announcements.as_deref().map(|url| Queue::new(caller, url));
         let client = aws_sdk_scheduler::Client::new(aws);
@@ -42,7 +41,6 @@ impl Context {
             itself,
             announcements,
             scheduler,
-            patient_queue,
             access: Access {
                 clusters: Arc::new(Clusters::new(aws_sdk_eks::Client::new(&once), remembered)),
                 credentials,

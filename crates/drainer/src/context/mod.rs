@@ -9,17 +9,19 @@ pub(crate) mod target;
 use std::cell::OnceCell;
 
 use kube::Client;
+use spillway_core::clock::Clock;
 use spillway_core::cluster::ClusterName;
 use spillway_retry::{self as retry, Stopped, Transient};
 use spillway_settings::Settings;
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
-use crate::aws::itself::Itself;
+use crate::aws::itself::{INVOKE, Itself};
 use crate::aws::queue::Queue;
-use crate::continuation::schedule::Scheduler;
+use crate::aws;
 use crate::failure::Failure;
 use crate::kube::ApiError;
+use crate::later::{Later, Scheduler};
 use cluster::Access;
 use log::Log;
 pub(crate) use patience::Patience;
@@ -37,8 +39,6 @@ pub struct Context {
     /// Where the announcer fetches its messages from.
     pub(crate) announcements: Option<Queue>,
     pub(crate) scheduler: Scheduler,
-    /// The queue of drains that can wait, if there is one.
-    pub(crate) patient_queue: Option<Queue>,
     pub access: Access,
     pub log: Log,
 }
@@ -59,6 +59,14 @@ impl Context {
     /// The client of EventBridge Scheduler.
     pub fn schedules(&self) -> &aws_sdk_scheduler::Client {
         self.scheduler.client()
+    }
+
+    /// Invokes the function with a payload of its own, now or at a time. Retries until `end`.
+    pub(crate) async fn send(&self, payload: &str, later: Later, clock: Clock, end: Instant) -> Result<(), Failure> {
+        match later {
+            Later::Now => Ok(aws::until(INVOKE, end, || self.itself.invoke(payload)).await?),
+            Later::At(at, name) => self.scheduler.put(&name, at, payload, clock, end).await,
+        }
     }
 
     /// The clusters that may be entered without EC2 naming them: those of the setting, or else those that this process has

@@ -19,5 +19,18 @@ pub(super) const TOPIC_ARN: Setting = Setting {
     meaning: "where messages are published to",
 };
 
+/// The queue that the template gives the function.
+pub(super) const QUEUE_ARN: Setting = Setting {
+    name: "SPILLWAY_QUEUE_ARN",
+    default: NONE,
+    accepted: "the ARN of an SQS queue",
+    meaning: "whose messages are accepted; the template sets it",
+};
+
 /// Every setting there is, as `docs/settings.md` orders them.
 pub(super) const SETTINGS: [Setting; 2] = [WEBHOOK, TOPIC_ARN];
+
+/// Every variable of ours that the function may find in its environment.
+pub(super) fn known() -> Vec<Setting> {
+    [&SETTINGS[..], &[QUEUE_ARN]].concat()
+}

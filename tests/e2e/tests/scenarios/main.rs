@@ -9,7 +9,7 @@ mod blocked;
 mod budgets;
 mod called_off;
 mod calls;
-mod can_wait;
+mod concurrency;
 mod conditions;
 mod continued;
 mod contract;

@@ -13,8 +13,8 @@ use crate::plan::{Command, Fault, Plan, Side};
 
 /// What is drawn lasts ten invocations at most, and each may be tried three times, twice over.
 const MOST_INVOCATIONS: usize = 60;
-/// How long it takes until a drain is continued, which may be parked.
-const CONTINUES_WITHIN: SignedDuration = SignedDuration::from_secs(75);
+/// How long it takes until a drain is continued.
+const CONTINUES_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// The receipts, and what they may call gone.
 #[derive(Debug, Default)]
@@ -236,10 +236,7 @@ fn is_bounded(id: AttemptId, facts: &Facts<'_>, verdict: &mut Verdict) {
     });
     let of = |attempt: &Attempt| (attempt.notice()["id"].to_string(), attempt.instance.clone());
     let invocations = facts.lambda.attempts().iter().filter(|other| of(other) == of(attempt)).count();
-    // An undo check, which has no notice's id, may come every ten minutes for a day. Where some events come twice, so do
-    // continuations, of each of which there are two to go on then. Where AWS' answers are lost, each try to hand on begins one.
-    let multiplies = facts.plan.duplicates > 0 || facts.plan.has_fault(Side::Aws, Fault::AnswerLost);
+    // An undo check, which has no notice's id, may come every ten minutes for a day.
     let is_bounded = attempt.notice()["id"].is_null() || invocations <= MOST_INVOCATIONS;
-    let is_bounded = verdict.excuses("invocations that multiply", is_bounded, multiplies);
     verdict.holds(Invariant::WorkIsBounded, is_bounded, || format!("{id} is one of {invocations}"));
 }
