@@ -40,7 +40,6 @@ WHERE = f"{MOTO.region}:{MOTO.account}"
 THEIR_RULE = f"arn:aws:events:{WHERE}:rule/theirs"
 SCHEDULE = f"arn:aws:scheduler:{WHERE}:schedule/{KNOWN['Schedules']}/theirs"
 INSTANCE = f"arn:aws:ec2:{WHERE}:instance/i-1234567890abcdef0"
-GROUP = f"arn:aws:autoscaling:{WHERE}:autoScalingGroup:0:autoScalingGroupName/workers"
 # The parameters of the stack that is attacked: it has all that may be attacked.
 PARAMETERS = {"TopicArn": f"arn:aws:sns:{WHERE}:drains"}
 INTRINSICS = Intrinsics(TEMPLATE, PARAMETERS, KNOWN)
@@ -50,7 +49,6 @@ MESSAGE = "a false message"
 ALARM = "a false alarm"
 MISSED = "notices are missed"
 IGNORED = "notices are ignored"
-LONGER = "hooks wait for longer"
 NOTHING = "nothing"
 
 
@@ -209,11 +207,6 @@ def tags(stack: Stack) -> str:
     return IGNORED if stack.may("ec2:CreateTags", INSTANCE, **{"aws:TagKeys": ["karpenter.sh/nodepool"]}) else NOTHING
 
 
-def overrides(action: str, resource: str) -> Callable[[Stack], str]:
-    """A group hands its tags to the instances that it launches."""
-    return lambda stack: LONGER if stack.may(action, resource, **{"aws:TagKeys": ["spillway:hook-max-wait-s"]}) else NOTHING
-
-
 def sends_a_message(stack: Stack) -> str:
     return MESSAGE if stack.may("sqs:SendMessage", ANNOUNCEMENTS, **{"aws:SecureTransport": "true"}) else NOTHING
 
@@ -263,8 +256,6 @@ ATTACKS = (
         meddles_with_waiting_drains,
     ),
     Attack(("ec2:CreateTags",), "a tag that says Karpenter, on instances of no group", tags),
-    Attack(("ec2:CreateTags",), "a tag that overrides `HookMaxWaitS`, where `Overridable` lets it", overrides("ec2:CreateTags", INSTANCE)),
-    Attack(("autoscaling:CreateOrUpdateTags",), "such a tag on a group", overrides("autoscaling:CreateOrUpdateTags", GROUP)),
 )
 
 
@@ -294,7 +285,7 @@ ROLES = {
 
 def worst(stack: Stack) -> str:
     """What comes of all attacks that somebody may make."""
-    order = (EVERYTHING, MESSAGE, MISSED, IGNORED, LONGER, ALARM, NOTHING)
+    order = (EVERYTHING, MESSAGE, MISSED, IGNORED, ALARM, NOTHING)
     results = {attack.tried(stack) for attack in ATTACKS if attack.rights}
     return next(result for result in order if result in results)
 

@@ -168,13 +168,13 @@ class TheGuard(unittest.TestCase):
         self.assert_only(("spillway-DrainRole-1", "DEPLOYERS"), "iam:PassRole", role, **passed)
         self.assert_only(("DEPLOYERS",), "iam:UpdateAssumeRolePolicy", role.replace("DrainRole", "SchedulesRole"))
 
-    def test_only_who_makes_nodes_says_whose_they_are_and_how_they_drain(self) -> None:
+    def test_only_who_makes_nodes_says_whose_they_are(self) -> None:
         group = f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:autoScalingGroup:0:autoScalingGroupName/workers"
         of_instances = [(f"ec2:{call}", f"arn:aws:ec2:us-east-1:{ACCOUNT}:instance/i-1") for call in ("CreateTags", "DeleteTags")]
         # A group hands its tags to the instances that it launches.
         of_groups = [(f"autoscaling:{call}", group) for call in ("CreateAutoScalingGroup", "CreateOrUpdateTags", "DeleteTags")]
         for action, resource in of_instances + of_groups:
-            for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name", "spillway:hook-max-wait-s"):
+            for key in ("karpenter.sh/nodepool", "kubernetes.io/cluster/prod", "eks:nodegroup-name"):
                 self.assert_only(("NODE-MAKERS", "DEPLOYERS"), action, resource, **{"aws:TagKeys": ["team", key]})
             # The last is what tools/enroll marks a group by.
             team = {"aws:TagKeys": ["team", "spillway/enrolled"], "aws:PrincipalArn": f"arn:aws:iam::{ACCOUNT}:role/developer"}

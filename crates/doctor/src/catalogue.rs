@@ -97,8 +97,6 @@ pub(crate) enum FindingId {
     BarePods,
     ToleratesCordon,
     SingleReplica,
-    LeftByLabel,
-    OverrideWithoutEffect,
     TagWithoutLabel,
     NotAllPodsListed,
 }

@@ -50,10 +50,7 @@ pub struct Receipt {
     /// Why it could not be cordoned, if its pods were evicted all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_cordoned: Option<String>,
-    /// What tags of the instance or a label of the node set otherwise than the stack.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub overrides: Vec<OverrideRecord>,
-    /// What was wrong, and changed nothing: tags and labels that had no effect.
+    /// Tags that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// How long there was for the drain.
@@ -98,18 +95,6 @@ pub struct NoticeRecord {
     /// When the instance goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-}
-
-/// What a tag of the instance or a label of the node set otherwise than the stack.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Override"))]
-#[serde(default)]
-pub struct OverrideRecord {
-    /// What was set: a word of the setting `Overridable`.
-    pub setting: String,
-    pub value: String,
-    /// The tag or the label.
-    pub from: String,
 }
 
 /// How a notice ended. There is no other way.

@@ -2,10 +2,8 @@
 //!
 //! * `table`: every setting with its default, as the documents and the template show it
 //! * `values`: what their values mean
-//! * `overrides`: what tags of an instance and a label of its node override
 //! * `selector`: a label selector as kubectl takes it
 
-mod overrides;
 mod selector;
 mod table;
 mod values;
@@ -14,7 +12,6 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
-pub use overrides::{ACTION_LABEL, NodeAction, Overridable, Overrides};
 use spillway_environment::{Reader, SettingsError};
 pub use spillway_receipt::LifecycleResult;
 
@@ -58,8 +55,6 @@ pub struct Settings {
     pub rebalance_window: Duration,
     /// How long before scheduled maintenance its drain begins.
     pub maintenance_lead: Duration,
-    /// What tags of an instance and a label of its node may override.
-    pub overridable: Vec<Overridable>,
     /// How many nodes of a cluster, group and zone drain for maintenance at once; absent: any number.
     pub maintenance_at_once: Option<NonZeroUsize>,
     /// Which taints a node gets.
@@ -102,13 +97,11 @@ impl Settings {
             hooks: reader.read(table::HOOKS, values::hook_names),
             hook_group_tag: reader.read(table::HOOK_GROUP_TAG, values::hook_group_tag),
             hooks_without_node: reader.read(table::HOOKS_WITHOUT_NODE, values::hooks_without_node),
-            hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, table::HOOK_MAX_WAIT_S)),
+            hook_max_wait: reader.read(table::HOOK_MAX_WAIT, |value| values::seconds(value, 60..=172_800)),
             hooks_at_once: reader.read(table::HOOKS_AT_ONCE, values::at_once),
-            volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, table::VOLUME_WAIT_S)),
+            volume_wait: reader.read(table::VOLUME_WAIT, |value| values::seconds(value, 0..=3_600)),
             rebalance_window: reader.read(table::REBALANCE_WINDOW, |value| values::seconds(value, 1..=172_800)),
-            maintenance_lead: reader
-                .read(table::MAINTENANCE_LEAD, |value| values::seconds(value, table::MAINTENANCE_LEAD_S)),
-            overridable: reader.read(table::OVERRIDABLE, values::overridable),
+            maintenance_lead: reader.read(table::MAINTENANCE_LEAD, |value| values::seconds(value, 10..=172_800)),
             maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),

@@ -1,7 +1,5 @@
 //! Every setting, as the documents and the template show it.
 
-use std::ops::RangeInclusive;
-
 use spillway_environment::Setting;
 
 /// The default of a list or a name that means: no restriction.
@@ -170,22 +168,8 @@ pub(crate) const DRY_RUN: Setting = Setting {
     accepted: "true or false",
     meaning: "whether to touch nothing and only say what would have been done",
 };
-
-pub(crate) const OVERRIDABLE: Setting = Setting {
-    name: "SPILLWAY_OVERRIDABLE",
-    default: NONE,
-    accepted: "some of hook-max-wait, hooks-at-once, volume-wait, maintenance-lead, maintenance-at-once and action, separated by \
-               commas, or nothing",
-    meaning: "what a [tag of the instance or a label of the node](#what-a-team-may-override) may override for its node",
-};
-
-/// The seconds that the settings take which a tag may override.
-pub(crate) const HOOK_MAX_WAIT_S: RangeInclusive<u64> = 60..=172_800;
-pub(crate) const VOLUME_WAIT_S: RangeInclusive<u64> = 0..=3_600;
-pub(crate) const MAINTENANCE_LEAD_S: RangeInclusive<u64> = 10..=172_800;
-
 /// Every setting there is, as the template orders them.
-pub(crate) const SETTINGS: [Setting; 23] = [
+pub(crate) const SETTINGS: [Setting; 22] = [
     DRAIN_ON,
     CORDON_ON,
     LAUNCH,
@@ -202,7 +186,6 @@ pub(crate) const SETTINGS: [Setting; 23] = [
     VOLUME_WAIT,
     REBALANCE_WINDOW,
     MAINTENANCE_LEAD,
-    OVERRIDABLE,
     MAINTENANCE_AT_ONCE,
     TAINTS,
     LOAD_BALANCERS,

@@ -33,10 +33,6 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_VOLUME_WAIT_S", "0"),
         ("SPILLWAY_REBALANCE_WINDOW_S", "30"),
         ("SPILLWAY_MAINTENANCE_LEAD_S", "172800"),
-        (
-            "SPILLWAY_OVERRIDABLE",
-            "hook-max-wait, hooks-at-once, volume-wait, maintenance-lead, maintenance-at-once, action",
-        ),
         ("SPILLWAY_MAINTENANCE_AT_ONCE", "0"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
@@ -90,8 +86,6 @@ fn a_list_takes_each_word_once_and_no_empty_one() {
         ("SPILLWAY_TAINTS", "nth,"),
         ("SPILLWAY_TAINTS", "out-of-service,out-of-service"),
         ("SPILLWAY_HOOKS", "spillway,"),
-        ("SPILLWAY_OVERRIDABLE", "action,action"),
-        ("SPILLWAY_OVERRIDABLE", "rebalance-window"),
     ] {
         assert!(read(&[(variable, wrong)]).is_err(), "{variable}={wrong}");
     }

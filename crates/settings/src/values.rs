@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube_core::Selector;
 use spillway_receipt::LifecycleResult;
 
-use super::{Overridable, selector};
+use super::selector;
 
 /// What to do with a kind of notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,19 +226,6 @@ fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
 /// The answer, or none.
 pub(super) fn hooks_without_node(value: &str) -> Accepted<Option<LifecycleResult>> {
     if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
-}
-
-/// Each word once.
-pub(super) fn overridable(value: &str) -> Accepted<Vec<Overridable>> {
-    let mut named = Vec::new();
-    for word in value.split(',').map(str::trim).filter(|_| !value.is_empty()) {
-        let what = Overridable::ALL.into_iter().find(|what| what.as_str() == word)?;
-        if named.contains(&what) {
-            return None;
-        }
-        named.push(what);
-    }
-    Some(named)
 }
 
 pub(super) fn taints(value: &str) -> Accepted<Taints> {

@@ -65,8 +65,6 @@ pub enum Reason {
     Hybrid,
     #[error("node {0} has the label spillway/ignore")]
     OptedOut(String),
-    #[error("node {0} has the label spillway/action=leave, which SPILLWAY_OVERRIDABLE lets it have")]
-    LeftByLabel(String),
     #[error("node {0} was given back, or somebody uncordoned it, since its drain began: it is drained no further")]
     GivenBack(String),
     #[error("node {0} does not have the labels that SPILLWAY_NODE_SELECTOR asks for")]

@@ -80,8 +80,7 @@ fn begins(
     instance: &Instance,
 ) -> Option<Timestamp> {
     let now = invocation.clock.now();
-    let (settings, _) = context.settings.with_tags(&instance.tags);
-    let settings = settings.as_ref();
+    let settings = &context.settings;
     let read = spillway_notice::read(serde_json::from_str(notice).ok()?, &invocation.home).ok()?;
     let Incoming::Notice { notice, .. } = read.at(now) else { return None };
     let is_ours =

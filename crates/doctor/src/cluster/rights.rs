@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use spillway_core::cluster::ClusterName;
 use spillway_core::invocation::Invocation;
 use spillway_drainer::kube::{ApiError, call, until};
-use spillway_settings::{KarpenterNodes, Overridable, Settings};
+use spillway_settings::{KarpenterNodes, Settings};
 use spillway_startup::logs::chain;
 use tokio::time::Instant;
 
@@ -172,8 +172,7 @@ pub(super) async fn can_tell_jobs(client: &Client, end: Instant) -> Result<bool,
 }
 
 fn needed(settings: &Settings) -> Vec<Right> {
-    let waits_for_volumes = !settings.volume_wait.is_zero() || settings.lets_override(Overridable::VolumeWait);
-    let of_volumes = if waits_for_volumes { OF_VOLUMES.as_slice() } else { &[] };
+    let of_volumes = if settings.volume_wait.is_zero() { &[] } else { OF_VOLUMES.as_slice() };
     let of_node_claims = match settings.karpenter {
         KarpenterNodes::NodeClaim => OF_NODE_CLAIMS.as_slice(),
         KarpenterNodes::Leave | KarpenterNodes::Observe => &[],

@@ -34,7 +34,7 @@ pub(super) async fn wait(
     end: Instant,
     stop: impl Future<Output = StopReason> + Clone,
 ) -> Waited {
-    let volume_wait = target.attempt.settings().volume_wait;
+    let volume_wait = target.attempt.settings.volume_wait;
     let begin = Instant::now();
     let waiting = if target.attempt.action.is_some() { Waiting::HoldsTheInstance } else { Waiting::IsToldOnly };
     let volumes = async {

@@ -115,8 +115,7 @@ impl Publication {
             cluster: record.cluster.as_ref().map(ToString::to_string),
             node: record.node.clone(),
             not_cordoned: record.claim.as_ref().and_then(Claim::denied).map(ToString::to_string),
-            overrides: record.overrides.taken.clone(),
-            warnings: record.overrides.refused.iter().chain(&record.warnings).cloned().collect(),
+            warnings: record.warnings.clone(),
             window: record.window.map(|window| WindowRecord {
                 start_ms: ms(invocation.clock.at(window.start)),
                 end_ms: ms(invocation.clock.at(window.end)),

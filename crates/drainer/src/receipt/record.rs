@@ -15,7 +15,6 @@ use spillway_core::node::claimant::Claim;
 use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
-use spillway_settings::{Overrides, Settings};
 
 use super::{AfterDrain, BeginNotified};
 use crate::aws::lifecycle::Completion;
@@ -35,8 +34,6 @@ pub(crate) struct Record {
     pub(crate) managed_by: Option<ManagedBy>,
     /// What was to be done.
     pub(crate) decision: Option<Decision>,
-    /// What tags and a label override.
-    pub(crate) overrides: Overrides,
     /// What is wrong, and does not keep the notice from being handled.
     pub(crate) warnings: Vec<String>,
     /// The node, claimed or not.
@@ -119,15 +116,6 @@ impl Record {
     pub(crate) fn warn(&mut self, warning: String) {
         tracing::warn!("{warning}");
         self.warnings.push(warning);
-    }
-
-    /// Notes what the label of the node overrides.
-    pub(crate) fn read_label(&mut self, labels: &BTreeMap<String, String>, settings: &Settings) {
-        let overrides = settings.overridden_by_label(labels);
-        for refused in &overrides.refused {
-            tracing::warn!("{refused}");
-        }
-        self.overrides.extend(overrides);
     }
 
     /// Notes the claim on the node, and when it was made, if it was.

@@ -39,7 +39,6 @@ mod not_ours;
 mod notices;
 mod observe;
 mod odd_pods;
-mod overrides;
 mod owners;
 mod pace;
 mod remembered;
