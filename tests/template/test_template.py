@@ -370,7 +370,7 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 39)
+        self.assertLessEqual(len(PARAMETERS), 36)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):

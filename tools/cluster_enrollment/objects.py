@@ -12,7 +12,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 OPTIONAL = sorted(file.name for file in (DEPLOY / "optional").glob("*.yaml"))
 # Those that a parameter needs, and its values that do not: the second is version 0.2's.
 NEEDED = {
-    "node-events.yaml": ("NodeEvents", ("off", "none")),
+    "node-events.yaml": ("NodeEvents", ("false",)),
     "node-conditions.yaml": ("NodeConditions", ("false",)),
     "karpenter.yaml": ("Karpenter", ("off", "leave")),
 }

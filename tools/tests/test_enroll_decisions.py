@@ -102,8 +102,8 @@ class AnObject(unittest.TestCase):
 
         self.assertEqual(names([]), {"rbac.yaml"})
         with_all = {"rbac.yaml", "node-events.yaml", "node-conditions.yaml", "karpenter.yaml"}
-        self.assertEqual(names([], NodeEvents="nth", NodeConditions="true", Karpenter="nodeclaim"), with_all)
-        self.assertEqual(names(["flow-control.yaml"], NodeEvents="off"), {"rbac.yaml", "flow-control.yaml"})
+        self.assertEqual(names([], NodeEvents="true", NodeConditions="true", Karpenter="nodeclaim"), with_all)
+        self.assertEqual(names(["flow-control.yaml"], NodeEvents="false"), {"rbac.yaml", "flow-control.yaml"})
 
     def test_of_every_file_is_known(self) -> None:
         there = {*objects.DEPLOY.glob("*.yaml"), *objects.DEPLOY.glob("optional/*.yaml")}

@@ -18,7 +18,7 @@ pub use spillway_receipt::LifecycleResult;
 #[cfg(test)]
 use table::SETTINGS;
 pub use values::{
-    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NodeEvents, NoticeFamily, Policy,
+    GroupTag, KarpenterNodes, LoadBalancers, ManagedNodeGroups, ManagedTag, NoticeFamily, Policy,
     Schedules, TaintNames, Taints,
 };
 
@@ -61,8 +61,8 @@ pub struct Settings {
     pub taints: Taints,
     /// What load balancers are told of the node, and whether a hook waits for them.
     pub load_balancers: LoadBalancers,
-    /// Whether Kubernetes events tell of a drain, and by whose reasons.
-    pub node_events: Option<NodeEvents>,
+    /// Whether Kubernetes events on the node and its pods describe a drain.
+    pub node_events: bool,
     /// Whether a node's conditions say how far it is drained.
     pub node_conditions: bool,
     /// Whether to touch nothing.
@@ -105,7 +105,7 @@ impl Settings {
             maintenance_at_once: reader.read(table::MAINTENANCE_AT_ONCE, values::at_once),
             taints: reader.read(table::TAINTS, values::taints),
             load_balancers: reader.read(table::LOAD_BALANCERS, values::load_balancers),
-            node_events: reader.read(table::NODE_EVENTS, values::node_events),
+            node_events: reader.read(table::NODE_EVENTS, values::flag),
             node_conditions: reader.read(table::NODE_CONDITIONS, values::flag),
             dry_run: reader.read(table::DRY_RUN, values::flag),
             schedules: reader.read(table::SCHEDULES, values::schedules),

@@ -148,11 +148,10 @@ pub(crate) const LOAD_BALANCERS: Setting = Setting {
 };
 pub(crate) const NODE_EVENTS: Setting = Setting {
     name: "SPILLWAY_NODE_EVENTS",
-    default: "off",
-    accepted: "off, spillway or nth",
+    default: "false",
+    accepted: "true or false",
     meaning: "whether [Kubernetes events](what-happens.md#kubernetes-events) on the node and its pods say what became of \
-              them: with our reasons, or with those of aws-node-termination-handler. It needs a right more: \
-              `kubectl apply -f deploy/optional/node-events.yaml`",
+              them. It needs a right more: `kubectl apply -f deploy/optional/node-events.yaml`",
 };
 pub(crate) const NODE_CONDITIONS: Setting = Setting {
     name: "SPILLWAY_NODE_CONDITIONS",

@@ -36,7 +36,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_MAINTENANCE_AT_ONCE", "0"),
         ("SPILLWAY_TAINTS", "out-of-service,nth"),
         ("SPILLWAY_LOAD_BALANCERS", "wait"),
-        ("SPILLWAY_NODE_EVENTS", "nth"),
+        ("SPILLWAY_NODE_EVENTS", "true"),
         ("SPILLWAY_NODE_CONDITIONS", "true"),
         ("SPILLWAY_DRY_RUN", "true"),
         (
@@ -58,7 +58,6 @@ fn what_version_0_2_called_off_is_off() {
         ("SPILLWAY_KARPENTER", "leave"),
         ("SPILLWAY_HOOKS_WITHOUT_NODE", "leave"),
         ("SPILLWAY_LOAD_BALANCERS", "leave"),
-        ("SPILLWAY_NODE_EVENTS", "none"),
     ];
     assert_eq!(read(&off).unwrap(), read(&off.map(|(name, _)| (name, "off"))).unwrap());
     assert_eq!(read(&off).unwrap(), read(&[]).unwrap());

@@ -156,15 +156,6 @@ pub enum LoadBalancers {
     Wait,
 }
 
-/// The reasons that Kubernetes events about a drain have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeEvents {
-    /// Ours: one for each way in which a pod may end.
-    Spillway,
-    /// Those of aws-node-termination-handler.
-    Nth,
-}
-
 /// Where what is done later is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedules {
@@ -244,10 +235,6 @@ pub(super) fn taints(value: &str) -> Accepted<Taints> {
 pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
     use LoadBalancers::{Exclude, Leave, Wait};
     one_of(with_off(value), &[(OFF, Leave), ("exclude", Exclude), ("wait", Wait)])
-}
-
-pub(super) fn node_events(value: &str) -> Accepted<Option<NodeEvents>> {
-    one_of(with_off(value), &[(OFF, None), ("spillway", Some(NodeEvents::Spillway)), ("nth", Some(NodeEvents::Nth))])
 }
 
 pub(super) fn flag(value: &str) -> Accepted<bool> {

@@ -16,7 +16,7 @@ use spillway_notice::continued::{PodsPutBack, PublishedBlockage};
 use spillway_notice::{Hook, Notice};
 use spillway_receipt::{Earlier, Fate, HookRecord, HookState, LifecycleResult, PodRecord, StepName};
 
-use super::{AfterDrain, BeginNotified};
+use super::AfterDrain;
 use crate::aws::lifecycle::Completion;
 use crate::invocation::span;
 use crate::node::ClaimedNode;
@@ -44,8 +44,6 @@ pub(crate) struct Record {
     pub(crate) client: Option<Client>,
     /// From when to when it was drained.
     pub(crate) window: Option<Window>,
-    /// Whether people were told that the drain had begun.
-    pub(crate) begin: BeginNotified,
     /// What became of its pods, or in a dry run would become of them.
     pub(crate) pods: Vec<PodRecord>,
     /// Whose request each pod followed that had to leave, by its UID.

@@ -118,7 +118,7 @@ impl Fleet {
         let role = format!("arn:aws:iam::{}:role/spillway-drain", self.world.account);
         let outputs = BTreeMap::from([("RoleArn", role), ("FunctionName", FUNCTION.to_owned())]);
         let mut parameters =
-            BTreeMap::from([("Hooks", "spillway"), ("NodeEvents", "none"), ("HookGroupTag", GROUP_TAG)]);
+            BTreeMap::from([("Hooks", "spillway"), ("NodeEvents", "false"), ("HookGroupTag", GROUP_TAG)]);
         if template.contains("  ClusterAccess:") {
             parameters.insert("ClusterAccess", cluster_access);
         }

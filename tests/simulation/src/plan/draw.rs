@@ -107,7 +107,7 @@ fn settings(rng: &mut Rng) -> Vec<(String, String)> {
         ("SPILLWAY_TAINTS", &["", "", "spillway", "nth", "spillway,out-of-service"]),
         ("SPILLWAY_LOAD_BALANCERS", &["leave", "exclude"]),
         ("SPILLWAY_LAUNCH", &["ignore", "CONTINUE", "ABANDON"]),
-        ("SPILLWAY_NODE_EVENTS", &["off", "spillway", "nth"]),
+        ("SPILLWAY_NODE_EVENTS", &["false", "true"]),
         ("SPILLWAY_NODE_CONDITIONS", &["false", "true"]),
         (
             "SPILLWAY_DRY_RUN",
