@@ -29,7 +29,6 @@ NOT_USED = {
         r"PutFunctionScalingConfig|PutRuntimeManagementConfig|AssociateRuntimeAlias|PublishVersion|"
         r"(Put|Delete)FunctionConcurrency)"
     ),
-    "access policies of EKS beside the group": r"eks:(Dis)?[Aa]ssociateAccessPolicy",
     "protection, indexes and delivery of logs": (
         r"firehose:.*|s3:REST.*|logs:((Create|Get|Put|Delete|Describe)(LogDelivery|DataProtectionPolicy|IndexPolicy|"
         r"IndexPolicies|ResourcePolicy|ResourcePolicies|LogGroupDeletionProtection|BearerTokenAuthentication))"
@@ -105,7 +104,6 @@ def allows(names: tuple[str, ...], action: str, resource: str, principal: str = 
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/platform/spillway-DrainRole-1"
 OWN = f"arn:aws:iam::{ACCOUNT}:policy/spillway-Network-1"
-CLUSTER = "arn:aws:eks:us-east-1:123456789012:cluster/prod"
 
 
 class WhatTheDeployerMayNot(unittest.TestCase):
@@ -117,20 +115,6 @@ class WhatTheDeployerMayNot(unittest.TestCase):
     def test_touch_a_role_that_only_has_the_name_in_its_own(self) -> None:
         self.assertTrue(allows(DEPLOYERS, "iam:PutRolePolicy", ROLE))
         self.assertFalse(allows(DEPLOYERS, "iam:PutRolePolicy", f"arn:aws:iam::{ACCOUNT}:role/not-spillway-admin"))
-
-    def test_put_a_role_into_another_group_of_a_cluster(self) -> None:
-        entry = {"eks:accessEntryType": "STANDARD", "eks:principalArn": ROLE}
-        create = "eks:CreateAccessEntry"
-        self.assertTrue(allows(DEPLOYERS, create, CLUSTER, **entry, **{"eks:kubernetesGroups": ["spillway"]}))
-        for groups in (["admins"], ["spillway", "admins"]):
-            self.assertFalse(allows(DEPLOYERS, create, CLUSTER, **entry, **{"eks:kubernetesGroups": groups}))
-        others = {**entry, "eks:principalArn": f"arn:aws:iam::{ACCOUNT}:role/me", "eks:kubernetesGroups": ["spillway"]}
-        self.assertFalse(allows(DEPLOYERS, create, CLUSTER, **others))
-
-    def test_change_another_roles_access_entry(self) -> None:
-        entry = f"arn:aws:eks:us-east-1:{ACCOUNT}:access-entry/prod/role/{ACCOUNT}/%s/1234"
-        self.assertTrue(allows(DEPLOYERS, "eks:UpdateAccessEntry", entry % "spillway-DrainRole-1"))
-        self.assertFalse(allows(DEPLOYERS, "eks:UpdateAccessEntry", entry % "admin"))
 
     def test_make_a_role_without_the_boundary_where_one_is_required(self) -> None:
         boundary = POLICIES["require-boundary"]["Statement"][0]["Condition"]["StringNotEquals"]["iam:PermissionsBoundary"]

@@ -370,7 +370,7 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 36)
+        self.assertLessEqual(len(PARAMETERS), 35)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):
@@ -675,7 +675,7 @@ class TheRights(unittest.TestCase):
         taken = [path.name for path in (ROOT / "deploy").iterdir() if path.suffix in (".json", ".yaml", ".yml")]
         self.assertEqual(taken, ["rbac.yaml"])
 
-    def test_the_access_entry_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
+    def test_the_cluster_role_and_the_flow_schemas_speak_of_one_group(self) -> None:
         role, binding = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
         rights = {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]}
         self.assertEqual(
@@ -690,7 +690,7 @@ class TheRights(unittest.TestCase):
             },
         )
         (subject,) = binding["subjects"]
-        self.assertEqual([subject["name"]], properties("AccessEntry")["KubernetesGroups"])
+        self.assertEqual(subject["name"], "spillway")
         level, *flows = yaml.safe_load_all((ROOT / "deploy/optional/flow-control.yaml").read_text())
         for flow in flows:
             self.assertEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
@@ -721,11 +721,6 @@ class TheRights(unittest.TestCase):
         self.assertNotEqual(flow["spec"]["priorityLevelConfiguration"]["name"], level["metadata"]["name"])
         (rule,) = flow["spec"]["rules"]
         self.assertEqual([group["group"]["name"] for group in rule["subjects"]], [subject["name"]])
-        self.assertEqual(RESOURCES["AccessEntry"]["Condition"], "HasCluster")
-
-    def test_the_access_entry_outlives_its_parameter_and_the_stack(self) -> None:
-        entry = RESOURCES["AccessEntry"]
-        self.assertEqual((entry["DeletionPolicy"], entry["UpdateReplacePolicy"]), ("Retain", "Retain"))
 
 
 class TheAlarms(unittest.TestCase):

@@ -30,12 +30,6 @@ class TheAccessEntry(unittest.TestCase):
         self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",), OURS), None)), ("to do", update))
         self.assertEqual(told(access.enroll(cluster(), stack(), Entry(("other",)), None)), ("told", update))
 
-    def test_of_the_parameter_cluster_access_is_taken_over(self) -> None:
-        entry = Entry(("spillway",), {}, "arn:entry")
-        taken = ["aws eks tag-resource --resource-arn arn:entry --tags spillway/enrolled=spillway"]
-        self.assertEqual(told(access.enroll(cluster(), stack(ClusterAccess="prod"), entry, None)), ("to do", taken))
-        self.assertEqual(access.enroll(cluster(), stack(ClusterAccess="stage"), entry, None).state, State.THERE)
-
     def test_is_a_line_for_somebody_to_add_in_a_cluster_that_takes_none(self) -> None:
         old = cluster(mode="CONFIG_MAP")
         state, (_, line) = told(access.enroll(old, stack(), None, "- rolearn: another"))
