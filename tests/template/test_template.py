@@ -357,8 +357,6 @@ class TheParameters(unittest.TestCase):
             with self.subTest(setting=variable):
                 parameter = PARAMETERS[name]
                 whole, joined = {"Ref": name}, {"Fn::Join": [",", {"Ref": name}]}
-                if name == "HooksWithoutNode":
-                    whole = {"Fn::If": ["HasStrandedHooks", {"Ref": "StrandedHooks"}, whole]}
                 self.assertEqual(told[variable], joined if parameter["Type"] == "CommaDelimitedList" else whole)
                 if "AllowedValues" in parameter:
                     self.assertEqual(set(parameter["AllowedValues"]) - OFF_BEFORE, set(re.split(r", | or ", words)))
@@ -370,7 +368,7 @@ class TheParameters(unittest.TestCase):
                     self.assertEqual(parameter["Default"], "", "anything goes, so that nothing must be good")
 
     def test_they_are_few(self) -> None:
-        self.assertLessEqual(len(PARAMETERS), 35)
+        self.assertLessEqual(len(PARAMETERS), 34)
 
     def test_a_list_of_notices_takes_their_words_only(self) -> None:
         for name in ("DrainOn", "CordonOn"):

@@ -226,7 +226,6 @@ fn the_template_sets_each_setting_by_a_parameter_with_the_same_default() {
     for setting in SETTINGS {
         let Setting { name, default, .. } = setting;
         let value = variables.split(&format!("{name}: ")).nth(1).unwrap().lines().next().unwrap();
-        // The last one that is named is today's: an old name may stand before it for one version.
         let parameter = value.trim_end_matches(']').rsplit("!Ref ").next().unwrap();
         let definition = template.split(&format!("\n  {parameter}:\n")).nth(1).unwrap();
         let given = definition.split("Default: ").nth(1).unwrap().lines().next().unwrap();
