@@ -337,10 +337,6 @@ class TheDrainFunction(unittest.TestCase):
             self.assertEqual(logging["ApplicationLogLevel"], "INFO")
 
 
-# What switched settings off in version 0.2, and is taken for one version more.
-OFF_BEFORE = {"ignore", "leave", "none"}
-
-
 class TheParameters(unittest.TestCase):
     """Names and defaults of the settings are compared by tests of the functions."""
 
@@ -359,7 +355,7 @@ class TheParameters(unittest.TestCase):
                 whole, joined = {"Ref": name}, {"Fn::Join": [",", {"Ref": name}]}
                 self.assertEqual(told[variable], joined if parameter["Type"] == "CommaDelimitedList" else whole)
                 if "AllowedValues" in parameter:
-                    self.assertEqual(set(parameter["AllowedValues"]) - OFF_BEFORE, set(re.split(r", | or ", words)))
+                    self.assertEqual(set(parameter["AllowedValues"]), set(re.split(r", | or ", words)))
                 elif "MinValue" in parameter:
                     self.assertIn(f"from {parameter['MinValue']} to {parameter['MaxValue']}", words)
                 elif "AllowedPattern" in parameter or "MaxLength" in parameter:

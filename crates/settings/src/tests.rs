@@ -20,7 +20,7 @@ fn every_setting_can_be_set() {
         ("SPILLWAY_DRAIN_ON", "rebalance,spot"),
         ("SPILLWAY_CORDON_ON", "terminate"),
         ("SPILLWAY_LAUNCH", "CONTINUE"),
-        ("SPILLWAY_MANAGED_NODE_GROUPS", "leave"),
+        ("SPILLWAY_MANAGED_NODE_GROUPS", "off"),
         ("SPILLWAY_KARPENTER", "nodeclaim"),
         ("SPILLWAY_CLUSTERS", "prod, stage"),
         ("SPILLWAY_MANAGED_TAG", "team=shop"),
@@ -51,16 +51,14 @@ fn every_setting_can_be_set() {
 }
 
 #[test]
-fn what_version_0_2_called_off_is_off() {
-    let off = [
-        ("SPILLWAY_CORDON_ON", "off"),
-        ("SPILLWAY_LAUNCH", "ignore"),
-        ("SPILLWAY_KARPENTER", "leave"),
-        ("SPILLWAY_HOOKS_WITHOUT_NODE", "leave"),
-        ("SPILLWAY_LOAD_BALANCERS", "leave"),
-    ];
-    assert_eq!(read(&off).unwrap(), read(&off.map(|(name, _)| (name, "off"))).unwrap());
-    assert_eq!(read(&off).unwrap(), read(&[]).unwrap());
+fn off_is_the_default_of_what_it_switches() {
+    let off = ["CORDON_ON", "LAUNCH", "KARPENTER", "HOOKS_WITHOUT_NODE", "LOAD_BALANCERS", "TAINTS"];
+    for name in off.map(|name| format!("{PREFIX}{name}")) {
+        assert_eq!(read(&[(&name, "off")]).unwrap(), read(&[]).unwrap(), "{name}");
+        for wrong in ["ignore", "leave", "none"] {
+            assert!(read(&[(&name, wrong)]).is_err(), "{name}={wrong}");
+        }
+    }
 }
 
 #[test]

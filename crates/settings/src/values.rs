@@ -172,16 +172,9 @@ type Accepted<T> = Option<T>;
 
 /// The word of every setting that switches something off: a variable that is empty has its default.
 const OFF: &str = "off";
-/// What version 0.2 had in its place. The next version refuses them.
-const OFF_BEFORE: [&str; 3] = ["ignore", "leave", "none"];
-
-fn with_off(value: &str) -> &str {
-    if OFF_BEFORE.contains(&value) { OFF } else { value }
-}
-
 /// Each word once.
 pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
-    if value.is_empty() || with_off(value) == OFF {
+    if value.is_empty() || value == OFF {
         return Some(Vec::new());
     }
     let mut named = Vec::new();
@@ -197,17 +190,17 @@ pub(super) fn notices(value: &str) -> Accepted<Vec<NoticeFamily>> {
 
 /// The answer, or none.
 pub(super) fn launch_hooks(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
+    if value == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 pub(super) fn managed_node_groups(value: &str) -> Accepted<ManagedNodeGroups> {
     use ManagedNodeGroups::{Drain, Gaps, Leave, Observe};
-    one_of(with_off(value), &[("gaps", Gaps), ("observe", Observe), (OFF, Leave), ("drain", Drain)])
+    one_of(value, &[("gaps", Gaps), ("observe", Observe), (OFF, Leave), ("drain", Drain)])
 }
 
 pub(super) fn karpenter_nodes(value: &str) -> Accepted<KarpenterNodes> {
     use KarpenterNodes::{Leave, NodeClaim, Observe};
-    one_of(with_off(value), &[(OFF, Leave), ("observe", Observe), ("nodeclaim", NodeClaim)])
+    one_of(value, &[(OFF, Leave), ("observe", Observe), ("nodeclaim", NodeClaim)])
 }
 
 fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
@@ -216,7 +209,7 @@ fn lifecycle_result(value: &str) -> Accepted<LifecycleResult> {
 
 /// The answer, or none.
 pub(super) fn hooks_without_node(value: &str) -> Accepted<Option<LifecycleResult>> {
-    if with_off(value) == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
+    if value == OFF { Some(None) } else { lifecycle_result(value).map(Some) }
 }
 
 pub(super) fn taints(value: &str) -> Accepted<Taints> {
@@ -234,7 +227,7 @@ pub(super) fn taints(value: &str) -> Accepted<Taints> {
 
 pub(super) fn load_balancers(value: &str) -> Accepted<LoadBalancers> {
     use LoadBalancers::{Exclude, Leave, Wait};
-    one_of(with_off(value), &[(OFF, Leave), ("exclude", Exclude), ("wait", Wait)])
+    one_of(value, &[(OFF, Leave), ("exclude", Exclude), ("wait", Wait)])
 }
 
 pub(super) fn flag(value: &str) -> Accepted<bool> {

@@ -45,7 +45,7 @@ pub enum Reason {
         "neither instance {instance} nor its Auto Scaling group has the tag {tag}, which SPILLWAY_MANAGED_TAG names"
     )]
     NoManagedTag { instance: String, tag: String },
-    #[error("the node belongs to a managed node group, and the setting SPILLWAY_MANAGED_NODE_GROUPS says leave")]
+    #[error("the node belongs to a managed node group, and the setting SPILLWAY_MANAGED_NODE_GROUPS is off")]
     ManagedNodeGroup,
     #[error("the node belongs to a managed node group, and EKS drains it itself for this notice")]
     ManagedNodeGroupDrainsItself,
