@@ -36,9 +36,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_scaling_group: Option<String>,
     /// What manages the node's life.
-    //  The alias is version 1's name: its events may wait in the queue while the stack is upgraded. With the version after 0.2
-    //  nobody writes it any more; so with the alias of `Fate::Lost`.
-    #[serde(alias = "owner", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<Cow<'static, str>>,
     /// What was to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,17 +239,6 @@ mod tests {
         );
         assert_eq!((receipt.window, receipt.hook.as_ref(), receipt.steps.len()), (None, None, 1));
         assert_eq!((receipt.pods[0].name(), receipt.pods[0].fate()), ("shop/db-0", None), "no end that is counted");
-    }
-
-    #[test]
-    fn a_receipt_of_version_1_that_waited_in_the_queue_loses_no_pod() {
-        let written = |version: u32, fate: &str, whose: &str| {
-            let pod = json!({"pod": "shop/db-0", "fate": fate});
-            let receipt = read(json!({"receipt": version, whose: "karpenter", "ending": "failed", "pods": [pod]}));
-            (receipt.managed_by.clone(), receipt.pods[0].fate())
-        };
-        assert_eq!(written(1, "left", "owner"), (Some("karpenter".into()), Some(Fate::Lost)));
-        assert_eq!(written(1, "left", "owner"), written(2, "lost", "managed_by"));
     }
 
     #[test]

@@ -48,6 +48,5 @@ mod storm;
 mod thawed;
 mod undo;
 mod undo_checks;
-mod update;
 mod waiting;
 mod webhooks;
