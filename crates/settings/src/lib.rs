@@ -1,9 +1,11 @@
 //! The settings: environment variables, read and checked once, every problem reported at once.
 //!
+//! * `environment`: reads variables, also for the announce function
 //! * `table`: every setting with its default, as the documents and the template show it
 //! * `values`: what their values mean
 //! * `selector`: a label selector as kubectl takes it
 
+pub mod environment;
 mod selector;
 mod table;
 mod values;
@@ -12,7 +14,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use kube_core::Selector;
-use spillway_environment::{Reader, SettingsError};
+use environment::{Reader, SettingsError};
 pub use spillway_receipt::LifecycleResult;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Every setting, as the documents and the template show it.
 
-use spillway_environment::Setting;
+use crate::environment::Setting;
 
 /// The default of a list or a name that means: no restriction.
 const NONE: &str = "";

@@ -1,6 +1,6 @@
 //! The settings: what is accepted, what is refused, and that the documents and the template agree.
 
-use spillway_environment::{PREFIX, Setting};
+use super::environment::{PREFIX, Setting};
 
 use super::*;
 

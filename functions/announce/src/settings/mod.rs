@@ -6,7 +6,7 @@
 mod table;
 mod values;
 
-use spillway_environment::{Reader, SettingsError};
+use spillway_settings::environment::{Reader, SettingsError};
 pub(crate) use values::{StoredName, TopicFormat};
 
 /// Everything that the person who deploys can choose.
